@@ -1,0 +1,32 @@
+/** Every way an operation can fail for a reason of the domain. `wire/errors.ts` gives each its status and text. */
+export type DomainErrorCode =
+  | 'unauthorized'
+  | 'authNotConfigured'
+  | 'userNotFound'
+  | 'saveFailed'
+  | 'countTooLarge'
+  | 'noConfigPath'
+  | 'configModeMissing'
+  | 'configReadFailed'
+  | 'configStripFailed'
+  | 'configParseFailed'
+  | 'configFormatFailed'
+  | 'configWriteFailed'
+  | 'configRefused'
+  | 'outboundNotConfigured'
+  | 'invalidBody'
+  | 'notJson'
+  | 'bodyTooLarge';
+
+/** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */
+export class DomainError extends Error {
+  readonly code: DomainErrorCode;
+  readonly detail: string;
+
+  constructor(code: DomainErrorCode, detail = '') {
+    super(detail === '' ? code : `${code}: ${detail}`);
+    this.name = 'DomainError';
+    this.code = code;
+    this.detail = detail;
+  }
+}

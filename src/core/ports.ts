@@ -1,0 +1,92 @@
+import type { ConfigurationChange, DnsQuery, DnsConfig, OutboundSettings, ServerConfiguration } from './model.js';
+
+/** Time. `now` is milliseconds since the epoch; `monotonic` is milliseconds that never go back. */
+export interface ClockPort {
+  now(): number;
+  monotonic(): number;
+}
+
+/** Randomness, so that fixtures can make it deterministic. */
+export interface RandomPort {
+  bytes(count: number): Buffer;
+  /** A random UUID in its textual form (RFC 9562). */
+  uuid(): string;
+}
+
+/** Where log lines go. Members named here never hold a secret; keys appear as the first 8 hex digits of their SHA-256. */
+export interface LogPort {
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+/** What `stat` tells, following symbolic links. Times are nanoseconds since the epoch. */
+export interface FileStat {
+  readonly dev: bigint;
+  readonly ino: bigint;
+  readonly size: bigint;
+  readonly mtimeNs: bigint;
+  readonly ctimeNs: bigint;
+  /** Permission bits only. */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly kind: 'file' | 'folder' | 'other';
+}
+
+/**
+ * The file system as the gateway uses it. Every call rejects with a Node `ErrnoException` (its `code` is what callers
+ * look at). Nothing is durable before `sync` (a file's content) and `syncFolder` (its directory entries).
+ */
+export interface FileSystemPort {
+  read(path: string): Promise<Buffer>;
+  stat(path: string): Promise<FileStat>;
+  /** The path with every symbolic link resolved. */
+  realPath(path: string): Promise<string>;
+  /** Creates a new file with these bytes; EEXIST when there is one. The mode is applied exactly, whatever the umask. */
+  create(path: string, content: Buffer, mode: number): Promise<void>;
+  /** Truncates an existing file and writes these bytes into it, keeping the inode. */
+  overwrite(path: string, content: Buffer): Promise<void>;
+  sync(path: string): Promise<void>;
+  syncFolder(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  setOwner(path: string, uid: number, gid: number): Promise<void>;
+  /** Creates a folder and its parents; no error when it exists. */
+  makeFolder(path: string, mode: number): Promise<void>;
+  list(path: string): Promise<readonly string[]>;
+  /** Calls back when anything in the folder may have changed; returns what stops it. May miss events: callers also poll. */
+  watch(folder: string, onChange: () => void): () => void;
+}
+
+/** Why a configuration was read again. */
+export type ReloadReason = 'edited' | 'replaced' | 'restored';
+
+/**
+ * The server's configuration file as the core sees it. Changes whose write failed stay pending, are laid over every
+ * configuration that is handed out, and go with the next write.
+ */
+export interface ConfigurationPort {
+  /**
+   * Writes the change durably, together with whatever else waits, over what the file holds now. Resolves after the write
+   * that contains it; rejects with `DomainError('saveFailed')` when that write failed, the change then staying pending.
+   */
+  save(change: ConfigurationChange): Promise<void>;
+  /** The file as one compact JSON value, numbers spelled as in the file. Rejects with configRead/Strip/ParseFailed. */
+  readAsJson(): Promise<Buffer>;
+  /** Replaces the whole file with this JSON text, pretty-printed. Rejects with configModeMissing/Format/WriteFailed. */
+  replace(body: Buffer): Promise<void>;
+  /** Called synchronously with each configuration that became live from outside or by `replace`. */
+  onReload(listener: (configuration: ServerConfiguration, reason: ReloadReason) => void): void;
+}
+
+/** What stands behind the DNS endpoints besides their configuration: a resolver, or nothing that resolves. */
+export interface ResolverPort {
+  /** Takes new settings; called at start and after every change, also of the outbound settings. */
+  configure(dns: DnsConfig, outbound: OutboundSettings | null): void;
+  /** The query log, oldest first, at most 1,000 entries. */
+  queries(): readonly DnsQuery[];
+  /** Starts a blocklist refresh in the background. */
+  refreshBlocklists(): void;
+}
