@@ -1,0 +1,9 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * How an access key shows in a log: the first 8 hexadecimal digits of its SHA-256 (design: "secrets in logs"). Enough to
+ * follow one key through a log, and nothing that admits a client.
+ */
+export function keyDigest(accessKey: string): string {
+  return createHash('sha256').update(accessKey, 'utf8').digest('hex').slice(0, 8);
+}
