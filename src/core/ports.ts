@@ -1,4 +1,4 @@
-import type { ConfigurationChange, DnsQuery, DnsConfig, OutboundSettings, ServerConfiguration } from './model.js';
+import type { ConfigurationChange, DnsConfig, DnsQuery, OutboundSettings, ServerConfiguration } from './model.js';
 
 /** Time. `now` is milliseconds since the epoch; `monotonic` is milliseconds that never go back. */
 export interface ClockPort {
@@ -56,6 +56,8 @@ export interface FileSystemPort {
   /** Creates a folder and its parents; no error when it exists. */
   makeFolder(path: string, mode: number): Promise<void>;
   list(path: string): Promise<readonly string[]>;
+  /** Rejects when the file could not be opened for writing (EACCES, EROFS, …); changes nothing. */
+  checkWritable(path: string): Promise<void>;
   /** Calls back when anything in the folder may have changed; returns what stops it. May miss events: callers also poll. */
   watch(folder: string, onChange: () => void): () => void;
 }

@@ -1,0 +1,27 @@
+import { underBase } from '../src/wire/api-root.js';
+import { sessionToken } from '../src/wire/auth.js';
+import { dnsOfFourMembers } from '../src/wire/dns-form.js';
+import { indexForAnyMissingFile } from '../src/wire/missing-file.js';
+import { onlineWithCounters } from '../src/wire/online.js';
+import type { Revision } from '../src/wire/revision.js';
+import { ruleWithProtocol } from '../src/wire/rule-form.js';
+import { configuredQuery } from '../src/wire/share-link.js';
+import { snapshotWithName } from '../src/wire/snapshot.js';
+
+/** The line that brought panel, login and the web path; no DNS endpoints yet. */
+export const line0_2_36: Revision = {
+  id: '0.2.36',
+  from: '0.2.36',
+  to: '0.2.44',
+  reportedVersion: '0.2.44',
+  recordedFrom: '0.2.43',
+  root: underBase,
+  auth: sessionToken,
+  snapshot: snapshotWithName,
+  online: onlineWithCounters,
+  shareQuery: configuredQuery,
+  ruleForm: ruleWithProtocol,
+  dnsForm: dnsOfFourMembers,
+  missingFile: indexForAnyMissingFile,
+  capabilities: new Set(['config', 'login', 'panel']),
+};

@@ -1,0 +1,27 @@
+import { underBase } from '../src/wire/api-root.js';
+import { sessionOrStaticToken } from '../src/wire/auth.js';
+import { dnsOfFourMembers } from '../src/wire/dns-form.js';
+import { indexForAnyMissingFile } from '../src/wire/missing-file.js';
+import { onlineWithCounters } from '../src/wire/online.js';
+import type { Revision } from '../src/wire/revision.js';
+import { ruleWithProtocol } from '../src/wire/rule-form.js';
+import { configuredQueryWithOwnDns } from '../src/wire/share-link.js';
+import { snapshotWithName } from '../src/wire/snapshot.js';
+
+/** The DNS revision that also takes the static token. */
+export const line0_2_51: Revision = {
+  id: '0.2.51',
+  from: '0.2.51',
+  to: '0.2.83',
+  reportedVersion: '0.2.83',
+  recordedFrom: '0.2.60',
+  root: underBase,
+  auth: sessionOrStaticToken,
+  snapshot: snapshotWithName,
+  online: onlineWithCounters,
+  shareQuery: configuredQueryWithOwnDns,
+  ruleForm: ruleWithProtocol,
+  dnsForm: dnsOfFourMembers,
+  missingFile: indexForAnyMissingFile,
+  capabilities: new Set(['config', 'login', 'panel', 'dns']),
+};

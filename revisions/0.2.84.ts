@@ -1,0 +1,27 @@
+import { underBase } from '../src/wire/api-root.js';
+import { sessionOrStaticToken } from '../src/wire/auth.js';
+import { dnsOfSixMembers } from '../src/wire/dns-form.js';
+import { indexForAnyMissingFile } from '../src/wire/missing-file.js';
+import { onlineWhenConnected } from '../src/wire/online.js';
+import type { Revision } from '../src/wire/revision.js';
+import { ruleWithoutProtocol } from '../src/wire/rule-form.js';
+import { configuredQueryWithOwnDns } from '../src/wire/share-link.js';
+import { snapshotWithNameAndLastSeen } from '../src/wire/snapshot.js';
+
+/** The line between DNS and current: it has the DNS endpoints and the newer ones, with its own rule and DNS objects. */
+export const line0_2_84: Revision = {
+  id: '0.2.84',
+  from: '0.2.84',
+  to: '0.2.87',
+  reportedVersion: '0.2.87',
+  recordedFrom: '0.2.86',
+  root: underBase,
+  auth: sessionOrStaticToken,
+  snapshot: snapshotWithNameAndLastSeen,
+  online: onlineWhenConnected,
+  shareQuery: configuredQueryWithOwnDns,
+  ruleForm: ruleWithoutProtocol,
+  dnsForm: dnsOfSixMembers,
+  missingFile: indexForAnyMissingFile,
+  capabilities: new Set(['config', 'login', 'panel', 'dns', 'audit', 'bulk', 'rules']),
+};

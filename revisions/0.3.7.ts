@@ -1,0 +1,27 @@
+import { underBase } from '../src/wire/api-root.js';
+import { sessionOrStaticToken } from '../src/wire/auth.js';
+import { dnsOfFourMembers } from '../src/wire/dns-form.js';
+import { notFoundForMissingFileWithDot } from '../src/wire/missing-file.js';
+import { onlineWhenConnected } from '../src/wire/online.js';
+import type { Revision } from '../src/wire/revision.js';
+import { ruleWithProtocol } from '../src/wire/rule-form.js';
+import { udpQueryWithOwnDns } from '../src/wire/share-link.js';
+import { snapshotWithNameAndLastSeen } from '../src/wire/snapshot.js';
+
+/** Current, but a missing static file with a `.` in its path is not found. */
+export const line0_3_7: Revision = {
+  id: '0.3.7',
+  from: '0.3.7',
+  to: null,
+  reportedVersion: '0.3.21',
+  recordedFrom: '0.3.21',
+  root: underBase,
+  auth: sessionOrStaticToken,
+  snapshot: snapshotWithNameAndLastSeen,
+  online: onlineWhenConnected,
+  shareQuery: udpQueryWithOwnDns,
+  ruleForm: ruleWithProtocol,
+  dnsForm: dnsOfFourMembers,
+  missingFile: notFoundForMissingFileWithDot,
+  capabilities: new Set(['config', 'login', 'panel', 'audit', 'bulk', 'rules']),
+};

@@ -1,0 +1,27 @@
+import { atServerRoot } from '../src/wire/api-root.js';
+import { staticToken } from '../src/wire/auth.js';
+import { dnsOfFourMembers } from '../src/wire/dns-form.js';
+import { indexForAnyMissingFile } from '../src/wire/missing-file.js';
+import { onlineWithCounters } from '../src/wire/online.js';
+import type { Revision } from '../src/wire/revision.js';
+import { ruleWithProtocol } from '../src/wire/rule-form.js';
+import { configuredQuery } from '../src/wire/share-link.js';
+import { snapshotWithoutName } from '../src/wire/snapshot.js';
+
+/** The earliest revision of the spec: one static token, no panel, no names. */
+export const earliest: Revision = {
+  id: 'earliest',
+  from: '0.2.31',
+  to: '0.2.34',
+  reportedVersion: '0.2.34',
+  recordedFrom: '0.2.34',
+  root: atServerRoot,
+  auth: staticToken,
+  snapshot: snapshotWithoutName,
+  online: onlineWithCounters,
+  shareQuery: configuredQuery,
+  ruleForm: ruleWithProtocol,
+  dnsForm: dnsOfFourMembers,
+  missingFile: indexForAnyMissingFile,
+  capabilities: new Set(['config']),
+};

@@ -1,0 +1,62 @@
+import semver from 'semver';
+import type { Revision } from '../src/wire/revision.js';
+import { line0_2_0 } from './0.2.0.js';
+import { line0_2_25 } from './0.2.25.js';
+import { line0_2_35 } from './0.2.35.js';
+import { line0_2_36 } from './0.2.36.js';
+import { line0_2_51 } from './0.2.51.js';
+import { line0_2_84 } from './0.2.84.js';
+import { line0_3_7 } from './0.3.7.js';
+import { current } from './current.js';
+import { dns } from './dns.js';
+import { earliest } from './earliest.js';
+
+/** Every API shape that Keyway speaks, oldest first. */
+export const REVISIONS: readonly Revision[] = [
+  line0_2_0,
+  line0_2_25,
+  earliest,
+  line0_2_35,
+  line0_2_36,
+  dns,
+  line0_2_51,
+  line0_2_84,
+  current,
+  line0_3_7,
+];
+
+/** What `--revision` asked for. */
+export interface ResolvedRevision {
+  readonly revision: Revision;
+  /** The server package version that the mount stands for; the status reports it. */
+  readonly version: string;
+  /** One sentence for the operator when the choice was not exact, else null. */
+  readonly note: string | null;
+}
+
+export type RevisionAnswer =
+  | ({ readonly ok: true } & ResolvedRevision)
+  | { readonly ok: false; readonly problem: string };
+
+/** Finds a revision by its id or by a server package version (semver); an unknown one is a problem that lists the known. */
+export function resolveRevision(text: string): RevisionAnswer {
+  const named = REVISIONS.find(({ id }) => id === text && semver.valid(id) === null);
+  if (named !== undefined) return { ok: true, revision: named, version: named.reportedVersion, note: null };
+  const version = semver.valid(text);
+  const line = version === null ? undefined : REVISIONS.findLast(({ from }) => semver.gte(version, from));
+  if (version === null || line === undefined) return { ok: false, problem: `expected ${knownRevisions()}` };
+  const beyond = line.to === null && semver.gt(version, line.reportedVersion);
+  const note = beyond
+    ? `${version} is later than ${line.reportedVersion}, the last known version: it is served as line ${line.id}`
+    : null;
+  return { ok: true, revision: line, version, note };
+}
+
+/** The ids and version ranges that `--revision` takes, for messages. */
+export function knownRevisions(): string {
+  const names = REVISIONS.map(({ id }) => id).filter((id) => semver.valid(id) === null);
+  const lines = REVISIONS.map(({ from, to }) =>
+    to === null ? `${from} and later` : from === to ? from : `${from} to ${to}`,
+  );
+  return `${names.join(', ')}, or a server package version: ${lines.join(', ')}`;
+}

@@ -1,0 +1,18 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
+import { answerOptions } from './cors.js';
+import { methodsAt } from './matching.js';
+import type { Mount } from './mount.js';
+
+/** Sends a failure envelope. */
+export function sendFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
+  return reply.code(status).header('content-type', JSON_TYPE).send(failureEnvelope(error));
+}
+
+/** 404, or 405 with `Allow` (design: "unmatched API path / method"); OPTIONS is answered wherever a path is served. */
+export function answerUnmatched(mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const methods = methodsAt(mounts, request.url);
+  if (methods.length === 0) return sendFailure(reply, 404, 'not found');
+  if (request.method === 'OPTIONS') return answerOptions(request, reply, methods);
+  return sendFailure(reply.header('allow', methods.join(', ')), 405, `method not allowed: use ${methods.join(', ')}`);
+}

@@ -1,0 +1,24 @@
+import type { Core } from '../core/core.js';
+import type { AnnouncedServer, Credentials } from '../core/model.js';
+import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import type { LoginGuardLimit } from './login-guard.js';
+import type { Mount } from './mount.js';
+
+/** What the northbound side is given. */
+export interface AppOptions {
+  readonly core: Core;
+  readonly mounts: readonly Mount[];
+  readonly credentials: () => Credentials;
+  readonly announced: () => AnnouncedServer;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+  /** Null never slows a login. */
+  readonly loginGuard: LoginGuardLimit | null;
+  /** Addresses or networks whose `X-Forwarded-For` counts. */
+  readonly trustProxy: readonly string[];
+  /** One log line per request. */
+  readonly requestLog: boolean;
+  /** Whether a mount that its own rule leaves open must refuse everyone all the same (design: "a mount that …"). */
+  readonly refusesOpen: (mount: Mount) => boolean;
+}

@@ -1,0 +1,75 @@
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { DomainError } from '../core/errors.js';
+import type { LogPort } from '../core/ports.js';
+import { answerUnmatched, sendFailure } from './answers.js';
+import type { AppOptions } from './app-options.js';
+import { answerBrokenConnections } from './broken-connection.js';
+import { allowAnyOrigin } from './cors.js';
+import { createListBody } from './list-body.js';
+import { createLogin } from './login.js';
+import { createLoginGuard } from './login-guard.js';
+import { servePanel } from './panel.js';
+import { logRequests } from './request-log.js';
+import { serveOperations } from './routes.js';
+
+/** Milliseconds. A configuration of 256 MiB may take its time; headers may not. */
+const HEADERS_TIMEOUT = 15_000;
+const REQUEST_TIMEOUT = 300_000;
+const CONNECTION_CHECKS = 5_000;
+
+/** Bytes. A key of 10,000 characters outside ASCII takes 60,000 and more in a path. */
+const MAX_HEADER_SIZE = 128 * 1024;
+
+/** Creates the Fastify app that serves every mount over one core. It does not listen yet. */
+export function createApp(options: AppOptions): FastifyInstance {
+  const { core, mounts } = options;
+  const app = Fastify({
+    logger: false,
+    trustProxy: options.trustProxy.length === 0 ? false : [...options.trustProxy],
+    requestTimeout: REQUEST_TIMEOUT,
+    forceCloseConnections: 'idle',
+    http: {
+      maxHeaderSize: MAX_HEADER_SIZE,
+      headersTimeout: HEADERS_TIMEOUT,
+      connectionsCheckingInterval: CONNECTION_CHECKS,
+    },
+    routerOptions: { maxParamLength: MAX_HEADER_SIZE },
+    frameworkErrors: (error, _request, reply) => sendFailure(allowed(reply), 400, error.message),
+    clientErrorHandler: answerBrokenConnections,
+  });
+  app.decorateRequest('sentContentType', undefined);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.addHook('onRequest', (_request, reply, done) => {
+    allowAnyOrigin(reply);
+    done();
+  });
+  app.setErrorHandler((error: FastifyError, request, reply) => answerError(options.log, error, request, reply));
+  app.setNotFoundHandler((request, reply) => answerUnmatched(mounts, request, reply));
+  if (options.requestLog) logRequests(app, options.log, options.clock);
+
+  const login = createLogin(options.credentials, createLoginGuard(options.loginGuard, options.clock), options.random);
+  for (const mount of mounts) {
+    const list = createListBody(core.keys, mount.revision, options.clock);
+    serveOperations(app, mount, { ...options, login, list });
+    if (mount.revision.capabilities.has('panel')) servePanel(app, mount, mounts);
+  }
+  return app;
+}
+
+function allowed(reply: FastifyReply): FastifyReply {
+  allowAnyOrigin(reply);
+  return reply;
+}
+
+function answerError(log: LogPort, error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof DomainError) return sendFailure(reply, 400, error.message);
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    const limit = request.routeOptions.bodyLimit ?? 0;
+    return sendFailure(reply, 413, `request body too large: at most ${limit} bytes are accepted`);
+  }
+  const status = error.statusCode ?? 500;
+  if (status < 500) return sendFailure(reply, status, error.message);
+  log.error({ err: error }, 'a request failed for a reason that is no answer of the API');
+  return sendFailure(reply, 500, 'internal error');
+}

@@ -1,0 +1,25 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** Any origin may call (spec: "Cross-origin requests are allowed from any origin, with any method and any header"). */
+export function allowAnyOrigin(reply: FastifyReply): void {
+  reply.header('access-control-allow-origin', '*');
+}
+
+/**
+ * Answers OPTIONS, preflight or not: 200 with `Allow`. What a preflight asks for is granted by name, because a literal
+ * `*` does not cover `Authorization` in browsers (Fetch, "CORS-preflight fetch").
+ */
+export function answerOptions(request: FastifyRequest, reply: FastifyReply, methods: readonly string[]): FastifyReply {
+  return reply
+    .code(200)
+    .header('allow', methods.join(','))
+    .header('access-control-allow-methods', token(request.headers['access-control-request-method']) ?? '*')
+    .header('access-control-allow-headers', token(request.headers['access-control-request-headers']) ?? '*')
+    .header('vary', 'access-control-request-method, access-control-request-headers')
+    .send(Buffer.alloc(0));
+}
+
+/** The value when it is a list of HTTP tokens (RFC 9110, 5.6.2), so that nothing else is ever echoed. */
+function token(value: string | undefined): string | null {
+  return value !== undefined && /^[\w!#$%&'*+.^`|~, -]{1,4096}$/.test(value) ? value : null;
+}

@@ -1,0 +1,38 @@
+import { DomainError } from '../core/errors.js';
+import type { Credentials } from '../core/model.js';
+import type { RandomPort } from '../core/ports.js';
+import { equalSecrets, passwordDigest } from '../core/session.js';
+import type { LoginGuard } from './login-guard.js';
+import type { Mount } from './mount.js';
+
+/** The operator login (spec: Authentication, "Login"). */
+export interface Login {
+  /**
+   * Begins the mount's session and returns its token. Throws `authNotConfigured`, or `unauthorized`, the latter also
+   * where the guard keeps the address waiting: the password is then not looked at.
+   */
+  begin(mount: Mount, address: string, username: string, password: string): string;
+  /** Seconds that the guard keeps the address waiting, or null. */
+  retryAfter(address: string): number | null;
+}
+
+export function createLogin(credentials: () => Credentials, guard: LoginGuard, random: RandomPort): Login {
+  return {
+    retryAfter: (address) => guard.retryAfter(address),
+    begin(mount, address, username, password) {
+      const configured = credentials();
+      if (configured.username === '' || configured.passwordHash === '') throw new DomainError('authNotConfigured');
+      if (guard.retryAfter(address) !== null) throw new DomainError('unauthorized');
+      const nameFits = equalSecrets(username, configured.username);
+      const passwordFits = equalSecrets(passwordDigest(password), configured.passwordHash);
+      if (!(nameFits && passwordFits)) {
+        guard.failed(address);
+        throw new DomainError('unauthorized');
+      }
+      guard.succeeded(address);
+      const token = random.uuid();
+      mount.session.begin(token);
+      return token;
+    },
+  };
+}

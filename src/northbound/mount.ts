@@ -1,0 +1,51 @@
+import { createSession, type Session } from '../core/session.js';
+import type { Revision } from '../wire/revision.js';
+import type { PanelFiles } from './panel-files.js';
+
+/** What `--revision R[@webpath]` asked for, resolved. */
+export interface MountRequest {
+  readonly revision: Revision;
+  /** The server package version that the mount stands for. */
+  readonly version: string;
+  readonly webpath: string;
+  readonly panel: PanelFiles;
+}
+
+/** One revision served at its place, with its own single session (design: "several mounts"). */
+export interface Mount extends MountRequest {
+  /** For people: the revision and where its API stands. */
+  readonly label: string;
+  /** Without a trailing slash; empty where the API stands at the server's root. */
+  readonly base: string;
+  readonly api: string;
+  readonly session: Session;
+}
+
+export function createMount(request: MountRequest): Mount {
+  const { base, api } = request.revision.root.paths(request.webpath);
+  return { ...request, base, api, label: `${request.revision.id} at ${api}`, session: createSession() };
+}
+
+/** One sentence for each two mounts that would answer the same paths, naming both. */
+export function mountClashes(mounts: readonly Mount[]): readonly string[] {
+  return mounts.flatMap((mount, index) =>
+    mounts
+      .slice(index + 1)
+      .filter((other) => overlaps(mount, other) || overlaps(other, mount))
+      .map((other) => `the mounts ${mount.label} and ${other.label} overlap: give one of them another web path`),
+  );
+}
+
+function overlaps(mount: Mount, other: Mount): boolean {
+  const root = other.base === '' ? other.api : other.base;
+  return root === mount.api || root.startsWith(`${mount.api}/`) || mount.api === other.api;
+}
+
+/** Why a web path cannot be served, or null. */
+export function webpathProblem(webpath: string): string | null {
+  if (/[*?#%\\]/.test(webpath)) return 'expected a web path without * ? # % or \\';
+  const inner = webpath.replace(/^\/+|\/+$/g, '').split('/');
+  if (inner.length > 1 && inner.includes('')) return 'expected a web path without empty parts';
+  if (inner.some((part) => part === '.' || part === '..')) return 'expected a web path without . or .. parts';
+  return null;
+}

@@ -1,0 +1,26 @@
+/** Where a revision's API stands (spec: "Addressing"). */
+export interface ApiRoot {
+  readonly name: string;
+  /** Whether the web path counts, so that a panel can be served beside the API. */
+  readonly usesWebpath: boolean;
+  /** `{base}` and the API root, both without a trailing slash. */
+  paths(webpath: string): { readonly base: string; readonly api: string };
+}
+
+/** `/api`, whatever the web path. */
+export const atServerRoot: ApiRoot = {
+  name: '/api',
+  usesWebpath: false,
+  paths: () => ({ base: '', api: '/api' }),
+};
+
+/** `{base}/api`. */
+export const underBase: ApiRoot = {
+  name: '{base}/api',
+  usesWebpath: true,
+  paths(webpath) {
+    const trimmed = webpath.replace(/^\/+|\/+$/g, '');
+    const base = `/${trimmed === '' ? 'panel' : trimmed}`;
+    return { base, api: `${base}/api` };
+  },
+};

@@ -1,0 +1,17 @@
+import type { AnnouncedServer } from '../core/model.js';
+import type { Encodable } from './encode-json.js';
+
+/** The client configuration object (spec: "Client configuration object"). */
+export function clientConfig(accessKey: string, server: AnnouncedServer): Encodable {
+  return {
+    mode: 'client',
+    server: `${server.host}:${server.port}`,
+    access_key: accessKey,
+    socks5_bind: '127.0.0.1:1088',
+    tun: { enable: false, dns: '1.1.1.1' },
+    exclude: { domains: [], ips: [], processes: [] },
+    turn: { enabled: false },
+    mux: { enabled: false, sessions: 1 },
+    debug: false,
+  };
+}

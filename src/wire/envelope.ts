@@ -1,0 +1,21 @@
+import { type Encodable, encodeJson } from './encode-json.js';
+
+/** The content type of every JSON answer, without a charset (design: "content types"). */
+export const JSON_TYPE = 'application/json';
+
+const OPENING = '{"ok":true,"data":';
+
+/** A success envelope (spec: "Response envelope"). */
+export function successEnvelope(data: Encodable): Buffer {
+  return Buffer.from(`${OPENING}${encodeJson(data)}}`);
+}
+
+/** A success envelope around data that is JSON text already. */
+export function successEnvelopeOf(json: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(OPENING), json, Buffer.from('}')]);
+}
+
+/** A failure envelope. */
+export function failureEnvelope(error: string): Buffer {
+  return Buffer.from(JSON.stringify({ ok: false, error }));
+}

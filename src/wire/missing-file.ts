@@ -1,0 +1,14 @@
+/** What a panel path with no file answers (spec: "Static panel"). */
+export interface MissingFileRule {
+  readonly name: string;
+  answersIndex(path: string): boolean;
+}
+
+/** Any such path gives the index page. */
+export const indexForAnyMissingFile: MissingFileRule = { name: 'index page', answersIndex: () => true };
+
+/** Where the path contains a `.`, 404; else the index page. */
+export const notFoundForMissingFileWithDot: MissingFileRule = {
+  name: '404 with a "."',
+  answersIndex: (path) => !path.includes('.'),
+};

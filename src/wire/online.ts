@@ -1,0 +1,19 @@
+import type { TrafficCounters } from '../core/model.js';
+
+/** When a key counts as online (spec: "Online flag"). */
+export interface OnlineRule {
+  readonly name: string;
+  isOnline(counters: TrafficCounters | null): boolean;
+}
+
+/** Current revision. */
+export const onlineWhenConnected: OnlineRule = {
+  name: 'connections > 0',
+  isOnline: (counters) => counters !== null && counters.connections > 0n,
+};
+
+/** Earlier revisions. */
+export const onlineWithCounters: OnlineRule = {
+  name: 'counters exist',
+  isOnline: (counters) => counters !== null,
+};
