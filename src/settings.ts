@@ -1,0 +1,279 @@
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Kind, LoginGuardSetting, LogLevel, MountSetting, PanelFolder } from './settings-kinds.js';
+import * as kinds from './settings-kinds.js';
+
+/** Everything that `serve` can be told, read and checked. Paths are absolute. */
+export interface Settings {
+  /** The server's configuration file; null is the run-time-only mode. */
+  readonly config: string | null;
+  /** At least one. */
+  readonly revision: readonly MountSetting[];
+  /** Null: from the file's `listen`. An IPv6 address stands in its brackets. */
+  readonly serverHost: string | null;
+  readonly serverPort: number | null;
+  readonly shareScheme: string;
+  readonly shareQuery: string;
+  /** The listener's fields; null: from the file, or the specification's default when there is none. */
+  readonly bind: string | null;
+  readonly token: string | null;
+  readonly webpath: string | null;
+  readonly username: string | null;
+  readonly passwordHash: string | null;
+  readonly allowOpen: boolean;
+  /** Null: `dataFolderOf` says where. */
+  readonly dataDir: string | null;
+  readonly panelDir: readonly PanelFolder[];
+  readonly trustProxy: readonly string[];
+  readonly reportVersion: string | null;
+  readonly loginGuard: LoginGuardSetting | 'off';
+  readonly inPlace: boolean;
+  readonly noResolver: boolean;
+  readonly logLevel: LogLevel;
+}
+
+/** Where counters and kept versions live, or null when there is no configuration file and no `--data-dir`. */
+export function dataFolderOf(settings: Pick<Settings, 'config' | 'dataDir'>): string | null {
+  if (settings.dataDir !== null || settings.config === null) return settings.dataDir;
+  return join(dirname(settings.config), `${basename(settings.config)}.keyway`);
+}
+
+/** What reading the texts of one place gave: the value, or which of the texts are none. */
+export type ReadTexts<T> = { readonly value: T } | { readonly bad: readonly string[] };
+
+/** One row of the table. The flag gives the variable's and the member's names too (`variableOf`, `memberOf`). */
+export interface Setting<T> {
+  /** Without its dashes. */
+  readonly flag: string;
+  /** A switch that sets this to null, such as `no-config`. */
+  readonly negation: string | null;
+  /** The value's name in help texts; null for a switch. */
+  readonly placeholder: string | null;
+  readonly member: kinds.MemberType;
+  readonly expected: string;
+  readonly repeatable: boolean;
+  /** Its value is never shown. */
+  readonly secret: boolean;
+  /** The default for help texts. */
+  readonly defaultText: string;
+  readonly description: string;
+  /** The value when nobody gives one. Relative paths start at `folder`. */
+  fallback(folder: string): T;
+  read(texts: readonly string[], folder: string): ReadTexts<T>;
+}
+
+interface Row<T> {
+  readonly flag: string;
+  readonly placeholder?: string;
+  readonly negation?: string;
+  readonly secret?: boolean;
+  readonly default: T;
+  readonly defaultText: string;
+  readonly description: string;
+}
+
+function describeRow<T>(kind: Kind<unknown>, row: Row<T>) {
+  const { flag, negation = null, placeholder = null, secret = false, defaultText, description } = row;
+  const { member, expected } = kind;
+  return {
+    flag,
+    negation,
+    placeholder,
+    secret,
+    defaultText,
+    description,
+    member,
+    expected,
+    fallback: () => row.default,
+  };
+}
+
+/** A setting with one value. */
+function one<T, D extends T | null>(kind: Kind<T>, row: Row<D>): Setting<T | D> {
+  return {
+    ...describeRow<T | D>(kind, row),
+    repeatable: false,
+    read: ([text = ''], folder) => {
+      const value = kind.read(text, folder);
+      return value === undefined ? { bad: [text] } : { value };
+    },
+  };
+}
+
+/** A setting that may be given several times. */
+function many<T>(kind: Kind<T>, row: Row<readonly T[]>): Setting<readonly T[]> {
+  return {
+    ...describeRow(kind, row),
+    repeatable: true,
+    read: (texts, folder) => {
+      const bad = texts.filter((text) => kind.read(text, folder) === undefined);
+      if (bad.length > 0) return { bad };
+      return { value: texts.flatMap((text) => kind.read(text, folder) ?? []) };
+    },
+  };
+}
+
+/**
+ * Every setting, in the order of the help texts and of the README's table. Each is a flag, an environment variable and a
+ * member of the settings file; a flag wins over the environment, the environment over the file.
+ */
+export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Name]> } = {
+  config: {
+    ...one(kinds.path, {
+      flag: 'config',
+      placeholder: 'FILE',
+      negation: 'no-config',
+      default: null,
+      defaultText: './keyway.jsonc',
+      description:
+        "The server's configuration file, in which keys, rules and DNS settings are kept. With --no-config there is none: keys live until the gateway stops.",
+    }),
+    fallback: (folder) => resolve(folder, 'keyway.jsonc'),
+  },
+  revision: many(kinds.mount, {
+    flag: 'revision',
+    placeholder: 'R[@WEBPATH]',
+    default: [{ text: 'current', revision: 'current', webpath: null }],
+    defaultText: 'current',
+    description:
+      'The revision to speak: its name or a server package version such as 0.2.31. Give it several times to serve several at once, each at its own web path.',
+  }),
+  serverHost: one(kinds.host, {
+    flag: 'server-host',
+    placeholder: 'HOST',
+    default: null,
+    defaultText: "the file's listen",
+    description: 'The host that share links and client configurations name.',
+  }),
+  serverPort: one(kinds.port, {
+    flag: 'server-port',
+    placeholder: 'PORT',
+    default: null,
+    defaultText: "the file's listen",
+    description: 'The port that share links and client configurations name.',
+  }),
+  shareScheme: one(kinds.scheme, {
+    flag: 'share-scheme',
+    placeholder: 'SCHEME',
+    default: 'ostp',
+    defaultText: 'ostp',
+    description: 'The scheme of share links.',
+  }),
+  shareQuery: one(kinds.shareQuery, {
+    flag: 'share-query',
+    placeholder: 'QUERY',
+    default: '',
+    defaultText: 'empty',
+    description: 'The query of share links, written with its ?, in revisions that have a configured one.',
+  }),
+  bind: one(kinds.bindAddress, {
+    flag: 'bind',
+    placeholder: 'HOST:PORT',
+    default: null,
+    defaultText: "the file's, else 127.0.0.1:9090",
+    description:
+      "Where to listen; port 0 picks a free one. Given here it serves even when the file's listener is not enabled.",
+  }),
+  token: one(kinds.anyText, {
+    flag: 'token',
+    placeholder: 'TOKEN',
+    secret: true,
+    default: null,
+    defaultText: "the file's",
+    description: 'The static API token. The environment or the settings file keeps it out of the list of processes.',
+  }),
+  webpath: one(kinds.webpath, {
+    flag: 'webpath',
+    placeholder: 'PATH',
+    default: null,
+    defaultText: "the file's, else panel",
+    description: 'The path before the panel and the API.',
+  }),
+  username: one(kinds.anyText, {
+    flag: 'username',
+    placeholder: 'NAME',
+    default: null,
+    defaultText: "the file's",
+    description: "The operator's login name.",
+  }),
+  passwordHash: one(kinds.passwordHash, {
+    flag: 'password-hash',
+    placeholder: 'HASH',
+    secret: true,
+    default: null,
+    defaultText: "the file's",
+    description: "The SHA-256 of the operator's password, as keyway hash-password prints it.",
+  }),
+  allowOpen: one(kinds.onOrOff, {
+    flag: 'allow-open',
+    default: false,
+    defaultText: 'off',
+    description:
+      'Serve a revision that its own rule leaves open although credentials are set for others, or although other machines reach the address.',
+  }),
+  dataDir: one(kinds.path, {
+    flag: 'data-dir',
+    placeholder: 'DIR',
+    default: null,
+    defaultText: '<file name>.keyway beside the file',
+    description: 'The folder of counters and kept versions. It belongs to one configuration file.',
+  }),
+  panelDir: many(kinds.panelFolder, {
+    flag: 'panel-dir',
+    placeholder: '[R=]DIR',
+    default: [],
+    defaultText: 'the embedded panel',
+    description:
+      'A folder with another panel build, for all revisions or for one (as written in --revision). Repeatable.',
+  }),
+  trustProxy: many(kinds.addressRange, {
+    flag: 'trust-proxy',
+    placeholder: 'CIDR',
+    default: [],
+    defaultText: 'none',
+    description: 'Proxies whose X-Forwarded-For names the caller, for the log and the login guard. Repeatable.',
+  }),
+  reportVersion: one(kinds.someText, {
+    flag: 'report-version',
+    placeholder: 'VERSION',
+    default: null,
+    defaultText: 'as --revision says',
+    description: 'The server version that the status reports.',
+  }),
+  loginGuard: one(kinds.loginGuard, {
+    flag: 'login-guard',
+    placeholder: 'N/MINUTES|off',
+    default: { failures: 5, minutes: 5 },
+    defaultText: '5/5',
+    description: 'After N failed logins from one address within so many minutes further ones are refused unread.',
+  }),
+  inPlace: one(kinds.onOrOff, {
+    flag: 'in-place',
+    default: false,
+    defaultText: 'off',
+    description:
+      'Overwrite the configuration file instead of replacing it, where it is a mount point (a single-file container mount).',
+  }),
+  noResolver: one(kinds.onOrOff, {
+    flag: 'no-resolver',
+    default: false,
+    defaultText: 'off',
+    description: 'Keep DNS settings without resolving: no query log, no blocklists.',
+  }),
+  logLevel: one(kinds.logLevel, {
+    flag: 'log-level',
+    placeholder: 'LEVEL',
+    default: 'info',
+    defaultText: 'info',
+    description: 'The least important log lines to write: debug, info, warn, error or silent.',
+  }),
+};
+
+/** The environment variable of a flag. */
+export function variableOf(flag: string): string {
+  return `KEYWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/** The settings file's member of a flag. */
+export function memberOf(flag: string): string {
+  return flag.replaceAll('-', '_');
+}
