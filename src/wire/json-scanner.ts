@@ -1,0 +1,374 @@
+/**
+ * A scanner of JSON tokens over UTF-8 bytes (RFC 8259), optionally with comments. It decodes nothing by itself, so that
+ * a reader of a large file pays only for what it looks at. Plain functions over one record keep the hot loops fast.
+ */
+
+/** How deep arrays and objects may nest. */
+export const MAX_DEPTH = 512;
+
+/** Which step of reading a text failed: taking comments off, or parsing what is left. */
+export type JsonStep = 'comments' | 'parse';
+
+/** Text that is no JSON. `line` and `column` count from 1; a column is a Unicode character. */
+export class JsonSyntaxError extends Error {
+  readonly step: JsonStep;
+  readonly line: number;
+  readonly column: number;
+
+  constructor(step: JsonStep, message: string, line: number, column: number) {
+    super(`${message} at line ${line} column ${column}`);
+    this.name = 'JsonSyntaxError';
+    this.step = step;
+    this.line = line;
+    this.column = column;
+  }
+}
+
+/** Kinds of token. Punctuation and literals are named by their first byte; every number is `number`. */
+export const Token = {
+  end: 0,
+  string: 0x22,
+  number: 0x30,
+  comma: 0x2c,
+  colon: 0x3a,
+  openArray: 0x5b,
+  closeArray: 0x5d,
+  openObject: 0x7b,
+  closeObject: 0x7d,
+  true: 0x74,
+  false: 0x66,
+  null: 0x6e,
+} as const;
+
+/** The scanner's state: the token that it stands on. `start` and `end` are byte offsets, `end` exclusive. */
+export interface JsonScanner {
+  readonly bytes: Buffer;
+  readonly comments: boolean;
+  kind: number;
+  start: number;
+  end: number;
+  /** Where the token before this one ended. */
+  lastEnd: number;
+  /** Of a string: it holds no escape. */
+  plain: boolean;
+  /** Of a number: an integer lexeme, which `-0` is not. */
+  integer: boolean;
+  depth: number;
+}
+
+const TAB = 0x09;
+const LF = 0x0a;
+const CR = 0x0d;
+const BLANK = 0x20;
+const HASH = 0x23;
+const STAR = 0x2a;
+const PLUS = 0x2b;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const SLASH = 0x2f;
+const ZERO = 0x30;
+const BACKSLASH = 0x5c;
+const LOWER_E = 0x65;
+const LOWER_U = 0x75;
+
+/** What may follow a backslash besides `u`: `"`, `\`, `/`, b, f, n, r, t. */
+const SIMPLE_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);
+
+/**
+ * A scanner that stands on the first token. A byte order mark is skipped where comments are allowed, and is an error
+ * elsewhere. The bytes are taken to be valid UTF-8.
+ */
+export function createScanner(bytes: Uint8Array, comments: boolean): JsonScanner {
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const marked = buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
+  const first = comments && marked ? 3 : 0;
+  const scanner = {
+    bytes: buffer,
+    comments,
+    kind: Token.end,
+    start: first,
+    end: first,
+    lastEnd: first,
+    plain: true,
+    integer: true,
+    depth: 0,
+  };
+  if (marked && !comments) throw syntaxError(buffer, 'unexpected byte order mark', 0);
+  advance(scanner);
+  return scanner;
+}
+
+/** The error for a place, with its line and column worked out. */
+export function syntaxError(bytes: Buffer, message: string, at: number, step: JsonStep = 'parse'): JsonSyntaxError {
+  let line = 1;
+  let lineStart = 0;
+  for (let feed = bytes.indexOf(LF); feed !== -1 && feed < at; feed = bytes.indexOf(LF, feed + 1)) {
+    line += 1;
+    lineStart = feed + 1;
+  }
+  let column = 1;
+  for (let i = lineStart; i < at; i += 1) if (((bytes[i] ?? 0) & 0xc0) !== 0x80) column += 1;
+  return new JsonSyntaxError(step, message, line, column);
+}
+
+/** The error for a token that may not stand where it does. */
+export function unexpectedToken(scanner: JsonScanner, expected: string): JsonSyntaxError {
+  if (scanner.kind === Token.end) return syntaxError(scanner.bytes, 'unexpected end of input', scanner.start);
+  const found = nameOf(scanner.bytes[scanner.start]);
+  return syntaxError(scanner.bytes, `unexpected ${found}, expected ${expected}`, scanner.start);
+}
+
+function nameOf(byte: number | undefined): string {
+  if (byte === undefined) return 'end of input';
+  if (byte > BLANK && byte < 0x7f) return `'${String.fromCharCode(byte)}'`;
+  return byte >= 0x80 ? 'character' : `control character ${byte}`;
+}
+
+/** Moves to the next token. */
+export function advance(scanner: JsonScanner): void {
+  scanner.lastEnd = scanner.end;
+  const { bytes } = scanner;
+  let at = scanner.end;
+  let byte = bytes[at];
+  while (byte === BLANK || byte === LF || byte === CR || byte === TAB) {
+    at += 1;
+    byte = bytes[at];
+  }
+  if ((byte === SLASH || byte === HASH) && scanner.comments) {
+    at = skipBlanks(scanner, at);
+    byte = bytes[at];
+  }
+  scanner.start = at;
+  if (byte === Token.string) scanString(scanner, at);
+  else if (byte === undefined) {
+    scanner.kind = Token.end;
+    scanner.end = at;
+  } else if (isPunctuation(byte)) {
+    scanner.kind = byte;
+    scanner.end = at + 1;
+  } else if (byte === MINUS || isDigit(byte)) scanNumber(scanner, at);
+  else if (byte === Token.true) scanLiteral(scanner, at, 'true');
+  else if (byte === Token.false) scanLiteral(scanner, at, 'false');
+  else if (byte === Token.null) scanLiteral(scanner, at, 'null');
+  else throw syntaxError(scanner.bytes, `unexpected ${nameOf(byte)}`, at);
+}
+
+function isPunctuation(byte: number): boolean {
+  return (
+    byte === Token.comma ||
+    byte === Token.colon ||
+    byte === Token.openArray ||
+    byte === Token.closeArray ||
+    byte === Token.openObject ||
+    byte === Token.closeObject
+  );
+}
+
+/** The offset of the first byte from `at` on that is neither blank nor in a comment (comments are on). */
+function skipBlanks(scanner: JsonScanner, at: number): number {
+  const { bytes } = scanner;
+  let next = at;
+  for (;;) {
+    const byte = bytes[next];
+    if (byte === BLANK || byte === LF || byte === CR || byte === TAB) next += 1;
+    else if (byte === SLASH || byte === HASH) next = commentEnd(scanner, next);
+    else return next;
+  }
+}
+
+/**
+ * Where the comment that starts here ends (exclusive): a line comment before its line end, a block comment after its
+ * star and slash. Throws with the step `comments` for a lone slash and for a block that nothing closes.
+ */
+export function commentEnd(scanner: JsonScanner, at: number): number {
+  const { bytes } = scanner;
+  if (bytes[at] === SLASH && bytes[at + 1] === STAR) {
+    const close = bytes.indexOf('*/', at + 2, 'latin1');
+    if (close === -1) throw syntaxError(scanner.bytes, 'unterminated comment', at, 'comments');
+    return close + 2;
+  }
+  if (bytes[at] === SLASH && bytes[at + 1] !== SLASH)
+    throw syntaxError(scanner.bytes, "unexpected '/'", at, 'comments');
+  const feed = bytes.indexOf(LF, at);
+  if (feed === -1) return bytes.length;
+  return bytes[feed - 1] === CR ? feed - 1 : feed;
+}
+
+function scanString(scanner: JsonScanner, start: number): void {
+  const { bytes } = scanner;
+  let plain = true;
+  let at = start + 1;
+  for (;;) {
+    const byte = bytes[at];
+    if (byte === Token.string) break;
+    if (byte === undefined) throw syntaxError(scanner.bytes, 'unexpected end of input', at);
+    if (byte === BACKSLASH) {
+      plain = false;
+      at = escapeEnd(scanner, at);
+    } else if (byte < BLANK) {
+      throw syntaxError(scanner.bytes, `unexpected ${nameOf(byte)} in a string`, at);
+    } else {
+      at += 1;
+    }
+  }
+  scanner.kind = Token.string;
+  scanner.end = at + 1;
+  scanner.plain = plain;
+}
+
+function escapeEnd(scanner: JsonScanner, at: number): number {
+  const { bytes } = scanner;
+  const letter = bytes[at + 1];
+  if (letter === undefined) throw syntaxError(scanner.bytes, 'unexpected end of input', at + 1);
+  if (SIMPLE_ESCAPES.has(letter)) return at + 2;
+  if (letter !== LOWER_U) throw syntaxError(scanner.bytes, 'invalid escape in a string', at);
+  for (let i = at + 2; i < at + 6; i += 1) {
+    const digit = bytes[i];
+    if (digit === undefined) throw syntaxError(scanner.bytes, 'unexpected end of input', i);
+    if (!isHexDigit(digit)) throw syntaxError(scanner.bytes, 'invalid escape in a string', at);
+  }
+  return at + 6;
+}
+
+function scanNumber(scanner: JsonScanner, start: number): void {
+  const { bytes } = scanner;
+  const negative = bytes[start] === MINUS;
+  const first = negative ? start + 1 : start;
+  let at = bytes[first] === ZERO ? first + 1 : digitsEnd(scanner, first);
+  let integer = !(negative && bytes[first] === ZERO);
+  if (bytes[at] === POINT) {
+    integer = false;
+    at = digitsEnd(scanner, at + 1);
+  }
+  if (((bytes[at] ?? 0) | BLANK) === LOWER_E) {
+    integer = false;
+    const sign = bytes[at + 1];
+    at = digitsEnd(scanner, sign === PLUS || sign === MINUS ? at + 2 : at + 1);
+  }
+  if (isWordByte(bytes[at])) throw syntaxError(scanner.bytes, `unexpected ${nameOf(bytes[at])} in a number`, at);
+  scanner.kind = Token.number;
+  scanner.end = at;
+  scanner.integer = integer;
+}
+
+/** Where a run of at least one digit ends. */
+function digitsEnd(scanner: JsonScanner, from: number): number {
+  const { bytes } = scanner;
+  let at = from;
+  while (isDigit(bytes[at])) at += 1;
+  if (at > from) return at;
+  if (bytes[at] === undefined) throw syntaxError(scanner.bytes, 'unexpected end of input', at);
+  throw syntaxError(scanner.bytes, `unexpected ${nameOf(bytes[at])} in a number`, at);
+}
+
+function scanLiteral(scanner: JsonScanner, start: number, word: 'true' | 'false' | 'null'): void {
+  const { bytes } = scanner;
+  for (let i = 1; i < word.length; i += 1) {
+    const byte = bytes[start + i];
+    if (byte === undefined) throw syntaxError(scanner.bytes, 'unexpected end of input', start + i);
+    if (byte !== word.charCodeAt(i)) throw syntaxError(scanner.bytes, `unexpected ${nameOf(byte)}`, start + i);
+  }
+  scanner.kind = bytes[start] ?? Token.end;
+  scanner.end = start + word.length;
+  if (isWordByte(bytes[scanner.end])) {
+    throw syntaxError(scanner.bytes, `unexpected ${nameOf(bytes[scanner.end])}`, scanner.end);
+  }
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= ZERO && byte <= 0x39;
+}
+
+function isHexDigit(byte: number): boolean {
+  const lower = byte | BLANK;
+  return isDigit(byte) || (lower >= 0x61 && lower <= 0x66);
+}
+
+function isWordByte(byte: number | undefined): boolean {
+  if (byte === undefined) return false;
+  const lower = byte | BLANK;
+  return isDigit(byte) || (lower >= 0x61 && lower <= 0x7a) || byte === POINT;
+}
+
+/**
+ * Enters the array or object that the scanner stands on. True when it has an item, the scanner then standing on it; of
+ * an empty one the scanner stands behind it. Throws beyond `MAX_DEPTH` levels.
+ */
+export function enter(scanner: JsonScanner): boolean {
+  const close = scanner.kind === Token.openArray ? Token.closeArray : Token.closeObject;
+  if (scanner.depth === MAX_DEPTH) {
+    throw syntaxError(scanner.bytes, `nested deeper than ${MAX_DEPTH} levels`, scanner.start);
+  }
+  scanner.depth += 1;
+  advance(scanner);
+  if (scanner.kind !== close) return true;
+  scanner.depth -= 1;
+  advance(scanner);
+  return false;
+}
+
+/** After an item: true when another follows (the scanner stands on it), false after the closing bracket. */
+export function another(scanner: JsonScanner, close: typeof Token.closeArray | typeof Token.closeObject): boolean {
+  if (scanner.kind === Token.comma) {
+    advance(scanner);
+    return true;
+  }
+  if (scanner.kind !== close) throw unexpectedToken(scanner, close === Token.closeArray ? "',' or ']'" : "',' or '}'");
+  scanner.depth -= 1;
+  advance(scanner);
+  return false;
+}
+
+/** Checks that the scanner stands on a member's name. */
+export function expectName(scanner: JsonScanner): void {
+  if (scanner.kind !== Token.string) throw unexpectedToken(scanner, 'a member name');
+}
+
+/** Moves from a member's name to its value. */
+export function toValue(scanner: JsonScanner): void {
+  advance(scanner);
+  if (scanner.kind !== Token.colon) throw unexpectedToken(scanner, "':'");
+  advance(scanner);
+}
+
+/** Passes over the value that the scanner stands on, checking it; its end is then `lastEnd`. */
+export function skipValue(scanner: JsonScanner): void {
+  switch (scanner.kind) {
+    case Token.openArray:
+      for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) skipValue(scanner);
+      return;
+    case Token.openObject:
+      for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+        expectName(scanner);
+        toValue(scanner);
+        skipValue(scanner);
+      }
+      return;
+    case Token.string:
+    case Token.number:
+    case Token.true:
+    case Token.false:
+    case Token.null:
+      advance(scanner);
+      return;
+    default:
+      throw unexpectedToken(scanner, 'a value');
+  }
+}
+
+/** Checks that nothing but blanks and comments is left. */
+export function expectEnd(scanner: JsonScanner): void {
+  if (scanner.kind !== Token.end) throw unexpectedToken(scanner, 'the end of input');
+}
+
+/** The string that the scanner stands on. A lone surrogate escape stays a lone surrogate. */
+export function stringValue(scanner: JsonScanner): string {
+  return decodeString(scanner.bytes, scanner.start, scanner.end, scanner.plain);
+}
+
+/** Decodes a valid string token, quotes included; `plain` says that it holds no escape. */
+export function decodeString(bytes: Buffer, start: number, end: number, plain: boolean): string {
+  if (plain) return bytes.toString('utf8', start + 1, end - 1);
+  const text: unknown = JSON.parse(bytes.toString('utf8', start, end));
+  return String(text);
+}

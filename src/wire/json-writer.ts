@@ -1,0 +1,56 @@
+/** Collects bytes for a text whose length is not known beforehand. */
+export interface ByteWriter {
+  byte(value: number): void;
+  copy(source: Buffer, start: number, end: number): void;
+  /** A line feed and so many blanks. */
+  line(blanks: number): void;
+  /** Everything written; the writer is used up. */
+  finish(): Buffer;
+}
+
+const CHUNK_BYTES = 1 << 18;
+const LF = 0x0a;
+const BLANK = 0x20;
+
+/** A writer that throws `RangeError` once the text passes `limit` bytes. Memory grows by chunks, never by doubling. */
+export function createByteWriter(limit: number): ByteWriter {
+  const full: Buffer[] = [];
+  let fullBytes = 0;
+  let chunk = Buffer.allocUnsafeSlow(1024);
+  let used = 0;
+
+  /** Makes room for at least `count` bytes in the current chunk. */
+  function reserve(count: number): void {
+    if (fullBytes + used + count > limit) throw new RangeError(`the text would be longer than ${limit} bytes`);
+    if (used + count <= chunk.length) return;
+    full.push(chunk.subarray(0, used));
+    fullBytes += used;
+    chunk = Buffer.allocUnsafeSlow(Math.max(Math.min(CHUNK_BYTES, 2 * chunk.length), count));
+    used = 0;
+  }
+
+  return {
+    byte(value) {
+      reserve(1);
+      chunk[used] = value;
+      used += 1;
+    },
+    copy(source, start, end) {
+      const count = end - start;
+      reserve(count);
+      // Most tokens are short, and a call into the runtime costs more than copying them here.
+      if (count > 64) source.copy(chunk, used, start, end);
+      else for (let i = 0; i < count; i += 1) chunk[used + i] = source[start + i] ?? 0;
+      used += count;
+    },
+    line(blanks) {
+      reserve(1 + blanks);
+      chunk[used] = LF;
+      chunk.fill(BLANK, used + 1, used + 1 + blanks);
+      used += 1 + blanks;
+    },
+    finish() {
+      return Buffer.concat([...full, chunk.subarray(0, used)]);
+    },
+  };
+}
