@@ -1,0 +1,128 @@
+import { isJsonObject, type JsonValue } from '../wire/json.js';
+import { type Bindings, hasUnbound, matchText } from './placeholders.js';
+
+/** One place where two JSON values differ; `undefined` is a member that is not there. */
+export interface ValueDifference {
+  /** JSON pointer (RFC 6901). */
+  readonly path: string;
+  readonly expected: JsonValue | undefined;
+  readonly actual: JsonValue | undefined;
+}
+
+export interface JsonComparison {
+  /** JSON pointers of arrays without an order; a segment `*` stands for any. */
+  readonly unordered: readonly string[];
+  /** What placeholders stand for; grows as they match for the first time. */
+  readonly bindings: Bindings;
+}
+
+type Members = Readonly<Record<string, JsonValue>>;
+
+/**
+ * Where `actual` differs from what `expected` asks for: members without an order, numbers by value (1000 equals 1e3, and
+ * integers are exact at any size), texts with their placeholders.
+ */
+export function jsonDifferences(
+  expected: JsonValue,
+  actual: JsonValue,
+  comparison: JsonComparison,
+  path = '',
+): readonly ValueDifference[] {
+  if (Array.isArray(expected) && Array.isArray(actual)) return arrayDifferences(expected, actual, comparison, path);
+  if (isJsonObject(expected) && isJsonObject(actual)) return memberDifferences(expected, actual, comparison, path);
+  return equalScalars(expected, actual, comparison.bindings) ? [] : [{ path, expected, actual }];
+}
+
+function equalScalars(expected: JsonValue, actual: JsonValue, bindings: Bindings): boolean {
+  if (typeof expected === 'string') return matchText(expected, actual, bindings);
+  if (typeof expected === 'bigint' && typeof actual === 'number') return equalNumbers(expected, actual);
+  if (typeof expected === 'number' && typeof actual === 'bigint') return equalNumbers(actual, expected);
+  return expected === actual;
+}
+
+function equalNumbers(integer: bigint, number: number): boolean {
+  return Number.isInteger(number) && BigInt(number) === integer;
+}
+
+function memberDifferences(
+  expected: Members,
+  actual: Members,
+  comparison: JsonComparison,
+  path: string,
+): readonly ValueDifference[] {
+  const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);
+  const differences: ValueDifference[] = [];
+  for (const name of names) {
+    const at = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const wanted = Object.hasOwn(expected, name) ? expected[name] : undefined;
+    const given = Object.hasOwn(actual, name) ? actual[name] : undefined;
+    if (wanted === undefined || given === undefined) differences.push({ path: at, expected: wanted, actual: given });
+    else differences.push(...jsonDifferences(wanted, given, comparison, at));
+  }
+  return differences;
+}
+
+function arrayDifferences(
+  expected: readonly JsonValue[],
+  actual: readonly JsonValue[],
+  comparison: JsonComparison,
+  path: string,
+): readonly ValueDifference[] {
+  if (comparison.unordered.some((pattern) => coversPath(pattern, path)))
+    return unorderedDifferences(expected, actual, comparison, path);
+  const differences: ValueDifference[] = [];
+  for (let index = 0; index < Math.max(expected.length, actual.length); index += 1) {
+    const at = `${path}/${index}`;
+    const wanted = expected[index];
+    const given = actual[index];
+    if (wanted === undefined || given === undefined) differences.push({ path: at, expected: wanted, actual: given });
+    else differences.push(...jsonDifferences(wanted, given, comparison, at));
+  }
+  return differences;
+}
+
+/**
+ * Pairs equal elements whatever their place. Elements whose placeholders are all known go first, so that an open
+ * placeholder takes what is left. What finds no partner is one difference each, at the array itself.
+ */
+function unorderedDifferences(
+  expected: readonly JsonValue[],
+  actual: readonly JsonValue[],
+  comparison: JsonComparison,
+  path: string,
+): readonly ValueDifference[] {
+  const left = [...actual];
+  const missing: JsonValue[] = [];
+  const open = (element: JsonValue) => Number(isOpen(element, comparison.bindings));
+  for (const element of [...expected].sort((a, b) => open(a) - open(b))) {
+    const index = left.findIndex((candidate) => matches(element, candidate, comparison, path));
+    if (index < 0) missing.push(element);
+    else left.splice(index, 1);
+  }
+  return [
+    ...missing.map((element) => ({ path, expected: element, actual: undefined })),
+    ...left.map((element) => ({ path, expected: undefined, actual: element })),
+  ];
+}
+
+/** Compares on a copy of the bindings, which are kept only when everything matches. */
+function matches(expected: JsonValue, actual: JsonValue, comparison: JsonComparison, path: string): boolean {
+  const bindings = new Map(comparison.bindings);
+  if (jsonDifferences(expected, actual, { ...comparison, bindings }, `${path}/0`).length > 0) return false;
+  for (const [name, value] of bindings) comparison.bindings.set(name, value);
+  return true;
+}
+
+function isOpen(value: JsonValue, bindings: Bindings): boolean {
+  if (typeof value === 'string') return hasUnbound(value, bindings);
+  if (Array.isArray(value)) return value.some((element) => isOpen(element, bindings));
+  return isJsonObject(value) && Object.values(value).some((member) => isOpen(member, bindings));
+}
+
+function coversPath(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  return (
+    wanted.length === given.length && wanted.every((segment, index) => segment === '*' || segment === given[index])
+  );
+}

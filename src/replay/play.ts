@@ -1,0 +1,203 @@
+import type { JsonValue } from '../wire/json.js';
+import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
+import { type Answer, type Call, createCaller } from './call.js';
+import { type AnswerDifference, compareAnswer, compareFile } from './compare.js';
+import { writeJson } from './format.js';
+import { type Bindings, fillText, UnboundPlaceholder } from './placeholders.js';
+import type {
+  CounterState,
+  Exchange,
+  FileAfterwards,
+  Scenario,
+  ScenarioRequest,
+  ScenarioResponse,
+  Step,
+} from './scenario.js';
+
+/** Where a scenario is played. */
+export interface Target {
+  /** `http://host:port`. */
+  readonly origin: string;
+  /** Where the API's paths begin, such as `/panel/api`. */
+  readonly apiRoot: string;
+  /** `{base}`, such as `/panel`; the API root's own start where a revision has no panel. */
+  readonly base: string;
+}
+
+/** Whatever a scenario asks of the server besides answering: the world around it. */
+export interface Stage {
+  /** From here on the counters of these keys stand like this. */
+  counters(list: readonly CounterState[]): Promise<void>;
+  /** Writes the configuration file by hand; resolves when the server has noticed. */
+  handEdit(text: string): Promise<void>;
+  /** Resolves when the server has noticed everything that happened to its file. */
+  settle(): Promise<void>;
+  /** Removes the file or puts a folder in its place, as the text says. */
+  breakFile(reason: string): Promise<void>;
+  /** The configuration file as it stands now. */
+  configText(): Promise<string>;
+}
+
+/** One difference between a scenario and what was seen. */
+export interface Difference extends AnswerDifference {
+  /** Number of the step, from 1; `then` for the file afterwards. */
+  readonly step: number | 'then';
+}
+
+/** What became of one step. */
+export interface PlayedStep {
+  /** Number of the step, from 1. */
+  readonly step: number;
+  readonly exchange: Exchange;
+  /** Null when there was no answer. */
+  readonly answer: Answer | null;
+  /** Compares the answer with another response than the scenario's, with the same placeholders. */
+  compareWith(response: ScenarioResponse): readonly AnswerDifference[];
+}
+
+export interface PlayOptions {
+  readonly target: Target;
+  readonly stage: Stage;
+  readonly addresses: Addresses;
+  /** How long one exchange may take, in milliseconds; 10,000 when left out. */
+  readonly timeoutMilliseconds?: number;
+  /** Whether the server's own panel page counts; `exact` when left out. */
+  readonly pages?: 'exact' | 'ignored';
+  /** Told of every exchange, in order. */
+  readonly onStep?: (played: PlayedStep) => void;
+}
+
+interface Chain extends PlayOptions {
+  readonly bindings: Bindings;
+  readonly send: (call: Call) => Promise<Answer>;
+}
+
+/** Plays a scenario's steps in order and lists every difference; an empty list means that the server answers as asked. */
+export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<readonly Difference[]> {
+  const caller = createCaller({
+    origin: options.target.origin,
+    timeoutMilliseconds: options.timeoutMilliseconds ?? 10_000,
+  });
+  const chain: Chain = { ...options, bindings: new Map(), send: (call) => caller.send(call) };
+  const differences: Difference[] = [];
+  try {
+    for (const [index, step] of scenario.exchanges.entries()) {
+      const found = await playStep(step, index + 1, chain);
+      differences.push(...found.map((difference) => ({ step: index + 1, ...difference })));
+    }
+    if (scenario.then !== undefined) differences.push(...(await compareAfterwards(scenario, scenario.then, chain)));
+    return differences;
+  } finally {
+    caller.close();
+  }
+}
+
+async function playStep(step: Step, number: number, chain: Chain): Promise<readonly AnswerDifference[]> {
+  if ('counters' in step) await chain.stage.counters(step.counters);
+  else if ('handEdit' in step) await chain.stage.handEdit(replaceAddresses(step.handEdit, chain.addresses));
+  else if ('settle' in step) await chain.stage.settle();
+  else if ('breakFile' in step) await chain.stage.breakFile(step.breakFile);
+  else return playExchange(step, number, chain);
+  return [];
+}
+
+async function playExchange(exchange: Exchange, step: number, chain: Chain): Promise<readonly AnswerDifference[]> {
+  const result = await callOrDifference(exchange.request, chain);
+  if ('where' in result) {
+    chain.onStep?.({ step, exchange, answer: null, compareWith: () => [result] });
+    return [result];
+  }
+  const { call, answer } = result;
+  const compare = (response: ScenarioResponse, bindings: Bindings) =>
+    compareAnswer(withAddresses(response, chain.addresses), answer, {
+      bindings,
+      requestHeaders: lowerCased(call.headers),
+      pages: chain.pages ?? 'exact',
+    });
+  const differences = compare(exchange.response, chain.bindings);
+  chain.onStep?.({ step, exchange, answer, compareWith: (response) => compare(response, new Map(chain.bindings)) });
+  return differences;
+}
+
+/** The answer, or the one difference that says why there is none. */
+async function callOrDifference(
+  request: ScenarioRequest,
+  chain: Chain,
+): Promise<{ readonly call: Call; readonly answer: Answer } | AnswerDifference> {
+  try {
+    const call = createCall(request, chain);
+    return { call, answer: await chain.send(call) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const where = error instanceof UnboundPlaceholder ? 'request' : 'connection';
+    return { where, expected: 'an answer', actual: reason };
+  }
+}
+
+function createCall(request: ScenarioRequest, chain: Chain): Call {
+  const headers = Object.entries(request.headers ?? {});
+  return {
+    method: request.method,
+    path: rootOf(request, chain.target) + fillText(request.path, chain.bindings, encodeURIComponent),
+    headers: new Map(headers.map(([name, value]) => [name, fillText(value, chain.bindings)])),
+    body: bodyOf(request, chain),
+  };
+}
+
+function rootOf(request: ScenarioRequest, target: Target): string {
+  if (request.root === 'server') return '';
+  return request.root === 'base' ? target.base : target.apiRoot;
+}
+
+function bodyOf(request: ScenarioRequest, chain: Chain): Buffer | undefined {
+  if (request.text !== undefined) {
+    return Buffer.from(fillText(replaceAddresses(request.text, chain.addresses), chain.bindings), 'utf8');
+  }
+  if (request.body === undefined) return undefined;
+  const body = replaceAddressesInJson(request.body, chain.addresses);
+  return Buffer.from(fillText(writeJson(body), chain.bindings, insideString), 'utf8');
+}
+
+/** A value as it stands between the quotes of a JSON string. */
+function insideString(value: string): string {
+  return JSON.stringify(value).slice(1, -1);
+}
+
+function withAddresses(response: ScenarioResponse, addresses: Addresses): ScenarioResponse {
+  if (response.body === undefined) return response;
+  return { ...response, body: replaceAddressesInJson(response.body, addresses) };
+}
+
+async function compareAfterwards(
+  scenario: Scenario,
+  expected: FileAfterwards,
+  chain: Chain,
+): Promise<readonly Difference[]> {
+  const wanted: FileAfterwards = {
+    ...expected,
+    ...(expected.config === undefined ? {} : { config: replaceAddressesInJson(expected.config, chain.addresses) }),
+    ...(expected.configText === undefined
+      ? {}
+      : { configText: linesWithAddresses(expected.configText, chain.addresses) }),
+  };
+  const keyOrder = scenario.source === 'recorded' ? 'ignored' : 'exact';
+  const found = compareFile(wanted, await chain.stage.configText(), { bindings: chain.bindings, keyOrder });
+  return found.map((difference) => ({ step: 'then', ...difference }));
+}
+
+function linesWithAddresses(lines: readonly string[], addresses: Addresses): readonly string[] {
+  return lines.map((line) => replaceAddresses(line, addresses));
+}
+
+function lowerCased(headers: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...headers].map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** The configuration file before the first step as text; undefined when the scenario has none. */
+export function givenFile(scenario: Scenario, addresses: Addresses): string | undefined {
+  const { config, configText } = scenario.given;
+  if (configText !== undefined) return replaceAddresses(configText.join('\n'), addresses);
+  if (config === undefined) return undefined;
+  const value: JsonValue = replaceAddressesInJson(config, addresses);
+  return `${writeJson(value, 2)}\n`;
+}

@@ -1,0 +1,161 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { formatScenario } from '../../src/replay/format.js';
+import { readScenario } from '../../src/replay/scenario.js';
+
+const MINIMAL = {
+  title: 't',
+  revision: 'current',
+  source: 'spec',
+  given: {},
+  exchanges: [
+    { operation: 'getStatus', request: { method: 'GET', path: '/server/status' }, response: { status: 200 } },
+  ],
+};
+
+function problem(change: (scenario: Record<string, unknown>) => void): string {
+  const scenario: Record<string, unknown> = structuredClone(MINIMAL);
+  change(scenario);
+  try {
+    readScenario(JSON.stringify(scenario), 'x.json');
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  return 'none';
+}
+
+describe('a file that is no scenario', () => {
+  test('that lacks a member names it', () => {
+    expect(problem((scenario) => delete scenario.title)).toBe('x.json: /: expected a member title');
+  });
+
+  test('with a wrong type names the place and what was expected', () => {
+    const wrong = [{ operation: 'getUser', request: { method: 'get', path: '/' }, response: { status: 200 } }];
+    expect(problem((scenario) => Object.assign(scenario, { exchanges: wrong }))).toBe(
+      'x.json: /exchanges/0/request/method: expected a method in capitals, found the text "get"',
+    );
+  });
+
+  test('with a path that no request line can carry names the place', () => {
+    const wrong = [{ operation: 'getUser', request: { method: 'GET', path: '/a b' }, response: { status: 200 } }];
+    expect(problem((scenario) => Object.assign(scenario, { exchanges: wrong }))).toContain('/exchanges/0/request/path');
+  });
+
+  test('with an unknown member lists the known ones', () => {
+    expect(problem((scenario) => Object.assign(scenario, { titel: 1 }))).toMatch(
+      /^x\.json: \/titel: expected no such member; known are title, /,
+    );
+  });
+
+  test('with a step of no known kind says which there are', () => {
+    expect(problem((scenario) => Object.assign(scenario, { exchanges: [{ wait: 1 }] }))).toContain(
+      'x.json: /exchanges/0: expected a member operation, counters, handEdit, settle or breakFile',
+    );
+  });
+
+  test('with a file as value and as text is refused', () => {
+    expect(problem((scenario) => Object.assign(scenario, { given: { config: {}, configText: [] } }))).toContain(
+      'either config or configText',
+    );
+  });
+
+  test('with a status out of range is refused', () => {
+    const wrong = [{ operation: 'x', request: { method: 'GET', path: '/' }, response: { status: 1000 } }];
+    expect(problem((scenario) => Object.assign(scenario, { exchanges: wrong }))).toContain('from 100 to 599');
+  });
+
+  test('that is no JSON names line and column', () => {
+    expect(() => readScenario('{ "title": ', 'x.json')).toThrow(/x\.json: \/: expected JSON: .*line 1 column/);
+  });
+});
+
+const name = fc.stringMatching(/^[a-z_][a-z0-9_-]{0,8}$/);
+const json = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constantFrom(null, true, false),
+    fc.string(),
+    fc.bigInt(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.array(tie('value'), { maxLength: 3 }),
+    fc.dictionary(name, tie('value'), { maxKeys: 3 }),
+  ),
+})).value;
+const headers = fc.dictionary(name, fc.string(), { maxKeys: 3 });
+const lines = fc.array(fc.string(), { maxLength: 3 });
+const counters = fc.array(
+  fc.record({
+    access_key: fc.string(),
+    bytes_up: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+    bytes_down: fc.bigInt({ min: 0n }),
+    connections: fc.bigInt({ min: 0n }),
+  }),
+  { maxLength: 2 },
+);
+const exchange = fc.record({
+  operation: name,
+  request: fc.record(
+    {
+      method: fc.constantFrom('GET', 'PUT'),
+      path: fc.webPath(),
+      root: fc.constantFrom('api' as const, 'base' as const, 'server' as const),
+      headers,
+      body: json,
+      text: fc.string(),
+    },
+    { requiredKeys: ['method', 'path'] },
+  ),
+  response: fc.record(
+    { status: fc.integer({ min: 100, max: 599 }), headers, body: json, text: fc.string(), unordered: lines },
+    { requiredKeys: ['status'] },
+  ),
+});
+const step = fc.oneof(
+  exchange,
+  fc.record({ counters }),
+  fc.record({ handEdit: fc.string() }),
+  fc.constant({ settle: true as const }),
+  fc.record({ breakFile: fc.string() }),
+);
+const file = fc.oneof(fc.constant({}), fc.record({ config: json }), fc.record({ configText: lines }));
+const scenario = fc.record(
+  {
+    title: fc.string(),
+    revision: name,
+    source: fc.constantFrom('spec' as const, 'recorded' as const),
+    serverVersion: name,
+    recordedAt: name,
+    covers: lines,
+    given: fc
+      .tuple(file, fc.record({ counters, listener: fc.record({ token: fc.string() }) }, { requiredKeys: [] }))
+      .map(([first, second]) => ({ ...first, ...second })),
+    exchanges: fc.array(step, { maxLength: 4 }),
+    // biome-ignore lint/suspicious/noThenProperty: the format's own name
+    then: file,
+  },
+  { requiredKeys: ['title', 'revision', 'source', 'given', 'exchanges'] },
+);
+
+test('any scenario formatted and read again is the same scenario', () => {
+  fc.assert(
+    fc.property(scenario, (each) => {
+      // Through text once, for the readonly types and the null prototypes of the reader.
+      const first = readScenario(formatScenario(each as Parameters<typeof formatScenario>[0]), 'x.json');
+      expect(first).toEqual(each);
+      expect(readScenario(formatScenario(first), 'x.json')).toEqual(first);
+    }),
+  );
+});
+
+test('every recording is read, and formatting it changes no byte of it', () => {
+  const root = join(import.meta.dirname, '../../fixtures/recorded');
+  const folders = readdirSync(root, { withFileTypes: true }).filter((each) => each.isDirectory());
+  for (const folder of folders.filter(({ name }) => name !== 'divergences')) {
+    for (const file of readdirSync(join(root, folder.name))) {
+      const content = readFileSync(join(root, folder.name, file), 'utf8');
+      expect(formatScenario(readScenario(content, file)), `${folder.name}/${file}`).toBe(content);
+    }
+  }
+});
