@@ -44,8 +44,8 @@ export type ReadTexts<T> = { readonly value: T } | { readonly bad: readonly stri
 export interface Setting<T> {
   /** Without its dashes. */
   readonly flag: string;
-  /** A switch that sets this to null, such as `no-config`. */
-  readonly negation: string | null;
+  /** A switch that stands for a value of its own, such as `no-config`. */
+  readonly negation: { readonly flag: string; readonly value: T } | null;
   /** The value's name in help texts; null for a switch. */
   readonly placeholder: string | null;
   readonly member: kinds.MemberType;
@@ -64,7 +64,7 @@ export interface Setting<T> {
 interface Row<T> {
   readonly flag: string;
   readonly placeholder?: string;
-  readonly negation?: string;
+  readonly negation?: { readonly flag: string; readonly value: T };
   readonly secret?: boolean;
   readonly default: T;
   readonly defaultText: string;
@@ -121,7 +121,7 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     ...one(kinds.path, {
       flag: 'config',
       placeholder: 'FILE',
-      negation: 'no-config',
+      negation: { flag: 'no-config', value: null },
       default: null,
       defaultText: './keyway.jsonc',
       description:

@@ -1,0 +1,35 @@
+import type { Settings } from './settings.js';
+import type { SettingProblem } from './settings-flags.js';
+
+/** What is wrong with settings that are each well formed: an unknown revision, a panel folder for no mount. */
+export function crossProblems(
+  settings: Settings,
+  placeOf: (name: keyof Settings) => string,
+  revisionProblem: (revision: string) => string | null,
+): readonly SettingProblem[] {
+  const revisions = settings.revision.flatMap(({ revision }) => {
+    const problem = revisionProblem(revision);
+    if (problem === null) return [];
+    return [
+      { setting: 'revision', place: placeOf('revision'), message: `${problem}, got ${JSON.stringify(revision)}` },
+    ];
+  });
+  return [...revisions, ...panelProblems(settings, placeOf('panelDir'))];
+}
+
+function panelProblems({ revision, panelDir }: Settings, place: string): readonly SettingProblem[] {
+  const seen = new Set<string | null>();
+  return panelDir.flatMap(({ mount }) => {
+    const known = mount === null || revision.some((one) => one.text === mount || one.revision === mount);
+    const repeated = seen.has(mount);
+    seen.add(mount);
+    const names = revision.map(({ text }) => text).join(', ');
+    if (!known) {
+      const message = `expected one of the served revisions (${names}) before the =, got ${JSON.stringify(mount)}`;
+      return [{ setting: 'panel-dir', place, message }];
+    }
+    if (!repeated) return [];
+    const whom = mount === null ? 'all revisions' : mount;
+    return [{ setting: 'panel-dir', place, message: `expected one folder for ${whom}, got several` }];
+  });
+}
