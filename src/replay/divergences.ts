@@ -1,0 +1,113 @@
+import type { AnswerDifference } from './compare.js';
+import { writeJson } from './format.js';
+import type { Difference, PlayedStep } from './play.js';
+import { readFixtureJson, responseShape, type Scenario, type ScenarioResponse } from './scenario.js';
+import { type Check, listOf, mapOf, members, ShapeError, text } from './shape.js';
+
+/** Why answers differ from a recording, said once for all steps that it holds for. */
+export interface DivergenceKind {
+  /** One sentence that names the row of the specification or the design. */
+  readonly reason: string;
+  /** Every place that differs, as `Difference` names them; a step may have its own list. */
+  readonly where?: readonly string[];
+  /** What is answered instead. */
+  readonly instead?: ScenarioResponse;
+}
+
+/** One step that differs. Its `where` and `instead` win over those of its kind. */
+export interface Divergence {
+  /** Name of its kind. */
+  readonly why: string;
+  readonly where?: readonly string[];
+  readonly instead?: ScenarioResponse;
+}
+
+/** All known divergences from the recordings of one server package version. */
+export interface DivergenceRegister {
+  readonly version: string;
+  readonly kinds: Readonly<Record<string, DivergenceKind>>;
+  /** By the scenario's file name without `.json`, then by the step's number (from 1) or `then`. */
+  readonly scenarios: Readonly<Record<string, Readonly<Record<string, Divergence>>>>;
+}
+
+const kind: Check<DivergenceKind> = members({ reason: text }, { where: listOf(text), instead: responseShape });
+const divergence: Check<Divergence> = members({ why: text }, { where: listOf(text), instead: responseShape });
+const register: Check<DivergenceRegister> = members(
+  { version: text, kinds: mapOf(kind), scenarios: mapOf(mapOf(divergence)) },
+  {},
+);
+
+/** Reads a register. Throws `ShapeError`, also where a step names a kind that is not there, or a kind is never named. */
+export function readDivergences(content: string, file: string): DivergenceRegister {
+  const result = register(readFixtureJson(content, file), { file, path: '' });
+  const used = new Set<string>();
+  for (const [scenario, steps] of Object.entries(result.scenarios)) {
+    for (const [step, { why, where }] of Object.entries(steps)) {
+      used.add(why);
+      const place = { file, path: `/scenarios/${scenario}/${step}` };
+      if (result.kinds[why] === undefined) throw new ShapeError(place, `the name of a kind, found "${why}"`);
+      if ((where ?? result.kinds[why].where) === undefined)
+        throw new ShapeError(place, 'a list where, here or in its kind');
+    }
+  }
+  const idle = Object.keys(result.kinds).find((name) => !used.has(name));
+  if (idle !== undefined) throw new ShapeError({ file, path: `/kinds/${idle}` }, 'a kind that some step names');
+  return result;
+}
+
+/**
+ * What is wrong between a register and one played scenario, one sentence each: a difference that is not registered, a
+ * registered one that did not occur, an answer that is not the registered one.
+ */
+export function divergenceProblems(
+  { kinds, scenarios }: DivergenceRegister,
+  name: string,
+  scenario: Scenario,
+  differences: readonly Difference[],
+  played: readonly PlayedStep[],
+): readonly string[] {
+  const registered = scenarios[name] ?? {};
+  const problems = Object.keys(registered)
+    .filter((step) => !isStep(step, scenario))
+    .map((step) => `step ${step}: registered, but the scenario has no such step`);
+  for (const step of stepsOf(scenario)) {
+    const found = differences.filter((each) => String(each.step) === step);
+    const entry = registered[step];
+    const answer = played.find((each) => String(each.step) === step);
+    problems.push(...stepProblems(step, found, entry && { ...kinds[entry.why], ...entry }, answer));
+  }
+  return problems;
+}
+
+function stepsOf(scenario: Scenario): readonly string[] {
+  return [...scenario.exchanges.map((_, index) => String(index + 1)), 'then'];
+}
+
+function isStep(step: string, scenario: Scenario): boolean {
+  return stepsOf(scenario).includes(step);
+}
+
+function stepProblems(
+  step: string,
+  found: readonly Difference[],
+  entry: Divergence | undefined,
+  played: PlayedStep | undefined,
+): readonly string[] {
+  const wanted = new Set(entry?.where ?? []);
+  const seen = new Set(found.map(({ where }) => where));
+  const unknown = found.filter(({ where }) => !wanted.has(where)).map((each) => `step ${step}: ${describe(each)}`);
+  const absent = [...wanted]
+    .filter((where) => !seen.has(where))
+    .map((where) => `step ${step}: ${where}: registered as "${entry?.why}", but it does not differ`);
+  const other =
+    entry?.instead === undefined || played === undefined
+      ? []
+      : played.compareWith(entry.instead).map((each) => `step ${step}: instead of the recording: ${describe(each)}`);
+  return [...unknown, ...absent, ...other];
+}
+
+/** A difference as one line. */
+export function describe({ where, expected, actual }: AnswerDifference): string {
+  const show = (value: AnswerDifference['expected']) => (value === undefined ? 'nothing' : writeJson(value));
+  return `${where}: expected ${show(expected)}, found ${show(actual)}`;
+}

@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest';
+import { divergenceProblems, readDivergences } from '../../src/replay/divergences.js';
+import type { Difference, PlayedStep } from '../../src/replay/play.js';
+import type { Exchange, Scenario } from '../../src/replay/scenario.js';
+
+const exchange: Exchange = {
+  operation: 'createUser',
+  request: { method: 'POST', path: '/users' },
+  response: { status: 422 },
+};
+const scenario: Scenario = {
+  title: 't',
+  revision: 'current',
+  source: 'recorded',
+  given: {},
+  exchanges: [exchange, exchange],
+};
+
+const REGISTER = readDivergences(
+  JSON.stringify({
+    version: '0.2.96',
+    kinds: {
+      malformed: { reason: 'r', where: ['status', 'text'], instead: { status: 400 } },
+      file: { reason: 'r' },
+    },
+    scenarios: { s: { 2: { why: 'malformed' }, then: { why: 'file', where: ['file /a'] } } },
+  }),
+  'd.json',
+);
+
+const status: Difference = { step: 2, where: 'status', expected: 422n, actual: 400n };
+const text: Difference = { step: 2, where: 'text', expected: 'x', actual: 'y' };
+const file: Difference = { step: 'then', where: 'file /a', expected: 1n, actual: undefined };
+
+function problems(differences: readonly Difference[], played: readonly PlayedStep[] = []): readonly string[] {
+  return divergenceProblems(REGISTER, 's', scenario, differences, played);
+}
+
+describe('a register', () => {
+  test('with exactly the differences that occur has no problem', () => {
+    expect(problems([status, text, file])).toEqual([]);
+  });
+
+  test('lacks a difference that occurs', () => {
+    const more: Difference = { step: 1, where: 'body /ok', expected: true, actual: false };
+    expect(problems([more, status, text, file])).toEqual(['step 1: body /ok: expected true, found false']);
+  });
+
+  test('names one that does not occur', () => {
+    expect(problems([status, file])).toEqual(['step 2: text: registered as "malformed", but it does not differ']);
+    expect(problems([status, text])).toEqual(['step then: file /a: registered as "file", but it does not differ']);
+  });
+
+  test('gives another answer than the one that came', () => {
+    const compareWith = () => [{ where: 'status', expected: 400n, actual: 500n }];
+    expect(problems([status, text, file], [{ step: 2, exchange, answer: null, compareWith }])).toEqual([
+      'step 2: instead of the recording: status: expected 400, found 500',
+    ]);
+  });
+
+  test('names a step that the scenario does not have', () => {
+    const short = { ...scenario, exchanges: [exchange] };
+    expect(divergenceProblems(REGISTER, 's', short, [file], [])).toContain(
+      'step 2: registered, but the scenario has no such step',
+    );
+  });
+});
+
+describe('a register that is none', () => {
+  const reading = (content: unknown) => () => readDivergences(JSON.stringify(content), 'd.json');
+
+  test('with a step of an unknown kind names the place', () => {
+    const content = { version: '1', kinds: {}, scenarios: { s: { 1: { why: 'x' } } } };
+    expect(reading(content)).toThrow('d.json: /scenarios/s/1: expected the name of a kind, found "x"');
+  });
+
+  test('with a kind that no step names names the place', () => {
+    const content = { version: '1', kinds: { x: { reason: 'r', where: [] } }, scenarios: {} };
+    expect(reading(content)).toThrow('d.json: /kinds/x: expected a kind that some step names');
+  });
+
+  test('with no places for a step names it', () => {
+    const content = { version: '1', kinds: { x: { reason: 'r' } }, scenarios: { s: { then: { why: 'x' } } } };
+    expect(reading(content)).toThrow('d.json: /scenarios/s/then: expected a list where');
+  });
+});
