@@ -1,0 +1,182 @@
+import { basename, dirname, join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { resolveRevision } from '../revisions/index.js';
+import { type Core, createCore } from './core/core.js';
+import type { AnnouncedServer, Credentials, ServerConfiguration } from './core/model.js';
+import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from './core/ports.js';
+import { noResolver } from './dns/no-resolver.js';
+import { type ConfigurationFile, createConfigurationFile } from './local/configuration-file.js';
+import { createFileSystem } from './local/file-system.js';
+import { systemClock, systemRandom } from './local/system-ports.js';
+import { createApp } from './northbound/app.js';
+import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from './northbound/login-guard.js';
+import { createMount, type Mount, mountClashes, webpathProblem } from './northbound/mount.js';
+import { panelFolder } from './northbound/panel-files.js';
+import { plainPage } from './northbound/plain-page.js';
+
+/** One revision to serve. */
+export interface GatewayMount {
+  /** `earliest`, `dns`, `current`, or a server package version such as `0.2.31`. */
+  readonly revision: string;
+  /** Default: the listener's. */
+  readonly webpath?: string;
+  /** A panel build to serve instead of the embedded one. */
+  readonly panelDir?: string;
+}
+
+/** What `createGateway` takes. Everything but the mounts has a default. */
+export interface GatewayOptions {
+  /** At least one. Two that would answer the same paths are an error that names both. */
+  readonly mounts: readonly GatewayMount[];
+  /** The server's configuration file; absent for the spec's run-time-only mode. */
+  readonly configPath?: string;
+  /** Where kept versions live; default `<file name>.keyway/` beside the configuration file. */
+  readonly dataDir?: string;
+  /** Overrides what the file says of the listener, member by member. */
+  readonly listener?: Partial<Credentials & { readonly webpath: string }>;
+  /** Overrides what clients are told, member by member; host and port default to the file's `listen`. */
+  readonly announced?: Partial<AnnouncedServer>;
+  /** The version that the status reports, instead of the mount's own. */
+  readonly reportVersion?: string;
+  readonly panelDir?: string;
+  readonly inPlace?: boolean;
+  readonly loginGuard?: LoginGuardLimit | 'off';
+  readonly trustProxy?: readonly string[];
+  /** One log line per request; default false. */
+  readonly requestLog?: boolean;
+  /** How often the file is looked at for edits, besides being watched. Milliseconds, default 500. */
+  readonly pollMilliseconds?: number;
+  /** Whether a mount that its own rule leaves open refuses everyone all the same; default never. */
+  readonly refusesOpen?: (
+    mount: Mount,
+    gateway: { readonly mounts: readonly Mount[]; readonly credentials: Credentials },
+  ) => boolean;
+  readonly resolver?: ResolverPort;
+  readonly clock?: ClockPort;
+  readonly random?: RandomPort;
+  readonly fileSystem?: FileSystemPort;
+  readonly log?: LogPort;
+}
+
+/** A composed gateway: the app, and what stands behind it. `app.close()` closes all of it. */
+export interface Gateway {
+  readonly app: FastifyInstance;
+  readonly core: Core;
+  readonly mounts: readonly Mount[];
+  readonly configuration: ConfigurationFile | null;
+  readonly credentials: () => Credentials;
+  readonly announced: () => AnnouncedServer;
+}
+
+const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** The default data folder of a configuration file (design: `--data-dir`). */
+export function dataFolderBeside(configPath: string): string {
+  return join(dirname(configPath), `${basename(configPath)}.keyway`);
+}
+
+/** Composes core, configuration file, mounts and app. Rejects with an `Error` whose message is for people. */
+export async function composeGateway(options: GatewayOptions): Promise<Gateway> {
+  const { clock = systemClock, random = systemRandom, log = silent } = options;
+  const fileSystem = options.fileSystem ?? createFileSystem();
+  const configuration = await openConfiguration(options, fileSystem, clock, log);
+  const state = liveState(options, configuration);
+  const mounts = createMounts(options, state.webpath, fileSystem);
+  const core = createCore({
+    configuration,
+    initial: configuration?.load() ?? null,
+    clock,
+    random,
+    resolver: options.resolver ?? noResolver,
+  });
+  configuration?.onReload(() => {
+    if (!state.credentialsChanged()) return;
+    for (const mount of mounts) mount.session.end();
+    log.info({}, 'the credentials changed: every session has ended');
+  });
+  const app = createApp({
+    core,
+    mounts,
+    credentials: state.credentials,
+    announced: state.announced,
+    clock,
+    random,
+    log,
+    loginGuard: options.loginGuard === 'off' ? null : (options.loginGuard ?? DEFAULT_LOGIN_GUARD),
+    trustProxy: options.trustProxy ?? [],
+    requestLog: options.requestLog ?? false,
+    refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: state.credentials() }) ?? false,
+  });
+  app.addHook('onClose', async () => configuration?.close());
+  return { app, core, mounts, configuration, credentials: state.credentials, announced: state.announced };
+}
+
+async function openConfiguration(
+  options: GatewayOptions,
+  fileSystem: FileSystemPort,
+  clock: ClockPort,
+  log: LogPort,
+): Promise<ConfigurationFile | null> {
+  if (options.configPath === undefined) return null;
+  return createConfigurationFile({
+    path: options.configPath,
+    dataFolder: options.dataDir ?? dataFolderBeside(options.configPath),
+    fileSystem,
+    clock,
+    log,
+    inPlace: options.inPlace ?? false,
+    pollMilliseconds: options.pollMilliseconds ?? 500,
+    watch: true,
+  });
+}
+
+/** What the file says now, under what the options override. */
+function liveState(options: GatewayOptions, configuration: ConfigurationFile | null) {
+  const overrides = options.listener ?? {};
+  let current: ServerConfiguration | null = configuration?.load() ?? null;
+  let ended = '';
+  configuration?.onReload((next) => {
+    current = next;
+  });
+  const credentials = (): Credentials => ({
+    token: overrides.token ?? current?.listener?.token ?? null,
+    username: overrides.username ?? current?.listener?.username ?? '',
+    passwordHash: overrides.passwordHash ?? current?.listener?.passwordHash ?? '',
+  });
+  const fingerprint = () => JSON.stringify(credentials());
+  ended = fingerprint();
+  return {
+    credentials,
+    webpath: overrides.webpath ?? current?.listener?.webpath ?? '',
+    announced: (): AnnouncedServer => announcedBy(options, current),
+    /** Whether they differ from what they were at the last call. */
+    credentialsChanged(): boolean {
+      const before = ended;
+      ended = fingerprint();
+      return ended !== before;
+    },
+  };
+}
+
+function announcedBy(options: GatewayOptions, current: ServerConfiguration | null): AnnouncedServer {
+  const [, host = '127.0.0.1', port = '50000'] = /^(.*):(\d+)$/.exec(current?.listen ?? '') ?? [];
+  return { host, port: Number(port), shareScheme: 'ostp', shareQuery: '', ...options.announced };
+}
+
+function createMounts(options: GatewayOptions, webpath: string, fileSystem: FileSystemPort): readonly Mount[] {
+  const mounts = options.mounts.map((wanted) => {
+    const problem = webpathProblem(wanted.webpath ?? webpath);
+    if (problem !== null) throw new Error(`webpath: ${problem}`);
+    const resolved = resolveRevision(wanted.revision);
+    if (!resolved.ok) throw new Error(`revision ${wanted.revision}: ${resolved.problem}`);
+    const { revision } = resolved;
+    const version = options.reportVersion ?? resolved.version;
+    const folder = wanted.panelDir ?? options.panelDir;
+    const panel = folder === undefined ? plainPage(revision, version) : panelFolder(folder, fileSystem);
+    return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel });
+  });
+  if (mounts.length === 0) throw new Error('at least one revision is needed');
+  const clashes = mountClashes(mounts);
+  if (clashes.length > 0) throw new Error(clashes.join('; '));
+  return mounts;
+}

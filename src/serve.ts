@@ -1,0 +1,216 @@
+import { BlockList, isIP } from 'node:net';
+import { resolveRevision } from '../revisions/index.js';
+import { composeGateway, type Gateway, type GatewayMount, type GatewayOptions } from './compose.js';
+import type { Credentials } from './core/model.js';
+import type { LogPort } from './core/ports.js';
+import { createFileSystem } from './local/file-system.js';
+import { tryWriting } from './local/try-writing.js';
+import type { Mount } from './northbound/mount.js';
+import { dataFolderOf, type Settings } from './settings.js';
+
+/** Why `serve` cannot start: one sentence per problem, for people. */
+export class StartError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'StartError';
+    this.problems = problems;
+  }
+}
+
+/** A gateway that listens. */
+export interface RunningGateway {
+  /** `http://host:port`, without a trailing slash. */
+  readonly url: string;
+  readonly mounts: readonly Mount[];
+  /** Stops taking requests, finishes what was accepted, writes what waits. */
+  close(): Promise<void>;
+}
+
+/** The listener of the spec when nobody says otherwise (spec: "Configuration of the listener"). */
+const DEFAULT_BIND = '127.0.0.1:9090';
+
+/**
+ * Starts the gateway that the settings describe. Null when the file's listener is not enabled and no `--bind` overrides
+ * it. Rejects with a `StartError`.
+ */
+export async function startGateway(settings: Settings, log: LogPort): Promise<RunningGateway | null> {
+  const gateway = await compose(settings, log);
+  try {
+    const listener = gateway.configuration?.load().listener ?? null;
+    if (settings.bind === null && settings.config !== null && listener?.enabled !== true) {
+      await gateway.app.close();
+      return null;
+    }
+    const bind = settings.bind ?? listener?.bind ?? DEFAULT_BIND;
+    const problems = openMountProblems(gateway.mounts, gateway.credentials(), bind, settings.allowOpen);
+    if (problems.length > 0) throw new StartError(problems);
+    await reportSurroundings(settings, gateway, log);
+    const url = await listen(gateway, bind);
+    watchForRestarts(gateway, listener, log);
+    return { url, mounts: gateway.mounts, close: async () => gateway.app.close() };
+  } catch (error) {
+    await gateway.app.close();
+    throw error;
+  }
+}
+
+async function compose(settings: Settings, log: LogPort): Promise<Gateway> {
+  const resolved = settings.revision.map(({ text, revision }) => ({ text, ...resolveAnswer(revision) }));
+  const unknown = resolved.flatMap(({ text, problem }) => (problem === null ? [] : [`revision ${text}: ${problem}`]));
+  if (unknown.length > 0) throw new StartError(unknown);
+  for (const { note } of resolved) if (note !== null) log.warn({}, note);
+  try {
+    return await composeGateway(gatewayOptions(settings, log));
+  } catch (error) {
+    throw error instanceof Error && !('code' in error) ? new StartError([error.message]) : error;
+  }
+}
+
+function resolveAnswer(text: string): { readonly problem: string | null; readonly note: string | null } {
+  const answer = resolveRevision(text);
+  return answer.ok ? { problem: null, note: answer.note } : { problem: answer.problem, note: null };
+}
+
+function gatewayOptions(settings: Settings, log: LogPort): GatewayOptions {
+  const dataDir = dataFolderOf(settings);
+  return {
+    mounts: settings.revision.map((mount): GatewayMount => {
+      const own = settings.panelDir.findLast((panel) => panel.mount === mount.text || panel.mount === mount.revision);
+      const folder = own ?? settings.panelDir.findLast((panel) => panel.mount === null);
+      return {
+        revision: mount.revision,
+        ...(mount.webpath === null ? {} : { webpath: mount.webpath }),
+        ...(folder === undefined ? {} : { panelDir: folder.folder }),
+      };
+    }),
+    ...(settings.config === null ? {} : { configPath: settings.config }),
+    ...(dataDir === null ? {} : { dataDir }),
+    listener: withoutNulls({
+      token: settings.token,
+      username: settings.username,
+      passwordHash: settings.passwordHash,
+      webpath: settings.webpath,
+    }),
+    announced: withoutNulls({
+      host: settings.serverHost,
+      port: settings.serverPort,
+      shareScheme: settings.shareScheme,
+      shareQuery: settings.shareQuery,
+    }),
+    ...(settings.reportVersion === null ? {} : { reportVersion: settings.reportVersion }),
+    inPlace: settings.inPlace,
+    loginGuard:
+      settings.loginGuard === 'off'
+        ? 'off'
+        : { failures: settings.loginGuard.failures, window: settings.loginGuard.minutes * 60_000 },
+    trustProxy: settings.trustProxy,
+    requestLog: settings.logLevel === 'info' || settings.logLevel === 'debug',
+    refusesOpen: (mount, { mounts, credentials }) =>
+      !settings.allowOpen && credentialsMissing(mount, mounts, credentials) !== null,
+    log,
+  };
+}
+
+function withoutNulls<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], null> } {
+  const given = Object.entries(values).filter(([, value]) => value !== null);
+  return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], null> }; // Only the nulls were left out.
+}
+
+/** Design: "a mount that its own rule leaves open". One sentence for each that must not be served so. */
+function openMountProblems(
+  mounts: readonly Mount[],
+  credentials: Credentials,
+  bind: string,
+  allowOpen: boolean,
+): readonly string[] {
+  if (allowOpen) return [];
+  return mounts.flatMap((mount) => {
+    const reason =
+      credentialsMissing(mount, mounts, credentials) ??
+      (isOpen(mount, credentials) && !isLoopback(bind) ? `${bind} is reached by other machines` : null);
+    if (reason === null) return [];
+    return [
+      `${mount.label} would be open to everyone, although ${reason}: set ${mount.revision.auth.closedBy}, or allow it with --allow-open`,
+    ];
+  });
+}
+
+/** Why an open mount undoes what others rely on, or null: it must never open what another closes. */
+function credentialsMissing(mount: Mount, mounts: readonly Mount[], credentials: Credentials): string | null {
+  if (!isOpen(mount, credentials)) return null;
+  const { token, username, passwordHash } = credentials;
+  if ((token ?? '') !== '' || username !== '' || passwordHash !== '') return 'credentials are configured';
+  const closed = mounts.find((other) => !isOpen(other, credentials));
+  return closed === undefined ? null : `${closed.label} is closed`;
+}
+
+function isOpen(mount: Mount, credentials: Credentials): boolean {
+  return mount.revision.auth.isOpen(credentials);
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+function isLoopback(bind: string): boolean {
+  const { host } = hostAndPort(bind);
+  if (host === 'localhost') return true;
+  const family = isIP(host);
+  return family !== 0 && loopback.check(host, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+function hostAndPort(bind: string): { readonly host: string; readonly port: number } {
+  const [, bracketed, plain = '', port = ''] = /^(?:\[([^\]]+)\]|(.*)):(\d+)$/.exec(bind) ?? [];
+  if (port === '' || Number(port) > 65535)
+    throw new StartError([`bind: expected host:port with a port up to 65535, found ${JSON.stringify(bind)}`]);
+  return { host: bracketed ?? plain, port: Number(port) };
+}
+
+async function listen(gateway: Gateway, bind: string): Promise<string> {
+  try {
+    return (await gateway.app.listen(hostAndPort(bind))).replace(/\/$/, '');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    throw new StartError([
+      `cannot listen on ${bind} (${error.code}): if the server whose file this is serves its own API there, give Keyway another address with --bind`,
+    ]);
+  }
+}
+
+/** Says at start what will not work later: how the file can be written, and what clients are told. */
+async function reportSurroundings(settings: Settings, gateway: Gateway, log: LogPort): Promise<void> {
+  if (settings.config !== null) {
+    const problems = await tryWriting({
+      path: settings.config,
+      fileSystem: createFileSystem(),
+      inPlace: settings.inPlace,
+    });
+    for (const problem of problems) log.warn({}, problem);
+    for (const warning of gateway.configuration?.load().warnings ?? []) log.warn({}, warning);
+  }
+  const { host } = gateway.announced();
+  if (['', '0.0.0.0', '[::]', '::'].includes(host) || isLoopback(`${host}:0`)) {
+    log.warn(
+      { host },
+      'share links name an address that clients cannot reach: give theirs with --server-host and --server-port',
+    );
+  }
+}
+
+/** A changed `bind` or `webpath` waits for a restart (design: "Command line"). */
+function watchForRestarts(
+  gateway: Gateway,
+  started: { readonly bind: string; readonly webpath: string } | null,
+  log: LogPort,
+): void {
+  let last = { bind: started?.bind, webpath: started?.webpath };
+  gateway.configuration?.onReload(({ listener }) => {
+    const next = { bind: listener?.bind, webpath: listener?.webpath };
+    for (const member of ['bind', 'webpath'] as const) {
+      if (next[member] !== last[member]) log.warn({ member }, `the file's ${member} changed: it waits for a restart`);
+    }
+    last = next;
+  });
+}
