@@ -1,4 +1,4 @@
-import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
+import { type DestinationStream, destination, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
 import { PinoPretty } from 'pino-pretty';
 import type { LogPort } from './core/ports.js';
 import { redactSecrets } from './log-redact.js';
@@ -29,6 +29,7 @@ export function createLog({ level, pretty, to }: LogOptions): Log {
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
+      serializers: { error: stdSerializers.err },
       formatters: { level: (label) => ({ level: label }), log: (fields) => redactSecrets(fields) },
     },
     stream,

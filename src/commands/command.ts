@@ -1,0 +1,63 @@
+import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
+
+/** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong. */
+export type ExitCode = 0 | 1 | 2;
+
+/** Everything of the outside world that a command may use. Only `cli.ts` makes one from the real process. */
+export interface CommandContext {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The working folder, absolute. */
+  readonly folder: string;
+  /** Keyway's own version. */
+  readonly version: string;
+  readonly output: Output;
+  /** Lines about problems. */
+  readonly complain: (line: string) => void;
+  readonly input: Input;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  /** Resolves with the signal's name when the process is asked to end. */
+  readonly untilStopped: () => Promise<string>;
+}
+
+/** Standard output. */
+export interface Output {
+  readonly isTerminal: boolean;
+  /** The file descriptor, for the log. */
+  readonly descriptor: number;
+  /** Writes text as it is, followed by a line end. */
+  line(text: string): void;
+}
+
+/** Standard input. */
+export interface Input {
+  readonly isTerminal: boolean;
+  /** All that comes, to its end. */
+  readAll(): Promise<Buffer>;
+  /** Asks on the terminal and reads one line without showing it; null when it was broken off (Ctrl-C, Ctrl-D). */
+  askSecret(question: string): Promise<string | null>;
+}
+
+/** One command of the command line. */
+export interface Command {
+  /** One word or two, such as `config list`. */
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** The whole help text. */
+  help(): string;
+  run(argv: readonly string[], context: CommandContext): Promise<ExitCode>;
+}
+
+/** Says what is wrong with a command line, and where its help is. */
+export function usageProblem(context: CommandContext, name: string, problems: readonly string[]): ExitCode {
+  for (const problem of problems) context.complain(problem);
+  context.complain(`See: keyway ${name} --help`);
+  return 2;
+}
+
+/** Words for people about a failure: an error's message without its class. */
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

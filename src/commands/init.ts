@@ -1,0 +1,112 @@
+import { dirname, join, parse, resolve } from 'node:path';
+import type { FileSystemPort } from '../core/ports.js';
+import { failureCode, failureWords } from '../local/failure-words.js';
+import { parseFlags, problemText } from '../settings-flags.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import { createStarterSecrets, starterFile } from './starter-file.js';
+
+const PRIVATE = 0o600;
+
+/** What `writeStarterFile` made. */
+export interface Starter {
+  readonly path: string;
+  /** Either the password itself, to be shown on a terminal and nowhere else, or the file that it stands in. */
+  readonly password: { readonly shown: string } | { readonly file: string };
+}
+
+/** Where the generated password stands when there is no terminal to show it on: `keyway.password` for `keyway.jsonc`. */
+export function passwordFileOf(path: string): string {
+  return join(dirname(path), `${parse(path).name}.password`);
+}
+
+/**
+ * Writes the starter file, mode 0600, durably. Never overwrites: rejects with an `Error` for people when the file, or the
+ * password file that is to go beside it, exists; then nothing was written.
+ */
+export async function writeStarterFile(
+  path: string,
+  { fileSystem, random, output }: Pick<CommandContext, 'fileSystem' | 'random' | 'output'>,
+): Promise<Starter> {
+  const secrets = createStarterSecrets(random);
+  const { password } = secrets;
+  if (output.isTerminal) {
+    await createDurably(fileSystem, path, starterFile(secrets));
+    return { path, password: { shown: password } };
+  }
+  const file = passwordFileOf(path);
+  await refuseExisting(fileSystem, path);
+  // The password first: a file without its password would be of no use after a crash between the two.
+  await createDurably(fileSystem, file, `${password}\n`);
+  try {
+    await createDurably(fileSystem, path, starterFile(secrets));
+  } catch (error) {
+    await fileSystem.remove(file);
+    throw error;
+  }
+  return { path, password: { file } };
+}
+
+async function refuseExisting(fileSystem: FileSystemPort, path: string): Promise<void> {
+  const exists = await fileSystem.stat(path).then(
+    () => true,
+    (error: unknown) => failureCode(error) !== 'ENOENT',
+  );
+  if (exists) throw inTheWay(path);
+}
+
+function inTheWay(path: string): Error {
+  return new Error(`${path} exists already and is never overwritten: name another file, or move this one away`);
+}
+
+async function createDurably(fileSystem: FileSystemPort, path: string, text: string): Promise<void> {
+  try {
+    await fileSystem.create(path, Buffer.from(text), PRIVATE);
+  } catch (error) {
+    if (failureCode(error) === 'EEXIST') throw inTheWay(path);
+    throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
+  }
+  await fileSystem.sync(path);
+  await fileSystem.syncFolder(dirname(path));
+}
+
+/** What to tell about the password, as one sentence. */
+export function passwordSentence({ password }: Starter): string {
+  if ('shown' in password) return `The password of the user admin, shown this once: ${password.shown}`;
+  return `The password of the user admin stands in ${password.file} (readable by you alone)`;
+}
+
+async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const { words, problems } = parseFlags(argv, []);
+  if (problems.length > 0 || words.length > 1) {
+    const tooMany = words.length > 1 ? ['expected one file at most'] : [];
+    return usageProblem(context, 'init', [...problems.map(problemText), ...tooMany]);
+  }
+  try {
+    const starter = await writeStarterFile(resolve(context.folder, words[0] || 'keyway.jsonc'), context);
+    context.output.line(`Wrote ${starter.path}`);
+    context.output.line(passwordSentence(starter));
+    const place = words[0] === undefined ? '' : ` --config ${words[0]}`;
+    context.output.line(`Next: keyway serve${place}`);
+    return 0;
+  } catch (error) {
+    context.complain(`keyway init: ${wordsOf(error)}`);
+    return 1;
+  }
+}
+
+export const init: Command = {
+  name: 'init',
+  summary: 'write a commented starter configuration file',
+  help: () => `Usage: keyway init [FILE]
+
+Writes a commented starter configuration file, by default ./keyway.jsonc, with one access key, an
+API token, a web path and a password, all generated. The file is readable by its owner alone and
+never overwrites another.
+
+On a terminal the password is shown, once. Otherwise it is written to a file beside it of mode
+0600, keyway.password for keyway.jsonc, whose path is printed.
+
+  keyway init
+  keyway serve`,
+  run,
+};
