@@ -5,6 +5,7 @@ import { type AnswerDifference, compareAnswer, compareFile } from './compare.js'
 import { writeJson } from './format.js';
 import { type Bindings, fillText, UnboundPlaceholder } from './placeholders.js';
 import type {
+  Breakage,
   CounterState,
   Exchange,
   FileAfterwards,
@@ -32,8 +33,8 @@ export interface Stage {
   handEdit(text: string): Promise<void>;
   /** Resolves when the server has noticed everything that happened to its file. */
   settle(): Promise<void>;
-  /** Removes the file or puts a folder in its place, as the text says. */
-  breakFile(reason: string): Promise<void>;
+  /** Removes the file or puts a folder in its place. */
+  breakFile(reason: Breakage): Promise<void>;
   /** The configuration file as it stands now. */
   configText(): Promise<string>;
 }

@@ -115,9 +115,11 @@ export interface SettleStep {
   readonly settle: true;
 }
 
-/** The file is removed, or a folder put in its place; the text says which and why. */
+/** How a scenario makes the file unusable: removed, or with a folder in its place. */
+export type Breakage = 'the file is gone' | 'a folder stands where the file was';
+
 export interface BreakFileStep {
-  readonly breakFile: string;
+  readonly breakFile: Breakage;
 }
 
 /** The configuration file after the last step. */
@@ -167,7 +169,10 @@ const exchange: Check<Exchange> = members({ operation: text, request, response }
 const countersStep: Check<CountersStep> = members({ counters: listOf(counterState) }, {});
 const handEditStep: Check<HandEditStep> = members({ handEdit: text }, {});
 const settleStep: Check<SettleStep> = members({ settle: settled }, {});
-const breakFileStep: Check<BreakFileStep> = members({ breakFile: text }, {});
+const breakFileStep: Check<BreakFileStep> = members(
+  { breakFile: oneOf('the file is gone', 'a folder stands where the file was') },
+  {},
+);
 
 const step: Check<Step> = (value, place) => {
   const source = asObject(value, place);

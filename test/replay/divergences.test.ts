@@ -23,6 +23,7 @@ const REGISTER = readDivergences(
       malformed: { reason: 'r', where: ['status', 'text'], instead: { status: 400 } },
       file: { reason: 'r' },
     },
+    // biome-ignore lint/suspicious/noThenProperty: the format's own name for the file afterwards
     scenarios: { s: { 2: { why: 'malformed' }, then: { why: 'file', where: ['file /a'] } } },
   }),
   'd.json',
@@ -80,6 +81,7 @@ describe('a register that is none', () => {
   });
 
   test('with no places for a step names it', () => {
+    // biome-ignore lint/suspicious/noThenProperty: the format's own name for the file afterwards
     const content = { version: '1', kinds: { x: { reason: 'r' } }, scenarios: { s: { then: { why: 'x' } } } };
     expect(reading(content)).toThrow('d.json: /scenarios/s/then: expected a list where');
   });

@@ -117,7 +117,7 @@ const step = fc.oneof(
   fc.record({ counters }),
   fc.record({ handEdit: fc.string() }),
   fc.constant({ settle: true as const }),
-  fc.record({ breakFile: fc.string() }),
+  fc.constant({ breakFile: 'the file is gone' as const }),
 );
 const file = fc.oneof(fc.constant({}), fc.record({ config: json }), fc.record({ configText: lines }));
 const scenario = fc.record(

@@ -1,0 +1,33 @@
+import { describe, expect, test } from 'vitest';
+import { divergenceProblems, readDivergences } from '../../src/replay/divergences.js';
+import { type PlayedStep, playScenario } from '../../src/replay/play.js';
+import { foldersOf, readFixture, scenariosOf } from './pack.js';
+import { stageScenario } from './stage.js';
+
+const FOLDERS = foldersOf('recorded').filter((name) => name !== 'divergences');
+
+describe.each(FOLDERS)('a recording of %s', (folder) => {
+  const registerFile = `recorded/divergences/${folder}.json`;
+  const register = readDivergences(readFixture(registerFile), registerFile);
+  const scenarios = scenariosOf(`recorded/${folder}`);
+
+  test.each(scenarios)('$name: answers and file are those of the server, less the register', async ({
+    name,
+    scenario,
+  }) => {
+    const staged = await stageScenario(scenario, scenario.revision);
+    try {
+      const played: PlayedStep[] = [];
+      const differences = await playScenario(scenario, { ...staged, onStep: (step) => played.push(step) });
+      expect(divergenceProblems(register, name, scenario, differences, played)).toEqual([]);
+    } finally {
+      await staged.close();
+    }
+  });
+
+  test('the register names no scenario that is not there', () => {
+    const names = scenarios.map(({ name }) => name);
+    expect(Object.keys(register.scenarios).filter((name) => !names.includes(name))).toEqual([]);
+    expect(register.version).toBe(folder);
+  });
+});
