@@ -1,23 +1,13 @@
-import { BlockList, isIP } from 'node:net';
 import { resolveRevision } from '../revisions/index.js';
+import { hostAndPort } from './bind-address.js';
 import { composeGateway, type Gateway, type GatewayMount, type GatewayOptions } from './compose.js';
-import type { Credentials } from './core/model.js';
 import type { LogPort } from './core/ports.js';
 import { createFileSystem } from './local/file-system.js';
 import { tryWriting } from './local/try-writing.js';
 import type { Mount } from './northbound/mount.js';
+import { credentialsMissing, isLoopback, openMountProblems } from './open-mounts.js';
 import { dataFolderOf, type Settings } from './settings.js';
-
-/** Why `serve` cannot start: one sentence per problem, for people. */
-export class StartError extends Error {
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join('\n'));
-    this.name = 'StartError';
-    this.problems = problems;
-  }
-}
+import { StartError } from './start-error.js';
 
 /** A gateway that listens. */
 export interface RunningGateway {
@@ -118,56 +108,6 @@ function withoutNulls<T extends object>(values: T): { [K in keyof T]?: Exclude<T
   return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], null> }; // Only the nulls were left out.
 }
 
-/** Design: "a mount that its own rule leaves open". One sentence for each that must not be served so. */
-function openMountProblems(
-  mounts: readonly Mount[],
-  credentials: Credentials,
-  bind: string,
-  allowOpen: boolean,
-): readonly string[] {
-  if (allowOpen) return [];
-  return mounts.flatMap((mount) => {
-    const reason =
-      credentialsMissing(mount, mounts, credentials) ??
-      (isOpen(mount, credentials) && !isLoopback(bind) ? `${bind} is reached by other machines` : null);
-    if (reason === null) return [];
-    return [
-      `${mount.label} would be open to everyone, although ${reason}: set ${mount.revision.auth.closedBy}, or allow it with --allow-open`,
-    ];
-  });
-}
-
-/** Why an open mount undoes what others rely on, or null: it must never open what another closes. */
-function credentialsMissing(mount: Mount, mounts: readonly Mount[], credentials: Credentials): string | null {
-  if (!isOpen(mount, credentials)) return null;
-  const { token, username, passwordHash } = credentials;
-  if ((token ?? '') !== '' || username !== '' || passwordHash !== '') return 'credentials are configured';
-  const closed = mounts.find((other) => !isOpen(other, credentials));
-  return closed === undefined ? null : `${closed.label} is closed`;
-}
-
-function isOpen(mount: Mount, credentials: Credentials): boolean {
-  return mount.revision.auth.isOpen(credentials);
-}
-
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
-
-function isLoopback(bind: string): boolean {
-  const { host } = hostAndPort(bind);
-  if (host === 'localhost') return true;
-  const family = isIP(host);
-  return family !== 0 && loopback.check(host, family === 4 ? 'ipv4' : 'ipv6');
-}
-
-function hostAndPort(bind: string): { readonly host: string; readonly port: number } {
-  const [, bracketed, plain = '', port = ''] = /^(?:\[([^\]]+)\]|(.*)):(\d+)$/.exec(bind) ?? [];
-  if (port === '' || Number(port) > 65535)
-    throw new StartError([`bind: expected host:port with a port up to 65535, found ${JSON.stringify(bind)}`]);
-  return { host: bracketed ?? plain, port: Number(port) };
-}
-
 async function listen(gateway: Gateway, bind: string): Promise<string> {
   try {
     return (await gateway.app.listen(hostAndPort(bind))).replace(/\/$/, '');
@@ -187,11 +127,11 @@ async function reportSurroundings(settings: Settings, gateway: Gateway, log: Log
       fileSystem: createFileSystem(),
       inPlace: settings.inPlace,
     });
-    for (const problem of problems) log.warn({}, problem);
+    for (const { kind, message } of problems) log.warn({ kind }, message);
     for (const warning of gateway.configuration?.load().warnings ?? []) log.warn({}, warning);
   }
   const { host } = gateway.announced();
-  if (['', '0.0.0.0', '[::]', '::'].includes(host) || isLoopback(`${host}:0`)) {
+  if (['', '0.0.0.0', '[::]', '::'].includes(host) || isLoopback(host)) {
     log.warn(
       { host },
       'share links name an address that clients cannot reach: give theirs with --server-host and --server-port',

@@ -103,9 +103,9 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
   switch (operation.body.kind) {
     case 'none':
       return undefined;
-    case 'config':
+    case 'wholeConfig':
       return jsonBytes(null, request.sentContentType, bytes);
-    case 'dns':
+    case 'dnsForm':
       return readBody(mount.revision.dnsForm.schema, request.sentContentType, bytes);
     case 'json':
       return readBody(operation.body.schema, request.sentContentType, bytes);

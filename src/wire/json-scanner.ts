@@ -135,7 +135,7 @@ export function advance(scanner: JsonScanner): void {
     byte = bytes[at];
   }
   if ((byte === SLASH || byte === HASH) && scanner.comments) {
-    at = skipBlanks(scanner, at);
+    at = skipTrivia(bytes, at);
     byte = bytes[at];
   }
   scanner.start = at;
@@ -164,14 +164,13 @@ function isPunctuation(byte: number): boolean {
   );
 }
 
-/** The offset of the first byte from `at` on that is neither blank nor in a comment (comments are on). */
-function skipBlanks(scanner: JsonScanner, at: number): number {
-  const { bytes } = scanner;
+/** The offset of the first byte from `at` on that is neither blank nor in a comment. Throws as `commentEnd` does. */
+export function skipTrivia(bytes: Buffer, at: number): number {
   let next = at;
   for (;;) {
     const byte = bytes[next];
     if (byte === BLANK || byte === LF || byte === CR || byte === TAB) next += 1;
-    else if (byte === SLASH || byte === HASH) next = commentEnd(scanner, next);
+    else if (byte === SLASH || byte === HASH) next = commentEnd(bytes, next);
     else return next;
   }
 }
@@ -180,15 +179,13 @@ function skipBlanks(scanner: JsonScanner, at: number): number {
  * Where the comment that starts here ends (exclusive): a line comment before its line end, a block comment after its
  * star and slash. Throws with the step `comments` for a lone slash and for a block that nothing closes.
  */
-export function commentEnd(scanner: JsonScanner, at: number): number {
-  const { bytes } = scanner;
+export function commentEnd(bytes: Buffer, at: number): number {
   if (bytes[at] === SLASH && bytes[at + 1] === STAR) {
     const close = bytes.indexOf('*/', at + 2, 'latin1');
-    if (close === -1) throw syntaxError(scanner.bytes, 'unterminated comment', at, 'comments');
+    if (close === -1) throw syntaxError(bytes, 'unterminated comment', at, 'comments');
     return close + 2;
   }
-  if (bytes[at] === SLASH && bytes[at + 1] !== SLASH)
-    throw syntaxError(scanner.bytes, "unexpected '/'", at, 'comments');
+  if (bytes[at] === SLASH && bytes[at + 1] !== SLASH) throw syntaxError(bytes, "unexpected '/'", at, 'comments');
   const feed = bytes.indexOf(LF, at);
   if (feed === -1) return bytes.length;
   return bytes[feed - 1] === CR ? feed - 1 : feed;

@@ -33,7 +33,7 @@ export type OperationName =
  * describes, or the bytes of a whole configuration.
  */
 export type RequestBody =
-  | { readonly kind: 'none' | 'config' | 'dns' }
+  | { readonly kind: 'none' | 'wholeConfig' | 'dnsForm' }
   | { readonly kind: 'json'; readonly schema: TSchema };
 
 /** One row of the spec's endpoint tables. */
@@ -68,7 +68,7 @@ function operation(
   summary: string,
 ): Operation {
   const [method, path] = endpoint.split(' ') as [Operation['method'], string]; // The template type above says so.
-  const bodyLimit = body.kind === 'config' ? CONFIG_BODY_LIMIT : BODY_LIMIT;
+  const bodyLimit = body.kind === 'wholeConfig' ? CONFIG_BODY_LIMIT : BODY_LIMIT;
   return { name, method, path, access, capability, body, bodyLimit, summary };
 }
 
@@ -81,7 +81,7 @@ export const OPERATIONS: readonly Operation[] = [
     'PUT /server/config',
     'protected',
     'config',
-    { kind: 'config' },
+    { kind: 'wholeConfig' },
     'Replaces the configuration file',
   ),
   operation('listUsers', 'GET /users', 'protected', null, NONE, 'All keys, most bytes down first'),
@@ -135,7 +135,14 @@ export const OPERATIONS: readonly Operation[] = [
     'Replaces the outbound rules',
   ),
   operation('getDnsConfig', 'GET /dns/config', 'protected', 'dns', NONE, 'The DNS configuration'),
-  operation('putDnsConfig', 'POST /dns/config', 'protected', 'dns', { kind: 'dns' }, 'Replaces the DNS configuration'),
+  operation(
+    'putDnsConfig',
+    'POST /dns/config',
+    'protected',
+    'dns',
+    { kind: 'dnsForm' },
+    'Replaces the DNS configuration',
+  ),
   operation('listDnsQueries', 'GET /dns/queries', 'protected', 'dns', NONE, 'The DNS query log, oldest first'),
   operation(
     'refreshBlocklists',

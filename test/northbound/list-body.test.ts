@@ -1,0 +1,94 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../revisions/index.js';
+import { createKeyRegistry, type KeyRegistry } from '../../src/core/keys.js';
+import { acceptedCoding, createListBody } from '../../src/northbound/list-body.js';
+import type { Revision } from '../../src/wire/revision.js';
+
+const clockAt = (time: { now: number }) => ({ now: () => time.now, monotonic: () => time.now });
+
+function plainBody(registry: KeyRegistry, { snapshot, online }: Pick<Revision, 'snapshot' | 'online'>): string {
+  const items = registry.ordered().map((key) => snapshot.encode(key, online.isOnline(key.counters)));
+  return `{"ok":true,"data":[${items.join(',')}]}`;
+}
+
+const aChange = fc.tuple(fc.nat(30), fc.constantFrom('create', 'remove', 'usage', 'update'), fc.nat(5));
+
+describe('the list body', () => {
+  it('after any changes equals the list rendered from nothing, in every revision', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...REVISIONS),
+        fc.array(fc.array(aChange, { maxLength: 8 }), { maxLength: 12 }),
+        (revision, rounds) => {
+          const time = { now: 0 };
+          const registry = createKeyRegistry(() => 0);
+          const list = createListBody(registry, revision, clockAt(time));
+          for (const round of rounds) {
+            for (const [number, what, value] of round) {
+              const accessKey = `ключ-${number}`;
+              const record = { accessKey, name: value > 3 ? `"n${value}` : null, limitBytes: BigInt(value) };
+              if (what === 'create') registry.create(record);
+              if (what === 'remove') registry.remove(accessKey);
+              if (what === 'update') registry.update(record);
+              const traffic = {
+                bytesUp: BigInt(value),
+                bytesDown: 10n ** BigInt(value),
+                connections: BigInt(value % 2),
+              };
+              if (what === 'usage') registry.setCounters(accessKey, traffic);
+            }
+            time.now += 201;
+            expect(list.read().toString()).toBe(plainBody(registry, revision));
+          }
+        },
+      ),
+    );
+  });
+
+  it('shows an answered change at once, and what the data plane reports within 200 ms', () => {
+    const time = { now: 1000 };
+    const registry = createKeyRegistry(() => 0);
+    const [revision] = REVISIONS;
+    if (revision === undefined) throw new Error('no revision');
+    const list = createListBody(registry, revision, clockAt(time));
+    registry.create({ accessKey: 'a', name: null, limitBytes: null });
+    const before = list.read();
+    registry.setCounters('a', { bytesUp: 1n, bytesDown: 1n, connections: 1n });
+    time.now += 199;
+    expect(list.read()).toBe(before);
+    time.now += 1;
+    const withUsage = list.read();
+    expect(withUsage.toString()).toContain('"bytes_up":1');
+    registry.setCounters('a', { bytesUp: 2n, bytesDown: 2n, connections: 1n });
+    registry.create({ accessKey: 'b', name: null, limitBytes: null });
+    expect(list.read().toString()).toContain('"b"');
+    expect(list.read().toString()).toContain('"bytes_up":2');
+  });
+
+  it('is compressed once per change and decompresses to the plain body', async () => {
+    const registry = createKeyRegistry(() => 0);
+    const [revision] = REVISIONS;
+    if (revision === undefined) throw new Error('no revision');
+    const list = createListBody(registry, revision, clockAt({ now: 0 }));
+    registry.create({ accessKey: 'a', name: null, limitBytes: null });
+    const first = await list.compressed('br');
+    expect(await list.compressed('br')).toBe(first);
+    expect(brotliDecompressSync(first)).toEqual(list.read());
+    registry.remove('a');
+    expect(gunzipSync(await list.compressed('gzip')).toString()).toBe('{"ok":true,"data":[]}');
+  });
+});
+
+it.each([
+  [undefined, null],
+  ['gzip', 'gzip'],
+  ['gzip, br', 'br'],
+  ['br;q=0, gzip;q=0.5', 'gzip'],
+  ['GZIP', 'gzip'],
+  ['identity', null],
+  ['gzip;q=0', null],
+])('Accept-Encoding %j gives %j', (header, coding) => {
+  expect(acceptedCoding(header)).toBe(coding);
+});

@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import semver from 'semver';
+import { describe, expect, it } from 'vitest';
+import { REVISIONS, resolveRevision } from '../../revisions/index.js';
+
+const folder = resolve(import.meta.dirname, '../../revisions');
+
+describe('the revisions', () => {
+  it('follow one another without a gap in the patch numbers, the last without an end', () => {
+    for (const [index, { to }] of REVISIONS.entries()) {
+      const next = REVISIONS[index + 1];
+      if (next === undefined) expect(to).toBeNull();
+      else {
+        expect(semver.lt(to ?? '', next.from)).toBe(true);
+        const sameMinor = semver.minor(to ?? '') === semver.minor(next.from);
+        if (sameMinor) expect(semver.inc(to ?? '', 'patch')).toBe(next.from);
+      }
+    }
+  });
+
+  it('are each one file named after its id, with a sentence in the README', () => {
+    const files = readdirSync(folder).filter(
+      (name) => name.endsWith('.ts') && !['index.ts', 'table.ts'].includes(name),
+    );
+    expect(files.sort()).toEqual(REVISIONS.map(({ id }) => `${id}.ts`).sort());
+    const readme = readFileSync(join(folder, 'README.md'), 'utf8');
+    for (const { id } of REVISIONS) expect(readme).toContain(`| \`${id}\` |`);
+  });
+
+  it.each([
+    ['earliest', 'earliest', '0.2.34'],
+    ['dns', 'dns', '0.2.50'],
+    ['current', 'current', '0.3.6'],
+    ['0.2.0', '0.2.0', '0.2.0'],
+    ['0.2.24', '0.2.0', '0.2.24'],
+    ['0.2.31', 'earliest', '0.2.31'],
+    ['0.2.35', '0.2.35', '0.2.35'],
+    ['0.2.60', '0.2.51', '0.2.60'],
+    ['0.2.86', '0.2.84', '0.2.86'],
+    ['v0.2.96', 'current', '0.2.96'],
+    ['0.3.21', '0.3.7', '0.3.21'],
+  ])('--revision %s serves %s and reports %s', (text, id, version) => {
+    const answer = resolveRevision(text);
+    if (!answer.ok) throw new Error(answer.problem);
+    expect([answer.revision.id, answer.version, answer.note]).toEqual([id, version, null]);
+  });
+
+  it('a version later than the last known takes the last line and says so', () => {
+    const answer = resolveRevision('9.0.0');
+    if (!answer.ok) throw new Error(answer.problem);
+    expect(answer.revision.id).toBe(REVISIONS.at(-1)?.id);
+    expect(answer.note).toContain('9.0.0 is later than');
+  });
+
+  it.each([
+    '0.1.9',
+    'newest',
+    '',
+    '0.2',
+    'Earliest',
+  ])('%j is unknown, and the problem lists the known lines', (text) => {
+    const answer = resolveRevision(text);
+    expect(answer).toMatchObject({
+      ok: false,
+      problem: expect.stringMatching(/earliest, dns, current.*0\.2\.84 to 0\.2\.87/),
+    });
+  });
+});
