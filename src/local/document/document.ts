@@ -1,0 +1,114 @@
+import { isUtf8 } from 'node:buffer';
+import type { AccessKey, ServerConfiguration } from '../../core/model.js';
+import { createScanner, expectEnd } from '../../wire/json-scanner.js';
+import { accessKeysLayout } from './access-keys-layout.js';
+import { readDns } from './dns-section.js';
+import { inboundsLayout } from './inbounds-layout.js';
+import type { KeyList, KeysNode } from './key-list.js';
+import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
+import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
+import { memberOf, type ObjectNode, readValue, type Shape } from './tree.js';
+
+export { ConfigurationShapeError } from './layout.js';
+
+/** A configuration file's bytes, and where its keys stand in them. Immutable; a change makes another one. */
+export interface ConfigurationDocument {
+  readonly bytes: Buffer;
+  readonly layout: Layout;
+  /** The key lists that the file has, in the order in which their keys count. */
+  readonly lists: readonly KeyList[];
+  /** Whether the first list is the one that new keys go to; false when that one has yet to be made. */
+  readonly hasHome: boolean;
+}
+
+/** What `readDocument` answers. The document does not hold on to the configuration. */
+export interface ReadConfiguration {
+  readonly document: ConfigurationDocument;
+  readonly configuration: ServerConfiguration;
+}
+
+const ROOT_SHAPE: Shape = { members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes } };
+
+/**
+ * Reads a configuration file (spec, "Configuration file"), JSON with comments. Values of a wrong type never throw: they
+ * are read past and named in `warnings`. Throws `JsonSyntaxError`, and `ConfigurationShapeError` when the root is no
+ * object or the bytes are no UTF-8.
+ */
+export function readDocument(bytes: Buffer): ReadConfiguration {
+  const root = readRoot(bytes, ROOT_SHAPE);
+  const layout = layoutOf(root);
+  const holders = layout.keyHolders(root);
+  const document = { bytes, layout, lists: holders.flatMap(listOf), hasHome: isKeyList(holders[0]) };
+  return { document, configuration: readConfiguration(root, layout, holders) };
+}
+
+/** The root object of a file. Throws as `readDocument` does. */
+export function readRoot(bytes: Buffer, shape: Shape): ObjectNode {
+  if (!isUtf8(bytes)) throw new ConfigurationShapeError('the file is not valid UTF-8');
+  const scanner = createScanner(bytes, true);
+  const root = readValue(scanner, shape);
+  expectEnd(scanner);
+  if (root.kind !== 'object') throw new ConfigurationShapeError('the root: expected an object');
+  return root;
+}
+
+/** Decided by what the file has: a root array `inbounds` makes the one, everything else is the other. */
+function layoutOf(root: ObjectNode): Layout {
+  return memberOf(root, 'inbounds')?.kind === 'array' ? inboundsLayout : accessKeysLayout;
+}
+
+function isKeyList(holder: ListHolder | undefined): boolean {
+  return holder?.value?.kind === 'keys';
+}
+
+function listOf({ value }: ListHolder): readonly KeyList[] {
+  return value?.kind === 'keys' ? [value.list] : [];
+}
+
+function readConfiguration(root: ObjectNode, layout: Layout, holders: readonly ListHolder[]): ServerConfiguration {
+  const warnings = createWarnings();
+  const mode = readString(memberOf(root, 'mode'), 'mode', null, warnings);
+  const keys = readKeyRecords(layout, holders, warnings);
+  if (layout !== accessKeysLayout && !isAbsent(memberOf(root, 'access_keys'))) {
+    warnings.add('access_keys', 'it stands beside inbounds and is not read');
+  }
+  const listener = layout.readListener(root, warnings);
+  const listen = layout.readListen(root, warnings);
+  const outbound = layout.readOutbound(root, warnings);
+  const dns = readDns(root, warnings);
+  return { mode, keys, listener, listen, outbound, dns, warnings: warnings.list() };
+}
+
+/** The keys of all lists; of equal ones the first. */
+function readKeyRecords(layout: Layout, holders: readonly ListHolder[], warnings: Warnings): readonly AccessKey[] {
+  const [first] = holders;
+  if (first === undefined) warnings.add(layout.noHolder, 'there are no keys');
+  const nodes: { readonly place: string; readonly node: KeysNode }[] = [];
+  for (const { place, value, needed } of holders) {
+    if (value?.kind === 'keys') nodes.push({ place, node: value });
+    else if (!isAbsent(value)) warnings.add(place, 'expected an array; it is ignored');
+    else if (needed) warnings.add(place, 'absent; there are no keys');
+  }
+  const seen = new Set<string>();
+  const keys: AccessKey[] = [];
+  for (const { place, node } of nodes) {
+    for (const { index, member, text } of node.faults) {
+      warnings.add(`${place}[${index}]${member === '' ? '' : `.${member}`}`, text);
+    }
+    addRecords(node, place, seen, keys, warnings);
+  }
+  return keys;
+}
+
+/** Adds the records of one list whose keys are new. Records and elements go side by side: a hash of 0 has no record. */
+function addRecords(node: KeysNode, place: string, seen: Set<string>, keys: AccessKey[], warnings: Warnings): void {
+  let index = 0;
+  for (const record of node.records) {
+    while (node.list.hashes[index] === 0) index += 1;
+    const known = seen.size;
+    seen.add(record.accessKey);
+    if (seen.size > known) keys.push(record);
+    else warnings.add(`${place}[${index}]`, 'this key stands in the file before; the first counts');
+    index += 1;
+  }
+}

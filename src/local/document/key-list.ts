@@ -1,0 +1,178 @@
+import { type AccessKey, MAX_U64 } from '../../core/model.js';
+import {
+  advance,
+  another,
+  enter,
+  expectName,
+  type JsonScanner,
+  skipValue,
+  stringValue,
+  Token,
+  toValue,
+} from '../../wire/json-scanner.js';
+import { growableUint32 } from './growable.js';
+
+/** Where the elements of a key list stand, in arrays of numbers: a million keys take twelve megabytes. */
+export interface KeyList {
+  /** The offsets of the brackets. */
+  readonly open: number;
+  readonly close: number;
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  /** `hashKey` of every element's key; 0 for an element without one. */
+  readonly hashes: Uint32Array;
+}
+
+/** A key list as it was read. */
+export interface KeysNode {
+  readonly kind: 'keys';
+  readonly start: number;
+  readonly end: number;
+  readonly list: KeyList;
+  /** One record per element that has a key, in the file's order, repeated keys included. */
+  readonly records: AccessKey[];
+  readonly faults: readonly KeyFault[];
+}
+
+/** An element, or a member of it, that was read past. */
+export interface KeyFault {
+  readonly index: number;
+  /** Empty for the element itself. */
+  readonly member: string;
+  readonly text: string;
+}
+
+const NO_KEY = 0;
+const BYTE_MASK = 0x7f;
+const NAME = Buffer.from('name');
+const LIMIT = Buffer.from('limit_bytes');
+
+/** What is known of the element being read; one record, used again for every element. */
+interface Element {
+  key: string | null;
+  hash: number;
+  name: string | null;
+  limit: bigint | null;
+}
+
+/** Reads the array of keys that the scanner stands on. Elements that are no keys become faults, never errors. */
+export function readKeys(scanner: JsonScanner, keyMember: string): KeysNode {
+  const open = scanner.start;
+  const starts = growableUint32();
+  const ends = growableUint32();
+  const hashes = growableUint32();
+  const records: AccessKey[] = [];
+  const faults: KeyFault[] = [];
+  const keyName = Buffer.from(keyMember);
+  const element: Element = { key: null, hash: NO_KEY, name: null, limit: null };
+  let index = 0;
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
+    starts.push(scanner.start);
+    readElement(scanner, element, keyName, index, faults);
+    ends.push(scanner.lastEnd);
+    hashes.push(element.hash);
+    if (element.key !== null) {
+      records.push({ accessKey: element.key, name: element.name, limitBytes: element.limit });
+    }
+    index += 1;
+  }
+  const end = scanner.lastEnd;
+  const list = { open, close: end - 1, starts: starts.finish(), ends: ends.finish(), hashes: hashes.finish() };
+  return { kind: 'keys', start: open, end, list, records, faults };
+}
+
+function readElement(scanner: JsonScanner, element: Element, keyName: Buffer, index: number, faults: KeyFault[]): void {
+  element.key = null;
+  element.hash = NO_KEY;
+  element.name = null;
+  element.limit = null;
+  if (scanner.kind === Token.string) {
+    takeKey(scanner, element);
+    advance(scanner);
+    if (element.key === null) faults.push({ index, member: '', text: 'an empty key' });
+  } else if (scanner.kind === Token.openObject) {
+    readMembers(scanner, element, keyName, index, faults);
+  } else {
+    skipValue(scanner);
+    faults.push({ index, member: '', text: 'expected a string or an object' });
+  }
+}
+
+function readMembers(scanner: JsonScanner, element: Element, keyName: Buffer, index: number, faults: KeyFault[]): void {
+  let keyFault = 'absent';
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+    expectName(scanner);
+    if (nameIs(scanner, keyName)) {
+      toValue(scanner);
+      element.key = null;
+      element.hash = NO_KEY;
+      if (scanner.kind === Token.string) takeKey(scanner, element);
+      keyFault = scanner.kind === Token.string ? 'an empty key' : 'expected a string';
+    } else if (nameIs(scanner, NAME)) {
+      toValue(scanner);
+      element.name = scanner.kind === Token.string ? stringValue(scanner) : null;
+      if (scanner.kind !== Token.string && scanner.kind !== Token.null) {
+        faults.push({ index, member: 'name', text: 'expected a string; the key has no name' });
+      }
+    } else if (nameIs(scanner, LIMIT)) {
+      toValue(scanner);
+      element.limit = limitValue(scanner);
+      if (element.limit === null && scanner.kind !== Token.null) {
+        const text = `expected an integer from 0 to ${MAX_U64}; the key has no limit`;
+        faults.push({ index, member: 'limit_bytes', text });
+      }
+    } else {
+      toValue(scanner);
+    }
+    skipValue(scanner);
+  }
+  if (element.key === null) faults.push({ index, member: keyName.toString(), text: keyFault });
+}
+
+/** Takes the string that the scanner stands on for the element's key, unless it is empty. */
+function takeKey(scanner: JsonScanner, element: Element): void {
+  const { bytes, start, end, plain } = scanner;
+  if (end - start === 2) return;
+  if (!plain) {
+    element.key = stringValue(scanner);
+    element.hash = hashKey(element.key);
+    return;
+  }
+  let hash = FNV_OFFSET;
+  let seen = 0;
+  for (let i = start + 1; i < end - 1; i += 1) {
+    const byte = bytes[i] ?? 0;
+    seen |= byte;
+    hash = Math.imul(hash ^ byte, FNV_PRIME);
+  }
+  element.key = bytes.toString(seen > BYTE_MASK ? 'utf8' : 'latin1', start + 1, end - 1);
+  element.hash = usableHash(hash);
+}
+
+function limitValue(scanner: JsonScanner): bigint | null {
+  if (scanner.kind !== Token.number || !scanner.integer || scanner.end - scanner.start > 20) return null;
+  const value = BigInt(scanner.bytes.toString('latin1', scanner.start, scanner.end));
+  return value >= 0n && value <= MAX_U64 ? value : null;
+}
+
+function nameIs(scanner: JsonScanner, name: Buffer): boolean {
+  const { bytes, start, end } = scanner;
+  if (!scanner.plain) return stringValue(scanner) === name.toString();
+  if (end - start - 2 !== name.length) return false;
+  for (let i = 0; i < name.length; i += 1) if (bytes[start + 1 + i] !== name[i]) return false;
+  return true;
+}
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+/** A 32-bit hash (FNV-1a) of a key's UTF-8 bytes; never 0. Equal hashes say nothing before the keys are compared. */
+export function hashKey(key: string): number {
+  let hash = FNV_OFFSET;
+  for (const byte of Buffer.from(key)) hash = Math.imul(hash ^ byte, FNV_PRIME);
+  return usableHash(hash);
+}
+
+function usableHash(hash: number): number {
+  return hash >>> 0 || 1;
+}

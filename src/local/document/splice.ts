@@ -1,0 +1,92 @@
+import type { KeyList } from './key-list.js';
+
+/** Bytes `from` to `to` (exclusive) give way to a text. */
+export interface Splice {
+  readonly from: number;
+  readonly to: number;
+  readonly text: Buffer;
+}
+
+/** A splice of text. */
+export function splice(from: number, to: number, text: string): Splice {
+  return { from, to, text: Buffer.from(text) };
+}
+
+/** In the order of the file; insertions at one place keep the order that they were made in. */
+export function sortSplices(splices: readonly Splice[]): Splice[] {
+  return splices.toSorted((a, b) => a.from - b.from || a.to - b.to);
+}
+
+/** The bytes with every splice made; they are sorted and do not overlap. */
+export function applySplices(bytes: Buffer, splices: readonly Splice[]): Buffer {
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (const { from, to, text } of splices) {
+    parts.push(bytes.subarray(at, from), text);
+    at = to;
+  }
+  parts.push(bytes.subarray(at));
+  return Buffer.concat(parts);
+}
+
+/** Elements that a key list loses or gets by the same splices. */
+export interface ListChange {
+  /** Indexes of removed elements, rising. */
+  readonly removed: readonly number[];
+  /** Elements put behind the last one: their spans in the new bytes, and the hashes of their keys. */
+  readonly added: readonly { readonly start: number; readonly end: number; readonly hash: number }[];
+}
+
+/**
+ * A key list after sorted splices. A splice inside an element moves its end; one at its end, or before it, does not
+ * belong to it.
+ */
+export function shiftList(list: KeyList, splices: readonly Splice[], change: ListChange): KeyList {
+  const { removed, added } = change;
+  const before = list.starts.length;
+  const count = before - removed.length;
+  const starts = new Uint32Array(count + added.length);
+  const ends = new Uint32Array(count + added.length);
+  const hashes = new Uint32Array(count + added.length);
+  let next = 0;
+  let delta = 0;
+  let gone = 0;
+  let to = 0;
+  for (let i = 0; i < before; i += 1) {
+    if (removed[gone] === i) {
+      gone += 1;
+      continue;
+    }
+    const start = list.starts[i] ?? 0;
+    const end = list.ends[i] ?? 0;
+    for (let s = splices[next]; s !== undefined && s.to <= start; s = splices[next]) {
+      delta += s.text.length - (s.to - s.from);
+      next += 1;
+    }
+    starts[to] = start + delta;
+    for (let s = splices[next]; s !== undefined && s.from < end; s = splices[next]) {
+      delta += s.text.length - (s.to - s.from);
+      next += 1;
+    }
+    ends[to] = end + delta;
+    hashes[to] = list.hashes[i] ?? 0;
+    to += 1;
+  }
+  for (const element of added) {
+    starts[to] = element.start;
+    ends[to] = element.end;
+    hashes[to] = element.hash;
+    to += 1;
+  }
+  return { open: shift(list.open, splices), close: shift(list.close, splices), starts, ends, hashes };
+}
+
+/** Where a byte that no splice removes stands afterwards. */
+function shift(at: number, splices: readonly Splice[]): number {
+  let delta = 0;
+  for (const { from, to, text } of splices) {
+    if (to > at) break;
+    delta += text.length - (to - from);
+  }
+  return at + delta;
+}
