@@ -1,5 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
-import { PinoPretty } from 'pino-pretty';
+import { prettyFactory } from 'pino-pretty';
 import type { LogPort } from './core/ports.js';
 import { redactSecrets } from './log-redact.js';
 import type { LogLevel } from './settings-kinds.js';
@@ -45,8 +45,9 @@ export function createLog({ level, pretty, to }: LogOptions): Log {
 
 function openStream(pretty: boolean, to: number | DestinationStream): DestinationStream {
   if (pretty) {
-    const options = { translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true };
-    return PinoPretty(typeof to === 'number' ? { ...options, destination: to } : { ...options, destination: to });
+    const prettify = prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true, colorize: true });
+    const terminal = typeof to === 'number' ? destination({ dest: to, sync: true }) : to;
+    return { write: (line) => terminal.write(prettify(line)) };
   }
   // Not synchronous: a slow reader of the log must not hold up the gateway.
   return typeof to === 'number' ? destination({ dest: to, sync: false, maxLength: LONGEST_BACKLOG }) : to;

@@ -7,6 +7,9 @@ import { createStarterSecrets, starterFile } from './starter-file.js';
 
 const PRIVATE = 0o600;
 
+/** Failures that come after the file was made, while it is being filled. */
+const HALF_WRITTEN = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
+
 /** What `writeStarterFile` made. */
 export interface Starter {
   readonly path: string;
@@ -62,7 +65,9 @@ async function createDurably(fileSystem: FileSystemPort, path: string, text: str
   try {
     await fileSystem.create(path, Buffer.from(text), PRIVATE);
   } catch (error) {
-    if (failureCode(error) === 'EEXIST') throw inTheWay(path);
+    const code = failureCode(error);
+    if (code === 'EEXIST') throw inTheWay(path);
+    if (code !== null && HALF_WRITTEN.has(code)) await fileSystem.remove(path);
     throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
   }
   await fileSystem.sync(path);

@@ -1,0 +1,72 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { askSecret } from './commands/ask-secret.js';
+import type { CommandContext, Input, Output } from './commands/command.js';
+import { runCommandLine } from './commands/dispatch.js';
+import { createFileSystem } from './local/file-system.js';
+import { systemClock, systemRandom } from './local/system-ports.js';
+import { isJsonObject, parseJson } from './wire/json.js';
+
+/** What a shell reports of a process that a signal ended, less the signal's number. */
+const ENDED_BY_SIGNAL = 128;
+const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
+
+function ownVersion(): string {
+  const manifest = parseJson(readFileSync(new URL('../../package.json', import.meta.url)));
+  const version = isJsonObject(manifest) ? manifest.version : null;
+  return typeof version === 'string' ? version : 'unknown';
+}
+
+const output: Output = {
+  isTerminal: process.stdout.isTTY === true,
+  descriptor: process.stdout.fd,
+  line: (text) => {
+    process.stdout.write(`${text}\n`);
+  },
+};
+
+const input: Input = {
+  isTerminal: process.stdin.isTTY === true,
+  readAll: async () => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+    return Buffer.concat(chunks);
+  },
+  askSecret: (question) => askSecret(process.stdin, process.stderr, question),
+};
+
+/** The first signal asks for a clean end, the second ends at once. */
+function untilStopped(): Promise<string> {
+  return new Promise((resolve) => {
+    let asked = false;
+    for (const [signal, number] of Object.entries(SIGNALS)) {
+      process.on(signal, () => {
+        if (asked) process.exit(ENDED_BY_SIGNAL + number);
+        asked = true;
+        resolve(signal);
+      });
+    }
+  });
+}
+
+const context: CommandContext = {
+  environment: process.env,
+  folder: process.cwd(),
+  version: ownVersion(),
+  output,
+  complain: (line) => {
+    process.stderr.write(`${line}\n`);
+  },
+  input,
+  fileSystem: createFileSystem(),
+  clock: systemClock,
+  random: systemRandom,
+  untilStopped,
+};
+
+// Whoever reads the output may stop early (`keyway revisions | head -1`): no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+const code = await runCommandLine(process.argv.slice(2), context);
+// Not left to the event loop: a terminal that was read from keeps it alive. The output goes out first.
+process.stdout.write('', () => process.exit(code));

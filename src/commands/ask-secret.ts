@@ -1,0 +1,40 @@
+import type { ReadStream, WriteStream } from 'node:tty';
+
+const ENTER = new Set(['\r', '\n']);
+const BACKSPACE = new Set(['\u007f', '\b']);
+const BREAK_OFF = new Set(['\u0003', '\u0004']);
+const CLEAR_LINE = '\u0015';
+
+/**
+ * Asks on a terminal and reads one line without showing it. Null when it was broken off with Ctrl-C or Ctrl-D, or when the
+ * terminal went away. Backspace and Ctrl-U work as usual.
+ */
+export function askSecret(input: ReadStream, output: WriteStream, question: string): Promise<string | null> {
+  return new Promise((resolve) => {
+    const letters: string[] = [];
+    const finish = (answer: string | null) => {
+      input.off('data', read);
+      input.off('end', gone);
+      input.setRawMode(false);
+      input.pause();
+      output.write('\n');
+      resolve(answer);
+    };
+    const gone = () => finish(null);
+    const read = (text: string) => {
+      for (const letter of text) {
+        if (ENTER.has(letter)) return finish(letters.join(''));
+        if (BREAK_OFF.has(letter)) return finish(null);
+        if (BACKSPACE.has(letter)) letters.pop();
+        else if (letter === CLEAR_LINE) letters.length = 0;
+        else letters.push(letter);
+      }
+    };
+    output.write(question);
+    input.setEncoding('utf8');
+    input.setRawMode(true);
+    input.on('data', read);
+    input.on('end', gone);
+    input.resume();
+  });
+}

@@ -1,0 +1,37 @@
+import { resolveRevision } from '../../revisions/index.js';
+import { parseFlags, problemText } from '../settings-flags.js';
+import { encodeJson } from '../wire/encode-json.js';
+import { prettyJson } from '../wire/json.js';
+import { openApiDocument } from '../wire/openapi.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
+
+async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const parsed = parseFlags(argv, [{ flag: 'revision', placeholder: 'R', repeatable: false }]);
+  const wanted = parsed.values.get('revision')?.[0];
+  const resolved = wanted === undefined ? null : resolveRevision(wanted);
+  const problems = parsed.problems.map(problemText);
+  if (parsed.words.length > 0) problems.push('openapi takes no arguments but --revision R');
+  if (wanted === undefined && problems.length === 0)
+    problems.push('expected --revision R, as "keyway revisions" lists them');
+  if (resolved?.ok === false)
+    problems.push(`revision (flag --revision): ${resolved.problem}, got ${JSON.stringify(wanted)}`);
+  if (problems.length > 0 || !resolved?.ok) return usageProblem(context, 'openapi', problems);
+  if (resolved.note !== null) context.complain(resolved.note);
+  const document = Buffer.from(encodeJson(openApiDocument(resolved.revision)));
+  context.output.line(prettyJson(document).toString('utf8'));
+  return 0;
+}
+
+export const openapi: Command = {
+  name: 'openapi',
+  summary: "print a revision's OpenAPI document",
+  help: () => `Usage: keyway openapi --revision R
+
+Prints the OpenAPI 3.1 document of one revision as JSON: every operation with its path, schemas,
+answers and errors, made from the same tables that serve it.
+
+  --revision R  a revision's name or a server package version, as "keyway revisions" lists them
+
+  keyway openapi --revision dns > dns.json`,
+  run,
+};

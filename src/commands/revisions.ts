@@ -1,0 +1,65 @@
+import { REVISIONS } from '../../revisions/index.js';
+import { parseFlags, problemText } from '../settings-flags.js';
+import { markdownTable } from '../settings-help.js';
+import type { Revision } from '../wire/revision.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
+import { textTable } from './text-table.js';
+
+const HEAD = [
+  'revision',
+  'from',
+  'to',
+  'API at',
+  'auth',
+  'snapshot',
+  'online',
+  'share query',
+  'capabilities',
+  'recorded',
+];
+
+function row(revision: Revision): readonly string[] {
+  const { id, from, to, root, auth, snapshot, online, shareQuery, capabilities, recordedFrom } = revision;
+  const traits = [root.name, auth.name, snapshot.name, online.name, shareQuery.name];
+  return [id, from, to ?? '', ...traits, [...capabilities].join(' '), recordedFrom ?? ''];
+}
+
+/** The README's table of revisions, oldest first. */
+export function revisionsTable(): string {
+  return markdownTable(HEAD, REVISIONS.map(row));
+}
+
+/** The same records for programs. */
+function asJson(): string {
+  const records = REVISIONS.map((revision) => {
+    const { id, from, to, reportedVersion, recordedFrom, root, auth, snapshot, online, shareQuery } = revision;
+    const traits = { root: root.name, auth: auth.name, snapshot: snapshot.name, online: online.name };
+    const capabilities = [...revision.capabilities];
+    return { id, from, to, reportedVersion, recordedFrom, ...traits, shareQuery: shareQuery.name, capabilities };
+  });
+  return JSON.stringify(records, null, 2);
+}
+
+async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const { values, words, problems } = parseFlags(argv, [{ flag: 'json', placeholder: null, repeatable: false }]);
+  if (problems.length > 0 || words.length > 0) {
+    const strayWords = words.length > 0 ? ['revisions takes no arguments but --json'] : [];
+    return usageProblem(context, 'revisions', [...problems.map(problemText), ...strayWords]);
+  }
+  context.output.line(values.has('json') ? asJson() : textTable(HEAD, REVISIONS.map(row)));
+  return 0;
+}
+
+export const revisions: Command = {
+  name: 'revisions',
+  summary: 'list the revisions and the server versions that speak them',
+  help: () => `Usage: keyway revisions [--json]
+
+Lists every API shape that Keyway speaks, oldest first: its name for --revision, the first and last
+server package version that speak it, where its API stands, and its traits. A version such as
+0.2.31 may stand wherever a revision's name may; "recorded" names the server version whose recorded
+answers Keyway's tests play.
+
+  --json  print the same as JSON`,
+  run,
+};

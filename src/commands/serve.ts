@@ -1,0 +1,118 @@
+import { resolveRevision } from '../../revisions/index.js';
+import { failureCode } from '../local/failure-words.js';
+import { createLog, type Log } from '../log.js';
+import { type RunningGateway, startGateway } from '../serve.js';
+import type { Settings } from '../settings.js';
+import { problemText } from '../settings-flags.js';
+import { settingsHelp } from '../settings-help.js';
+import { settingsFromCommandLine } from '../settings-read.js';
+import { StartError } from '../start-error.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+
+/** What `start` adds to `serve`. */
+export interface ServeSteps {
+  /** Before the configuration file is opened; a failure ends the command. */
+  readonly prepare: (settings: Settings, log: Log) => Promise<void>;
+  /** Once the gateway listens. */
+  readonly announce: (gateway: RunningGateway, log: Log) => void;
+}
+
+/** Serves until the process is asked to end. The name is the command's, for messages. */
+export async function serveUntilStopped(
+  name: string,
+  argv: readonly string[],
+  context: CommandContext,
+  { prepare, announce }: ServeSteps,
+): Promise<ExitCode> {
+  const settings = await readServeSettings(name, argv, context);
+  if (typeof settings === 'number') return settings;
+  const { isTerminal, descriptor } = context.output;
+  const log = createLog({ level: settings.logLevel, pretty: isTerminal, to: descriptor });
+  const stopped = context.untilStopped();
+  try {
+    await prepare(settings, log);
+    await refuseMissing(settings, context);
+    const gateway = await startGateway(settings, log);
+    if (gateway === null) {
+      log.info({ config: settings.config }, notEnabled(settings));
+      return 0;
+    }
+    announceListening(gateway, context, log);
+    announce(gateway, log);
+    log.info({ signal: await stopped }, 'stopping: no new requests, what was accepted is finished');
+    await gateway.close();
+    log.info({}, 'stopped');
+    return 0;
+  } catch (error) {
+    const problems = error instanceof StartError ? error.problems : [wordsOf(error)];
+    for (const problem of problems) {
+      if (settings.logLevel === 'silent') context.complain(problem);
+      else log.error({}, problem);
+    }
+    return 1;
+  } finally {
+    await log.flush();
+  }
+}
+
+async function readServeSettings(
+  name: string,
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<Settings | ExitCode> {
+  const answer = await settingsFromCommandLine(argv, {
+    environment: context.environment,
+    folder: context.folder,
+    readFile: (path) => context.fileSystem.read(path),
+    revisionProblem: (revision) => {
+      const resolved = resolveRevision(revision);
+      return resolved.ok ? null : resolved.problem;
+    },
+  });
+  return answer.ok ? answer.settings : usageProblem(context, name, answer.problems.map(problemText));
+}
+
+/** A missing file is nearly always a wrong folder or a first start; both have a remedy. */
+async function refuseMissing({ config }: Settings, { fileSystem }: CommandContext): Promise<void> {
+  if (config === null) return;
+  const missing = await fileSystem.stat(config).then(
+    () => false,
+    (error: unknown) => failureCode(error) === 'ENOENT',
+  );
+  if (missing) {
+    throw new StartError([
+      `there is no configuration file ${config}: write one with "keyway init", or name the server's own with --config`,
+    ]);
+  }
+}
+
+function notEnabled({ config }: Settings): string {
+  return `nothing is served: the listener of ${config} is not enabled ("enabled" under "api"); --bind serves all the same`;
+}
+
+function announceListening({ url, mounts }: RunningGateway, { version }: CommandContext, log: Log): void {
+  const served = mounts.map((mount) => ({ revision: mount.revision.id, version: mount.version, api: url + mount.api }));
+  log.info({ url, mounts: served, keyway: version }, `listening on ${url}`);
+}
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'start the gateway',
+  help: () => `Usage: keyway serve [flags]
+
+Serves the management API of a server's configuration file, in one revision or several at once,
+until SIGTERM or SIGINT; a second signal ends it at once. The log goes to standard output:
+readable on a terminal, one JSON object a line otherwise, the line that says where it listens
+with "url".
+
+Each setting is a flag, an environment variable (after the default) and a member of the settings
+file (the flag's name with _). A flag wins over the environment, the environment over the file.
+Variables of repeatable settings take several values with commas between them.
+
+${settingsHelp()}
+
+  keyway serve --config /etc/tunnel/server.jsonc --bind 127.0.0.1:9091
+  keyway serve --revision earliest --revision dns@old --revision current@new`,
+  run: (argv, context) =>
+    serveUntilStopped('serve', argv, context, { prepare: async () => undefined, announce: () => undefined }),
+};

@@ -1,0 +1,52 @@
+import { failureCode } from '../local/failure-words.js';
+import type { Log } from '../log.js';
+import type { RunningGateway } from '../serve.js';
+import type { Settings } from '../settings.js';
+import type { Command, CommandContext } from './command.js';
+import { passwordSentence, writeStarterFile } from './init.js';
+import { serveUntilStopped } from './serve.js';
+
+/** Says a line to whoever started it: as it is on a terminal, else as a line of the log, which is JSON there. */
+type Say = (log: Log, fields: Readonly<Record<string, unknown>>, line: string) => void;
+
+function createSay({ output }: CommandContext): Say {
+  return (log, fields, line) => {
+    if (output.isTerminal) output.line(line);
+    else log.info(fields, line);
+  };
+}
+
+async function createMissing({ config }: Settings, context: CommandContext, say: Say, log: Log): Promise<void> {
+  if (config === null) return;
+  const missing = await context.fileSystem.stat(config).then(
+    () => false,
+    (error: unknown) => failureCode(error) === 'ENOENT',
+  );
+  if (!missing) return;
+  const starter = await writeStarterFile(config, context);
+  say(log, { config }, `Wrote the starter file ${config}`);
+  const place = 'file' in starter.password ? { passwordFile: starter.password.file } : {};
+  say(log, place, passwordSentence(starter));
+}
+
+/** Where a browser goes: the first mount with a panel, else the first API. */
+function addressOf({ url, mounts }: RunningGateway): string {
+  const withPanel = mounts.find(({ revision }) => revision.capabilities.has('panel'));
+  return withPanel === undefined ? `API: ${url}${mounts[0]?.api ?? ''}/` : `Panel: ${url}${withPanel.base}/`;
+}
+
+export const start: Command = {
+  name: 'start',
+  summary: 'serve ./keyway.jsonc, written first when it is missing',
+  help: () => `Usage: keyway start [flags]
+
+As "keyway serve", with the same flags, but a configuration file that does not exist is written
+first, as "keyway init" does, with a generated password and token. Prints the panel's address.`,
+  run: (argv, context) => {
+    const say = createSay(context);
+    return serveUntilStopped('start', argv, context, {
+      prepare: (settings, log) => createMissing(settings, context, say, log),
+      announce: (gateway, log) => say(log, { address: addressOf(gateway) }, addressOf(gateway)),
+    });
+  },
+};
