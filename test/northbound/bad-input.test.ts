@@ -47,7 +47,7 @@ describe('a body that is not what was expected', () => {
     ['\ufeff{}', /^body is no JSON: /],
     [`${'['.repeat(10_000)}${']'.repeat(10_000)}`, /^body is no JSON: .*deep/],
     ['{"a":"\u0001"}', /^body is no JSON: /],
-  ])('POST /users with %.60j answers 400, names the member, and makes no key', async (body, error) => {
+  ])('POST /users with %j answers 400, names the member, and makes no key', async (body, error) => {
     const app = await gatewayForTest(current);
     const answer = await app.inject(post('/users', body));
     expect(answer.statusCode).toBe(400);
@@ -62,7 +62,7 @@ describe('a body that is not what was expected', () => {
     const url = `${API}/router/rules`;
     const payload = [{ action: 'direct' }, { action: 'drop' }];
     const answer = await app.inject({ method: 'PUT', url, payload });
-    expect(answer.json().error).toBe('[1].action: expected one of "proxy", "direct", "block"');
+    expect(answer.json().error).toBe('body[1].action: expected one of "proxy", "direct", "block"');
   });
 
   it('a `__proto__` member is an unknown member like any other and reaches no prototype', async () => {
@@ -224,7 +224,7 @@ describe('any access key', () => {
     );
     await fc.assert(
       fc.asyncProperty(
-        aKey.filter((key) => key.isWellFormed()),
+        aKey.filter((key) => !/\p{Surrogate}/u.test(key)),
         async (accessKey) => {
           const path = `${API}/users/${encodeURIComponent(accessKey)}`;
           const call = async (method: string, url: string, body?: string) => {
@@ -262,7 +262,7 @@ describe('a broken connection', () => {
     [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(200_000)}\r\n\r\n`, '431'],
     ['POST /panel/api/users HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', '400'],
     ['POST /panel/api/users HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', '400'],
-  ])('%.40j answers %s with an envelope', async (bytes, status) => {
+  ])('%j answers %s with an envelope', async (bytes, status) => {
     const app = await gatewayForTest(current);
     const text = await exchange(await listen(app), bytes);
     expect(text.split(' ')[1]).toBe(status);
