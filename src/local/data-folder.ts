@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto';
+import { dirname, join, resolve } from 'node:path';
+import type { FileSystemPort } from '../core/ports.js';
+import { failureCode, failureWords } from './failure-words.js';
+import { removeHalfKept } from './kept-versions.js';
+import type { ProcessesPort } from './processes.js';
+
+/** Where a Keyway keeps what belongs to one configuration file: versions, the copy of an overwriting, counters. */
+export interface DataFolder {
+  readonly path: string;
+  readonly versions: string;
+  readonly inPlaceCopy: string;
+}
+
+/** The data folder cannot be used; the message says why and what to do. */
+export class DataFolderError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'DataFolderError';
+  }
+}
+
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+const MARKER = 'belongs-to.json';
+const LOCK = 'lock';
+const LOCK_ATTEMPTS = 20;
+const LOCK_WAIT_MS = 50;
+
+/** The names of the folder; touches nothing. */
+export function dataFolderAt(path: string): DataFolder {
+  return { path, versions: join(path, 'versions'), inPlaceCopy: join(path, 'in-place-copy') };
+}
+
+/**
+ * Makes the folder (mode 0700) where it is missing and writes into it which configuration file it belongs to. Rejects
+ * with `DataFolderError` when it belongs to another one, or cannot be made. Does not lock it.
+ */
+export async function openDataFolder(
+  fileSystem: FileSystemPort,
+  path: string,
+  configurationPath: string,
+): Promise<DataFolder> {
+  const folder = dataFolderAt(resolve(path));
+  try {
+    await makeDurable(fileSystem, folder.path);
+    await claim(fileSystem, folder.path, configurationPath);
+    await makeDurable(fileSystem, folder.versions);
+  } catch (error) {
+    if (error instanceof DataFolderError) throw error;
+    const words = failureWords(error);
+    throw new DataFolderError(
+      `The data folder ${folder.path} cannot be used: ${words}. Name another with --data-dir.`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return folder;
+}
+
+/** Makes the folder, and its name durable in its parents as far up as they were made, too. */
+async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let at = path; !(await exists(fileSystem, at)); at = dirname(at)) missing.push(at);
+  await fileSystem.makeFolder(path, FOLDER_MODE);
+  // Also when it was there: a Keyway that was killed may have made it and not come to this.
+  for (const made of missing.length > 0 ? missing : [path]) await fileSystem.syncFolder(dirname(made));
+}
+
+async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean> {
+  return fileSystem.stat(path).then(
+    () => true,
+    (error: unknown) => {
+      if (failureCode(error) === 'ENOENT' && dirname(path) !== path) return false;
+      throw error;
+    },
+  );
+}
+
+/** A file is the same by the path that it is called by, or by the place where it really is. */
+async function claim(fileSystem: FileSystemPort, folder: string, configurationPath: string): Promise<void> {
+  const path = resolve(configurationPath);
+  const realPath = await fileSystem.realPath(path).catch(() => path);
+  const marker = join(folder, MARKER);
+  const owner = await readMarker(fileSystem, marker);
+  if (owner === null) return writeMarker(fileSystem, marker, { path, realPath });
+  if (owner.path === path || owner.realPath === realPath) return;
+  throw new DataFolderError(
+    `The data folder ${folder} belongs to ${owner.path}, not to ${path}: name another with --data-dir, or, when the configuration file was moved, remove ${marker}.`,
+  );
+}
+
+interface Marker {
+  readonly path: string;
+  readonly realPath: string;
+}
+
+async function readMarker(fileSystem: FileSystemPort, marker: string): Promise<Marker | null> {
+  const bytes = await fileSystem.read(marker).catch((error: unknown) => {
+    if (failureCode(error) === 'ENOENT') return null;
+    throw error;
+  });
+  if (bytes === null) return null;
+  const members = parseMembers(bytes);
+  const { configurationFile: path, realPath } = members;
+  if (typeof path === 'string' && typeof realPath === 'string') return { path, realPath };
+  throw new DataFolderError(`${marker} does not say which configuration file the folder belongs to: remove it.`);
+}
+
+async function writeMarker(fileSystem: FileSystemPort, marker: string, { path, realPath }: Marker): Promise<void> {
+  const temporary = `${marker}.${randomBytes(6).toString('hex')}.tmp`;
+  const content = Buffer.from(`${JSON.stringify({ configurationFile: path, realPath }, null, 2)}\n`);
+  await fileSystem.create(temporary, content, FILE_MODE);
+  await fileSystem.sync(temporary);
+  await fileSystem.rename(temporary, marker);
+  await fileSystem.syncFolder(dirname(marker));
+}
+
+/**
+ * Takes the folder for this process alone; resolves to what gives it back. Rejects with `DataFolderError` while another
+ * live process has it. The lock of a process that is gone (killed, or before a reboot) does not count.
+ */
+export async function lockDataFolder(
+  fileSystem: FileSystemPort,
+  folder: DataFolder,
+  processes: ProcessesPort,
+  wait: (milliseconds: number) => Promise<void>,
+): Promise<() => Promise<void>> {
+  const lock = join(folder.path, LOCK);
+  const own = await processes.own();
+  const content = Buffer.from(`${JSON.stringify({ ...own, nonce: randomBytes(8).toString('hex') })}\n`);
+  for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
+    try {
+      await fileSystem.create(lock, content, FILE_MODE);
+      return () => release(fileSystem, lock, content);
+    } catch (error) {
+      if (failureCode(error) !== 'EEXIST') throw error;
+    }
+    const present = await fileSystem.read(lock).catch(() => Buffer.alloc(0));
+    const { pid, started } = parseMembers(present);
+    if (typeof pid === 'number' && typeof started === 'string') {
+      const holder = await processes.find(pid);
+      if (holder !== null && holder.started === started) throw inUse(folder, `process ${pid}`);
+      await setAside(fileSystem, lock, present, folder);
+    } else if (attempt < LOCK_ATTEMPTS / 2) {
+      // Whoever makes it right now has not written into it yet.
+      await wait(LOCK_WAIT_MS);
+    } else {
+      await setAside(fileSystem, lock, present, folder);
+    }
+  }
+  throw inUse(folder, 'another process');
+}
+
+/** Removes the lock that was read, and no other: two that find the same stale one must not both win. */
+async function setAside(fileSystem: FileSystemPort, lock: string, read: Buffer, folder: DataFolder): Promise<void> {
+  const aside = `${lock}.${randomBytes(6).toString('hex')}`;
+  try {
+    await fileSystem.rename(lock, aside);
+  } catch (error) {
+    if (failureCode(error) === 'ENOENT') return;
+    throw error;
+  }
+  if (!(await fileSystem.read(aside)).equals(read)) {
+    await fileSystem.rename(aside, lock);
+    throw inUse(folder, 'another process');
+  }
+  await fileSystem.remove(aside);
+}
+
+async function release(fileSystem: FileSystemPort, lock: string, content: Buffer): Promise<void> {
+  const present = await fileSystem.read(lock).catch(() => null);
+  if (present?.equals(content)) await fileSystem.remove(lock);
+}
+
+function inUse(folder: DataFolder, by: string): DataFolderError {
+  return new DataFolderError(
+    `The data folder ${folder.path} is in use by ${by}: stop that Keyway first, or name another folder with --data-dir.`,
+  );
+}
+
+function parseMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Removes what a Keyway that was killed has left half-done in the folder. Only call while holding the lock. */
+export async function cleanDataFolder(fileSystem: FileSystemPort, folder: DataFolder): Promise<void> {
+  for (const name of await fileSystem.list(folder.path)) {
+    const ours = name.startsWith(`${MARKER}.`) || name.startsWith(`${LOCK}.`);
+    if (ours) await fileSystem.remove(join(folder.path, name)).catch(() => undefined);
+  }
+  await removeHalfKept(fileSystem, folder.versions);
+}

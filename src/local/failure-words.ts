@@ -1,0 +1,32 @@
+/** The operating system's words for the failures that a person can do something about; others keep Node's message. */
+const WORDS: Readonly<Record<string, string>> = {
+  EACCES: 'Permission denied',
+  EBUSY: 'Device or resource busy',
+  EDQUOT: 'Disk quota exceeded',
+  EIO: 'Input/output error',
+  EISDIR: 'Is a directory',
+  ELOOP: 'Too many levels of symbolic links',
+  ENOENT: 'No such file or directory',
+  ENOSPC: 'No space left on device',
+  ENOTDIR: 'Not a directory',
+  EPERM: 'Operation not permitted',
+  EROFS: 'Read-only file system',
+};
+
+/** The `code` of a file system's error (`ENOENT`, …), or null when it has none. */
+export function failureCode(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+}
+
+/** What went wrong, in the operating system's words: `Is a directory (EISDIR)`; without paths where those are known words. */
+export function failureWords(error: unknown): string {
+  const code = failureCode(error);
+  const words = code === null ? undefined : WORDS[code];
+  if (words !== undefined) return `${words} (${code})`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** An error with a `code`, as the file system's own have one. */
+export function createFailure(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}

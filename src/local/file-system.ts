@@ -1,0 +1,115 @@
+import { watch as watchFolder } from 'node:fs';
+import {
+  access,
+  chown,
+  constants,
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  stat,
+  unlink,
+} from 'node:fs/promises';
+import type { FileStat, FileSystemPort } from '../core/ports.js';
+
+/** Some network file systems cannot sync a folder and say so with one of these; there is nothing more to be done there. */
+const FOLDER_SYNC_UNSUPPORTED = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
+
+/** The machine's own file system. Every call rejects with Node's `ErrnoException`. */
+export function createFileSystem(): FileSystemPort {
+  return {
+    read: (path) => withFile(path, 'r', readWhole),
+    stat: statOf,
+    realPath: (path) => realpath(path),
+    create: (path, content, mode) =>
+      withFile(path, 'wx', async (file) => {
+        await writeWhole(file, content);
+        await file.chmod(mode);
+      }),
+    overwrite: (path, content) =>
+      withFile(path, 'r+', async (file) => {
+        await file.truncate(0);
+        await writeWhole(file, content);
+      }),
+    sync: (path) => withFile(path, 'r', (file) => file.sync()),
+    syncFolder,
+    rename: (from, to) => rename(from, to),
+    remove: (path) => unlink(path),
+    setOwner: (path, uid, gid) => chown(path, uid, gid),
+    makeFolder: async (path, mode) => {
+      await mkdir(path, { recursive: true, mode });
+    },
+    list: (path) => readdir(path),
+    checkWritable: (path) => access(path, constants.W_OK),
+    watch: watchChanges,
+  };
+}
+
+async function withFile<T>(path: string, flags: string, use: (file: FileHandle) => Promise<T>): Promise<T> {
+  // A new file is readable by its owner alone until its real mode is set, which happens once the content is in.
+  const file = await open(path, flags, 0o600);
+  try {
+    return await use(file);
+  } finally {
+    await file.close();
+  }
+}
+
+/** One read of the whole size: three times faster at 10 MB than `readFile`, which goes by pieces of 512 KiB. */
+async function readWhole(file: FileHandle): Promise<Buffer> {
+  const { size } = await file.stat();
+  let content = Buffer.allocUnsafe(size + 1);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await file.read(content, length, content.length - length, length);
+    if (bytesRead === 0) return content.subarray(0, length);
+    length += bytesRead;
+    if (length === content.length) content = Buffer.concat([content], content.length * 2);
+  }
+}
+
+async function writeWhole(file: FileHandle, content: Buffer): Promise<void> {
+  let written = 0;
+  while (written < content.length) {
+    const { bytesWritten } = await file.write(content, written, content.length - written, written);
+    written += bytesWritten;
+  }
+}
+
+async function statOf(path: string): Promise<FileStat> {
+  const found = await stat(path, { bigint: true });
+  return {
+    dev: found.dev,
+    ino: found.ino,
+    size: found.size,
+    mtimeNs: found.mtimeNs,
+    ctimeNs: found.ctimeNs,
+    mode: Number(found.mode & 0o7777n),
+    uid: Number(found.uid),
+    gid: Number(found.gid),
+    kind: found.isFile() ? 'file' : found.isDirectory() ? 'folder' : 'other',
+  };
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await withFile(path, 'r', async (folder) => {
+    try {
+      await folder.sync();
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && FOLDER_SYNC_UNSUPPORTED.has(String(error.code)))) throw error;
+    }
+  });
+}
+
+function watchChanges(folder: string, onChange: () => void): () => void {
+  try {
+    const watcher = watchFolder(folder, { persistent: false }, onChange);
+    // A folder that goes away or a limit of the kernel ends the watching; the poll still notices everything.
+    watcher.on('error', () => watcher.close());
+    return () => watcher.close();
+  } catch {
+    return () => undefined;
+  }
+}

@@ -1,0 +1,194 @@
+import { DomainError } from '../core/errors.js';
+import type { ConfigurationChange } from '../core/model.js';
+import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../core/ports.js';
+import type { CommitQueue } from './commit-queue.js';
+import { toReplacement } from './configuration-json.js';
+import { createFailure, failureCode, failureWords } from './failure-words.js';
+import { type FileEdits, MANY_KEYS } from './file-edits.js';
+import type { InPlaceWriting } from './in-place.js';
+import type { KeptVersions } from './kept-versions.js';
+import type { ConfigurationFormat, FileReading, FoundFile, KnownFile } from './known-file.js';
+import type { LiveConfiguration } from './live-configuration.js';
+import { changeCount, mergeChanges } from './pending-changes.js';
+import { createTarget, readTarget, replaceTarget, type Target, TargetChangedError } from './write-file.js';
+
+/** What goes into the file. */
+export interface FileWrites {
+  /** Writes all that is pending and these changes at once; one result per change. Never rejects. */
+  commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | null)[]>;
+  replace(body: Buffer): Promise<void>;
+  /** The changes whose write failed. */
+  pending(): ConfigurationChange;
+  writing(): boolean;
+  lastError(): string | null;
+}
+
+export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
+  readonly path: string;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly format: ConfigurationFormat<D>;
+  readonly file: KnownFile<D>;
+  readonly live: LiveConfiguration;
+  readonly queue: CommitQueue<ConfigurationChange>;
+  readonly versions: KeptVersions;
+  readonly edits: FileEdits<D>;
+  /** Null where the file is replaced. */
+  readonly overwriting: InPlaceWriting | null;
+}
+
+const WRITE_ATTEMPTS = 20;
+const HOUR_MS = 3_600_000;
+
+export function createFileWrites<D extends { readonly bytes: Buffer }>(options: FileWritesOptions<D>): FileWrites {
+  const { path, fileSystem, clock, log, format, file, live, queue, versions, edits, overwriting } = options;
+  let pending: ConfigurationChange = {};
+  let writing = false;
+  let lastError: string | null = null;
+  let lastKept = Number.NEGATIVE_INFINITY;
+
+  async function put(target: Target, content: Buffer): Promise<FileStat | null> {
+    if (overwriting !== null) return overwriting.replace(target, content);
+    return replaceTarget(fileSystem, target, content);
+  }
+
+  /** Tries until the file is not changed by others meanwhile. */
+  async function undisturbed<T>(attempt: () => Promise<T>): Promise<T> {
+    for (let attempts = 0; attempts < WRITE_ATTEMPTS; attempts++) {
+      await overwriting?.recover(path);
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof TargetChangedError)) throw error;
+      }
+    }
+    throw createFailure('EAGAIN', `${path} is being written by another program all the time`);
+  }
+
+  async function write(change: ConfigurationChange): Promise<ConfigurationChange> {
+    const found = await file.settled();
+    const { document, refused } = applyParts(found.document, change);
+    if (document.bytes.equals(found.document.bytes)) {
+      await file.makeDurable(found);
+    } else {
+      await keepBeforeChange(found);
+      file.attempts(document);
+      file.holds(document, await put(found.target, document.bytes));
+    }
+    return refused;
+  }
+
+  /** A part that has no place in this file (rules where there is no outbound) must not hold up the others. */
+  function applyParts(document: D, { keys, rules, dns }: ConfigurationChange) {
+    const parts: ConfigurationChange[] = [
+      ...(keys ? [{ keys }] : []),
+      ...(dns ? [{ dns }] : []),
+      ...(rules ? [{ rules }] : []),
+    ];
+    let changed = document;
+    let refused: ConfigurationChange = {};
+    for (const part of parts) {
+      try {
+        changed = format.change(changed, part);
+      } catch (error) {
+        refused = mergeChanges(refused, part);
+        failed(error);
+      }
+    }
+    return { document: changed, refused };
+  }
+
+  /** A write of keys leaves every other byte: it goes on without a version where none can be kept. */
+  async function keepBeforeChange({ document: { bytes } }: FoundFile<D>): Promise<void> {
+    const isHourOver = Math.abs(clock.now() - lastKept) >= HOUR_MS;
+    if (!edits.keepsNext() && !isHourOver) return;
+    lastKept = clock.now();
+    const kept = versions.keep(bytes).catch((error: unknown) => {
+      log.error({ file: path, reason: failureWords(error) }, 'a version of the configuration file could not be kept');
+    });
+    if (!edits.keepsNext()) return;
+    await kept;
+    edits.kept();
+  }
+
+  async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | null)[]> {
+    const change = changes.reduce(mergeChanges, pending);
+    if (changeCount(change) === 0) return changes.map(() => null);
+    writing = true;
+    try {
+      const refused = await undisturbed(() => write(change));
+      pending = refused;
+      live.wrote(without(change, refused));
+      if (changeCount(refused) === 0) succeeded();
+      return changes.map((one) => (isRefused(one, refused) ? new DomainError('saveFailed') : null));
+    } catch (error) {
+      pending = change;
+      failed(error);
+      return changes.map(() => new DomainError('saveFailed'));
+    } finally {
+      writing = false;
+    }
+  }
+
+  async function replaceWith(reading: FileReading<D>): Promise<void> {
+    const { document, configuration } = reading;
+    const present = await readTarget(fileSystem, path).catch((error: unknown) => {
+      if (failureCode(error) === 'ENOENT') return null;
+      throw error;
+    });
+    const forever = edits.wouldRemove(configuration) > MANY_KEYS;
+    // The last good content goes first where the file holds something else by now.
+    if (forever) await versions.keep(file.document().bytes, { forever });
+    if (present !== null) await versions.keep(present.bytes, { forever });
+    file.attempts(document);
+    const stat =
+      present === null ? await createTarget(fileSystem, path, document.bytes) : await put(present, document.bytes);
+    file.holds(document, stat);
+  }
+
+  async function replace(body: Buffer): Promise<void> {
+    const reading = toReplacement(body, format);
+    await queue.exclusive(async () => {
+      writing = true;
+      try {
+        await undisturbed(() => replaceWith(reading));
+        succeeded();
+        edits.replaced(reading);
+      } catch (error) {
+        failed(error);
+        throw new DomainError('configWriteFailed', failureWords(error));
+      } finally {
+        writing = false;
+      }
+    });
+  }
+
+  /** Says it once, until the reason is another one. */
+  function failed(error: unknown): void {
+    const reason = failureWords(error);
+    if (reason !== lastError) log.error({ file: path, reason }, 'the configuration file could not be written');
+    lastError = reason;
+  }
+
+  function succeeded(): void {
+    if (lastError !== null) log.info({ file: path }, 'the configuration file can be written again');
+    lastError = null;
+  }
+
+  return { commit, replace, pending: () => pending, writing: () => writing, lastError: () => lastError };
+}
+
+/** The parts of the change that the other one does not have. */
+function without(change: ConfigurationChange, refused: ConfigurationChange): ConfigurationChange {
+  const { keys, rules, dns } = change;
+  return {
+    ...(keys && !refused.keys && { keys }),
+    ...(rules && !refused.rules && { rules }),
+    ...(dns && !refused.dns && { dns }),
+  };
+}
+
+function isRefused(change: ConfigurationChange, refused: ConfigurationChange): boolean {
+  return changeCount(without(change, refused)) < changeCount(change);
+}

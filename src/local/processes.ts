@@ -1,0 +1,53 @@
+import { readFile, readlink } from 'node:fs/promises';
+import { getPriority } from 'node:os';
+
+/** A running process, told apart from a later one with the same number. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** When it started, in words of the system that only compare for equality; empty where the system does not tell. */
+  readonly started: string;
+}
+
+/** What the lock of the data folder must know about processes. */
+export interface ProcessesPort {
+  /** This process; null where the system does not tell. */
+  own(): Promise<ProcessIdentity | null>;
+  /** The process that has this number now; null when there is none. */
+  find(pid: number): Promise<ProcessIdentity | null>;
+}
+
+/** `pid` is this process's number; without it, it is taken from `/proc`, which Linux alone has. */
+export function createProcesses(pid?: number): ProcessesPort {
+  return {
+    own: async () => {
+      const number = pid ?? (await ownPid());
+      return number === null ? null : { pid: number, started: await startOf(number) };
+    },
+    find: async (other) => (isAlive(other) ? { pid: other, started: await startOf(other) } : null),
+  };
+}
+
+async function ownPid(): Promise<number | null> {
+  const number = Number(await readlink('/proc/self').catch(() => ''));
+  return Number.isSafeInteger(number) && number > 0 ? number : null;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    getPriority(pid);
+    return true;
+  } catch (error) {
+    // ESRCH says that there is none; anything else (EPERM, a system without priorities) says nothing: take it as alive.
+    const info = error instanceof Error && 'info' in error ? error.info : null;
+    return !(typeof info === 'object' && info !== null && 'code' in info && info.code === 'ESRCH');
+  }
+}
+
+/** The system's boot and, from proc_pid_stat(5), the start time in clock ticks since then. */
+async function startOf(pid: number): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
+  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'latin1').catch(() => '');
+  // The second field is the command in parentheses and may hold anything; the start time is the 22nd field.
+  const started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  return started === undefined || started === '' ? '' : `${boot.trim()} ${started}`;
+}
