@@ -3,20 +3,18 @@ import { hostAndPort } from './bind-address.js';
 import type { Credentials } from './core/model.js';
 import type { Mount } from './northbound/mount.js';
 
-/** Design: "a mount that its own rule leaves open". One sentence for each that must not be served so. */
-export function openMountProblems(
-  mounts: readonly Mount[],
-  credentials: Credentials,
-  bind: string,
-  allowOpen: boolean,
-): readonly string[] {
-  if (allowOpen) return [];
-  return mounts.flatMap((mount) => {
-    const reason =
-      credentialsMissing(mount, mounts, credentials) ??
-      (isOpen(mount, credentials) && !isLoopback(hostAndPort(bind).host)
-        ? `${bind} is reached by other machines`
-        : null);
+/** What decides whether an open mount may be served (design: "a mount that its own rule leaves open"). */
+export interface OpenMountContext {
+  readonly mounts: readonly Mount[];
+  readonly credentials: Credentials;
+  /** `host:port`. */
+  readonly bind: string;
+}
+
+/** One sentence for each mount that must not be served so. */
+export function openMountProblems(context: OpenMountContext): readonly string[] {
+  return context.mounts.flatMap((mount) => {
+    const reason = refusal(mount, context);
     if (reason === null) return [];
     return [
       `${mount.label} would be open to everyone, although ${reason}: set ${mount.revision.auth.closedBy}, or allow it with --allow-open`,
@@ -24,13 +22,14 @@ export function openMountProblems(
   });
 }
 
-/** Why an open mount undoes what others rely on, or null: it must never open what another closes. */
-export function credentialsMissing(mount: Mount, mounts: readonly Mount[], credentials: Credentials): string | null {
+/** Why a mount that is open must not be: it undoes what others rely on, or strangers reach it. Null when it may. */
+export function refusal(mount: Mount, { mounts, credentials, bind }: OpenMountContext): string | null {
   if (!isOpen(mount, credentials)) return null;
   const { token, username, passwordHash } = credentials;
   if ((token ?? '') !== '' || username !== '' || passwordHash !== '') return 'credentials are configured';
   const closed = mounts.find((other) => !isOpen(other, credentials));
-  return closed === undefined ? null : `${closed.label} is closed`;
+  if (closed !== undefined) return `${closed.label} is closed`;
+  return isLoopback(hostAndPort(bind).host) ? null : `${bind} is reached by other machines`;
 }
 
 function isOpen(mount: Mount, credentials: Credentials): boolean {

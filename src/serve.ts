@@ -2,10 +2,8 @@ import { resolveRevision } from '../revisions/index.js';
 import { hostAndPort } from './bind-address.js';
 import { composeGateway, type Gateway, type GatewayMount, type GatewayOptions } from './compose.js';
 import type { LogPort } from './core/ports.js';
-import { createFileSystem } from './local/file-system.js';
-import { tryWriting } from './local/try-writing.js';
 import type { Mount } from './northbound/mount.js';
-import { credentialsMissing, isLoopback, openMountProblems } from './open-mounts.js';
+import { isLoopback, openMountProblems, refusal } from './open-mounts.js';
 import { dataFolderOf, type Settings } from './settings.js';
 import { StartError } from './start-error.js';
 
@@ -26,19 +24,28 @@ const DEFAULT_BIND = '127.0.0.1:9090';
  * it. Rejects with a `StartError`.
  */
 export async function startGateway(settings: Settings, log: LogPort): Promise<RunningGateway | null> {
-  const gateway = await compose(settings, log);
+  const listening: { bind: string } = { bind: settings.bind ?? DEFAULT_BIND };
+  const refusesOpen: RefusesOpen = (mount, context) =>
+    !settings.allowOpen && refusal(mount, { ...context, ...listening }) !== null;
+  const gateway = await compose(settings, refusesOpen, log);
   try {
     const listener = gateway.configuration?.load().listener ?? null;
     if (settings.bind === null && settings.config !== null && listener?.enabled !== true) {
       await gateway.app.close();
       return null;
     }
-    const bind = settings.bind ?? listener?.bind ?? DEFAULT_BIND;
-    const problems = openMountProblems(gateway.mounts, gateway.credentials(), bind, settings.allowOpen);
-    if (problems.length > 0) throw new StartError(problems);
-    await reportSurroundings(settings, gateway, log);
-    const url = await listen(gateway, bind);
+    listening.bind = settings.bind ?? listener?.bind ?? DEFAULT_BIND;
+    const openProblems = () =>
+      settings.allowOpen
+        ? []
+        : openMountProblems({ mounts: gateway.mounts, credentials: gateway.credentials(), ...listening });
+    if (openProblems().length > 0) throw new StartError(openProblems());
+    reportSurroundings(gateway, log);
+    const url = await listen(gateway, listening.bind);
     watchForRestarts(gateway, listener, log);
+    gateway.configuration?.onReload(() => {
+      for (const problem of openProblems()) log.error({}, `${problem}; until then it refuses everyone`);
+    });
     return { url, mounts: gateway.mounts, close: async () => gateway.app.close() };
   } catch (error) {
     await gateway.app.close();
@@ -46,13 +53,15 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
   }
 }
 
-async function compose(settings: Settings, log: LogPort): Promise<Gateway> {
+type RefusesOpen = NonNullable<GatewayOptions['refusesOpen']>;
+
+async function compose(settings: Settings, refusesOpen: RefusesOpen, log: LogPort): Promise<Gateway> {
   const resolved = settings.revision.map(({ text, revision }) => ({ text, ...resolveAnswer(revision) }));
   const unknown = resolved.flatMap(({ text, problem }) => (problem === null ? [] : [`revision ${text}: ${problem}`]));
   if (unknown.length > 0) throw new StartError(unknown);
   for (const { note } of resolved) if (note !== null) log.warn({}, note);
   try {
-    return await composeGateway(gatewayOptions(settings, log));
+    return await composeGateway({ ...gatewayOptions(settings), refusesOpen, log });
   } catch (error) {
     throw error instanceof Error && !('code' in error) ? new StartError([error.message]) : error;
   }
@@ -63,7 +72,7 @@ function resolveAnswer(text: string): { readonly problem: string | null; readonl
   return answer.ok ? { problem: null, note: answer.note } : { problem: answer.problem, note: null };
 }
 
-function gatewayOptions(settings: Settings, log: LogPort): GatewayOptions {
+function gatewayOptions(settings: Settings): GatewayOptions {
   const dataDir = dataFolderOf(settings);
   return {
     mounts: settings.revision.map((mount): GatewayMount => {
@@ -97,9 +106,6 @@ function gatewayOptions(settings: Settings, log: LogPort): GatewayOptions {
         : { failures: settings.loginGuard.failures, window: settings.loginGuard.minutes * 60_000 },
     trustProxy: settings.trustProxy,
     requestLog: settings.logLevel === 'info' || settings.logLevel === 'debug',
-    refusesOpen: (mount, { mounts, credentials }) =>
-      !settings.allowOpen && credentialsMissing(mount, mounts, credentials) !== null,
-    log,
   };
 }
 
@@ -119,17 +125,9 @@ async function listen(gateway: Gateway, bind: string): Promise<string> {
   }
 }
 
-/** Says at start what will not work later: how the file can be written, and what clients are told. */
-async function reportSurroundings(settings: Settings, gateway: Gateway, log: LogPort): Promise<void> {
-  if (settings.config !== null) {
-    const problems = await tryWriting({
-      path: settings.config,
-      fileSystem: createFileSystem(),
-      inPlace: settings.inPlace,
-    });
-    for (const { kind, message } of problems) log.warn({ kind }, message);
-    for (const warning of gateway.configuration?.load().warnings ?? []) log.warn({}, warning);
-  }
+/** Says at start what was read past in the file, and what clients are told when they cannot reach it. */
+function reportSurroundings(gateway: Gateway, log: LogPort): void {
+  for (const warning of gateway.configuration?.load().warnings ?? []) log.warn({}, warning);
   const { host } = gateway.announced();
   if (['', '0.0.0.0', '[::]', '::'].includes(host) || isLoopback(host)) {
     log.warn(
