@@ -51,6 +51,8 @@ export interface JsonScanner {
   lastEnd: number;
   /** Of a string: it holds no escape. */
   plain: boolean;
+  /** Of a string: every byte is below 128, and so is cheap to decode. */
+  ascii: boolean;
   /** Of a number: an integer lexeme, which `-0` is not. */
   integer: boolean;
   depth: number;
@@ -90,6 +92,7 @@ export function createScanner(bytes: Uint8Array, comments: boolean): JsonScanner
     end: first,
     lastEnd: first,
     plain: true,
+    ascii: true,
     integer: true,
     depth: 0,
   };
@@ -194,6 +197,7 @@ export function commentEnd(bytes: Buffer, at: number): number {
 function scanString(scanner: JsonScanner, start: number): void {
   const { bytes } = scanner;
   let plain = true;
+  let seen = 0;
   let at = start + 1;
   for (;;) {
     const byte = bytes[at];
@@ -205,12 +209,14 @@ function scanString(scanner: JsonScanner, start: number): void {
     } else if (byte < BLANK) {
       throw syntaxError(scanner.bytes, `unexpected ${nameOf(byte)} in a string`, at);
     } else {
+      seen |= byte;
       at += 1;
     }
   }
   scanner.kind = Token.string;
   scanner.end = at + 1;
   scanner.plain = plain;
+  scanner.ascii = seen < 0x80;
 }
 
 function escapeEnd(scanner: JsonScanner, at: number): number {
@@ -360,12 +366,8 @@ export function expectEnd(scanner: JsonScanner): void {
 
 /** The string that the scanner stands on. A lone surrogate escape stays a lone surrogate. */
 export function stringValue(scanner: JsonScanner): string {
-  return decodeString(scanner.bytes, scanner.start, scanner.end, scanner.plain);
-}
-
-/** Decodes a valid string token, quotes included; `plain` says that it holds no escape. */
-export function decodeString(bytes: Buffer, start: number, end: number, plain: boolean): string {
-  if (plain) return bytes.toString('utf8', start + 1, end - 1);
+  const { bytes, start, end } = scanner;
+  if (scanner.plain) return bytes.toString(scanner.ascii ? 'latin1' : 'utf8', start + 1, end - 1);
   const text: unknown = JSON.parse(bytes.toString('utf8', start, end));
   return String(text);
 }

@@ -3,8 +3,9 @@ import type { AccessKey, ServerConfiguration } from '../../core/model.js';
 import { createScanner, expectEnd } from '../../wire/json-scanner.js';
 import { accessKeysLayout } from './access-keys-layout.js';
 import { readDns } from './dns-section.js';
+import { firstOfEach, type PlacedKeys } from './first-keys.js';
 import { inboundsLayout } from './inbounds-layout.js';
-import type { KeyList, KeysNode } from './key-list.js';
+import type { KeyList } from './key-list.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
 import { memberOf, type ObjectNode, readValue, type Shape } from './tree.js';
@@ -83,32 +84,16 @@ function readConfiguration(root: ObjectNode, layout: Layout, holders: readonly L
 function readKeyRecords(layout: Layout, holders: readonly ListHolder[], warnings: Warnings): readonly AccessKey[] {
   const [first] = holders;
   if (first === undefined) warnings.add(layout.noHolder, 'there are no keys');
-  const nodes: { readonly place: string; readonly node: KeysNode }[] = [];
+  const nodes: PlacedKeys[] = [];
   for (const { place, value, needed } of holders) {
     if (value?.kind === 'keys') nodes.push({ place, node: value });
     else if (!isAbsent(value)) warnings.add(place, 'expected an array; it is ignored');
     else if (needed) warnings.add(place, 'absent; there are no keys');
   }
-  const seen = new Set<string>();
-  const keys: AccessKey[] = [];
   for (const { place, node } of nodes) {
     for (const { index, member, text } of node.faults) {
       warnings.add(`${place}[${index}]${member === '' ? '' : `.${member}`}`, text);
     }
-    addRecords(node, place, seen, keys, warnings);
   }
-  return keys;
-}
-
-/** Adds the records of one list whose keys are new. Records and elements go side by side: a hash of 0 has no record. */
-function addRecords(node: KeysNode, place: string, seen: Set<string>, keys: AccessKey[], warnings: Warnings): void {
-  let index = 0;
-  for (const record of node.records) {
-    while (node.list.hashes[index] === 0) index += 1;
-    const known = seen.size;
-    seen.add(record.accessKey);
-    if (seen.size > known) keys.push(record);
-    else warnings.add(`${place}[${index}]`, 'this key stands in the file before; the first counts');
-    index += 1;
-  }
+  return firstOfEach(nodes, warnings);
 }

@@ -43,7 +43,9 @@ export interface KeyFault {
 }
 
 const NO_KEY = 0;
-const BYTE_MASK = 0x7f;
+const SAFE_DIGITS = 15;
+const MINUS = 0x2d;
+const ZERO = 0x30;
 const NAME = Buffer.from('name');
 const LIMIT = Buffer.from('limit_bytes');
 
@@ -133,26 +135,27 @@ function readMembers(scanner: JsonScanner, element: Element, keyName: Buffer, in
 function takeKey(scanner: JsonScanner, element: Element): void {
   const { bytes, start, end, plain } = scanner;
   if (end - start === 2) return;
+  element.key = stringValue(scanner);
   if (!plain) {
-    element.key = stringValue(scanner);
     element.hash = hashKey(element.key);
     return;
   }
   let hash = FNV_OFFSET;
-  let seen = 0;
-  for (let i = start + 1; i < end - 1; i += 1) {
-    const byte = bytes[i] ?? 0;
-    seen |= byte;
-    hash = Math.imul(hash ^ byte, FNV_PRIME);
-  }
-  element.key = bytes.toString(seen > BYTE_MASK ? 'utf8' : 'latin1', start + 1, end - 1);
+  for (let i = start + 1; i < end - 1; i += 1) hash = Math.imul(hash ^ (bytes[i] ?? 0), FNV_PRIME);
   element.hash = usableHash(hash);
 }
 
 function limitValue(scanner: JsonScanner): bigint | null {
-  if (scanner.kind !== Token.number || !scanner.integer || scanner.end - scanner.start > 20) return null;
-  const value = BigInt(scanner.bytes.toString('latin1', scanner.start, scanner.end));
-  return value >= 0n && value <= MAX_U64 ? value : null;
+  const { bytes, start, end } = scanner;
+  if (scanner.kind !== Token.number || !scanner.integer || end - start > 20 || bytes[start] === MINUS) return null;
+  if (end - start > SAFE_DIGITS) {
+    const value = BigInt(bytes.toString('latin1', start, end));
+    return value <= MAX_U64 ? value : null;
+  }
+  // A double holds so many digits exactly, and making a bigint of it is much cheaper than making one of a text.
+  let value = 0;
+  for (let i = start; i < end; i += 1) value = 10 * value + ((bytes[i] ?? 0) - ZERO);
+  return BigInt(value);
 }
 
 function nameIs(scanner: JsonScanner, name: Buffer): boolean {
