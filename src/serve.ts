@@ -46,7 +46,7 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
     gateway.configuration?.onReload(() => {
       for (const problem of openProblems()) log.error({}, `${problem}; until then it refuses everyone`);
     });
-    return { url, mounts: gateway.mounts, close: async () => gateway.app.close() };
+    return { url, mounts: gateway.mounts, close: () => closeInTime(gateway) };
   } catch (error) {
     await gateway.app.close();
     throw error;
@@ -123,6 +123,16 @@ async function listen(gateway: Gateway, bind: string): Promise<string> {
       `cannot listen on ${bind} (${error.code}): if the server whose file this is serves its own API there, give Keyway another address with --bind`,
     ]);
   }
+}
+
+/** Milliseconds that clients are given to take the answers that were accepted before a stop. */
+const CLOSING_TIME = 10_000;
+
+/** Finishes what was accepted; a client that does not take its answer in time is cut off, so that every write is carried. */
+async function closeInTime(gateway: Gateway): Promise<void> {
+  const late = setTimeout(() => gateway.app.server.closeAllConnections(), CLOSING_TIME);
+  await gateway.app.close();
+  clearTimeout(late);
 }
 
 /** Says at start what was read past in the file, and what clients are told when they cannot reach it. */
