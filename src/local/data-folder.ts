@@ -78,17 +78,35 @@ async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean
   );
 }
 
-/** A file is the same by the path that it is called by, or by the place where it really is. */
-async function claim(fileSystem: FileSystemPort, folder: string, configurationPath: string): Promise<void> {
-  const path = resolve(configurationPath);
-  const realPath = await fileSystem.realPath(path).catch(() => path);
+/** Rejects with `DataFolderError` when the folder belongs to another configuration file. Changes nothing. */
+export async function checkDataFolder(
+  fileSystem: FileSystemPort,
+  path: string,
+  configurationPath: string,
+): Promise<void> {
+  const folder = resolve(path);
   const marker = join(folder, MARKER);
   const owner = await readMarker(fileSystem, marker);
-  if (owner === null) return writeMarker(fileSystem, marker, { path, realPath });
-  if (owner.path === path || owner.realPath === realPath) return;
+  const own = await markerFor(fileSystem, configurationPath);
+  // A file is the same by the path that it is called by, or by the place where it really is.
+  if (owner === null || owner.path === own.path || owner.realPath === own.realPath) return;
   throw new DataFolderError(
-    `The data folder ${folder} belongs to ${owner.path}, not to ${path}: name another with --data-dir, or, when the configuration file was moved, remove ${marker}.`,
+    `The data folder ${folder} belongs to ${owner.path}, not to ${own.path}: name another with --data-dir, or, when the configuration file was moved, remove ${marker}.`,
   );
+}
+
+/** Says in the folder whom it belongs to, unless it says so already. */
+async function claim(fileSystem: FileSystemPort, folder: string, configurationPath: string): Promise<void> {
+  await checkDataFolder(fileSystem, folder, configurationPath);
+  const marker = join(folder, MARKER);
+  if ((await readMarker(fileSystem, marker)) === null) {
+    await writeMarker(fileSystem, marker, await markerFor(fileSystem, configurationPath));
+  }
+}
+
+async function markerFor(fileSystem: FileSystemPort, configurationPath: string): Promise<Marker> {
+  const path = resolve(configurationPath);
+  return { path, realPath: await fileSystem.realPath(path).catch(() => path) };
 }
 
 interface Marker {

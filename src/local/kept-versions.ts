@@ -15,10 +15,10 @@ export interface KeptVersions {
   keep(bytes: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
   /** Oldest first. */
   list(): Promise<readonly KeptVersion[]>;
-  /** The content of a version; the id may be shortened as long as one version alone begins so. */
+  /** The version of this id, which may be shortened as long as one version alone begins so. */
+  find(id: string): Promise<KeptVersion>;
+  /** The content of the version that `find` gives. */
   read(id: string): Promise<Buffer>;
-  /** When a version was last kept here, in milliseconds since the epoch; null while none was since the start. */
-  lastKeptAt(): number | null;
   /** Resolves when nothing is on its way any more. */
   idle(): Promise<void>;
 }
@@ -39,7 +39,6 @@ const decompress = promisify(gunzip);
 
 export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOptions): KeptVersions {
   let last: Promise<unknown> = Promise.resolve();
-  let lastKeptAt: number | null = null;
   /** The latest content that is known to be durable here: the usual caller asks for the same bytes again. */
   let latest: { readonly bytes: Buffer; readonly forever: boolean } | null = null;
 
@@ -51,6 +50,14 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     return sorted(names.flatMap((name) => versionOf(name) ?? []));
   }
 
+  async function find(id: string): Promise<KeptVersion> {
+    const found = (await list()).filter((version) => version.id.startsWith(id));
+    const [version] = found;
+    if (version === undefined) throw new Error(`There is no kept version ${id}.`);
+    if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
+    return version;
+  }
+
   async function keepNow(bytes: Buffer, forever: boolean): Promise<void> {
     if (bytes.length === 0 || (latest?.bytes === bytes && (latest.forever || !forever))) return;
     const digest = await digestOf(bytes);
@@ -60,7 +67,6 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     else await write(bytes, { id: `${stamp(freeTime(versions))}-${digest}`, forever });
     await fileSystem.syncFolder(folder);
     latest = { bytes, forever };
-    lastKeptAt = clock.now();
     await removeOld();
   }
 
@@ -101,7 +107,11 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     const versions = await list();
     const retained = retainedVersions(versions, clock.now());
     for (const version of versions) {
-      if (!retained.has(version.id)) await fileSystem.remove(join(folder, nameOf(version)));
+      if (retained.has(version.id)) continue;
+      await fileSystem.remove(join(folder, nameOf(version))).catch((error: unknown) => {
+        // A restore beside a Keyway that serves may remove the same one.
+        if (failureCode(error) !== 'ENOENT') throw error;
+      });
     }
   }
 
@@ -112,14 +122,8 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
       return kept;
     },
     list,
-    read: async (id) => {
-      const found = (await list()).filter((version) => version.id.startsWith(id));
-      const [version] = found;
-      if (version === undefined) throw new Error(`There is no kept version ${id}.`);
-      if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
-      return decompress(await fileSystem.read(join(folder, nameOf(version))));
-    },
-    lastKeptAt: () => lastKeptAt,
+    find,
+    read: async (id) => decompress(await fileSystem.read(join(folder, nameOf(await find(id))))),
     idle: async () => {
       await last;
     },
