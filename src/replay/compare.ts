@@ -1,4 +1,4 @@
-import { JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
 import type { Answer } from './call.js';
 import { corsDifferences } from './cors.js';
 import { jsonDifferences, type ValueDifference } from './json-difference.js';
@@ -119,7 +119,7 @@ function textDifferences(text: string, answer: Answer, comparison: AnswerCompari
 
 /** The expected body with the open end of an open-ended error text spelled as a placeholder. */
 function openEnded(body: JsonValue): JsonValue {
-  if (body === null || typeof body !== 'object' || Array.isArray(body)) return body;
+  if (!isJsonObject(body)) return body;
   const error = body.error;
   const beginning = typeof error === 'string' ? OPEN_ENDED.find((each) => error.startsWith(each)) : undefined;
   return beginning === undefined ? body : { ...body, error: `<text starting:${beginning}>` };
@@ -153,6 +153,28 @@ export function compareFile(
   const given = parseTolerant(actual);
   const unordered = comparison.keyOrder === 'ignored' ? KEY_LISTS : [];
   return jsonDifferences(wanted, given, { unordered, bindings: comparison.bindings }).map(placed('file'));
+}
+
+/** Compares one place of the configuration file, the order of elements apart; `file POINTER` where it differs. */
+export function compareFileAt(
+  pointer: string,
+  expected: JsonValue,
+  actual: string,
+  bindings: Bindings,
+): readonly AnswerDifference[] {
+  const given = valueAt(parseTolerant(actual), pointer);
+  if (given === undefined) return [{ where: `file ${pointer}`, expected, actual: undefined }];
+  return jsonDifferences(expected, given, { unordered: [pointer], bindings }, pointer).map(placed('file'));
+}
+
+function valueAt(root: JsonValue, pointer: string): JsonValue | undefined {
+  let value: JsonValue | undefined = root;
+  for (const segment of pointer.split('/').slice(1)) {
+    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (Array.isArray(value)) value = value[Number(name)];
+    else value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+  return value;
 }
 
 function byteDifferences(expected: FileAfterwards, actual: string, bindings: Bindings): readonly AnswerDifference[] {

@@ -1,8 +1,9 @@
+import type { JsonValue } from '../wire/json.js';
 import type { AnswerDifference } from './compare.js';
 import { writeJson } from './format.js';
-import type { Difference, PlayedStep } from './play.js';
+import type { Difference, PlayedFile, PlayedStep } from './play.js';
 import { readFixtureJson, responseShape, type Scenario, type ScenarioResponse } from './scenario.js';
-import { type Check, listOf, mapOf, members, ShapeError, text } from './shape.js';
+import { anything, type Check, listOf, mapOf, members, ShapeError, text } from './shape.js';
 
 /** Why answers differ from a recording, said once for all steps that it holds for. */
 export interface DivergenceKind {
@@ -20,6 +21,8 @@ export interface Divergence {
   readonly why: string;
   readonly where?: readonly string[];
   readonly instead?: ScenarioResponse;
+  /** For the file afterwards: what stands at these JSON pointers instead, the order of elements apart. */
+  readonly file?: Readonly<Record<string, JsonValue>>;
 }
 
 /** All known divergences from the recordings of one server package version. */
@@ -31,7 +34,10 @@ export interface DivergenceRegister {
 }
 
 const kind: Check<DivergenceKind> = members({ reason: text }, { where: listOf(text), instead: responseShape });
-const divergence: Check<Divergence> = members({ why: text }, { where: listOf(text), instead: responseShape });
+const divergence: Check<Divergence> = members(
+  { why: text },
+  { where: listOf(text), instead: responseShape, file: mapOf(anything) },
+);
 const register: Check<DivergenceRegister> = members(
   { version: text, kinds: mapOf(kind), scenarios: mapOf(mapOf(divergence)) },
   {},
@@ -55,26 +61,31 @@ export function readDivergences(content: string, file: string): DivergenceRegist
   return result;
 }
 
+/** What happened when a scenario was played. */
+export interface PlayedScenario {
+  readonly differences: readonly Difference[];
+  readonly steps: readonly PlayedStep[];
+  /** Null where the scenario says nothing of the file. */
+  readonly file: PlayedFile | null;
+}
+
 /**
  * What is wrong between a register and one played scenario, one sentence each: a difference that is not registered, a
- * registered one that did not occur, an answer that is not the registered one.
+ * registered one that did not occur, an answer or a file that is not the registered one.
  */
 export function divergenceProblems(
   { kinds, scenarios }: DivergenceRegister,
   name: string,
   scenario: Scenario,
-  differences: readonly Difference[],
-  played: readonly PlayedStep[],
+  played: PlayedScenario,
 ): readonly string[] {
   const registered = scenarios[name] ?? {};
   const problems = Object.keys(registered)
     .filter((step) => !isStep(step, scenario))
     .map((step) => `step ${step}: registered, but the scenario has no such step`);
   for (const step of stepsOf(scenario)) {
-    const found = differences.filter((each) => String(each.step) === step);
     const entry = registered[step];
-    const answer = played.find((each) => String(each.step) === step);
-    problems.push(...stepProblems(step, found, entry && { ...kinds[entry.why], ...entry }, answer));
+    problems.push(...stepProblems(step, entry && { ...kinds[entry.why], ...entry }, played));
   }
   return problems;
 }
@@ -87,23 +98,30 @@ function isStep(step: string, scenario: Scenario): boolean {
   return stepsOf(scenario).includes(step);
 }
 
-function stepProblems(
-  step: string,
-  found: readonly Difference[],
-  entry: Divergence | undefined,
-  played: PlayedStep | undefined,
-): readonly string[] {
+function stepProblems(step: string, entry: Divergence | undefined, played: PlayedScenario): readonly string[] {
+  const found = played.differences.filter((each) => String(each.step) === step);
   const wanted = new Set(entry?.where ?? []);
   const seen = new Set(found.map(({ where }) => where));
-  const unknown = found.filter(({ where }) => !wanted.has(where)).map((each) => `step ${step}: ${describe(each)}`);
-  const absent = [...wanted]
-    .filter((where) => !seen.has(where))
-    .map((where) => `step ${step}: ${where}: registered as "${entry?.why}", but it does not differ`);
-  const other =
-    entry?.instead === undefined || played === undefined
-      ? []
-      : played.compareWith(entry.instead).map((each) => `step ${step}: instead of the recording: ${describe(each)}`);
-  return [...unknown, ...absent, ...other];
+  return [
+    ...found.filter(({ where }) => !wanted.has(where)).map(describe),
+    ...[...wanted]
+      .filter((where) => !seen.has(where))
+      .map((where) => `${where}: registered as "${entry?.why}", but it does not differ`),
+    ...insteadDifferences(step, entry, played).map((each) => `instead of the recording: ${describe(each)}`),
+  ].map((problem) => `step ${step}: ${problem}`);
+}
+
+function insteadDifferences(
+  step: string,
+  entry: Divergence | undefined,
+  played: PlayedScenario,
+): readonly AnswerDifference[] {
+  const answer = played.steps.find((each) => String(each.step) === step);
+  const places = Object.entries(entry?.file ?? {});
+  return [
+    ...(entry?.instead === undefined || answer === undefined ? [] : answer.compareWith(entry.instead)),
+    ...places.flatMap(([pointer, value]) => played.file?.compareAt(pointer, value) ?? []),
+  ];
 }
 
 /** A difference as one line. */

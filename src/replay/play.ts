@@ -1,7 +1,7 @@
 import type { JsonValue } from '../wire/json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
 import { type Answer, type Call, createCaller } from './call.js';
-import { type AnswerDifference, compareAnswer, compareFile } from './compare.js';
+import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
 import { writeJson } from './format.js';
 import { type Bindings, fillText, UnboundPlaceholder } from './placeholders.js';
 import type {
@@ -56,6 +56,12 @@ export interface PlayedStep {
   compareWith(response: ScenarioResponse): readonly AnswerDifference[];
 }
 
+/** The configuration file as it stood after the last step. */
+export interface PlayedFile {
+  /** Compares what stands at a JSON pointer with another value than the scenario's, with the same placeholders. */
+  compareAt(pointer: string, expected: JsonValue): readonly AnswerDifference[];
+}
+
 export interface PlayOptions {
   readonly target: Target;
   readonly stage: Stage;
@@ -66,6 +72,8 @@ export interface PlayOptions {
   readonly pages?: 'exact' | 'ignored';
   /** Told of every exchange, in order. */
   readonly onStep?: (played: PlayedStep) => void;
+  /** Told of the file afterwards, where the scenario says something of it. */
+  readonly onFile?: (played: PlayedFile) => void;
 }
 
 interface Chain extends PlayOptions {
@@ -182,7 +190,14 @@ async function compareAfterwards(
       : { configText: linesWithAddresses(expected.configText, chain.addresses) }),
   };
   const keyOrder = scenario.source === 'recorded' ? 'ignored' : 'exact';
-  const found = compareFile(wanted, await chain.stage.configText(), { bindings: chain.bindings, keyOrder });
+  const text = await chain.stage.configText();
+  const found = compareFile(wanted, text, { bindings: chain.bindings, keyOrder });
+  chain.onFile?.({
+    compareAt: (pointer, value) => {
+      const filled = replaceAddressesInJson(value, chain.addresses);
+      return compareFileAt(pointer, filled, text, new Map(chain.bindings));
+    },
+  });
   return found.map((difference) => ({ step: 'then', ...difference }));
 }
 

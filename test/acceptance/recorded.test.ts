@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { divergenceProblems, readDivergences } from '../../src/replay/divergences.js';
-import { type PlayedStep, playScenario } from '../../src/replay/play.js';
+import { type PlayedFile, type PlayedStep, playScenario } from '../../src/replay/play.js';
 import { foldersOf, readFixture, scenariosOf } from './pack.js';
 import { stageScenario } from './stage.js';
 
@@ -17,9 +17,14 @@ describe.each(FOLDERS)('a recording of %s', (folder) => {
   }) => {
     const staged = await stageScenario(scenario, scenario.revision);
     try {
-      const played: PlayedStep[] = [];
-      const differences = await playScenario(scenario, { ...staged, onStep: (step) => played.push(step) });
-      expect(divergenceProblems(register, name, scenario, differences, played)).toEqual([]);
+      const steps: PlayedStep[] = [];
+      let file: PlayedFile | null = null;
+      const onStep = (step: PlayedStep) => steps.push(step);
+      const onFile = (afterwards: PlayedFile) => {
+        file = afterwards;
+      };
+      const differences = await playScenario(scenario, { ...staged, onStep, onFile });
+      expect(divergenceProblems(register, name, scenario, { differences, steps, file })).toEqual([]);
     } finally {
       await staged.close();
     }

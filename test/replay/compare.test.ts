@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/replay/call.js';
-import { compareAnswer, compareFile } from '../../src/replay/compare.js';
+import { compareAnswer, compareFile, compareFileAt } from '../../src/replay/compare.js';
 import type { ScenarioResponse } from '../../src/replay/scenario.js';
 
 function answer(status: number, headers: Readonly<Record<string, string>>, body: string): Answer {
@@ -199,5 +199,12 @@ describe('the file afterwards', () => {
     const comparison = { bindings: new Map<string, string>(), keyOrder: 'exact' as const };
     expect(compareFile(expected, '{ // kept\n}', comparison)).toEqual([]);
     expect(compareFile(expected, '{\n}', comparison).map((each) => each.where)).toEqual(['file']);
+  });
+
+  test('at one place is compared without its order, or is not there', () => {
+    const actual = '{ "inbounds": [{ "users": ["b", "a"] }] }';
+    expect(compareFileAt('/inbounds/0/users', ['a', 'b'], actual, new Map())).toEqual([]);
+    const [difference] = compareFileAt('/inbounds/1/users', [], actual, new Map());
+    expect(difference).toEqual({ where: 'file /inbounds/1/users', expected: [], actual: undefined });
   });
 });

@@ -24,7 +24,7 @@ const REGISTER = readDivergences(
       file: { reason: 'r' },
     },
     // biome-ignore lint/suspicious/noThenProperty: the format's own name for the file afterwards
-    scenarios: { s: { 2: { why: 'malformed' }, then: { why: 'file', where: ['file /a'] } } },
+    scenarios: { s: { 2: { why: 'malformed' }, then: { why: 'file', where: ['file /a'], file: { '/b': 2 } } } },
   }),
   'd.json',
 );
@@ -33,8 +33,8 @@ const status: Difference = { step: 2, where: 'status', expected: 422n, actual: 4
 const text: Difference = { step: 2, where: 'text', expected: 'x', actual: 'y' };
 const file: Difference = { step: 'then', where: 'file /a', expected: 1n, actual: undefined };
 
-function problems(differences: readonly Difference[], played: readonly PlayedStep[] = []): readonly string[] {
-  return divergenceProblems(REGISTER, 's', scenario, differences, played);
+function problems(differences: readonly Difference[], steps: readonly PlayedStep[] = []): readonly string[] {
+  return divergenceProblems(REGISTER, 's', scenario, { differences, steps, file: null });
 }
 
 describe('a register', () => {
@@ -59,9 +59,17 @@ describe('a register', () => {
     ]);
   });
 
+  test('gives another file than the one that came', () => {
+    const compareAt = (pointer: string) => [{ where: `file ${pointer}`, expected: 2n, actual: 3n }];
+    const played = { differences: [status, text, file], steps: [], file: { compareAt } };
+    expect(divergenceProblems(REGISTER, 's', scenario, played)).toEqual([
+      'step then: instead of the recording: file /b: expected 2, found 3',
+    ]);
+  });
+
   test('names a step that the scenario does not have', () => {
     const short = { ...scenario, exchanges: [exchange] };
-    expect(divergenceProblems(REGISTER, 's', short, [file], [])).toContain(
+    expect(divergenceProblems(REGISTER, 's', short, { differences: [file], steps: [], file: null })).toContain(
       'step 2: registered, but the scenario has no such step',
     );
   });
