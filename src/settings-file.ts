@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { failureWords } from './local/failure-words.js';
 import { memberOf, type Setting } from './settings.js';
 import type { SettingProblem } from './settings-flags.js';
 import { didYouMean } from './settings-suggest.js';
@@ -23,7 +24,8 @@ export async function readSettingsFile(
     if (isJsonObject(members)) return { path, folder: dirname(path), members };
     return { setting: 'settings', place, message: `${path}: expected a JSON object` };
   } catch (error) {
-    const reason = error instanceof JsonSyntaxError ? `expected JSON with comments: ${error.message}` : String(error);
+    const reason =
+      error instanceof JsonSyntaxError ? `expected JSON with comments: ${error.message}` : failureWords(error);
     return { setting: 'settings', place, message: `${path}: ${reason}` };
   }
 }

@@ -1,0 +1,183 @@
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../revisions/index.js';
+import { COMMANDS } from '../../src/commands/dispatch.js';
+import { passwordHashOf } from '../../src/commands/hash-password.js';
+import { parseJson } from '../../src/wire/json.js';
+import { buildIfOlder } from '../build.js';
+import { runKeyway } from './process.js';
+
+let folder = '';
+beforeAll(buildIfOlder);
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keyway-commands-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const run = (argv: readonly string[], input?: string) => runKeyway(argv, { folder }, input);
+
+describe('keyway', () => {
+  it('--version prints the version of package.json', async () => {
+    const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(await run(['--version'])).toMatchObject({ code: 0, output: `${version}\n`, complaints: '' });
+  });
+
+  it('--help lists every command, and without arguments the same goes to standard error with exit code 2', async () => {
+    const help = await run(['--help']);
+    expect(help.code).toBe(0);
+    for (const { name, summary } of COMMANDS) expect(help.output).toMatch(new RegExp(`^ {2}${name} +${summary}`, 'm'));
+    expect(await run([])).toMatchObject({ code: 2, output: '', complaints: help.output });
+  });
+
+  it.each(COMMANDS.map(({ name }) => name))('%s --help and help %s print its usage', async (name) => {
+    const asked = await run([...name.split(' '), '--help']);
+    expect(asked).toMatchObject({ code: 0, complaints: '' });
+    expect(asked.output).toContain(`Usage: keyway ${name}`);
+    expect((await run(['help', ...name.split(' ')])).output).toBe(asked.output);
+  });
+
+  it('an unknown command is exit code 2 with a suggestion', async () => {
+    expect(await run(['sevre'])).toMatchObject({
+      code: 2,
+      output: '',
+      complaints: 'there is no such command "sevre" (did you mean keyway serve?)\nSee: keyway --help\n',
+    });
+    const half = await run(['config', 'lst']);
+    expect(half.code).toBe(2);
+    expect(half.complaints).toContain('keyway config list');
+  });
+
+  it('a flag that a command does not have is exit code 2 and names its help', async () => {
+    for (const command of ['serve', 'start', 'init', 'revisions', 'openapi', 'config list']) {
+      const { code, complaints } = await run([...command.split(' '), '--frobnicate']);
+      expect(code, command).toBe(2);
+      expect(complaints).toContain('flag --frobnicate: there is no such flag');
+      expect(complaints).toContain(`See: keyway ${command} --help`);
+    }
+  });
+});
+
+describe('keyway init', () => {
+  it('without a terminal writes a private file whose password stands in a private file beside it', async () => {
+    const { code, output } = await run(['init']);
+    expect(code).toBe(0);
+    expect(output).toContain(join(folder, 'keyway.password'));
+    const text = await readFile(join(folder, 'keyway.jsonc'));
+    const password = (await readFile(join(folder, 'keyway.password'), 'utf8')).trimEnd();
+    expect(password).toMatch(/^[0-9a-z]{6}(-[0-9a-z]{6}){3}$/);
+    expect(output).not.toContain(password);
+    expect(parseJson(text, { comments: true })).toMatchObject({
+      mode: 'server',
+      access_keys: [{ access_key: expect.stringMatching(/^[0-9a-f]{32}$/) }],
+      api: {
+        enabled: true,
+        bind: '127.0.0.1:9090',
+        token: expect.stringMatching(/^[0-9a-f]{48}$/),
+        webpath: expect.stringMatching(/^[0-9a-f]{16}$/),
+        username: 'admin',
+        password_hash: passwordHashOf(password),
+      },
+    });
+    for (const name of ['keyway.jsonc', 'keyway.password']) {
+      expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
+    }
+  });
+
+  it('never overwrites a configuration or a password file, and then writes neither', async () => {
+    await writeFile(join(folder, 'a.jsonc'), 'mine');
+    await writeFile(join(folder, 'b.password'), 'mine too');
+    expect(await run(['init', 'a.jsonc'])).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('a.jsonc exists'),
+    });
+    expect(await run(['init', 'b.jsonc'])).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('b.password exists'),
+    });
+    expect(await readFile(join(folder, 'a.jsonc'), 'utf8')).toBe('mine');
+    expect(await readFile(join(folder, 'b.password'), 'utf8')).toBe('mine too');
+    await expect(stat(join(folder, 'a.password'))).rejects.toThrow('ENOENT');
+    await expect(stat(join(folder, 'b.jsonc'))).rejects.toThrow('ENOENT');
+  });
+
+  it('in a folder that does not exist says so with exit code 1', async () => {
+    const { code, complaints } = await run(['init', 'nowhere/keyway.jsonc']);
+    expect(code).toBe(1);
+    expect(complaints).toMatch(/nowhere\/keyway\.password cannot be written: No such file or directory/);
+  });
+});
+
+describe('keyway hash-password', () => {
+  it('prints the lowercase SHA-256 of the one line of a pipe, with or without its line end', async () => {
+    const hash = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8\n';
+    for (const input of ['password', 'password\n', 'password\r\n']) {
+      expect(await run(['hash-password'], input)).toMatchObject({ code: 0, output: hash, complaints: '' });
+    }
+  });
+
+  it('refuses no password, several lines and a password on the command line', async () => {
+    expect(await run(['hash-password'], '')).toMatchObject({ code: 1, output: '' });
+    expect(await run(['hash-password'], 'a\nb\n')).toMatchObject({ code: 1, output: '' });
+    const given = await run(['hash-password', 'hunter2']);
+    expect(given).toMatchObject({ code: 2, output: '' });
+    expect(given.complaints).not.toContain('hunter2');
+  });
+});
+
+describe('keyway revisions and keyway openapi', () => {
+  it('revisions prints a line for every record, --json the same for programs', async () => {
+    const { output } = await run(['revisions']);
+    expect(
+      output
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.split(' ')[0]),
+    ).toEqual(REVISIONS.map(({ id }) => id));
+    const records = JSON.parse((await run(['revisions', '--json'])).output);
+    expect(records.map((record: { id: string }) => record.id)).toEqual(REVISIONS.map(({ id }) => id));
+  });
+
+  it.each(REVISIONS.map(({ id }) => id))('openapi --revision %s prints an OpenAPI 3.1 document', async (id) => {
+    const { code, output } = await run(['openapi', '--revision', id]);
+    expect(code).toBe(0);
+    expect(JSON.parse(output)).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./), paths: expect.anything() });
+  });
+
+  it('openapi without a revision, or with an unknown one, lists what there is', async () => {
+    expect(await run(['openapi'])).toMatchObject({
+      code: 2,
+      complaints: expect.stringContaining('expected --revision R'),
+    });
+    const { code, complaints } = await run(['openapi', '--revision', '0.1.0']);
+    expect(code).toBe(2);
+    expect(complaints).toContain('expected earliest, dns, current, or a server package version: 0.2.0 to 0.2.24');
+  });
+});
+
+describe('keyway config list', () => {
+  it('of a file without kept versions says so, as a table and as JSON', async () => {
+    expect(await run(['config', 'list'])).toMatchObject({
+      code: 0,
+      output: `No versions are kept in ${join(folder, 'keyway.jsonc.keyway')}\n`,
+    });
+    expect(await run(['config', 'list', '--config', 'other.jsonc', '--json'])).toMatchObject({
+      code: 0,
+      output: '[]\n',
+    });
+  });
+
+  it('with --no-config is a usage problem', async () => {
+    expect(await run(['config', 'list', '--no-config'])).toMatchObject({ code: 2 });
+  });
+});
+
+describe('the built command', () => {
+  it('is executable with its own first line', async () => {
+    const { CLI } = await import('../build.js');
+    expect((await stat(CLI)).mode & 0o111).toBe(0o111);
+    await chmod(CLI, 0o755);
+    expect(await readFile(CLI, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+});
