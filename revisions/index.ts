@@ -25,6 +25,9 @@ export const REVISIONS: readonly Revision[] = [
   line0_3_7,
 ];
 
+/** What is served when nobody says otherwise. */
+export const DEFAULT_REVISION = current.id;
+
 /** What `--revision` asked for. */
 export interface ResolvedRevision {
   readonly revision: Revision;

@@ -1,4 +1,5 @@
 import { basename, dirname, join, resolve } from 'node:path';
+import { DEFAULT_REVISION } from '../revisions/index.js';
 import type { Kind, LoginGuardSetting, LogLevel, MountSetting, PanelFolder } from './settings-kinds.js';
 import * as kinds from './settings-kinds.js';
 
@@ -132,8 +133,8 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
   revision: many(kinds.mount, {
     flag: 'revision',
     placeholder: 'R[@WEBPATH]',
-    default: [{ text: 'current', revision: 'current', webpath: null }],
-    defaultText: 'current',
+    default: [{ text: DEFAULT_REVISION, revision: DEFAULT_REVISION, webpath: null }],
+    defaultText: DEFAULT_REVISION,
     description:
       'The revision to speak: its name or a server package version such as 0.2.31. Give it several times to serve several at once, each at its own web path.',
   }),

@@ -32,6 +32,6 @@ answers and errors, made from the same tables that serve it.
 
   --revision R  a revision's name or a server package version, as "keyway revisions" lists them
 
-  keyway openapi --revision dns > dns.json`,
+  keyway openapi --revision 0.2.48 > openapi.json`,
   run,
 };

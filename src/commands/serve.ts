@@ -105,14 +105,14 @@ until SIGTERM or SIGINT; a second signal ends it at once. The log goes to standa
 readable on a terminal, one JSON object a line otherwise, the line that says where it listens
 with "url".
 
-Each setting is a flag, an environment variable (after the default) and a member of the settings
-file (the flag's name with _). A flag wins over the environment, the environment over the file.
-Variables of repeatable settings take several values with commas between them.
+Each setting is a flag, an environment variable (named after the default below) and a member of
+the settings file (the flag's name, written with _). A flag wins over the environment, that over the
+settings file. The variable of a repeatable setting takes several values with commas between them.
 
 ${settingsHelp()}
 
   keyway serve --config /etc/tunnel/server.jsonc --bind 127.0.0.1:9091
-  keyway serve --revision earliest --revision dns@old --revision current@new`,
+  keyway serve --revision 0.2.34 --revision 0.2.48@old --revision 0.2.96@new`,
   run: (argv, context) =>
     serveUntilStopped('serve', argv, context, { prepare: async () => undefined, announce: () => undefined }),
 };
