@@ -16,7 +16,7 @@ export function answerOptions(request: FastifyRequest, reply: FastifyReply, meth
     .header('access-control-allow-methods', token(request.headers['access-control-request-method']) ?? '*')
     .header('access-control-allow-headers', token(request.headers['access-control-request-headers']) ?? '*')
     .header('vary', 'access-control-request-method, access-control-request-headers')
-    .send(Buffer.alloc(0));
+    .send();
 }
 
 /** The value when it is a list of HTTP tokens (RFC 9110, 5.6.2), so that nothing else is ever echoed. */

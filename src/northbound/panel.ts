@@ -8,7 +8,7 @@ const INDEX = 'index.html';
 /** Serves a mount's static panel at `{base}/` (spec: "Static panel"). */
 export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly Mount[]): void {
   const base = mount.base.replaceAll(':', '::'); // The router reads a lone colon as a parameter.
-  app.get(base, (_request, reply) => reply.code(308).header('location', `${mount.base}/`).send(Buffer.alloc(0)));
+  app.get(base, (_request, reply) => reply.code(308).header('location', `${mount.base}/`).send());
   app.get<{ Params: { '*': string } }>(`${base}/*`, async (request, reply) => {
     if (isApiPath(mounts, request.url)) return answerUnmatched(mounts, request, reply);
     return sendFile(mount, request.params['*'], reply);
