@@ -78,12 +78,12 @@ const SIMPLE_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x2f, 0x62, 0x6
 
 /**
  * A scanner that stands on the first token. A byte order mark is skipped where comments are allowed, and is an error
- * elsewhere. The bytes are taken to be valid UTF-8.
+ * elsewhere. The bytes are taken to be valid UTF-8. `from` is where to begin, the start of a token or before it.
  */
-export function createScanner(bytes: Uint8Array, comments: boolean): JsonScanner {
+export function createScanner(bytes: Uint8Array, comments: boolean, from = 0): JsonScanner {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const marked = buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
-  const first = comments && marked ? 3 : 0;
+  const marked = from === 0 && buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;
+  const first = comments && marked ? 3 : from;
   const scanner = {
     bytes: buffer,
     comments,

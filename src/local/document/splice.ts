@@ -29,30 +29,20 @@ export function applySplices(bytes: Buffer, splices: readonly Splice[]): Buffer 
   return Buffer.concat(parts);
 }
 
-/** Elements that a key list loses or gets by the same splices. */
-export interface ListChange {
-  /** Indexes of removed elements, rising. */
-  readonly removed: readonly number[];
-  /** Elements put behind the last one: their spans in the new bytes, and the hashes of their keys. */
-  readonly added: readonly { readonly start: number; readonly end: number; readonly hash: number }[];
-}
-
 /**
- * A key list after sorted splices. A splice inside an element moves its end; one at its end, or before it, does not
- * belong to it.
+ * A key list after sorted splices, without the elements at the `removed` indexes (rising). A splice inside an element
+ * moves its end; one at its end, or before it, does not belong to it.
  */
-export function shiftList(list: KeyList, splices: readonly Splice[], change: ListChange): KeyList {
-  const { removed, added } = change;
+export function shiftList(list: KeyList, splices: readonly Splice[], removed: readonly number[]): KeyList {
   const before = list.starts.length;
   const count = before - removed.length;
-  const starts = new Uint32Array(count + added.length);
-  const ends = new Uint32Array(count + added.length);
-  const hashes = new Uint32Array(count + added.length);
+  const starts = new Uint32Array(count);
+  const ends = new Uint32Array(count);
+  const hashes = new Uint32Array(count);
   let next = 0;
   let delta = 0;
   let gone = 0;
-  let to = 0;
-  for (let i = 0; i < before; i += 1) {
+  for (let i = 0, to = 0; i < before; i += 1) {
     if (removed[gone] === i) {
       gone += 1;
       continue;
@@ -70,12 +60,6 @@ export function shiftList(list: KeyList, splices: readonly Splice[], change: Lis
     }
     ends[to] = end + delta;
     hashes[to] = list.hashes[i] ?? 0;
-    to += 1;
-  }
-  for (const element of added) {
-    starts[to] = element.start;
-    ends[to] = element.end;
-    hashes[to] = element.hash;
     to += 1;
   }
   return { open: shift(list.open, splices), close: shift(list.close, splices), starts, ends, hashes };

@@ -1,0 +1,149 @@
+import type { AccessKey } from '../../core/model.js';
+import { createScanner, skipTrivia } from '../../wire/json-scanner.js';
+import type { ConfigurationDocument } from './document.js';
+import { changeElement, readElement, renderElement, styleOf } from './element.js';
+import { hashKey, type KeyList } from './key-list.js';
+import { insertItems, removeItems, sequenceStyle } from './sequence.js';
+import { applySplices, type Splice, shiftList, sortSplices } from './splice.js';
+import { fileStyle, lineIndent, type TextStyle } from './style.js';
+import { memberOf, readValue } from './tree.js';
+
+/**
+ * Removes and changes the elements of keys. A removal takes every element of the key, a change only the first, which is
+ * the one that counts. Answers the new records too, whose keys stand nowhere yet.
+ */
+export function changeKeys(
+  document: ConfigurationDocument,
+  changes: ReadonlyMap<string, AccessKey | null>,
+): { readonly document: ConfigurationDocument; readonly missing: readonly AccessKey[] } {
+  const wanted = wantedHashes(changes.keys());
+  const found = new Set<string>();
+  const splices: Splice[] = [];
+  const removals: number[][] = [];
+  for (const list of document.lists) {
+    const removed: number[] = [];
+    for (const index of candidates(list, wanted)) {
+      const key = keyAt(document, list, index);
+      const record = changes.get(key);
+      if (record === null) removed.push(index);
+      else if (record !== undefined && !found.has(key)) splices.push(...changeAt(document, list, index, record));
+      found.add(key);
+    }
+    splices.push(...removeItems(document.bytes, list, removed));
+    removals.push(removed);
+  }
+  const missing: AccessKey[] = [];
+  for (const [key, record] of changes) {
+    if (record !== null && !found.has(key)) missing.push({ ...record, accessKey: key });
+  }
+  return { document: spliced(document, splices, removals), missing };
+}
+
+/** Puts new keys behind the last one of the first list, which the document must have. */
+export function appendKeys(document: ConfigurationDocument, records: readonly AccessKey[]): ConfigurationDocument {
+  const { bytes, layout } = document;
+  const [home, ...others] = document.lists;
+  if (home === undefined || records.length === 0) return document;
+  const style = sequenceStyle(bytes, home, fileStyle(bytes));
+  const own = elementStyle(bytes, home, style);
+  const texts = records.map((record) => renderElement(record, layout, own, style.indent));
+  const splices = insertItems(bytes, home, home.starts.length - 1, texts, style);
+  const after = applySplices(bytes, splices);
+  const grown = withAppended(after, shiftList(home, splices, []), texts, records);
+  return { ...document, bytes: after, lists: [grown, ...others.map((list) => shiftList(list, splices, []))] };
+}
+
+/** The document after splices, and its lists after the removal of elements at these indexes. */
+export function spliced(
+  document: ConfigurationDocument,
+  unsorted: readonly Splice[],
+  removals: readonly (readonly number[])[],
+): ConfigurationDocument {
+  if (unsorted.length === 0) return document;
+  const splices = sortSplices(unsorted);
+  const lists = document.lists.map((list, position) => shiftList(list, splices, removals[position] ?? []));
+  return { ...document, bytes: applySplices(document.bytes, splices), lists };
+}
+
+/** Hashes to look for; the bits answer "surely not" for nearly every element without a look at the set. */
+interface WantedHashes {
+  readonly bits: Uint8Array;
+  readonly hashes: ReadonlySet<number>;
+}
+
+const BITS = 0xffff;
+
+function wantedHashes(keys: Iterable<string>): WantedHashes {
+  const bits = new Uint8Array(BITS + 1);
+  const hashes = new Set<number>();
+  for (const key of keys) {
+    const hash = hashKey(key);
+    bits[hash & BITS] = 1;
+    hashes.add(hash);
+  }
+  return { bits, hashes };
+}
+
+/** The indexes of elements whose hash is wanted, rising. */
+function candidates(list: KeyList, { bits, hashes }: WantedHashes): readonly number[] {
+  const indexes: number[] = [];
+  for (let i = 0; i < list.hashes.length; i += 1) {
+    const hash = list.hashes[i] ?? 0;
+    if (bits[hash & BITS] === 1 && hashes.has(hash)) indexes.push(i);
+  }
+  return indexes;
+}
+
+/** The key of an element that has one. */
+function keyAt({ bytes, layout }: ConfigurationDocument, list: KeyList, index: number): string {
+  const node = readValue(createScanner(bytes, true, list.starts[index] ?? 0), 'tree');
+  const key = node.kind === 'object' ? memberOf(node, layout.keyMember) : node;
+  return key?.kind === 'string' ? key.value : '';
+}
+
+function changeAt(document: ConfigurationDocument, list: KeyList, index: number, record: AccessKey): Splice[] {
+  const { bytes, layout } = document;
+  const from = list.starts[index] ?? 0;
+  const to = list.ends[index] ?? 0;
+  const base = fileStyle(bytes);
+  const style = elementStyle(bytes, list, sequenceStyle(bytes, list, base));
+  const text = changeElement(bytes.subarray(from, to), record, layout, style, lineIndent(bytes, from));
+  return text === null ? [] : [{ from, to, text }];
+}
+
+/** How far from the end of a list an object is looked for whose style a new one copies. */
+const SAMPLES = 64;
+
+/** The style of the last object near the end of a list, else the list's own. */
+function elementStyle(bytes: Buffer, list: KeyList, base: TextStyle): TextStyle {
+  const last = list.starts.length - 1;
+  for (let i = last; i >= 0 && i > last - SAMPLES; i -= 1) {
+    const start = list.starts[i] ?? 0;
+    if (bytes[start] === OPEN_OBJECT) return styleOf(bytes, readElement(bytes, start), base);
+  }
+  return base;
+}
+
+const OPEN_OBJECT = 0x7b;
+const COMMA = 0x2c;
+
+/** The list with the spans of elements whose texts were put behind its last one. */
+function withAppended(bytes: Buffer, list: KeyList, texts: readonly string[], records: readonly AccessKey[]): KeyList {
+  const count = list.starts.length;
+  const grow = (numbers: Uint32Array): Uint32Array => {
+    const larger = new Uint32Array(count + texts.length);
+    larger.set(numbers);
+    return larger;
+  };
+  const grown = { ...list, starts: grow(list.starts), ends: grow(list.ends), hashes: grow(list.hashes) };
+  let at = list.ends[count - 1] ?? list.open + 1;
+  for (const [position, text] of texts.entries()) {
+    at = skipTrivia(bytes, at);
+    if (bytes[at] === COMMA) at = skipTrivia(bytes, at + 1);
+    grown.starts[count + position] = at;
+    at += Buffer.byteLength(text);
+    grown.ends[count + position] = at;
+    grown.hashes[count + position] = hashKey(records[position]?.accessKey ?? '');
+  }
+  return grown;
+}
