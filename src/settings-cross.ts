@@ -1,7 +1,7 @@
 import type { Settings } from './settings.js';
 import type { SettingProblem } from './settings-flags.js';
 
-/** What is wrong with settings that are each well formed: an unknown revision, a panel folder for no mount. */
+/** What is wrong with settings that are each well formed: no or an unknown revision, a panel folder for no mount. */
 export function crossProblems(
   settings: Settings,
   placeOf: (name: keyof Settings) => string,
@@ -14,6 +14,9 @@ export function crossProblems(
       { setting: 'revision', place: placeOf('revision'), message: `${problem}, got ${JSON.stringify(revision)}` },
     ];
   });
+  if (settings.revision.length === 0) {
+    return [{ setting: 'revision', place: placeOf('revision'), message: 'expected at least one revision' }];
+  }
   return [...revisions, ...panelProblems(settings, placeOf('panelDir'))];
 }
 

@@ -214,6 +214,12 @@ describe('problems', () => {
     ]);
   });
 
+  it('name a settings file that asks for no revision at all', async () => {
+    expect(await problemsOf({ file: '{ "revision": [] }' })).toEqual([
+      'revision (member "revision" of /etc/keyway/settings.jsonc): expected at least one revision',
+    ]);
+  });
+
   it('name each bad value of a repeatable setting, and panel folders that fit no mount or two', async () => {
     expect(
       await problemsOf({ argv: ['--trust-proxy', 'a', '--trust-proxy', '::1', '--trust-proxy', 'b'] }),

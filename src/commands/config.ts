@@ -1,5 +1,5 @@
-import { dataFolderAt } from '../local/data-folder.js';
-import { createKeptVersions } from '../local/kept-versions.js';
+import type { LogPort } from '../core/ports.js';
+import { listVersions, restoreVersion, type VersionsOptions } from '../local/restore-version.js';
 import type { KeptVersion } from '../local/retention.js';
 import { dataFolderOf } from '../settings.js';
 import { type FlagShape, parseFlags, problemText } from '../settings-flags.js';
@@ -8,86 +8,103 @@ import { readSettings, type SettingName, settingFlags } from '../settings-read.j
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import { textTable } from './text-table.js';
 
-const SETTINGS_USED: readonly SettingName[] = ['config', 'dataDir'];
 const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
 
-/** What both commands work on. */
+/** A command over the kept versions of one configuration file. */
+interface VersionsCommand {
+  readonly name: string;
+  /** The settings that it looks at. */
+  readonly settings: readonly SettingName[];
+  /** What its words are called; it takes exactly these. */
+  readonly words: readonly string[];
+  work(place: Place, context: CommandContext): Promise<void>;
+}
+
 interface Place {
-  readonly config: string;
-  readonly dataFolder: string;
+  readonly versions: VersionsOptions;
   readonly json: boolean;
   readonly words: readonly string[];
 }
 
-/** The place, or the exit code after what is wrong was said. */
+/** The place that a command line names, or the exit code after what is wrong was said. */
 async function readPlace(
-  name: string,
+  command: VersionsCommand,
   argv: readonly string[],
-  words: number,
   context: CommandContext,
 ): Promise<Place | ExitCode> {
-  const flags = parseFlags(argv, [...settingFlags(SETTINGS_USED), JSON_FLAG]);
-  const { environment, folder, fileSystem } = context;
+  const flags = parseFlags(argv, [...settingFlags(command.settings), JSON_FLAG]);
+  const { environment, folder, fileSystem, clock } = context;
   const readFile = (path: string) => fileSystem.read(path);
-  const answer = await readSettings(
-    { flags, environment, folder, readFile, revisionProblem: () => null },
-    SETTINGS_USED,
-  );
+  const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
+  const answer = await readSettings(sources, command.settings);
   const problems = answer.ok ? [] : answer.problems.map(problemText);
-  if (flags.words.length !== words) {
-    problems.push(
-      words === 0 ? `${name} takes flags only` : 'expected one version, as "keyway config list" shows them',
-    );
+  if (flags.words.length !== command.words.length) {
+    problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
   }
-  const dataFolder = answer.ok ? dataFolderOf(answer.settings) : null;
-  if (!answer.ok || problems.length > 0) return usageProblem(context, name, problems);
-  const { config } = answer.settings;
-  if (config === null || dataFolder === null) {
-    return usageProblem(context, name, ['--no-config: without a configuration file there are no kept versions']);
+  if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
+  const { config: path, inPlace } = answer.settings;
+  const dataFolder = dataFolderOf(answer.settings);
+  if (path === null || dataFolder === null) {
+    return usageProblem(context, command.name, ['without a configuration file there are no kept versions']);
   }
-  return { config, dataFolder, json: flags.values.has('json'), words: flags.words };
+  const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
+  return { versions, json: flags.values.has('json'), words: flags.words };
 }
 
-async function list({ dataFolder, json }: Place, context: CommandContext): Promise<ExitCode> {
-  const { fileSystem, clock } = context;
-  const kept = createKeptVersions({ fileSystem, folder: dataFolderAt(dataFolder).versions, clock });
-  const versions = (await kept.list()).toReversed();
-  if (json) {
-    const records = versions.map(({ id, keptAt, forever }) => ({
-      id,
-      keptAt: new Date(keptAt).toISOString(),
-      forever,
-    }));
-    context.output.line(JSON.stringify(records, null, 2));
-  } else if (versions.length === 0) context.output.line(`No versions are kept in ${dataFolder}`);
-  else context.output.line(textTable(['version', 'kept at', 'kept'], versions.map(row)));
-  return 0;
+/** Warnings and errors go where the command's own problems go; the rest is of no interest here. */
+function complainingLog({ complain }: CommandContext): LogPort {
+  return {
+    debug: () => {},
+    info: () => {},
+    warn: (_, message) => complain(message),
+    error: (_, message) => complain(message),
+  };
 }
 
-function row({ id, keptAt, forever }: KeptVersion): readonly string[] {
-  return [id, new Date(keptAt).toISOString(), forever ? 'for ever' : 'for now'];
-}
-
-/** Runs a command over the place that its command line names; a failure is said. */
-async function at(
-  name: string,
-  words: number,
-  argv: readonly string[],
-  context: CommandContext,
-  work: (place: Place, context: CommandContext) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const place = await readPlace(name, argv, words, context);
+async function runOn(command: VersionsCommand, argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const place = await readPlace(command, argv, context);
   if (typeof place === 'number') return place;
   try {
-    return await work(place, context);
+    await command.work(place, context);
+    return 0;
   } catch (error) {
-    context.complain(`keyway ${name}: ${wordsOf(error)}`);
+    context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
     return 1;
   }
 }
 
-export const configList: Command = {
+function recordOf({ id, keptAt, forever }: KeptVersion) {
+  return { id, keptAt: new Date(keptAt).toISOString(), forever };
+}
+
+const list: VersionsCommand = {
   name: 'config list',
+  settings: ['config', 'dataDir'],
+  words: [],
+  work: async ({ versions: place, json }, { output }) => {
+    const records = (await listVersions(place)).map(recordOf).toReversed();
+    if (json) output.line(JSON.stringify(records, null, 2));
+    else if (records.length === 0) output.line(`No versions of ${place.path} are kept in ${place.dataFolder}`);
+    else {
+      const rows = records.map(({ id, keptAt, forever }) => [id, keptAt, forever ? 'for ever' : 'for now']);
+      output.line(textTable(['version', 'kept at (UTC)', 'kept'], rows));
+    }
+  },
+};
+
+const restore: VersionsCommand = {
+  name: 'config restore',
+  settings: ['config', 'dataDir', 'inPlace'],
+  words: ['VERSION'],
+  work: async ({ versions: place, json, words }, { output }) => {
+    const restored = recordOf(await restoreVersion(place, words[0] ?? ''));
+    if (json) output.line(JSON.stringify({ path: place.path, restored }, null, 2));
+    else output.line(`${place.path} is again what it was on ${restored.keptAt} (version ${restored.id})`);
+  },
+};
+
+export const configList: Command = {
+  name: list.name,
   summary: 'list the kept versions of the configuration file',
   help: () => `Usage: keyway config list [--config FILE] [--data-dir DIR] [--json]
 
@@ -96,7 +113,24 @@ its first write after a start, after every edit from outside, before every repla
 API, and at most one an hour for further key writes: the last 10, one a day for 30 days, the very
 first and those before a great loss for ever.
 
-${settingsHelp(SETTINGS_USED)}
-  --json                      print the same as JSON`,
-  run: (argv, context) => at('config list', 0, argv, context, list),
+${settingsHelp(list.settings)}
+  --json                      Print the same as JSON.`,
+  run: (argv, context) => runOn(list, argv, context),
+};
+
+export const configRestore: Command = {
+  name: restore.name,
+  summary: 'bring a kept version of the configuration file back',
+  help: () => `Usage: keyway config restore VERSION [--config FILE] [--data-dir DIR] [--in-place] [--json]
+
+Makes the server's configuration file, byte for byte, what it was in that version; what it is now
+is kept as a version first. A Keyway that serves the file takes it as an edit by hand, live at
+once. VERSION is as "keyway config list" shows it, or its beginning as far as it is the only one.
+
+${settingsHelp(restore.settings)}
+  --json                      Print what was restored as JSON.
+
+  keyway config list
+  keyway config restore 20261121T032400`,
+  run: (argv, context) => runOn(restore, argv, context),
 };

@@ -1,7 +1,7 @@
 import { helpList } from '../settings-help.js';
 import { didYouMean } from '../settings-suggest.js';
 import type { Command, CommandContext, ExitCode } from './command.js';
-import { configList } from './config.js';
+import { configList, configRestore } from './config.js';
 import { hashPassword } from './hash-password.js';
 import { init } from './init.js';
 import { openapi } from './openapi.js';
@@ -10,7 +10,16 @@ import { serve } from './serve.js';
 import { start } from './start.js';
 
 /** Every command, in the order of the help text. */
-export const COMMANDS: readonly Command[] = [serve, start, init, configList, revisions, openapi, hashPassword];
+export const COMMANDS: readonly Command[] = [
+  serve,
+  start,
+  init,
+  configList,
+  configRestore,
+  revisions,
+  openapi,
+  hashPassword,
+];
 
 function overview(): string {
   const commands = COMMANDS.map(({ name, summary }) => ({ term: name, meaning: summary }));

@@ -160,7 +160,7 @@ describe('keyway config list', () => {
   it('of a file without kept versions says so, as a table and as JSON', async () => {
     expect(await run(['config', 'list'])).toMatchObject({
       code: 0,
-      output: `No versions are kept in ${join(folder, 'keyway.jsonc.keyway')}\n`,
+      output: `No versions of ${join(folder, 'keyway.jsonc')} are kept in ${join(folder, 'keyway.jsonc.keyway')}\n`,
     });
     expect(await run(['config', 'list', '--config', 'other.jsonc', '--json'])).toMatchObject({
       code: 0,
