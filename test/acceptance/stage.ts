@@ -2,7 +2,9 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FileSystemPort } from '../../src/core/ports.js';
 import { createGateway } from '../../src/index.js';
+import { createFileSystem } from '../../src/local/file-system.js';
 import type { Addresses } from '../../src/replay/addresses.js';
 import { givenFile, type PlayOptions, type Stage } from '../../src/replay/play.js';
 import type { CounterState, Given, Scenario } from '../../src/replay/scenario.js';
@@ -17,6 +19,9 @@ const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app
 /** How often the gateway is asked whether it has noticed something, and for how long at most. Milliseconds. */
 const ASK_EVERY = 2;
 const ASK_FOR = 20_000;
+
+/** The real one, less the waiting for the disk: what a scenario asks for is what the files say, not that they last. */
+const FILE_SYSTEM: FileSystemPort = { ...createFileSystem(), sync: async () => {}, syncFolder: async () => {} };
 
 type App = Awaited<ReturnType<typeof createGateway>>;
 
@@ -38,6 +43,7 @@ export async function stageScenario(scenario: Scenario, revision: string): Promi
     mounts: [{ revision }],
     panelDir,
     loginGuard: 'off',
+    fileSystem: FILE_SYSTEM,
     pollMilliseconds: 5,
     ...(file === undefined ? {} : { configPath }),
     ...(scenario.given.server === undefined ? {} : { announced: scenario.given.server }),
