@@ -131,7 +131,7 @@ interface Opened extends FirstReading {
 }
 
 function serve(options: Options, opened: Opened): ConfigurationFile {
-  const { fileSystem, path, wait } = options;
+  const { fileSystem, path, wait, log } = options;
   const { versions } = opened;
   const overwriting = options.inPlace ? opened.overwriting : null;
   const live = createLiveConfiguration(opened.configuration);
@@ -153,10 +153,11 @@ function serve(options: Options, opened: Opened): ConfigurationFile {
     await queue.idle();
     if (changeCount(pending()) > 0) await queue.add({}).catch(() => undefined);
     const lost = changeCount(pending());
-    if (lost > 0)
-      options.log.error({ file: path, changes: lost }, 'changes were not written into the configuration file');
+    if (lost > 0) log.error({ file: path, changes: lost }, 'changes were not written into the configuration file');
     await versions.idle();
-    await opened.unlock();
+    await opened.unlock().catch((error: unknown) => {
+      log.warn({ file: path, reason: failureWords(error) }, 'the data folder could not be given back');
+    });
   });
 
   return {

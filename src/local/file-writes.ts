@@ -99,17 +99,17 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     return { document: changed, refused };
   }
 
-  /** A write of keys leaves every other byte: it goes on without a version where none can be kept. */
+  /** A version that nobody else has must be safe before it goes; the hourly one may come about beside the write. */
   async function keepBeforeChange({ document: { bytes } }: FoundFile<D>): Promise<void> {
-    const isHourOver = Math.abs(clock.now() - lastKept) >= HOUR_MS;
-    if (!edits.keepsNext() && !isHourOver) return;
+    if (edits.keepsNext()) {
+      await versions.keep(bytes);
+      edits.kept();
+    } else if (Math.abs(clock.now() - lastKept) >= HOUR_MS) {
+      versions.keep(bytes).catch((error: unknown) => {
+        log.error({ file: path, reason: failureWords(error) }, 'a version of the configuration file could not be kept');
+      });
+    } else return;
     lastKept = clock.now();
-    const kept = versions.keep(bytes).catch((error: unknown) => {
-      log.error({ file: path, reason: failureWords(error) }, 'a version of the configuration file could not be kept');
-    });
-    if (!edits.keepsNext()) return;
-    await kept;
-    edits.kept();
   }
 
   async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | null)[]> {
