@@ -43,8 +43,6 @@ export interface Input {
 export interface Command {
   /** One word or two, such as `config list`. */
   readonly name: string;
-  /** One line for the list of commands. */
-  readonly summary: string;
   /** The whole help text. */
   help(): string;
   run(argv: readonly string[], context: CommandContext): Promise<ExitCode>;

@@ -105,7 +105,6 @@ const restore: VersionsCommand = {
 
 export const configList: Command = {
   name: list.name,
-  summary: 'list the kept versions of the configuration file',
   help: () => `Usage: keyway config list [--config FILE] [--data-dir DIR] [--json]
 
 Lists the kept versions of the server's configuration file, newest first. Keyway keeps one before
@@ -120,7 +119,6 @@ ${settingsHelp(list.settings)}
 
 export const configRestore: Command = {
   name: restore.name,
-  summary: 'bring a kept version of the configuration file back',
   help: () => `Usage: keyway config restore VERSION [--config FILE] [--data-dir DIR] [--in-place] [--json]
 
 Makes the server's configuration file, byte for byte, what it was in that version; what it is now

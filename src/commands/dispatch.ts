@@ -1,24 +1,54 @@
-import { helpList } from '../settings-help.js';
 import { didYouMean } from '../settings-suggest.js';
+import { helpList } from '../settings-text.js';
 import type { Command, CommandContext, ExitCode } from './command.js';
-import { configList, configRestore } from './config.js';
-import { hashPassword } from './hash-password.js';
-import { init } from './init.js';
-import { openapi } from './openapi.js';
-import { revisions } from './revisions.js';
-import { serve } from './serve.js';
-import { start } from './start.js';
+
+/** A command as the list of commands shows it. Its module is loaded when it is asked for: `serve` brings a whole server. */
+export interface ListedCommand {
+  /** One word or two, such as `config list`. */
+  readonly name: string;
+  /** One line. */
+  readonly summary: string;
+  load(): Promise<Command>;
+}
 
 /** Every command, in the order of the help text. */
-export const COMMANDS: readonly Command[] = [
-  serve,
-  start,
-  init,
-  configList,
-  configRestore,
-  revisions,
-  openapi,
-  hashPassword,
+export const COMMANDS: readonly ListedCommand[] = [
+  { name: 'serve', summary: 'start the gateway', load: async () => (await import('./serve.js')).serve },
+  {
+    name: 'start',
+    summary: 'serve ./keyway.jsonc, written first when it is missing',
+    load: async () => (await import('./start.js')).start,
+  },
+  {
+    name: 'init',
+    summary: 'write a commented starter configuration file',
+    load: async () => (await import('./init.js')).init,
+  },
+  {
+    name: 'config list',
+    summary: 'list the kept versions of the configuration file',
+    load: async () => (await import('./config.js')).configList,
+  },
+  {
+    name: 'config restore',
+    summary: 'bring a kept version of the configuration file back',
+    load: async () => (await import('./config.js')).configRestore,
+  },
+  {
+    name: 'revisions',
+    summary: 'list the revisions and the server versions that speak them',
+    load: async () => (await import('./revisions.js')).revisions,
+  },
+  {
+    name: 'openapi',
+    summary: "print a revision's OpenAPI document",
+    load: async () => (await import('./openapi.js')).openapi,
+  },
+  {
+    name: 'hash-password',
+    summary: 'read a password, print its password_hash',
+    load: async () => (await import('./hash-password.js')).hashPassword,
+  },
 ];
 
 function overview(): string {
@@ -55,7 +85,8 @@ export async function runCommandLine(argv: readonly string[], context: CommandCo
   if (first === '--help' || first === '-h' || first === 'help') return showHelp(argv.slice(1), context);
   const found = findCommand(argv);
   if (found === null) return unknownCommand(argv, context);
-  const { command, rest } = found;
+  const { rest } = found;
+  const command = await found.listed.load();
   if (asksForHelp(rest)) {
     context.output.line(command.help());
     return 0;
@@ -68,36 +99,42 @@ function asksForHelp(argv: readonly string[]): boolean {
   return argv.slice(0, end < 0 ? undefined : end).some((argument) => argument === '--help' || argument === '-h');
 }
 
-function showHelp(words: readonly string[], context: CommandContext): ExitCode {
+async function showHelp(words: readonly string[], context: CommandContext): Promise<ExitCode> {
   if (words.length === 0) {
     context.output.line(overview());
     return 0;
   }
   const found = findCommand(words);
   if (found === null) return unknownCommand(words, context);
-  context.output.line(found.command.help());
+  context.output.line((await found.listed.load()).help());
   return 0;
 }
 
-function findCommand(argv: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } | null {
-  for (const command of COMMANDS) {
-    const words = command.name.split(' ');
-    if (words.every((word, index) => argv[index] === word)) return { command, rest: argv.slice(words.length) };
+interface FoundCommand {
+  readonly listed: ListedCommand;
+  readonly rest: readonly string[];
+}
+
+function findCommand(argv: readonly string[]): FoundCommand | null {
+  for (const listed of COMMANDS) {
+    const words = listed.name.split(' ');
+    if (words.every((word, index) => argv[index] === word)) return { listed, rest: argv.slice(words.length) };
   }
   return null;
 }
 
-function unknownCommand([first = '', second]: readonly string[], context: CommandContext): ExitCode {
+function unknownCommand([first = '', second = '']: readonly string[], context: CommandContext): ExitCode {
   const family = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
+  const known = COMMANDS.map(({ name }) => name);
   if (family.length > 0) {
-    if (asksForHelp([second ?? ''])) {
-      context.output.line(family.map((command) => command.help()).join('\n\n'));
+    const list = helpList(family.map(({ name, summary }) => ({ term: `keyway ${name}`, meaning: summary })));
+    if (asksForHelp([second])) {
+      context.output.line(list);
       return 0;
     }
-    context.complain(`expected one of: ${family.map(({ name }) => `keyway ${name}`).join(', ')}`);
+    context.complain(`expected one of these${didYouMean(`${first} ${second}`, known, 'keyway ')}:\n${list}`);
     return 2;
   }
-  const known = COMMANDS.map(({ name }) => name);
   const shown = /^[\w-]{1,40}$/.test(first) ? ` ${JSON.stringify(first)}` : '';
   context.complain(`there is no such command${shown}${didYouMean(first, known, 'keyway ')}`);
   context.complain('See: keyway --help');

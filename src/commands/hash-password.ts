@@ -45,7 +45,6 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 export const hashPassword: Command = {
   name: 'hash-password',
-  summary: 'read a password, print its password_hash',
   help: () => `Usage: keyway hash-password
 
 Reads a password and prints its lowercase hexadecimal SHA-256, which is what the member

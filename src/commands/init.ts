@@ -101,7 +101,6 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 export const init: Command = {
   name: 'init',
-  summary: 'write a commented starter configuration file',
   help: () => `Usage: keyway init [FILE]
 
 Writes a commented starter configuration file, by default ./keyway.jsonc, with one access key, an

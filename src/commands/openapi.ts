@@ -24,7 +24,6 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 export const openapi: Command = {
   name: 'openapi',
-  summary: "print a revision's OpenAPI document",
   help: () => `Usage: keyway openapi --revision R
 
 Prints the OpenAPI 3.1 document of one revision as JSON: every operation with its path, schemas,

@@ -1,6 +1,6 @@
 import { REVISIONS } from '../../revisions/index.js';
 import { parseFlags, problemText } from '../settings-flags.js';
-import { markdownTable } from '../settings-help.js';
+import { markdownTable } from '../settings-text.js';
 import type { Revision } from '../wire/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 import { textTable } from './text-table.js';
@@ -52,7 +52,6 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 export const revisions: Command = {
   name: 'revisions',
-  summary: 'list the revisions and the server versions that speak them',
   help: () => `Usage: keyway revisions [--json]
 
 Lists every API shape that Keyway speaks, oldest first: its name for --revision, the first and last

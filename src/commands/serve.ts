@@ -97,7 +97,6 @@ function announceListening({ url, mounts }: RunningGateway, { version }: Command
 
 export const serve: Command = {
   name: 'serve',
-  summary: 'start the gateway',
   help: () => `Usage: keyway serve [flags]
 
 Serves the management API of a server's configuration file, in one revision or several at once,

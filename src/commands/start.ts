@@ -37,7 +37,6 @@ function addressOf({ url, mounts }: RunningGateway): string {
 
 export const start: Command = {
   name: 'start',
-  summary: 'serve ./keyway.jsonc, written first when it is missing',
   help: () => `Usage: keyway start [flags]
 
 As "keyway serve", with the same flags, but a configuration file that does not exist is written

@@ -1,0 +1,44 @@
+/** One line of a help text's list: what is written on the left, what it means on the right. */
+export interface HelpEntry {
+  readonly term: string;
+  readonly meaning: string;
+}
+
+const WIDTH = 100;
+const INDENT = '  ';
+
+/** Entries in two columns, the right one wrapped at 100 columns. */
+export function helpList(entries: readonly HelpEntry[]): string {
+  const column = Math.min(30, Math.max(...entries.map(({ term }) => term.length))) + INDENT.length + 2;
+  return entries
+    .map(({ term, meaning }) => {
+      const [first = '', ...others] = wrap(meaning, WIDTH - column);
+      const left = `${INDENT}${term}`;
+      const start = left.length + 1 < column ? left.padEnd(column) + first : `${left}\n${' '.repeat(column)}${first}`;
+      return [start, ...others.map((line) => ' '.repeat(column) + line)].join('\n');
+    })
+    .join('\n');
+}
+
+/** The words of a text in lines of at most `width` characters, as far as its words allow. */
+export function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** A table in Markdown; `|` and `<` in cells are escaped outside code spans. */
+export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map(escapeCell).join(' | ')} |`;
+  return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll(/<(?!br>)/g, '&lt;');
+}
