@@ -103,11 +103,11 @@ function stepProblems(step: string, entry: Divergence | undefined, played: Playe
   const wanted = new Set(entry?.where ?? []);
   const seen = new Set(found.map(({ where }) => where));
   return [
-    ...found.filter(({ where }) => !wanted.has(where)).map(describe),
+    ...found.filter(({ where }) => !wanted.has(where)).map(differenceInWords),
     ...[...wanted]
       .filter((where) => !seen.has(where))
       .map((where) => `${where}: registered as "${entry?.why}", but it does not differ`),
-    ...insteadDifferences(step, entry, played).map((each) => `instead of the recording: ${describe(each)}`),
+    ...insteadDifferences(step, entry, played).map((each) => `instead of the recording: ${differenceInWords(each)}`),
   ].map((problem) => `step ${step}: ${problem}`);
 }
 
@@ -125,7 +125,7 @@ function insteadDifferences(
 }
 
 /** A difference as one line. */
-export function describe({ where, expected, actual }: AnswerDifference): string {
+export function differenceInWords({ where, expected, actual }: AnswerDifference): string {
   const show = (value: AnswerDifference['expected']) => (value === undefined ? 'nothing' : writeJson(value));
   return `${where}: expected ${show(expected)}, found ${show(actual)}`;
 }

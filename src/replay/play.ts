@@ -2,8 +2,9 @@ import type { JsonValue } from '../wire/json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
 import { type Answer, type Call, createCaller } from './call.js';
 import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
+import { createCall, type Target } from './create-call.js';
 import { writeJson } from './format.js';
-import { type Bindings, fillText, UnboundPlaceholder } from './placeholders.js';
+import { type Bindings, UnboundPlaceholder } from './placeholders.js';
 import type {
   Breakage,
   CounterState,
@@ -14,16 +15,6 @@ import type {
   ScenarioResponse,
   Step,
 } from './scenario.js';
-
-/** Where a scenario is played. */
-export interface Target {
-  /** `http://host:port`. */
-  readonly origin: string;
-  /** Where the API's paths begin, such as `/panel/api`. */
-  readonly apiRoot: string;
-  /** `{base}`, such as `/panel`; the API root's own start where a revision has no panel. */
-  readonly base: string;
-}
 
 /** Whatever a scenario asks of the server besides answering: the world around it. */
 export interface Stage {
@@ -141,35 +132,6 @@ async function callOrDifference(
     const where = error instanceof UnboundPlaceholder ? 'request' : 'connection';
     return { where, expected: 'an answer', actual: reason };
   }
-}
-
-function createCall(request: ScenarioRequest, chain: Chain): Call {
-  const headers = Object.entries(request.headers ?? {});
-  return {
-    method: request.method,
-    path: rootOf(request, chain.target) + fillText(request.path, chain.bindings, encodeURIComponent),
-    headers: new Map(headers.map(([name, value]) => [name, fillText(value, chain.bindings)])),
-    body: bodyOf(request, chain),
-  };
-}
-
-function rootOf(request: ScenarioRequest, target: Target): string {
-  if (request.root === 'server') return '';
-  return request.root === 'base' ? target.base : target.apiRoot;
-}
-
-function bodyOf(request: ScenarioRequest, chain: Chain): Buffer | undefined {
-  if (request.text !== undefined) {
-    return Buffer.from(fillText(replaceAddresses(request.text, chain.addresses), chain.bindings), 'utf8');
-  }
-  if (request.body === undefined) return undefined;
-  const body = replaceAddressesInJson(request.body, chain.addresses);
-  return Buffer.from(fillText(writeJson(body), chain.bindings, insideString), 'utf8');
-}
-
-/** A value as it stands between the quotes of a JSON string. */
-function insideString(value: string): string {
-  return JSON.stringify(value).slice(1, -1);
 }
 
 function withAddresses(response: ScenarioResponse, addresses: Addresses): ScenarioResponse {

@@ -29,8 +29,7 @@ const error = (name: string, status: number, text: string, ...operations: readon
 });
 
 /**
- * Spec, "Errors". Two rows stand elsewhere: `Failed to format config JSON` cannot be had by a request, because a body that
- * parses can be printed; the plain-text 404 of static files is that of a line between the revisions (below).
+ * Spec, "Errors". One row stands elsewhere: the plain-text 404 of static files belongs to a line of its own (below).
  */
 const ERROR_ROWS: readonly ErrorRow[] = [
   error('unauthorized', 401, 'unauthorized', 'getStatus'),
@@ -45,6 +44,7 @@ const ERROR_ROWS: readonly ErrorRow[] = [
   error('configReadFailed', 400, 'Failed to read config file', 'getConfig'),
   error('configStripFailed', 400, 'Failed to strip comments', 'getConfig'),
   error('configParseFailed', 400, 'Failed to parse config JSON', 'getConfig'),
+  error('configFormatFailed', 400, 'Failed to format config JSON', 'putConfig'),
   error('configWriteFailed', 400, 'Failed to write config file', 'putConfig'),
   { ...error('outboundNotConfigured', 400, 'Outbound routing is not enabled in config', 'putRules'), needs: 'rules' },
   error('invalidAccessKey', 404, 'invalid access key', 'subscribe'),

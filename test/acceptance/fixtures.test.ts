@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { describe as inWords } from '../../src/replay/divergences.js';
+import { differenceInWords } from '../../src/replay/divergences.js';
 import { formatScenario } from '../../src/replay/format.js';
 import { playScenario } from '../../src/replay/play.js';
 import { scenariosOf } from './pack.js';
@@ -12,7 +12,7 @@ describe.each(['earliest', 'dns', 'current', 'lines'])('a written scenario of %s
     const staged = await stageScenario(scenario, scenario.revision);
     try {
       const differences = await playScenario(scenario, staged);
-      expect(differences.map((each) => `step ${each.step}: ${inWords(each)}`)).toEqual([]);
+      expect(differences.map((each) => `step ${each.step}: ${differenceInWords(each)}`)).toEqual([]);
     } finally {
       await staged.close();
     }

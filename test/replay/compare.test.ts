@@ -77,6 +77,14 @@ describe('an answer', () => {
   });
 });
 
+test("a page of a server's own counts only as long as pages are compared", () => {
+  const response = { status: 200, headers: { 'content-type': 'text/html' }, text: '<p>theirs</p>' };
+  const given = answer(200, { 'content-type': 'text/html' }, '<p>ours</p>');
+  const comparison = { bindings: new Map<string, string>(), requestHeaders: new Map<string, string>() };
+  expect(compareAnswer(response, given, { ...comparison, pages: 'exact' })).toHaveLength(1);
+  expect(compareAnswer(response, given, { ...comparison, pages: 'ignored' })).toEqual([]);
+});
+
 describe('numbers', () => {
   test('1000 equals 1e3 and 1000.0', () => {
     expect(where({ status: 200, body: [1000n] }, answer(200, JSON_TYPE, '[1e3]'))).toEqual([]);

@@ -1,0 +1,52 @@
+import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
+import type { Call } from './call.js';
+import { writeJson } from './format.js';
+import { type Bindings, fillText } from './placeholders.js';
+import type { ScenarioRequest } from './scenario.js';
+
+/** Where a scenario is played. */
+export interface Target {
+  /** `http://host:port`. */
+  readonly origin: string;
+  /** Where the API's paths begin, such as `/panel/api`. */
+  readonly apiRoot: string;
+  /** `{base}`, such as `/panel`; empty where a revision has none. */
+  readonly base: string;
+}
+
+/** What a request's marks and placeholders stand for. */
+interface Surroundings {
+  readonly target: Target;
+  readonly addresses: Addresses;
+  readonly bindings: Bindings;
+}
+
+/** A scenario's request as it goes out. Throws `UnboundPlaceholder` when a placeholder has no value yet. */
+export function createCall(request: ScenarioRequest, at: Surroundings): Call {
+  const headers = Object.entries(request.headers ?? {});
+  return {
+    method: request.method,
+    path: rootOf(request, at.target) + fillText(request.path, at.bindings, encodeURIComponent),
+    headers: new Map(headers.map(([name, value]) => [name, fillText(value, at.bindings)])),
+    body: bodyOf(request, at),
+  };
+}
+
+function rootOf(request: ScenarioRequest, target: Target): string {
+  if (request.root === 'server') return '';
+  return request.root === 'base' ? target.base : target.apiRoot;
+}
+
+function bodyOf(request: ScenarioRequest, at: Surroundings): Buffer | undefined {
+  if (request.text !== undefined) {
+    return Buffer.from(fillText(replaceAddresses(request.text, at.addresses), at.bindings), 'utf8');
+  }
+  if (request.body === undefined) return undefined;
+  const body = replaceAddressesInJson(request.body, at.addresses);
+  return Buffer.from(fillText(writeJson(body), at.bindings, insideString), 'utf8');
+}
+
+/** A value as it stands between the quotes of a JSON string. */
+function insideString(value: string): string {
+  return JSON.stringify(value).slice(1, -1);
+}
