@@ -33,15 +33,21 @@ export interface StagedGateway extends Required<Pick<PlayOptions, 'target' | 'st
 /** Starts a gateway for one scenario: its file, counters and listener, in a folder of its own. */
 export async function stageScenario(scenario: Scenario, revision: string): Promise<StagedGateway> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-scenario-'));
+  try {
+    return await stageIn(folder, scenario, revision);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function stageIn(folder: string, scenario: Scenario, revision: string): Promise<StagedGateway> {
   const configPath = join(folder, 'server.jsonc');
   const file = givenFile(scenario, ADDRESSES);
   if (file !== undefined) await writeFile(configPath, file);
-  const panelDir = join(folder, 'panel');
-  await mkdir(panelDir);
-  await writeFile(join(panelDir, 'index.html'), INDEX_PAGE);
   const app = await createGateway({
     mounts: [{ revision }],
-    panelDir,
+    panelDir: await makePanel(folder),
     loginGuard: 'off',
     fileSystem: FILE_SYSTEM,
     pollMilliseconds: 5,
@@ -62,6 +68,13 @@ export async function stageScenario(scenario: Scenario, revision: string): Promi
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function makePanel(folder: string): Promise<string> {
+  const panel = join(folder, 'panel');
+  await mkdir(panel);
+  await writeFile(join(panel, 'index.html'), INDEX_PAGE);
+  return panel;
 }
 
 function listenerOf({ listener }: Given): Pick<Parameters<typeof createGateway>[0], 'listener'> {
