@@ -22,11 +22,13 @@ export function changeKeys(
   const removals: number[][] = [];
   for (const list of document.lists) {
     const removed: number[] = [];
+    const style = lazyStyle(document.bytes, list);
     for (const index of candidates(list, wanted)) {
       const key = keyAt(document, list, index);
       const record = changes.get(key);
       if (record === null) removed.push(index);
-      else if (record !== undefined && !found.has(key)) splices.push(...changeAt(document, list, index, record));
+      else if (record !== undefined && !found.has(key))
+        splices.push(...changeAt(document, list, index, record, style()));
       found.add(key);
     }
     splices.push(...removeItems(document.bytes, list, removed));
@@ -101,14 +103,28 @@ function keyAt({ bytes, layout }: ConfigurationDocument, list: KeyList, index: n
   return key?.kind === 'string' ? key.value : '';
 }
 
-function changeAt(document: ConfigurationDocument, list: KeyList, index: number, record: AccessKey): Splice[] {
-  const { bytes, layout } = document;
+function changeAt(
+  { bytes, layout }: ConfigurationDocument,
+  list: KeyList,
+  index: number,
+  record: AccessKey,
+  style: TextStyle,
+): Splice[] {
   const from = list.starts[index] ?? 0;
   const to = list.ends[index] ?? 0;
-  const base = fileStyle(bytes);
-  const style = elementStyle(bytes, list, sequenceStyle(bytes, list, base));
-  const text = changeElement(bytes.subarray(from, to), record, layout, style, lineIndent(bytes, from));
+  // On one line no indentation is written, and looking for the start of that line could mean the whole file.
+  const indent = style.manyLines ? lineIndent(bytes, from) : '';
+  const text = changeElement(bytes.subarray(from, to), record, layout, style, indent);
   return text === null ? [] : [{ from, to, text }];
+}
+
+/** The style of new objects in a list, worked out once and only when it is asked for. */
+function lazyStyle(bytes: Buffer, list: KeyList): () => TextStyle {
+  let style: TextStyle | undefined;
+  return () => {
+    style ??= elementStyle(bytes, list, sequenceStyle(bytes, list, fileStyle(bytes)));
+    return style;
+  };
 }
 
 /** How far from the end of a list an object is looked for whose style a new one copies. */

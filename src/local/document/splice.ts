@@ -39,10 +39,14 @@ export function shiftList(list: KeyList, splices: readonly Splice[], removed: re
   const starts = new Uint32Array(count);
   const ends = new Uint32Array(count);
   const hashes = new Uint32Array(count);
+  const untouched = firstEndAfter(list.ends, splices[0]?.from ?? Number.POSITIVE_INFINITY);
+  starts.set(list.starts.subarray(0, untouched));
+  ends.set(list.ends.subarray(0, untouched));
+  hashes.set(list.hashes.subarray(0, untouched));
   let next = 0;
   let delta = 0;
   let gone = 0;
-  for (let i = 0, to = 0; i < before; i += 1) {
+  for (let i = untouched, to = untouched; i < before; i += 1) {
     if (removed[gone] === i) {
       gone += 1;
       continue;
@@ -63,6 +67,18 @@ export function shiftList(list: KeyList, splices: readonly Splice[], removed: re
     to += 1;
   }
   return { open: shift(list.open, splices), close: shift(list.close, splices), starts, ends, hashes };
+}
+
+/** The index of the first element that ends behind an offset; no splice from there on touches those before it. */
+function firstEndAfter(ends: Uint32Array, offset: number): number {
+  let low = 0;
+  let high = ends.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((ends[middle] ?? 0) > offset) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }
 
 /** Where a byte that no splice removes stands afterwards. */

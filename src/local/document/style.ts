@@ -37,8 +37,7 @@ export function onlyBlanks(bytes: Buffer, from: number, to: number): boolean {
 
 /** True when a line ends between two offsets. */
 export function hasLineEnd(bytes: Buffer, from: number, to: number): boolean {
-  const feed = bytes.indexOf(LF, from);
-  return feed !== -1 && feed < to;
+  return bytes.subarray(from, to).includes(LF);
 }
 
 /** Where the line that this offset is on starts. */
