@@ -1,0 +1,61 @@
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Child, SERVER_CORE, startChild } from './child.js';
+import { TOKEN } from './sample-keys.js';
+
+/** A server under measurement, in a process of its own on the servers' core. */
+export interface BenchServer {
+  readonly port: number;
+  readonly child: Child;
+}
+
+const POLL_MS = 10;
+const START_LIMIT_MS = 60_000;
+
+const script = (name: string) => new URL(name, import.meta.url);
+
+/** Comparison (a). */
+export const startBare = (): Promise<BenchServer> => startTalking('./bare-fastify.js', []);
+/** Comparison (b) over this file. */
+export const startNaive = (path: string): Promise<BenchServer> => startTalking('./naive-server.js', [path]);
+/** The gateway with counters, which can be changed; over this file. */
+export const startEmbedded = (path: string): Promise<BenchServer> => startTalking('./gateway-server.js', [path]);
+
+async function startTalking(name: string, args: readonly string[]): Promise<BenchServer> {
+  const child = startChild(script(name), args, SERVER_CORE);
+  const ready = await child.hear();
+  if (typeof ready !== 'object' || ready === null || !('port' in ready)) throw new Error(`${name} has not begun well`);
+  return { port: Number(ready.port), child };
+}
+
+/** Starts `keyway serve` as it is built, without a request log; also says how long the first answer took, in milliseconds. */
+export async function startCommand(path: string): Promise<BenchServer & { readonly firstAnswer: number }> {
+  const port = await freePort();
+  const began = performance.now();
+  const args = ['serve', '--config', path, '--bind', `127.0.0.1:${port}`, '--log-level', 'warn'];
+  const child = startChild(script('../src/cli.js'), args, SERVER_CORE, false);
+  await Promise.race([untilAnswering(port), child.ended]);
+  return { port, child, firstAnswer: performance.now() - began };
+}
+
+async function untilAnswering(port: number): Promise<void> {
+  const url = `http://127.0.0.1:${port}/panel/api/server/status`;
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  for (const limit = performance.now() + START_LIMIT_MS; performance.now() < limit; await sleep(POLL_MS)) {
+    const answer = await fetch(url, { headers }).catch(() => null); // Nobody listens yet.
+    if (answer === null) continue;
+    const text = await answer.text();
+    if (answer.status === 200) return;
+    throw new Error(`the gateway answers its first request with ${answer.status}: ${text}`);
+  }
+  throw new Error(`the gateway does not answer within ${START_LIMIT_MS / 1000} s`);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (typeof address !== 'object' || address === null) throw new Error('no free port');
+  return address.port;
+}
