@@ -7,6 +7,7 @@ import { COMMANDS } from '../../src/commands/dispatch.js';
 import { passwordHashOf } from '../../src/commands/hash-password.js';
 import { parseJson } from '../../src/wire/json.js';
 import { buildIfOlder } from '../build.js';
+import { runHere } from './context.js';
 import { runKeyway } from './process.js';
 
 let folder = '';
@@ -25,33 +26,33 @@ describe('keyway', () => {
   });
 
   it('--help lists every command, and without arguments the same goes to standard error with exit code 2', async () => {
-    const help = await run(['--help']);
+    const help = await runHere(['--help']);
     expect(help.code).toBe(0);
     for (const { name, summary } of COMMANDS) expect(help.output).toMatch(new RegExp(`^ {2}${name} +${summary}`, 'm'));
-    expect(await run([])).toMatchObject({ code: 2, output: '', complaints: help.output });
+    expect(await runHere([])).toMatchObject({ code: 2, output: '', complaints: help.output });
   });
 
-  it.each(COMMANDS.map(({ name }) => name))('%s --help and help %s print its usage', async (name) => {
-    const asked = await run([...name.split(' '), '--help']);
+  it.each(COMMANDS.map(({ name }) => name))('%s prints its usage with --help and with help before it', async (name) => {
+    const asked = await runHere([...name.split(' '), '--help']);
     expect(asked).toMatchObject({ code: 0, complaints: '' });
     expect(asked.output).toContain(`Usage: keyway ${name}`);
-    expect((await run(['help', ...name.split(' ')])).output).toBe(asked.output);
+    expect((await runHere(['help', ...name.split(' ')])).output).toBe(asked.output);
   });
 
   it('an unknown command is exit code 2 with a suggestion', async () => {
-    expect(await run(['sevre'])).toMatchObject({
+    expect(await runHere(['sevre'])).toMatchObject({
       code: 2,
       output: '',
       complaints: 'there is no such command "sevre" (did you mean keyway serve?)\nSee: keyway --help\n',
     });
-    const half = await run(['config', 'lst']);
+    const half = await runHere(['config', 'lst']);
     expect(half.code).toBe(2);
     expect(half.complaints).toContain('keyway config list');
   });
 
   it('a flag that a command does not have is exit code 2 and names its help', async () => {
     for (const command of ['serve', 'start', 'init', 'revisions', 'openapi', 'config list']) {
-      const { code, complaints } = await run([...command.split(' '), '--frobnicate']);
+      const { code, complaints } = await runHere([...command.split(' '), '--frobnicate']);
       expect(code, command).toBe(2);
       expect(complaints).toContain('flag --frobnicate: there is no such flag');
       expect(complaints).toContain(`See: keyway ${command} --help`);
@@ -102,6 +103,16 @@ describe('keyway init', () => {
     await expect(stat(join(folder, 'b.jsonc'))).rejects.toThrow('ENOENT');
   });
 
+  it('on a terminal shows the password once and writes it nowhere', async () => {
+    const { code, output } = await runHere(['init'], { folder, terminal: true });
+    expect(code).toBe(0);
+    const password = /shown this once: (\S+)/.exec(output)?.[1] ?? '';
+    const text = await readFile(join(folder, 'keyway.jsonc'), 'utf8');
+    expect(text).toContain(passwordHashOf(password));
+    expect(text).not.toContain(password);
+    await expect(stat(join(folder, 'keyway.password'))).rejects.toThrow('ENOENT');
+  });
+
   it('in a folder that does not exist says so with exit code 1', async () => {
     const { code, complaints } = await run(['init', 'nowhere/keyway.jsonc']);
     expect(code).toBe(1);
@@ -117,6 +128,14 @@ describe('keyway hash-password', () => {
     }
   });
 
+  it('on a terminal asks twice, and hashes nothing when the two differ or it is broken off', async () => {
+    const ask = (...secrets: (string | null)[]) => runHere(['hash-password'], { terminal: true, secrets });
+    expect(await ask('password', 'password')).toMatchObject({ code: 0, output: `${passwordHashOf('password')}\n` });
+    expect(await ask('password', 'passwort')).toMatchObject({ code: 1, output: '' });
+    expect(await ask('password', null)).toMatchObject({ code: 1, output: '' });
+    expect(await ask('')).toMatchObject({ code: 1, output: '' });
+  });
+
   it('refuses no password, several lines and a password on the command line', async () => {
     expect(await run(['hash-password'], '')).toMatchObject({ code: 1, output: '' });
     expect(await run(['hash-password'], 'a\nb\n')).toMatchObject({ code: 1, output: '' });
@@ -128,29 +147,29 @@ describe('keyway hash-password', () => {
 
 describe('keyway revisions and keyway openapi', () => {
   it('revisions prints a line for every record, --json the same for programs', async () => {
-    const { output } = await run(['revisions']);
+    const { output } = await runHere(['revisions']);
     expect(
       output
         .split('\n')
         .slice(1, -1)
         .map((line) => line.split(' ')[0]),
     ).toEqual(REVISIONS.map(({ id }) => id));
-    const records = JSON.parse((await run(['revisions', '--json'])).output);
+    const records = JSON.parse((await runHere(['revisions', '--json'])).output);
     expect(records.map((record: { id: string }) => record.id)).toEqual(REVISIONS.map(({ id }) => id));
   });
 
   it.each(REVISIONS.map(({ id }) => id))('openapi --revision %s prints an OpenAPI 3.1 document', async (id) => {
-    const { code, output } = await run(['openapi', '--revision', id]);
+    const { code, output } = await runHere(['openapi', '--revision', id]);
     expect(code).toBe(0);
     expect(JSON.parse(output)).toMatchObject({ openapi: expect.stringMatching(/^3\.1\./), paths: expect.anything() });
   });
 
   it('openapi without a revision, or with an unknown one, lists what there is', async () => {
-    expect(await run(['openapi'])).toMatchObject({
+    expect(await runHere(['openapi'])).toMatchObject({
       code: 2,
       complaints: expect.stringContaining('expected --revision R'),
     });
-    const { code, complaints } = await run(['openapi', '--revision', '0.1.0']);
+    const { code, complaints } = await runHere(['openapi', '--revision', '0.1.0']);
     expect(code).toBe(2);
     expect(complaints).toContain('expected earliest, dns, current, or a server package version: 0.2.0 to 0.2.24');
   });

@@ -1,0 +1,221 @@
+import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { buildIfOlder, ROOT } from '../build.js';
+import { type Running, type RunOptions, runKeyway, startKeyway } from './process.js';
+
+let folder = '';
+let running: Running[] = [];
+beforeAll(buildIfOlder);
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keyway-serve-'));
+  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
+});
+afterEach(async () => {
+  for (const { child } of running) child.kill('SIGKILL');
+  await Promise.all(running.map(({ ended }) => ended));
+  running = [];
+  await rm(folder, { recursive: true });
+});
+
+/** Starts the command and waits until it listens. */
+async function listening(argv: readonly string[], options: Partial<RunOptions> = {}) {
+  const started = startKeyway(argv, { folder, ...options });
+  running.push(started);
+  const record = await started.logged(({ url }) => typeof url === 'string');
+  return { ...started, record, url: String(record.url) };
+}
+
+const SAMPLE = ['serve', '--config', 'server.jsonc', '--bind', '127.0.0.1:0'];
+const TOKEN = { authorization: 'Bearer sample-static-token' };
+
+async function keysAt(url: string, headers: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const response = await fetch(url, { headers });
+  expect(response.status, url).toBe(200);
+  const { data } = (await response.json()) as { data: readonly { access_key: string }[] };
+  return data.map(({ access_key }) => access_key);
+}
+
+async function sessionAt(url: string, password = 'password'): Promise<Readonly<Record<string, string>>> {
+  const body = JSON.stringify({ username: 'admin', password });
+  const response = await fetch(`${url}/login`, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json' },
+  });
+  const { data } = (await response.json()) as { data: { token: string } };
+  return { authorization: `Bearer ${data.token}` };
+}
+
+describe('keyway serve', () => {
+  it('answers three revisions from one set of keys, as the README shows', async () => {
+    const { url } = await listening([
+      ...SAMPLE,
+      '--revision',
+      'earliest',
+      '--revision',
+      'dns@old',
+      '--revision',
+      'current@new',
+    ]);
+    const expected = ['6f1d2c3b4a5968778695a4b3c2d1e0ff', '0c9e8d7f6a5b4c3d2e1f00112233ff44', 'guest-2026'];
+    expect(await keysAt(`${url}/api/users`, TOKEN)).toEqual(expected);
+    expect(await keysAt(`${url}/old/api/users`, await sessionAt(`${url}/old/api`))).toEqual(expected);
+    expect(await keysAt(`${url}/new/api/users`, TOKEN)).toEqual(expected);
+  });
+
+  it('writes JSON lines with the url, and neither tokens nor keys as they are', async () => {
+    const { url, child, ended, record } = await listening(SAMPLE);
+    expect(record).toMatchObject({
+      level: 'info',
+      msg: `listening on ${url}`,
+      url: expect.stringMatching(/^http:\/\/127/),
+    });
+    await fetch(`${url}/panel/api/users/guest-2026`, { headers: TOKEN });
+    child.kill('SIGTERM');
+    const { output } = await ended;
+    const lines = output.trimEnd().split('\n');
+    for (const line of lines)
+      expect(JSON.parse(line)).toMatchObject({ level: expect.any(String), msg: expect.any(String) });
+    expect(output).toMatch(/"status":200/);
+    expect(output).not.toContain('guest-2026');
+    expect(output).not.toContain('sample-static-token');
+  });
+
+  it.each([
+    'SIGTERM',
+    'SIGINT',
+  ] as const)('ends cleanly with exit code 0 at %s, and serves the same file again', async (signal) => {
+    const { url, child, ended } = await listening(SAMPLE);
+    const created = await fetch(`${url}/panel/api/users`, {
+      method: 'POST',
+      headers: { ...TOKEN, 'content-type': 'application/json' },
+      body: '{"access_key":"kept"}',
+    });
+    expect(created.status).toBe(200);
+    child.kill(signal);
+    expect(await ended).toMatchObject({ code: 0, signal: null });
+    const again = await listening(SAMPLE);
+    expect(await keysAt(`${again.url}/panel/api/users`, TOKEN)).toContain('kept');
+  });
+
+  it('without its configuration file names keyway init, exit code 1', async () => {
+    const { code, output } = await runKeyway(['serve'], { folder });
+    expect(code).toBe(1);
+    expect(output).toContain(join(folder, 'keyway.jsonc'));
+    expect(output).toContain('keyway init');
+  });
+
+  it('on an address in use names --bind and the server that may listen there, exit code 1', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => taken.once('listening', resolve));
+    const address = taken.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const { code, output } = await runKeyway(['serve', '--config', 'server.jsonc', '--bind', `127.0.0.1:${port}`], {
+      folder,
+    });
+    taken.close();
+    expect(code).toBe(1);
+    expect(output).toMatch(/"level":"error".*EADDRINUSE.*server.*--bind/);
+  });
+
+  it('of a file whose listener is not enabled says so and exits 0; an explicit --bind serves all the same', async () => {
+    const path = join(folder, 'server.jsonc');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('"enabled": true', '"enabled": false'));
+    const { code, output } = await runKeyway(['serve', '--config', 'server.jsonc'], { folder });
+    expect(code).toBe(0);
+    expect(output).toContain('is not enabled');
+    await listening(SAMPLE);
+  });
+
+  it('refuses an open mount beside a closed one, and mounts that clash, exit code 1', async () => {
+    const environment = { KEYWAY_TOKEN: 'a-token' };
+    const argv = ['serve', '--no-config', '--bind', '127.0.0.1:0'];
+    const open = await runKeyway([...argv, '--revision', 'dns'], { folder, environment });
+    expect(open.code).toBe(1);
+    expect(open.output).toContain('--allow-open');
+    expect(open.output).not.toContain('a-token');
+    const clash = await runKeyway([...argv, '--revision', 'dns@a', '--revision', 'current@a'], { folder, environment });
+    expect(clash.code).toBe(1);
+    expect(clash.output).toMatch(/dns at \/a\/api.*current at \/a\/api/);
+  });
+
+  it('reports all settings problems at once with exit code 2, and starts nothing', async () => {
+    const environment = { KEYWAY_BIND: 'nowhere', KEYWAY_PASSWORD_HASH: 'hunter2' };
+    const { code, output, complaints } = await runKeyway(['serve', '--server-port', '0'], { folder, environment });
+    expect({ code, output }).toEqual({ code: 2, output: '' });
+    expect(complaints).toMatch(/^server-port \(flag --server-port\)/m);
+    expect(complaints).toMatch(/^bind \(environment variable KEYWAY_BIND\)/m);
+    expect(complaints).toMatch(/^password-hash \(environment variable KEYWAY_PASSWORD_HASH\)/m);
+    expect(complaints).not.toContain('hunter2');
+  });
+
+  it('reads its settings file, under what the flags say', async () => {
+    await writeFile(
+      join(folder, 'settings.jsonc'),
+      '{ "config": "server.jsonc", "bind": "127.0.0.1:0", /* all */ "log_level": "warn" }',
+    );
+    const started = startKeyway(['serve', '--settings', 'settings.jsonc', '--log-level', 'info'], { folder });
+    running.push(started);
+    const { url } = await started.logged((record) => typeof record.url === 'string');
+    expect((await fetch(`${String(url)}/panel/`)).status).toBe(200);
+  });
+});
+
+describe('keyway start', () => {
+  it('in an empty folder writes the starter file and serves its panel and, with its password, its API', async () => {
+    const { url, log } = await listening(['start', '--config', 'fresh.jsonc', '--bind', '127.0.0.1:0']);
+    const text = await readFile(join(folder, 'fresh.jsonc'), 'utf8');
+    const webpath = /"webpath": "([0-9a-f]{16})"/.exec(text)?.[1] ?? '';
+    const address = `${url}/${webpath}/`;
+    await expect.poll(() => log().some(({ msg }) => msg === `Panel: ${address}`), { timeout: 20_000 }).toBe(true);
+    expect(log().some(({ msg }) => String(msg).includes(join(folder, 'fresh.password')))).toBe(true);
+    expect((await stat(join(folder, 'fresh.password'))).mode & 0o777).toBe(0o600);
+    expect(await (await fetch(address)).text()).toContain('<html');
+    const password = (await readFile(join(folder, 'fresh.password'), 'utf8')).trimEnd();
+    expect(await keysAt(`${address}api/users`, await sessionAt(`${address}api`, password))).toHaveLength(1);
+  });
+
+  it('leaves a file that exists as it is', async () => {
+    const before = await readFile(join(folder, 'server.jsonc'));
+    await listening(['start', '--config', 'server.jsonc', '--bind', '127.0.0.1:0']);
+    expect(await readFile(join(folder, 'server.jsonc'))).toEqual(before);
+  });
+});
+
+describe('keyway config restore', () => {
+  it('brings back what a replaced file was, while a gateway serves it', async () => {
+    const path = join(folder, 'server.jsonc');
+    const before = await readFile(path);
+    const { url } = await listening(SAMPLE);
+    const replaced = await fetch(`${url}/panel/api/server/config`, {
+      method: 'PUT',
+      headers: { ...TOKEN, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        mode: 'server',
+        access_keys: ['only'],
+        api: { enabled: true, token: 'sample-static-token' },
+      }),
+    });
+    expect(replaced.status).toBe(200);
+    expect(await keysAt(`${url}/panel/api/users`, TOKEN)).toEqual(['only']);
+    const listed = await runKeyway(['config', 'list', '--config', 'server.jsonc', '--json'], { folder });
+    const [version] = JSON.parse(listed.output) as readonly { id: string }[];
+    const restored = await runKeyway(['config', 'restore', version?.id ?? '', '--config', 'server.jsonc'], { folder });
+    expect(restored).toMatchObject({ code: 0, complaints: '' });
+    expect(await readFile(path)).toEqual(before);
+    await expect.poll(() => keysAt(`${url}/panel/api/users`, TOKEN), { timeout: 20_000 }).toHaveLength(3);
+  });
+
+  it('of a version that is not kept changes nothing, exit code 1', async () => {
+    const before = await readFile(join(folder, 'server.jsonc'));
+    const { code, complaints } = await runKeyway(['config', 'restore', 'nothing', '--config', 'server.jsonc'], {
+      folder,
+    });
+    expect(code).toBe(1);
+    expect(complaints).toContain('nothing');
+    expect(await readFile(join(folder, 'server.jsonc'))).toEqual(before);
+  });
+});
