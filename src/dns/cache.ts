@@ -1,0 +1,85 @@
+import type { Answer } from './reply.js';
+
+/** An answer out of the cache and how many seconds ago it came. */
+export interface CachedAnswer {
+  readonly answer: Answer;
+  readonly age: number;
+}
+
+/** Answers by question, each for its time, the least recently used leaving first. */
+export interface AnswerCache {
+  /** Null when there is none or its time is over. */
+  get(key: string): CachedAnswer | null;
+  /** Keeps an answer for some seconds; nothing is kept for 0. */
+  put(key: string, answer: Answer, seconds: number): void;
+  readonly size: number;
+  /** What the entries take, roughly. */
+  readonly bytes: number;
+}
+
+export interface CacheLimits {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+interface Entry {
+  readonly answer: Answer;
+  readonly storedAt: number;
+  readonly expiresAt: number;
+  readonly bytes: number;
+}
+
+/** What an entry takes besides its records and its key: objects, offsets, the map's slot. */
+const ENTRY_BYTES = 400;
+
+/** Creates an empty cache; `now` is milliseconds of a clock that never goes back. */
+export function createAnswerCache(now: () => number, limits: CacheLimits): AnswerCache {
+  const entries = new Map<string, Entry>();
+  let bytes = 0;
+
+  function drop(key: string, entry: Entry): void {
+    entries.delete(key);
+    bytes -= entry.bytes;
+  }
+
+  return {
+    get(key) {
+      const entry = entries.get(key);
+      if (entry === undefined) return null;
+      const time = now();
+      if (time >= entry.expiresAt) {
+        drop(key, entry);
+        return null;
+      }
+      // A map hands out its keys in the order in which they were set: the first is the least recently used.
+      entries.delete(key);
+      entries.set(key, entry);
+      return { answer: entry.answer, age: Math.floor((time - entry.storedAt) / 1000) };
+    },
+    put(key, answer, seconds) {
+      const before = entries.get(key);
+      if (before !== undefined) drop(key, before);
+      if (seconds <= 0) return;
+      const time = now();
+      const entry = {
+        answer,
+        storedAt: time,
+        expiresAt: time + seconds * 1000,
+        bytes: answer.records.length + answer.ttlOffsets.length * 8 + key.length + ENTRY_BYTES,
+      };
+      if (entry.bytes > limits.bytes) return;
+      entries.set(key, entry);
+      bytes += entry.bytes;
+      for (const [oldest, old] of entries) {
+        if (entries.size <= limits.entries && bytes <= limits.bytes) break;
+        drop(oldest, old);
+      }
+    },
+    get size() {
+      return entries.size;
+    },
+    get bytes() {
+      return bytes;
+    },
+  };
+}

@@ -1,0 +1,160 @@
+/** The DNS message as it stands on the wire (RFC 1035 section 4, RFC 6891), as far as a forwarder looks into it. */
+
+export const HEADER_BYTES = 12;
+export const MAX_MESSAGE_BYTES = 65_535;
+/** RFC 1035 section 2.3.4. */
+export const MAX_NAME_BYTES = 255;
+
+export const RCODE = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, badVers: 16 } as const;
+export const TYPE = {
+  a: 1,
+  ns: 2,
+  cname: 5,
+  soa: 6,
+  ptr: 12,
+  mx: 15,
+  aaaa: 28,
+  dname: 39,
+  opt: 41,
+  tkey: 249,
+  tsig: 250,
+  ixfr: 251,
+  axfr: 252,
+  mailb: 253,
+  maila: 254,
+  any: 255,
+} as const;
+export const CLASS_IN = 1;
+
+/** Bits of the header's second word. */
+export const FLAG = {
+  response: 0x8000,
+  authoritative: 0x0400,
+  truncated: 0x0200,
+  recursionDesired: 0x0100,
+  recursionAvailable: 0x0080,
+  authenticData: 0x0020,
+  checkingDisabled: 0x0010,
+} as const;
+export const OPCODE_MASK = 0x7800;
+
+/** The DO bit of an OPT record's flags (RFC 3225). */
+export const EDNS_DO = 0x8000;
+
+/**
+ * Walks a name, following its compression pointers, and tells where its part at `offset` ends, or -1 when it is none:
+ * it runs out of the message, is longer than 255 bytes, or points anywhere but strictly back (so that no loop can be).
+ */
+export function skipName(message: Uint8Array, offset: number): number {
+  let position = offset;
+  let lowest = offset;
+  let end = -1;
+  let length = 1;
+  for (;;) {
+    const size = message[position];
+    if (size === undefined) return -1;
+    if (size === 0) return end < 0 ? position + 1 : end;
+    if (size >= 0xc0) {
+      const low = message[position + 1];
+      const target = ((size & 0x3f) << 8) | (low ?? 0);
+      if (low === undefined || target < HEADER_BYTES || target >= lowest) return -1;
+      if (end < 0) end = position + 2;
+      lowest = target;
+      position = target;
+    } else {
+      length += size + 1;
+      if (size > 63 || length > MAX_NAME_BYTES) return -1;
+      position += size + 1;
+    }
+  }
+}
+
+/** Where a resource record's parts stand; the offsets are the message's. */
+export interface RecordPlace {
+  readonly type: number;
+  readonly klass: number;
+  readonly ttlOffset: number;
+  readonly dataOffset: number;
+  readonly end: number;
+}
+
+/** The record at an offset, or null when it does not fit into the message. */
+export function readRecord(message: Buffer, offset: number): RecordPlace | null {
+  const fixed = skipName(message, offset);
+  if (fixed < 0 || fixed + 10 > message.length) return null;
+  const dataOffset = fixed + 10;
+  const end = dataOffset + message.readUInt16BE(fixed + 8);
+  if (end > message.length) return null;
+  return {
+    type: message.readUInt16BE(fixed),
+    klass: message.readUInt16BE(fixed + 2),
+    ttlOffset: fixed + 4,
+    dataOffset,
+    end,
+  };
+}
+
+/** Room for the longest name with every byte escaped. */
+const scratch = Buffer.alloc(MAX_NAME_BYTES * 4);
+
+const BYTE_DOT = 0x2e;
+const BYTE_BACKSLASH = 0x5c;
+
+/**
+ * The uncompressed name between two offsets of a message, in lower case, without a dot at its end; the root is empty. Bytes that
+ * are no visible ASCII, and dots and backslashes in a label, are escaped (RFC 4343 section 2.1), so different names
+ * have different texts.
+ */
+export function nameText(message: Buffer, start: number): string {
+  let position = start;
+  let length = 0;
+  for (;;) {
+    const size = message[position] ?? 0;
+    if (size === 0) return scratch.toString('latin1', 0, length);
+    if (length > 0) scratch[length++] = BYTE_DOT;
+    for (const last = position + size; position < last; ) {
+      position += 1;
+      length = writeByte(message[position] ?? 0, length);
+    }
+    position += 1;
+  }
+}
+
+function writeByte(byte: number, at: number): number {
+  if (byte > 0x40 && byte < 0x5b) {
+    scratch[at] = byte | 0x20;
+    return at + 1;
+  }
+  if (byte > 0x20 && byte < 0x7f && byte !== BYTE_DOT && byte !== BYTE_BACKSLASH) {
+    scratch[at] = byte;
+    return at + 1;
+  }
+  if (byte === BYTE_DOT || byte === BYTE_BACKSLASH) {
+    scratch[at] = BYTE_BACKSLASH;
+    scratch[at + 1] = byte;
+    return at + 2;
+  }
+  return at + scratch.write(`\\${byte.toString().padStart(3, '0')}`, at, 'latin1');
+}
+
+/** Where the uncompressed name of a question ends, or -1. A question is the first name of its message: it cannot point. */
+export function skipQuestionName(message: Uint8Array, offset: number): number {
+  let position = offset;
+  for (;;) {
+    const size = message[position];
+    if (size === undefined || size > 63) return -1;
+    position += size + 1;
+    if (position - offset > MAX_NAME_BYTES) return -1;
+    if (size === 0) return position;
+  }
+}
+
+/** Copies bytes with ASCII letters in lower case (RFC 4343); length bytes are below the letters and stay. */
+export function lowerCased(bytes: Uint8Array): Buffer {
+  const copy = Buffer.from(bytes);
+  for (let index = 0; index < copy.length; index++) {
+    const byte = copy[index] ?? 0;
+    if (byte > 0x40 && byte < 0x5b) copy[index] = byte | 0x20;
+  }
+  return copy;
+}

@@ -1,0 +1,145 @@
+import { hashOfBytes } from './name-hash.js';
+
+/** A set of names, exact, in flat memory: about 30 bytes a name, none of it on the heap of the language. */
+export interface NameSet {
+  readonly size: number;
+  /** What it holds in memory. */
+  readonly bytes: number;
+  /** Whether the rest of `name` from `start` is in the set; `hash` is that rest's hash under the set's seed. */
+  has(name: string, start: number, hash: number): boolean;
+}
+
+/** Takes names one by one; `finish` hands the set out and ends the taking. */
+export interface NameSetBuilder {
+  /** Adds the name in these bytes (ASCII in lower case, at most 255 bytes). Nothing happens when it is there already. */
+  add(bytes: Uint8Array, start: number, end: number): void;
+  readonly size: number;
+  finish(): NameSet;
+}
+
+/**
+ * Names go into pages, each as its length and its bytes; tables of positions, open addressing, find them. There are 256
+ * tables, chosen by the hash, because a table that grows moves all it has: of a million names that would hold up the
+ * event loop for a tenth of a second, of some thousands it does not show.
+ */
+const SHARDS = 256;
+const PAGE_BITS = 18;
+const PAGE_BYTES = 1 << PAGE_BITS;
+const FIRST_SLOTS = 8;
+
+interface Shard {
+  /** Positions of names; 0 is a free slot. */
+  slots: Uint32Array;
+  count: number;
+}
+
+/** Creates an empty set to be filled. The seed makes hashes unforeseeable to who writes lists. */
+export function createNameSetBuilder(seed: number): NameSetBuilder {
+  const pages: Uint8Array[] = [];
+  const shards: Shard[] = Array.from({ length: SHARDS }, () => ({ slots: new Uint32Array(FIRST_SLOTS), count: 0 }));
+  let used = PAGE_BYTES;
+  let size = 0;
+
+  function store(bytes: Uint8Array, start: number, end: number): number {
+    const length = end - start;
+    if (used + length + 1 > PAGE_BYTES) {
+      pages.push(new Uint8Array(PAGE_BYTES));
+      // Position 0 means a free slot, so the first page starts at 1.
+      used = pages.length === 1 ? 1 : 0;
+    }
+    const page = pages[pages.length - 1] ?? new Uint8Array(0);
+    const position = (pages.length - 1) * PAGE_BYTES + used;
+    page[used] = length;
+    for (let index = 0; index < length; index++) page[used + 1 + index] = bytes[start + index] ?? 0;
+    used += length + 1;
+    return position;
+  }
+
+  function grow(shard: Shard): void {
+    const slots = new Uint32Array(shard.slots.length * 2);
+    for (const position of shard.slots) {
+      if (position === 0) continue;
+      const page = pages[position >>> PAGE_BITS] ?? new Uint8Array(0);
+      const start = (position & (PAGE_BYTES - 1)) + 1;
+      const hash = hashOfBytes(seed, page, start, start + (page[start - 1] ?? 0));
+      slots[freeSlot(slots, hash)] = position;
+    }
+    shard.slots = slots;
+  }
+
+  return {
+    add(bytes, start, end) {
+      const hash = hashOfBytes(seed, bytes, start, end);
+      const shard = shards[hash >>> 24];
+      if (shard === undefined || holds(pages, shard.slots, { hash, bytes, start, end })) return;
+      if ((shard.count + 1) * 3 > shard.slots.length * 2) grow(shard);
+      shard.slots[freeSlot(shard.slots, hash)] = store(bytes, start, end);
+      shard.count += 1;
+      size += 1;
+    },
+    get size() {
+      return size;
+    },
+    finish: () =>
+      createNameSet(
+        pages,
+        shards.map(({ slots }) => slots),
+        size,
+      ),
+  };
+}
+
+function freeSlot(slots: Uint32Array, hash: number): number {
+  const mask = slots.length - 1;
+  let slot = hash & mask;
+  while (slots[slot] !== 0) slot = (slot + 1) & mask;
+  return slot;
+}
+
+interface Wanted {
+  readonly hash: number;
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+function holds(pages: readonly Uint8Array[], slots: Uint32Array, { hash, bytes, start, end }: Wanted): boolean {
+  const mask = slots.length - 1;
+  const length = end - start;
+  for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+    const position = slots[slot] ?? 0;
+    if (position === 0) return false;
+    const page = pages[position >>> PAGE_BITS] ?? bytes;
+    const at = position & (PAGE_BYTES - 1);
+    if (page[at] !== length) continue;
+    let index = 0;
+    while (index < length && page[at + 1 + index] === bytes[start + index]) index += 1;
+    if (index === length) return true;
+  }
+}
+
+function createNameSet(pages: readonly Uint8Array[], shards: readonly Uint32Array[], size: number): NameSet {
+  const bytes =
+    pages.reduce((sum, page) => sum + page.byteLength, 0) + shards.reduce((sum, slots) => sum + slots.byteLength, 0);
+  const nothing = new Uint32Array(1);
+  const noPage = new Uint8Array(0);
+  return {
+    size,
+    bytes,
+    has(name, start, hash) {
+      const slots = shards[hash >>> 24] ?? nothing;
+      const mask = slots.length - 1;
+      const length = name.length - start;
+      for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+        const position = slots[slot] ?? 0;
+        if (position === 0) return false;
+        const page = pages[position >>> PAGE_BITS] ?? noPage;
+        const at = position & (PAGE_BYTES - 1);
+        if (page[at] !== length) continue;
+        let index = 0;
+        while (index < length && page[at + 1 + index] === name.charCodeAt(start + index)) index += 1;
+        if (index === length) return true;
+      }
+    },
+  };
+}
