@@ -56,7 +56,15 @@ export interface DnsConfig {
   readonly customDomains: ReadonlyMap<string, string>;
   readonly localPort: number;
   readonly interceptAllPort53: boolean;
+  /** The IP address on which the resolver listens. Stands in the file alone, like the two members after it. */
+  readonly bind: string;
+  readonly blockedAnswer: BlockedAnswer;
+  /** How often blocklists are fetched again. */
+  readonly refreshHours: number;
 }
+
+/** What a blocked name gets: that there is no such name, or the addresses `0.0.0.0` and `::`. */
+export type BlockedAnswer = 'nxdomain' | 'zero';
 
 /** Members of the DNS settings to replace; an absent one keeps its present value. */
 export type DnsChange = Partial<DnsConfig>;
@@ -68,6 +76,9 @@ export const DEFAULT_DNS: DnsConfig = {
   customDomains: new Map(),
   localPort: 50053,
   interceptAllPort53: false,
+  bind: '127.0.0.1',
+  blockedAnswer: 'nxdomain',
+  refreshHours: 24,
 };
 
 /** One line of the DNS query log; `timestamp` is in seconds since the epoch. */

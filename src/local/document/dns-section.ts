@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { DEFAULT_DNS, type DnsConfig } from '../../core/model.js';
+import { type BlockedAnswer, DEFAULT_DNS, type DnsConfig } from '../../core/model.js';
 import { isAbsent, isObjectHere, readBoolean, readPort, readString, readStrings, type Warnings } from './reading.js';
 import type { Rendered } from './style.js';
 import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
@@ -12,6 +12,9 @@ export const DNS_MEMBERS: ReadonlyMap<keyof DnsConfig, string> = new Map<keyof D
   ['customDomains', 'custom_domains'],
   ['localPort', 'local_port'],
   ['interceptAllPort53', 'intercept_all_port53'],
+  ['bind', 'bind'],
+  ['blockedAnswer', 'blocked_answer'],
+  ['refreshHours', 'refresh_hours'],
 ]);
 
 /** The `dns` member of a root, defaults where it has nothing usable. */
@@ -31,7 +34,32 @@ export function readDns(root: ObjectNode, warnings: Warnings): DnsConfig {
       DEFAULT_DNS.interceptAllPort53,
       warnings,
     ),
+    bind: readBind(memberOf(dns, 'bind'), warnings),
+    blockedAnswer: readBlockedAnswer(memberOf(dns, 'blocked_answer'), warnings),
+    refreshHours: readRefreshHours(memberOf(dns, 'refresh_hours'), warnings),
   };
+}
+
+function readBind(node: ValueNode | undefined, warnings: Warnings): string {
+  const bind = readString(node, 'dns.bind', DEFAULT_DNS.bind, warnings);
+  if (isIP(bind) !== 0) return bind;
+  warnings.add('dns.bind', 'expected an IPv4 or IPv6 address; it is ignored');
+  return DEFAULT_DNS.bind;
+}
+
+function readBlockedAnswer(node: ValueNode | undefined, warnings: Warnings): BlockedAnswer {
+  const answer = readString(node, 'dns.blocked_answer', DEFAULT_DNS.blockedAnswer, warnings);
+  if (answer === 'nxdomain' || answer === 'zero') return answer;
+  warnings.add('dns.blocked_answer', 'expected "nxdomain" or "zero"; it is ignored');
+  return DEFAULT_DNS.blockedAnswer;
+}
+
+/** At most 24 days: a timer cannot wait for longer. */
+function readRefreshHours(node: ValueNode | undefined, warnings: Warnings): number {
+  if (isAbsent(node)) return DEFAULT_DNS.refreshHours;
+  if (node.kind === 'integer' && node.value >= 1n && node.value <= 576n) return Number(node.value);
+  warnings.add('dns.refresh_hours', 'expected a whole number of hours from 1 to 576; it is ignored');
+  return DEFAULT_DNS.refreshHours;
 }
 
 function readCustomDomains(node: ValueNode | undefined, warnings: Warnings): ReadonlyMap<string, string> {
