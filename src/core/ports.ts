@@ -48,6 +48,8 @@ export interface FileSystemPort {
   create(path: string, content: Buffer, mode: number): Promise<void>;
   /** Truncates an existing file and writes these bytes into it, keeping the inode. */
   overwrite(path: string, content: Buffer): Promise<void>;
+  /** Adds these bytes at the end of an existing file. After a rejection some of them may be there. */
+  append(path: string, content: Buffer): Promise<void>;
   sync(path: string): Promise<void>;
   syncFolder(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;

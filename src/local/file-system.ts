@@ -17,6 +17,9 @@ import type { FileStat, FileSystemPort } from '../core/ports.js';
 /** Some network file systems cannot sync a folder and say so with one of these; there is nothing more to be done there. */
 const FOLDER_SYNC_UNSUPPORTED = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
 
+/** At the end of a file that must exist. */
+const APPENDING = constants.O_WRONLY | constants.O_APPEND;
+
 /** The machine's own file system. Every call rejects with Node's `ErrnoException`. */
 export function createFileSystem(): FileSystemPort {
   return {
@@ -33,6 +36,7 @@ export function createFileSystem(): FileSystemPort {
         await file.truncate(0);
         await writeWhole(file, content);
       }),
+    append: (path, content) => withFile(path, APPENDING, (file) => appendWhole(file, content)),
     sync: (path) => withFile(path, 'r', (file) => file.sync()),
     syncFolder,
     rename: (from, to) => rename(from, to),
@@ -47,7 +51,7 @@ export function createFileSystem(): FileSystemPort {
   };
 }
 
-async function withFile<T>(path: string, flags: string, use: (file: FileHandle) => Promise<T>): Promise<T> {
+async function withFile<T>(path: string, flags: string | number, use: (file: FileHandle) => Promise<T>): Promise<T> {
   // A new file is readable by its owner alone until its real mode is set, which happens once the content is in.
   const file = await open(path, flags, 0o600);
   try {
@@ -74,6 +78,14 @@ async function writeWhole(file: FileHandle, content: Buffer): Promise<void> {
   let written = 0;
   while (written < content.length) {
     const { bytesWritten } = await file.write(content, written, content.length - written, written);
+    written += bytesWritten;
+  }
+}
+
+async function appendWhole(file: FileHandle, content: Buffer): Promise<void> {
+  let written = 0;
+  while (written < content.length) {
+    const { bytesWritten } = await file.write(content, written, content.length - written, null);
     written += bytesWritten;
   }
 }

@@ -221,6 +221,11 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
           setState(file, { ...file.state, content: Buffer.alloc(0) });
           setState(file, { ...file.state, content: Buffer.from(content) });
         }),
+      append: (path, content) =>
+        call('append', path, () => {
+          const file = fileAt(path);
+          setState(file, { ...file.state, content: Buffer.concat([file.state.content, content]) });
+        }),
       sync: (path) => call('sync', path, () => syncFile(fileAt(path))),
       syncFolder: (path) => call('syncFolder', path, () => syncEntries(folderAt(path))),
       rename: (from, to) =>
@@ -376,7 +381,8 @@ function survivor(states: readonly FileState[], choose: (below: number) => numbe
   const state = states[choose(states.length)] ?? last;
   if (state === states[0]) return state;
   const { content } = state;
-  const length = choose(content.length + 1);
+  const kept = syncedPrefix(states.slice(0, states.indexOf(state) + 1));
+  const length = kept + choose(content.length - kept + 1);
   switch (choose(3)) {
     case 0:
       return state;
@@ -385,4 +391,11 @@ function survivor(states: readonly FileState[], choose: (below: number) => numbe
     default:
       return { ...state, content: Buffer.concat([content.subarray(0, length), Buffer.alloc(content.length - length)]) };
   }
+}
+
+/** Bytes that were synced and have only been added to since: no crash takes them. */
+function syncedPrefix([first, ...later]: readonly FileState[]): number {
+  const synced = first?.content ?? Buffer.alloc(0);
+  const onlyAdded = later.every(({ content }) => content.subarray(0, synced.length).equals(synced));
+  return onlyAdded ? synced.length : 0;
 }
