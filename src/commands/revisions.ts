@@ -1,32 +1,14 @@
 import { REVISIONS } from '../../revisions/index.js';
+import { revisionTable } from '../../revisions/table.js';
 import { parseFlags, problemText } from '../settings-flags.js';
 import { markdownTable } from '../settings-text.js';
-import type { Revision } from '../wire/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 import { textTable } from './text-table.js';
 
-const HEAD = [
-  'revision',
-  'from',
-  'to',
-  'API at',
-  'auth',
-  'snapshot',
-  'online',
-  'share query',
-  'capabilities',
-  'recorded',
-];
-
-function row(revision: Revision): readonly string[] {
-  const { id, from, to, root, auth, snapshot, online, shareQuery, capabilities, recordedFrom } = revision;
-  const traits = [root.name, auth.name, snapshot.name, online.name, shareQuery.name];
-  return [id, from, to ?? '', ...traits, [...capabilities].join(' '), recordedFrom ?? ''];
-}
-
 /** The README's table of revisions, oldest first. */
 export function revisionsTable(): string {
-  return markdownTable(HEAD, REVISIONS.map(row));
+  const [head = [], ...rows] = revisionTable();
+  return markdownTable(head, rows);
 }
 
 /** The same records for programs. */
@@ -46,7 +28,8 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
     const strayWords = words.length > 0 ? ['revisions takes no arguments but --json'] : [];
     return usageProblem(context, 'revisions', [...problems.map(problemText), ...strayWords]);
   }
-  context.output.line(values.has('json') ? asJson() : textTable(HEAD, REVISIONS.map(row)));
+  const [head = [], ...rows] = revisionTable();
+  context.output.line(values.has('json') ? asJson() : textTable(head, rows));
   return 0;
 }
 

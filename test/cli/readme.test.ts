@@ -1,0 +1,36 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../src/commands/dispatch.js';
+import { withTables } from '../../src/commands/readme-tables.js';
+import { SETTINGS } from '../../src/settings.js';
+import { ROOT } from '../build.js';
+
+const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+
+describe('README.md', () => {
+  it('has the tables of settings and revisions as the code has them (scripts/write-docs.mjs writes them)', () => {
+    expect(withTables(readme)).toBe(readme);
+  });
+
+  it('without the markers of a table is an error that names the table', () => {
+    expect(() => withTables('# Keyway')).toThrow('settings');
+  });
+
+  it('names only commands, flags, scripts and sample files that exist', async () => {
+    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+    for (const [, script = ''] of readme.matchAll(/npm run ([\w:-]+)/g)) expect(scripts).toHaveProperty(script);
+    for (const [path] of readme.matchAll(/fixtures\/samples\/[\w.-]+/g))
+      expect(existsSync(join(ROOT, path)), path).toBe(true);
+    const names = COMMANDS.map(({ name }) => name);
+    for (const [, words = ''] of readme.matchAll(/npx keyway ([a-z][a-z -]*[a-z])/g)) {
+      expect(
+        names.some((name) => words.startsWith(name)),
+        words,
+      ).toBe(true);
+    }
+    const flags = Object.values(SETTINGS).flatMap(({ flag, negation }) => [flag, negation?.flag]);
+    for (const [, flag] of readme.matchAll(/--([a-z][a-z-]+)/g)) expect([...flags, 'settings', 'help']).toContain(flag);
+  });
+});
