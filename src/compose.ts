@@ -9,10 +9,10 @@ import { type ConfigurationFile, createConfigurationFile } from './local/configu
 import { createFileSystem } from './local/file-system.js';
 import { systemClock, systemRandom } from './local/system-ports.js';
 import { createApp } from './northbound/app.js';
+import { embeddedPanel } from './northbound/embedded-panel.js';
 import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from './northbound/login-guard.js';
 import { createMount, type Mount, mountClashes, webpathProblem } from './northbound/mount.js';
 import { panelFolder } from './northbound/panel-files.js';
-import { plainPage } from './northbound/plain-page.js';
 
 /** One revision to serve. */
 export interface GatewayMount {
@@ -39,6 +39,10 @@ export interface GatewayOptions {
   /** The version that the status reports, instead of the mount's own. */
   readonly reportVersion?: string;
   readonly panelDir?: string;
+  /** API roots of further servers that the embedded panel may speak to, such as `https://host:9090/panel/api`. */
+  readonly panelServers?: readonly string[];
+  /** Asks for the mount's credential on the audit operations too; default false, as the spec says. */
+  readonly protectAudit?: boolean;
   readonly inPlace?: boolean;
   readonly loginGuard?: LoginGuardLimit | 'off';
   readonly trustProxy?: readonly string[];
@@ -81,7 +85,7 @@ export async function composeGateway(options: GatewayOptions): Promise<Gateway> 
   const fileSystem = options.fileSystem ?? createFileSystem();
   const configuration = await openConfiguration(options, fileSystem, clock, log);
   const state = liveState(options, configuration);
-  const mounts = createMounts(options, state.webpath, fileSystem);
+  const mounts = createMounts(options, state.webpath, state.credentials, fileSystem);
   const core = createCore({
     configuration,
     initial: configuration?.load() ?? null,
@@ -105,6 +109,7 @@ export async function composeGateway(options: GatewayOptions): Promise<Gateway> 
     loginGuard: options.loginGuard === 'off' ? null : (options.loginGuard ?? DEFAULT_LOGIN_GUARD),
     trustProxy: options.trustProxy ?? [],
     requestLog: options.requestLog ?? false,
+    protectAudit: options.protectAudit ?? false,
     refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: state.credentials() }) ?? false,
   });
   app.addHook('onClose', async () => configuration?.close());
@@ -163,7 +168,12 @@ function announcedBy(options: GatewayOptions, current: ServerConfiguration | nul
   return { host, port: Number(port), shareScheme: 'ostp', shareQuery: '', ...options.announced };
 }
 
-function createMounts(options: GatewayOptions, webpath: string, fileSystem: FileSystemPort): readonly Mount[] {
+function createMounts(
+  options: GatewayOptions,
+  webpath: string,
+  credentials: () => Credentials,
+  fileSystem: FileSystemPort,
+): readonly Mount[] {
   const mounts = options.mounts.map((wanted) => {
     const problem = webpathProblem(wanted.webpath ?? webpath);
     if (problem !== null) throw new Error(`webpath: ${problem}`);
@@ -172,7 +182,10 @@ function createMounts(options: GatewayOptions, webpath: string, fileSystem: File
     const { revision } = resolved;
     const version = options.reportVersion ?? resolved.version;
     const folder = wanted.panelDir ?? options.panelDir;
-    const panel = folder === undefined ? plainPage(revision, version) : panelFolder(folder, fileSystem);
+    const servers = options.panelServers ?? [];
+    const isOpen = () => revision.auth.isOpen(credentials());
+    const panel =
+      folder === undefined ? embeddedPanel({ revision, version, servers, isOpen }) : panelFolder(folder, fileSystem);
     return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel });
   });
   if (mounts.length === 0) throw new Error('at least one revision is needed');

@@ -19,6 +19,8 @@ export interface AppOptions {
   readonly trustProxy: readonly string[];
   /** One log line per request. */
   readonly requestLog: boolean;
+  /** Whether the audit operations ask for the mount's credential, which by the spec they do not. */
+  readonly protectAudit: boolean;
   /** Whether a mount that its own rule leaves open must refuse everyone all the same (design: "a mount that …"). */
   readonly refusesOpen: (mount: Mount) => boolean;
 }

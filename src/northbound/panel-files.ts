@@ -1,11 +1,16 @@
 import { join } from 'node:path';
 import mime from 'mime';
 import type { FileSystemPort } from '../core/ports.js';
+import type { ContentCoding } from './list-body.js';
 
 /** One static file as it is answered. */
 export interface PanelFile {
   readonly content: Buffer;
   readonly contentType: string;
+  /** Further headers of the answer. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The content as it was compressed when it was built. */
+  readonly compressed?: { readonly [Coding in ContentCoding]?: Buffer };
 }
 
 /** The static files of a panel build (spec: "Static panel"). */
@@ -33,7 +38,7 @@ export function panelFolder(folder: string, fileSystem: FileSystemPort): PanelFi
 }
 
 /** Guessed from the extension (spec: "Static panel"), without a charset as recorded servers send it. */
-function contentType(path: string): string {
+export function contentType(path: string): string {
   return mime.getType(path) ?? 'application/octet-stream';
 }
 

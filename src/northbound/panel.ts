@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { answerUnmatched } from './answers.js';
+import { acceptedCoding } from './list-body.js';
 import { isApiPath } from './matching.js';
 import type { Mount } from './mount.js';
+import type { PanelFile } from './panel-files.js';
 
 const INDEX = 'index.html';
 
@@ -11,15 +13,31 @@ export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly 
   app.get(base, (_request, reply) => reply.code(308).header('location', `${mount.base}/`).send());
   app.get<{ Params: { '*': string } }>(`${base}/*`, async (request, reply) => {
     if (isApiPath(mounts, request.url)) return answerUnmatched(mounts, request, reply);
-    return sendFile(mount, request.params['*'], reply);
+    return sendFile(mount, request.params['*'], request.headers['accept-encoding'], reply);
   });
 }
 
-async function sendFile(mount: Mount, path: string, reply: FastifyReply): Promise<FastifyReply> {
+async function sendFile(
+  mount: Mount,
+  path: string,
+  accepted: string | undefined,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
   const file = path === '' || path === INDEX ? null : await mount.panel.file(path);
-  if (file !== null) return reply.header('content-type', file.contentType).send(file.content);
+  if (file !== null) return send(file, file.contentType, accepted, reply);
   const wantsIndex = path === '' || path === INDEX || mount.revision.missingFile.answersIndex(path);
   const index = wantsIndex ? await mount.panel.file(INDEX) : null;
-  if (index !== null) return reply.header('content-type', 'text/html').send(index.content);
+  if (index !== null) return send(index, 'text/html', accepted, reply);
   return reply.code(404).header('content-type', 'text/plain; charset=utf-8').send(Buffer.from('404 Not Found'));
+}
+
+function send(file: PanelFile, type: string, accepted: string | undefined, reply: FastifyReply): FastifyReply {
+  reply.header('content-type', type);
+  if (file.headers !== undefined) reply.headers(file.headers);
+  if (file.compressed === undefined) return reply.send(file.content);
+  reply.header('vary', 'accept-encoding');
+  const coding = acceptedCoding(accepted);
+  const content = coding === null ? undefined : file.compressed[coding];
+  if (coding === null || content === undefined) return reply.send(file.content);
+  return reply.header('content-encoding', coding).send(content);
 }

@@ -26,7 +26,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       url: path,
       bodyLimit: operation.bodyLimit,
       onRequest(request, reply, done) {
-        if (operation.access === 'open' || mayPass(mount, context, request)) {
+        if (isOpenToAll(operation, context) || mayPass(mount, context, request)) {
           keepBodyUninterpreted(operation, request);
           done();
           return;
@@ -36,6 +36,10 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       handler: (request, reply) => serve(operation, mount, context, request, reply),
     });
   }
+}
+
+function isOpenToAll(operation: Operation, context: RouteContext): boolean {
+  return operation.access === 'open' && !(context.protectAudit && operation.capability === 'audit');
 }
 
 /** Spec, "Access check for protected endpoints". */

@@ -1,0 +1,115 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, posix, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Revision } from '../wire/revision.js';
+import { contentType, type PanelFile, type PanelFiles } from './panel-files.js';
+import { plainPage } from './plain-page.js';
+
+/** What the panel of one mount is told of its server. Nothing of it is secret: anyone who reaches the page reads it. */
+export interface EmbeddedPanelOptions {
+  readonly revision: Revision;
+  /** The server package version that the mount stands for. */
+  readonly version: string;
+  /** API roots of further servers that the panel may speak to (`--panel-server`), without a trailing slash. */
+  readonly servers: readonly string[];
+  /** Whether the mount answers without a credential just now. */
+  readonly isOpen: () => boolean;
+}
+
+/** Where the build stands beside the compiled code, and beside the sources. */
+const FOLDERS = ['../../panel/', '../../dist/panel/'];
+const INDEX = 'index.html';
+const CONFIG = 'panel-config.json';
+
+/**
+ * The panel that comes with the package, kept in memory; a plain page where it was not built. Beside it stands
+ * `panel-config.json`, made at each request: what the mount offers, whether it is open, and the other servers.
+ */
+export function embeddedPanel(options: EmbeddedPanelOptions): PanelFiles {
+  const files = builtPanel();
+  if (files === null) return plainPage(options.revision, options.version);
+  const pageHeaders = headersFor(options.servers);
+  return {
+    async file(path) {
+      if (path === CONFIG) return configFile(options, pageHeaders);
+      const file = files.get(path);
+      if (file === undefined) return null;
+      return { ...file, headers: { ...pageHeaders, ...file.headers } };
+    },
+  };
+}
+
+function configFile({ revision, servers, isOpen }: EmbeddedPanelOptions, headers: Headers): PanelFile {
+  const config = { offers: [...revision.capabilities], open: isOpen(), servers };
+  return {
+    content: Buffer.from(JSON.stringify(config)),
+    contentType: 'application/json',
+    headers: { ...headers, 'cache-control': 'no-store' },
+  };
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The policy lets the page load nothing and reach nobody but its own origin and the servers it was told of. */
+function headersFor(servers: readonly string[]): Headers {
+  const reachable = [...new Set(servers.map((server) => new URL(server).origin))];
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    ["connect-src 'self'", ...reachable].join(' '),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ];
+  return {
+    'content-security-policy': policy.join('; '),
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  };
+}
+
+/** Names with a hash never change their content. */
+const FOREVER: Headers = { 'cache-control': 'public, max-age=31536000, immutable' };
+const NEVER: Headers = { 'cache-control': 'no-cache' };
+
+let built: ReadonlyMap<string, PanelFile> | null | undefined;
+
+/** The files of the build by path, or null where there is none. Read once. */
+function builtPanel(): ReadonlyMap<string, PanelFile> | null {
+  if (built === undefined) {
+    const folders = FOLDERS.map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
+    const folder = folders.find((candidate) => existsSync(join(candidate, INDEX)));
+    built = folder === undefined ? null : readBuild(folder);
+  }
+  return built;
+}
+
+function readBuild(folder: string): ReadonlyMap<string, PanelFile> {
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !/\.(?:gz|br)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name));
+  return new Map(
+    names.map((name) => {
+      const path = name.slice(folder.length).split(sep).join(posix.sep);
+      return [
+        path,
+        {
+          content: readFileSync(name),
+          contentType: contentType(path),
+          headers: path.startsWith('assets/') ? FOREVER : NEVER,
+          compressed: { ...encoded(name, 'br', 'br'), ...encoded(name, 'gzip', 'gz') },
+        },
+      ] as const;
+    }),
+  );
+}
+
+function encoded(name: string, coding: 'br' | 'gzip', extension: string): PanelFile['compressed'] {
+  const path = `${name}.${extension}`;
+  return existsSync(path) ? { [coding]: readFileSync(path) } : {};
+}

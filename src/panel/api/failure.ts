@@ -1,0 +1,46 @@
+/** How a call to a server can fail; each has its sentence in the language tables. */
+export type FailureKind =
+  /** No answer: the server is away, or the browser was not let through. */
+  | 'unreachable'
+  /** No whole answer in time. */
+  | 'timeout'
+  /** 401. */
+  | 'unauthorized'
+  /** The server has no such operation. */
+  | 'absent'
+  /** A web page came where an answer was expected. */
+  | 'page'
+  /** An answer that is no envelope, or half of one, or has other members than expected. */
+  | 'garbled'
+  /** 5xx. */
+  | 'broken'
+  /** The server said no, and why. */
+  | 'refused'
+  /** A browser cannot send this path (`.` and `..` as keys). */
+  | 'unaddressable';
+
+/** A call that failed. `detail` is the server's own sentence, or the place in its answer. */
+export class ApiFailure extends Error {
+  readonly kind: FailureKind;
+  readonly detail: string;
+  readonly status: number;
+  /** Seconds that the server asks to wait, or null. */
+  readonly retryAfter: number | null;
+
+  constructor(kind: FailureKind, detail = '', status = 0, retryAfter: number | null = null) {
+    super(`${kind} ${status} ${detail}`);
+    this.kind = kind;
+    this.detail = detail;
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** Whether the server does not offer the operation at all, as opposed to refusing this call. */
+export function isAbsent(error: unknown): boolean {
+  return error instanceof ApiFailure && (error.kind === 'absent' || error.kind === 'page');
+}
+
+export function isAway(error: unknown): boolean {
+  return error instanceof ApiFailure && ['unreachable', 'timeout', 'broken', 'garbled', 'page'].includes(error.kind);
+}

@@ -1,0 +1,50 @@
+import { ApiFailure, isAbsent } from './failure.js';
+import { request } from './http.js';
+import type { Server } from './server.js';
+
+/** What only some revisions have. */
+export const FEATURES = ['login', 'config', 'audit', 'rules', 'bulk', 'dns'] as const;
+export type Feature = (typeof FEATURES)[number];
+
+/** Per feature whether the server has it; null while that could not be learnt. */
+export type Offers = Readonly<Record<Feature, boolean | null>>;
+
+export const NOTHING_KNOWN: Offers = { login: null, config: null, audit: null, rules: null, bulk: null, dns: null };
+
+/** True where a call is answered, false where the server has no such operation, null where neither can be told. */
+async function answers(call: () => Promise<unknown>): Promise<boolean | null> {
+  try {
+    await call();
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    return error instanceof ApiFailure && error.kind === 'refused' ? true : null;
+  }
+}
+
+/** Whether the server has a login: a GET there is a wrong method, which signs nobody in and counts as no attempt. */
+export async function hasLogin(root: string): Promise<boolean | null> {
+  try {
+    await request(root, { method: 'GET', path: '/login' });
+    return true;
+  } catch (error) {
+    if (error instanceof ApiFailure && error.status === 405) return true;
+    return isAbsent(error) ? false : null;
+  }
+}
+
+/**
+ * Learns from answers what the server offers. Bulk creation cannot be asked for without creating; every server in the
+ * field that has outbound rules has it, and the page falls back to single creations where its answer says otherwise.
+ */
+export async function learnOffers(server: Server, known: Offers): Promise<Offers> {
+  const ask = (feature: Feature, call: () => Promise<unknown>) =>
+    known[feature] === null ? answers(call) : Promise.resolve(known[feature]);
+  const [config, audit, rules, dns] = await Promise.all([
+    ask('config', () => server.configText()),
+    ask('audit', () => server.audit()),
+    ask('rules', () => server.rules()),
+    ask('dns', () => server.dns()),
+  ]);
+  return { ...known, config, audit, rules, dns, bulk: known.bulk ?? rules };
+}

@@ -1,0 +1,69 @@
+import { useMemo } from 'preact/hooks';
+import { ApiFailure } from '../api/failure.js';
+import { type Language, preferences } from '../state/preferences.js';
+import { useStore } from '../state/store.js';
+import { en } from './en.js';
+import { fill, type Message, type Values } from './message.js';
+import { ru } from './ru.js';
+
+export type MessageName = keyof typeof en;
+
+const TABLES: Readonly<Record<Language, Readonly<Record<MessageName, Message>>>> = { en, ru };
+
+/** The text of a message in a language. */
+export function textIn(language: Language, name: MessageName, values?: Values): string {
+  return fill(TABLES[language][name], language, values);
+}
+
+export interface Words {
+  readonly language: Language;
+  (name: MessageName, values?: Values): string;
+}
+
+export function wordsIn(language: Language): Words {
+  return Object.assign((name: MessageName, values?: Values) => textIn(language, name, values), { language });
+}
+
+/** The texts in the language that the viewer chose. */
+export function useWords(): Words {
+  const language = useStore(preferences, (chosen) => chosen.language);
+  return useMemo(() => wordsIn(language), [language]);
+}
+
+/** A failure as a sentence for the viewer. */
+export function sentence(error: unknown, words: Words): string {
+  if (!(error instanceof ApiFailure)) {
+    return words('failure.unknown', { detail: error instanceof Error ? error.message : String(error) });
+  }
+  const { kind, detail, status } = error;
+  if (kind === 'garbled' && detail !== '') return words('failure.garbledAt', { place: detail });
+  if (kind === 'broken') return `${words('failure.broken', { status: String(status) })} ${detail}`.trim();
+  return words(`failure.${kind}`, { detail: detail === '' ? String(status) : detail });
+}
+
+/** Hours, minutes and seconds in the viewer's zone. */
+export function clockTime(time: number, language: Language): string {
+  return new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(time);
+}
+
+/** Date and time in the viewer's zone. */
+export function fullTime(time: number, language: Language): string {
+  return new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' }).format(time);
+}
+
+/** A duration by its two largest parts. */
+export function duration(seconds: number, words: Words): string {
+  const parts = [
+    { n: Math.floor(seconds / 86_400), name: 'time.days' },
+    { n: Math.floor(seconds / 3_600) % 24, name: 'time.hours' },
+    { n: Math.floor(seconds / 60) % 60, name: 'time.minutes' },
+    { n: Math.floor(seconds) % 60, name: 'time.seconds' },
+  ] as const;
+  const first = parts.findIndex(({ n }) => n > 0);
+  if (first < 0) return words('time.seconds', { n: 0 });
+  return parts
+    .slice(first, first + 2)
+    .filter(({ n }) => n > 0)
+    .map(({ n, name }) => words(name, { n }))
+    .join(' ');
+}

@@ -1,0 +1,23 @@
+import { render } from 'preact';
+import { findPlaces } from './api/places.js';
+import { App } from './app.js';
+import { applyPreferences } from './state/preferences.js';
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/frame.css';
+import './styles/keys.css';
+import './styles/pages.css';
+
+/**
+ * The folder that the page came from: the scripts stand in `assets/` below it, whatever path the index was asked for by.
+ * While developing there is no such folder.
+ */
+function pageBase(): string {
+  const script = import.meta.url;
+  return new URL(import.meta.env.PROD ? '../' : './', script).href;
+}
+
+applyPreferences();
+const base = pageBase();
+const root = document.getElementById('app');
+if (root !== null) render(<App places={await findPlaces(base)} memory={`keyway:place:${base}`} />, root);

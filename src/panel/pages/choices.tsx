@@ -1,0 +1,42 @@
+import { useWords } from '../i18n/text.js';
+import { chooseLanguage, chooseTheme, LANGUAGES, type Language, preferences, THEMES } from '../state/preferences.js';
+import { useStore } from '../state/store.js';
+import { Icon } from '../ui/icon.js';
+
+const NAMES: Readonly<Record<Language, string>> = { en: 'English', ru: 'Русский' };
+const ICONS = { auto: 'auto', light: 'sun', dark: 'moon' } as const;
+
+/** Language and colours. */
+export function Choices() {
+  const words = useWords();
+  const { language, theme } = useStore(preferences);
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto';
+  return (
+    <div class="choices-bar">
+      <div class="segments segments-small" role="group" aria-label={words('app.language')}>
+        {LANGUAGES.map((code) => (
+          <button
+            key={code}
+            type="button"
+            lang={code}
+            title={NAMES[code]}
+            aria-label={NAMES[code]}
+            aria-pressed={code === language}
+            onClick={() => chooseLanguage(code)}
+          >
+            {code.toUpperCase()}
+          </button>
+        ))}
+      </div>
+      <button
+        type="button"
+        class="icon-button"
+        aria-label={`${words('app.theme')}: ${words(`theme.${theme}`)}`}
+        title={`${words('app.theme')}: ${words(`theme.${theme}`)}`}
+        onClick={() => chooseTheme(next)}
+      >
+        <Icon name={ICONS[theme]} />
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,81 @@
+import { useMemo, useState } from 'preact/hooks';
+import type { DnsQuery } from '../../api/wire.js';
+import { clockTime, fullTime, useWords } from '../../i18n/text.js';
+import { Icon } from '../../ui/icon.js';
+import { Empty } from '../../ui/notice.js';
+
+/** Lines drawn at once; a server keeps a thousand. */
+const MOST = 300;
+
+/** The last queries, newest first, with a filter. */
+export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] }) {
+  const words = useWords();
+  const [part, setPart] = useState('');
+  const [blockedOnly, setBlockedOnly] = useState(false);
+  const shown = useMemo(() => {
+    const wanted = part.trim().toLowerCase();
+    return queries
+      .filter(({ domain, client_ip: client, blocked }) => {
+        if (blockedOnly && !blocked) return false;
+        return domain.toLowerCase().includes(wanted) || client.toLowerCase().includes(wanted);
+      })
+      .slice(-MOST)
+      .reverse();
+  }, [queries, part, blockedOnly]);
+  return (
+    <section class="card" aria-label={words('dns.log')}>
+      <div class="toolbar-line">
+        <h2>{words('dns.log')}</h2>
+        <span class="grow" />
+        <div class="search">
+          <Icon name="search" />
+          <input
+            type="search"
+            aria-label={words('dns.filter')}
+            placeholder={words('dns.filter')}
+            value={part}
+            onInput={(event) => setPart(event.currentTarget.value)}
+          />
+        </div>
+        <div class="segments" role="group" aria-label={words('keys.filter')}>
+          <button type="button" aria-pressed={blockedOnly} onClick={() => setBlockedOnly(!blockedOnly)}>
+            {words('dns.blockedOnly')}
+          </button>
+        </div>
+      </div>
+      {queries.length === 0 && <Empty icon="dns" title={words('dns.noQueries')} text={words('dns.noQueriesText')} />}
+      {queries.length > 0 && shown.length === 0 && <p class="hint">{words('dns.noMatch')}</p>}
+      {shown.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+        <div class="log" tabIndex={0} role="region" aria-label={words('dns.log')}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{words('dns.time')}</th>
+                <th scope="col">{words('dns.domain')}</th>
+                <th scope="col">{words('dns.client')}</th>
+                <th scope="col">{words('dns.result')}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((query, index) => (
+                <tr key={index}>
+                  <td title={fullTime(Number(query.timestamp) * 1000, words.language)}>
+                    {clockTime(Number(query.timestamp) * 1000, words.language)}
+                  </td>
+                  <td class="mono">{query.domain.slice(0, 255)}</td>
+                  <td class="mono">{query.client_ip}</td>
+                  <td>
+                    <span class={query.blocked ? 'badge badge-block' : 'badge'}>
+                      {words(query.blocked ? 'dns.blocked' : 'dns.allowed')}
+                    </span>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}

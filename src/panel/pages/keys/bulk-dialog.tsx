@@ -1,0 +1,137 @@
+import { useState } from 'preact/hooks';
+import { isAbsent } from '../../api/failure.js';
+import { sentence, useWords } from '../../i18n/text.js';
+import { note } from '../../state/audit-notes.js';
+import { type Batch, runBatch } from '../../state/batch.js';
+import { useStore } from '../../state/store.js';
+import { useWorkspace, type Workspace } from '../../state/workspace.js';
+import type { Whole } from '../../text/exact-json.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Field } from '../../ui/field.js';
+import { Notice } from '../../ui/notice.js';
+import { BatchFoot } from './batch-dialogs.js';
+import { Handout, type NamedKey } from './handout.js';
+import { LimitField, useLimit } from './limit-field.js';
+
+const MOST = 10_000;
+/** Spec, "Limits": at most so many keys in one bulk request. */
+const AT_ONCE = 1_000;
+
+/** Creates many keys, and hands them out as a table, links or QR codes. */
+export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const hasBulk = useStore(workspace.offers, (offers) => offers.bulk);
+  const [count, setCount] = useState('10');
+  const [prefix, setPrefix] = useState('');
+  const limit = useLimit(null);
+  const [batch, setBatch] = useState<Batch | null>(null);
+  const [made, setMade] = useState<readonly NamedKey[] | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const number = /^\s*\d{1,5}\s*$/.test(count) ? Number(count) : 0;
+  const countProblem = number < 1 || number > MOST ? words('bulk.countProblem') : null;
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (batch !== null || countProblem !== null || !limit.reading.ok) return;
+    const keys: NamedKey[] = [];
+    const { bytes } = limit.reading;
+    const attempt = begin(
+      workspace,
+      { count: number, prefix: prefix.trim(), limit: bytes, together: hasBulk !== false },
+      keys,
+    );
+    setProblem(null);
+    setBatch(attempt);
+    let end = await attempt.finished;
+    if (isAbsent(end.error) && keys.length === 0) {
+      workspace.offers.patch({ bulk: false });
+      const again = begin(workspace, { count: number, prefix: prefix.trim(), limit: bytes, together: false }, keys);
+      setBatch(again);
+      end = await again.finished;
+    }
+    setBatch(null);
+    note(workspace, 'event.createKeys', end.failed === 0, { n: keys.length });
+    void workspace.contact.now();
+    if (end.failed > 0) setProblem(words('batch.failed', { n: number - keys.length, why: sentence(end.error, words) }));
+    else if (end.stopped) setProblem(words('batch.stopped', { done: keys.length, n: number }));
+    if (keys.length > 0) setMade(keys);
+  };
+
+  if (made !== null) {
+    return (
+      <Dialog title={words('bulk.done', { n: made.length })} onClose={onClose}>
+        <div class="dialog-body">
+          {problem !== null && <Notice tone="bad">{problem}</Notice>}
+          <p>{words('bulk.keep')}</p>
+          <Handout keys={made} />
+        </div>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title={words('bulk.title')} onClose={onClose}>
+      <form class="dialog-body" onSubmit={submit}>
+        {problem !== null && (
+          <Notice tone="bad" urgent>
+            {problem}
+          </Notice>
+        )}
+        {hasBulk === false && <Notice tone="plain">{words('absent.bulk')}</Notice>}
+        <Field label={words('bulk.count')} problem={countProblem}>
+          {(control) => (
+            <input
+              {...control}
+              data-autofocus=""
+              inputMode="numeric"
+              autocomplete="off"
+              value={count}
+              onInput={(event) => setCount(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <LimitField draft={limit.draft} reading={limit.reading} onChange={limit.setDraft} />
+        <Field label={words('bulk.prefix')} hint={words('bulk.prefixHint')}>
+          {(control) => (
+            <input
+              {...control}
+              autocomplete="off"
+              maxLength={200}
+              value={prefix}
+              onInput={(event) => setPrefix(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <BatchFoot batch={batch} onClose={onClose} label={words('bulk.create')} />
+      </form>
+    </Dialog>
+  );
+}
+
+interface BulkOrder {
+  readonly count: number;
+  readonly prefix: string;
+  readonly limit: Whole | null;
+  /** Whether the server creates many in one request; names need one request each. */
+  readonly together: boolean;
+}
+
+/** Begins to create keys; each is added to `made` as the server answers. */
+function begin({ server }: Workspace, { count, prefix, limit, together }: BulkOrder, made: NamedKey[]): Batch {
+  if (together && prefix === '') {
+    const parts = Array.from({ length: Math.ceil(count / AT_ONCE) }, (_, part) =>
+      Math.min(AT_ONCE, count - part * AT_ONCE),
+    );
+    return runBatch(parts, async (part) => {
+      for (const key of await server.createUsers(part, limit)) made.push({ key, name: '' });
+    });
+  }
+  const names = Array.from({ length: count }, (_, index) => (prefix === '' ? '' : `${prefix} ${index + 1}`));
+  return runBatch(names, async (name) => {
+    const key = await server.createUser({
+      ...(name === '' ? {} : { name }),
+      ...(limit === null ? {} : { limit_bytes: limit }),
+    });
+    made.push({ key, name });
+  });
+}

@@ -1,0 +1,133 @@
+import { useState } from 'preact/hooks';
+import type { User } from '../../api/wire.js';
+import { clockTime, useWords } from '../../i18n/text.js';
+import { useStore } from '../../state/store.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { titleOf, usedBytes } from '../../text/key-list.js';
+import { TrafficChart } from '../../ui/chart.js';
+import { CopyButton } from '../../ui/copy.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Icon } from '../../ui/icon.js';
+import { Notice } from '../../ui/notice.js';
+import { Size } from '../../ui/size.js';
+import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
+import { EditDialog } from './edit-dialog.js';
+import { Usage } from './row.js';
+import { Share } from './share.js';
+
+interface DetailsProps {
+  readonly accessKey: string;
+  readonly onClose: () => void;
+}
+
+/** One key: what it moved, its limit, its link, and what can be done with it. */
+export function Details({ accessKey, onClose }: DetailsProps) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const user = useStore(workspace.users.state, ({ byKey }) => byKey.get(accessKey));
+  const [last, setLast] = useState(user);
+  if (user !== undefined && user !== last) setLast(user);
+  const [doing, setDoing] = useState<'edit' | 'reset' | 'delete' | null>(null);
+  const shown = user ?? last;
+  if (shown === undefined) return <Gone onClose={onClose} />;
+  const name = titleOf(shown).slice(0, 120);
+  const dialog = { keys: [accessKey], name, onClose: () => setDoing(null) };
+  return (
+    <Dialog title={name} kind="side" onClose={onClose}>
+      <div class="dialog-body">
+        {user === undefined && <Notice tone="warn">{words('keys.gone')}</Notice>}
+        <div class="copy-line">
+          <code class="wrap">{accessKey}</code>
+          <CopyButton text={accessKey} label={`${words('action.copy')}: ${words('keys.key')}`} />
+        </div>
+        <div class="buttons">
+          <button type="button" class="button" onClick={() => setDoing('edit')}>
+            <Icon name="edit" /> {words('key.edit')}
+          </button>
+          <button type="button" class="button" onClick={() => setDoing('reset')}>
+            <Icon name="reset" /> {words('key.reset')}
+          </button>
+          <button type="button" class="button button-quiet-danger" onClick={() => setDoing('delete')}>
+            <Icon name="trash" /> {words('key.delete')}
+          </button>
+        </div>
+        <Facts user={shown} />
+        <h3>{words('key.traffic')}</h3>
+        <KeyTraffic accessKey={accessKey} />
+        <Share accessKey={accessKey} />
+      </div>
+      {doing === 'edit' && <EditDialog user={shown} onClose={() => setDoing(null)} />}
+      {doing === 'reset' && <ResetDialog {...dialog} onDone={() => setDoing(null)} />}
+      {doing === 'delete' && <DeleteDialog {...dialog} onDone={onClose} />}
+    </Dialog>
+  );
+}
+
+function Gone({ onClose }: { readonly onClose: () => void }) {
+  const words = useWords();
+  return (
+    <Dialog title={words('page.keys')} kind="side" onClose={onClose}>
+      <div class="dialog-body">
+        <Notice tone="warn">{words('keys.gone')}</Notice>
+      </div>
+    </Dialog>
+  );
+}
+
+function Facts({ user }: { readonly user: User }) {
+  const words = useWords();
+  return (
+    <dl class="facts">
+      <div>
+        <dt>{words('key.status')}</dt>
+        <dd>
+          <span class={user.online ? 'dot dot-on' : 'dot'} /> {words(user.online ? 'keys.online' : 'keys.offline')}
+        </dd>
+      </div>
+      <div>
+        <dt>{words('keys.connectionsLong')}</dt>
+        <dd>{String(user.connections)}</dd>
+      </div>
+      <div>
+        <dt>{words('keys.down')}</dt>
+        <dd>
+          <Size bytes={user.bytes_down} />
+        </dd>
+      </div>
+      <div>
+        <dt>{words('keys.up')}</dt>
+        <dd>
+          <Size bytes={user.bytes_up} />
+        </dd>
+      </div>
+      <div>
+        <dt>{words('key.total')}</dt>
+        <dd>
+          <Size bytes={usedBytes(user)} />
+        </dd>
+      </div>
+      <div>
+        <dt>{words('keys.limit')}</dt>
+        <dd>
+          {user.limit_bytes === null ? words('keys.unlimited') : <Size bytes={user.limit_bytes} />}{' '}
+          {user.limit_bytes !== null && <Usage user={user} />}
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+function KeyTraffic({ accessKey }: { readonly accessKey: string }) {
+  const words = useWords();
+  const { users } = useWorkspace();
+  useStore(users.state, ({ loadedAt }) => loadedAt);
+  const points = users.history.of(accessKey);
+  const since = users.history.since;
+  if (points.length === 0) return <p class="hint">{words('key.noTraffic')}</p>;
+  return (
+    <>
+      <TrafficChart points={points} label={words('key.traffic')} height={150} />
+      {since !== null && <p class="hint">{words('key.trafficSince', { time: clockTime(since, words.language) })}</p>}
+    </>
+  );
+}

@@ -1,0 +1,155 @@
+import { useState } from 'preact/hooks';
+import type { User } from '../../api/wire.js';
+import { sentence, useWords } from '../../i18n/text.js';
+import { note } from '../../state/audit-notes.js';
+import { goTo } from '../../state/route.js';
+import { useStore } from '../../state/store.js';
+import { say } from '../../state/toasts.js';
+import { useWorkspace, type Workspace } from '../../state/workspace.js';
+import type { Whole } from '../../text/exact-json.js';
+import { titleOf } from '../../text/key-list.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Field, Switch } from '../../ui/field.js';
+import { Notice } from '../../ui/notice.js';
+import { LimitField, useLimit } from './limit-field.js';
+
+/** Characters. Nothing shows a longer name, and the request would be refused somewhere on its way. */
+const LONGEST_NAME = 10_000;
+
+interface EditDialogProps {
+  /** Null creates a key. */
+  readonly user: User | null;
+  readonly onClose: () => void;
+}
+
+/** Creates a key, or changes the name and limit of one. */
+export function EditDialog({ user, onClose }: EditDialogProps) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const byKey = useStore(workspace.users.state, (state) => state.byKey);
+  const [name, setName] = useState(user?.name ?? '');
+  const [key, setKey] = useState('');
+  const [keepName, setKeepName] = useState(user !== null && user.name === undefined);
+  const limit = useLimit(user?.limit_bytes ?? null);
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const now = user === null ? undefined : byKey.get(user.access_key);
+  const changed =
+    user !== null && now !== undefined && (now.name !== user.name || now.limit_bytes !== user.limit_bytes);
+  const nameProblem =
+    name.length > LONGEST_NAME ? words('edit.nameTooLong', { n: name.length, most: LONGEST_NAME }) : null;
+  const keyProblem = byKey.has(key) ? words('edit.exists') : key === '.' || key === '..' ? words('edit.dotKey') : null;
+  const hidesNames = user !== null && user.name === undefined;
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (busy || nameProblem !== null || keyProblem !== null || !limit.reading.ok) return;
+    setBusy(true);
+    setError(null);
+    try {
+      const { bytes } = limit.reading;
+      if (user === null) await create(workspace, { key, name, limit: bytes });
+      else await change(workspace, user, keepName ? undefined : name, bytes);
+      say({
+        tone: 'good',
+        text: words(user === null ? 'edit.created' : 'edit.saved', {
+          name: shorten(name === '' ? (user === null ? words('edit.new') : titleOf(user)) : name),
+        }),
+      });
+      onClose();
+    } catch (problem) {
+      setError(problem);
+      note(workspace, user === null ? 'event.createKey' : 'event.updateKey', false);
+    } finally {
+      setBusy(false);
+      void workspace.contact.now();
+    }
+  };
+
+  return (
+    <Dialog title={words(user === null ? 'edit.new' : 'edit.title')} onClose={onClose}>
+      <form class="dialog-body" onSubmit={submit}>
+        {changed && <Notice tone="warn">{words('edit.changed')}</Notice>}
+        {error !== null && (
+          <Notice tone="bad" urgent>
+            {sentence(error, words)}
+          </Notice>
+        )}
+        {hidesNames && <Switch label={words('edit.nameKeep')} checked={keepName} onChange={setKeepName} />}
+        <Field
+          label={words('edit.name')}
+          hint={words(hidesNames ? 'edit.nameUnseen' : 'edit.nameHint')}
+          problem={nameProblem}
+        >
+          {(control) => (
+            <input
+              {...control}
+              data-autofocus=""
+              autocomplete="off"
+              value={name}
+              disabled={keepName}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        {user === null && (
+          <Field label={words('edit.key')} hint={words('edit.keyHint')} problem={keyProblem}>
+            {(control) => (
+              <input
+                {...control}
+                class="mono"
+                autocomplete="off"
+                autocapitalize="off"
+                spellcheck={false}
+                value={key}
+                onInput={(event) => setKey(event.currentTarget.value)}
+              />
+            )}
+          </Field>
+        )}
+        <LimitField draft={limit.draft} reading={limit.reading} onChange={limit.setDraft} />
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {words('action.cancel')}
+          </button>
+          <button type="submit" class="button button-primary" aria-disabled={busy}>
+            {words(user === null ? 'edit.create' : 'action.save')}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function shorten(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+}
+
+interface NewKey {
+  readonly key: string;
+  readonly name: string;
+  readonly limit: Whole | null;
+}
+
+async function create(workspace: Workspace, { key, name, limit }: NewKey): Promise<void> {
+  const made = await workspace.server.createUser({
+    ...(key === '' ? {} : { access_key: key }),
+    ...(name === '' ? {} : { name }),
+    ...(limit === null ? {} : { limit_bytes: limit }),
+  });
+  note(workspace, 'event.createKey', true);
+  await workspace.contact.now();
+  goTo('keys', made);
+}
+
+/** With the name left alone only the limit is sent, so that a name which the server does not tell is not lost. */
+async function change(workspace: Workspace, user: User, name: string | undefined, limit: Whole | null): Promise<void> {
+  const { server } = workspace;
+  if (name === undefined || name === (user.name ?? '')) {
+    await server.setLimit(user.access_key, limit);
+    note(workspace, 'event.setLimit', true, { n: 1 });
+    return;
+  }
+  await server.updateUser(user.access_key, name === '' ? null : name, limit);
+  note(workspace, 'event.updateKey', true);
+}

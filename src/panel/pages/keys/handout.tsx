@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks';
+import type { Server } from '../../api/server.js';
+import { sentence, useWords } from '../../i18n/text.js';
+import { createStore, useStore } from '../../state/store.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { csvField, download, fileStamp } from '../../ui/download.js';
+import { Icon } from '../../ui/icon.js';
+import { Notice } from '../../ui/notice.js';
+
+export interface NamedKey {
+  readonly key: string;
+  readonly name: string;
+}
+
+export interface LinkedKey extends NamedKey {
+  readonly link: string;
+}
+
+/** The keys on the printable sheet, or null; the app shows it instead of the pages. */
+export const sheet = createStore<readonly LinkedKey[] | null>(null);
+
+/** Buttons that give keys out: a table, their links, or a sheet of QR codes to print. */
+export function Handout({ keys }: { readonly keys: readonly NamedKey[] }) {
+  const words = useWords();
+  const { server } = useWorkspace();
+  const [error, setError] = useState<unknown>(null);
+  const [busy, setBusy] = useState(false);
+  const open = useStore(sheet);
+  const withLinks = (use: (linked: readonly LinkedKey[]) => void) => async () => {
+    if (busy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      use(await linksOf(server, keys));
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const name = `keys-${fileStamp(Date.now())}`;
+  return (
+    <div class="handout" hidden={open !== null}>
+      {error !== null && <Notice tone="bad">{sentence(error, words)}</Notice>}
+      <div class="buttons">
+        <button
+          type="button"
+          class="button"
+          onClick={withLinks((linked) => download(`${name}.csv`, csvOf(linked), 'text/csv'))}
+        >
+          <Icon name="download" /> {words('bulk.csv')}
+        </button>
+        <button
+          type="button"
+          class="button"
+          onClick={withLinks((linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}
+        >
+          <Icon name="download" /> {words('bulk.links')}
+        </button>
+        <button type="button" class="button" onClick={withLinks((linked) => sheet.set(linked))}>
+          <Icon name="print" /> {words('bulk.sheet')}
+        </button>
+      </div>
+      {busy && <progress aria-label={words('login.checking')} />}
+    </div>
+  );
+}
+
+/**
+ * Every key's share link. All links of a server differ in the key alone, so where the first shows plainly how, the others
+ * are made from it; keys with characters that a link might escape are asked for one by one.
+ */
+export async function linksOf(server: Server, keys: readonly NamedKey[]): Promise<readonly LinkedKey[]> {
+  const linked: LinkedKey[] = [];
+  let pattern: readonly string[] | null = null;
+  for (const { key, name } of keys) {
+    const plain = /^[\w-]+$/.test(key);
+    if (plain && pattern !== null) {
+      linked.push({ key, name, link: pattern.join(key) });
+      continue;
+    }
+    const link = await server.shareLink(key);
+    linked.push({ key, name, link });
+    const parts = link.split(`//${key}@`);
+    if (plain && parts.length === 2 && link.split(key).length === 2) pattern = [`${parts[0]}//`, `@${parts[1]}`];
+  }
+  return linked;
+}
+
+function csvOf(linked: readonly LinkedKey[]): string {
+  const rows = linked.map(({ name, key, link }) => [name, key, link].map(csvField).join(','));
+  return ['name,access_key,link', ...rows, ''].join('\r\n');
+}
+
+function linesOf(linked: readonly LinkedKey[]): string {
+  return `${linked.map(({ link }) => link).join('\n')}\n`;
+}

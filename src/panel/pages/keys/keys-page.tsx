@@ -1,0 +1,131 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { sentence, useWords } from '../../i18n/text.js';
+import { leaving } from '../../state/deletion.js';
+import { goTo, route } from '../../state/route.js';
+import { useStore } from '../../state/store.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { type Filter, type Query, type Sorting, titleOf } from '../../text/key-list.js';
+import { Empty, Notice } from '../../ui/notice.js';
+import { useArrangement } from './arrangement.js';
+import { DeleteDialog, LimitDialog, ResetDialog } from './batch-dialogs.js';
+import { BulkDialog } from './bulk-dialog.js';
+import { Details } from './details.js';
+import { EditDialog } from './edit-dialog.js';
+import { SelectionBar } from './selection-bar.js';
+import { KeyTable } from './table.js';
+import { Toolbar } from './toolbar.js';
+
+export type Doing = 'create' | 'bulk' | 'delete' | 'limit' | 'reset';
+
+const EVERYTHING: Query = { kind: 'part', text: '' };
+
+/** The list of keys and everything that is done with them. */
+export function KeysPage() {
+  const words = useWords();
+  const { users, contact } = useWorkspace();
+  const { users: list, byKey, error } = useStore(users.state);
+  const openKey = useStore(route, ({ key }) => key);
+  const going = useStore(leaving);
+  const [query, setQuery] = useState<Query>(EVERYTHING);
+  const [filter, setFilter] = useState<Filter>('all');
+  const [sorting, setSorting] = useState<Sorting>({ column: 'down', descending: true });
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [doing, setDoing] = useState<Doing | null>(null);
+  const [target, setTarget] = useState<string | null>(null);
+  const grid = useRef<HTMLDivElement>(null);
+  useEffect(() => contact.add(users.load), [contact, users]);
+  const isBusy = () => {
+    const element = grid.current;
+    return element !== null && (element.scrollTop > 0 || element.matches(':hover, :focus-within') || selected.size > 0);
+  };
+  const arranged = useArrangement(list ?? [], sorting, filter, query, isBusy);
+  const chosen = useMemo(() => [...selected].filter((key) => byKey.has(key)), [selected, byKey]);
+
+  const select = (keys: readonly string[], on: boolean) => {
+    const next = new Set(selected);
+    for (const key of keys) {
+      if (on) next.add(key);
+      else next.delete(key);
+    }
+    setSelected(next);
+  };
+  const showAll = () => {
+    setQuery(EVERYTHING);
+    setFilter('all');
+  };
+  const subject = target === null ? chosen : [target];
+  const one = byKey.get(subject[0] ?? '');
+  const close = () => {
+    setDoing(null);
+    setTarget(null);
+  };
+  const finish = () => {
+    if (target === null) setSelected(new Set());
+    close();
+  };
+  const dialog = {
+    keys: subject,
+    name: one === undefined ? '' : titleOf(one).slice(0, 120),
+    onClose: close,
+    onDone: finish,
+  };
+
+  return (
+    <div class="page page-keys">
+      <Toolbar
+        query={query}
+        onQuery={setQuery}
+        filter={filter}
+        onFilter={setFilter}
+        sorting={sorting}
+        onSort={setSorting}
+        shown={arranged.rows.length}
+        total={list?.length ?? null}
+        staleSince={arranged.staleSince}
+        onSortAgain={arranged.sortAgain}
+        onDo={setDoing}
+      />
+      {chosen.length > 0 && (
+        <SelectionBar chosen={chosen} byKey={byKey} onDo={setDoing} onClear={() => setSelected(new Set())} />
+      )}
+      {error !== null && list === null && <Notice tone="bad">{sentence(error, words)}</Notice>}
+      {list === null && error === null && <p class="hint loading">{words('keys.loading')}</p>}
+      {list !== null && list.length === 0 && (
+        <Empty icon="keys" title={words('keys.none')} text={words('keys.noneText')}>
+          <button type="button" class="button button-primary" onClick={() => setDoing('create')}>
+            {words('overview.first')}
+          </button>
+        </Empty>
+      )}
+      {list !== null && list.length > 0 && arranged.rows.length === 0 && (
+        <Empty icon="search" title={words('keys.noMatch')} text={words('keys.noMatchText')}>
+          <button type="button" class="button" onClick={showAll}>
+            {words('keys.showAll')}
+          </button>
+        </Empty>
+      )}
+      {arranged.rows.length > 0 && (
+        <KeyTable
+          rows={arranged.rows}
+          sorting={sorting}
+          onSort={setSorting}
+          selected={selected}
+          onSelect={select}
+          leaving={going}
+          onOpen={(key) => goTo('keys', key)}
+          onDelete={(key) => {
+            setTarget(key);
+            setDoing('delete');
+          }}
+          grid={grid}
+        />
+      )}
+      {openKey !== null && list !== null && <Details key={openKey} accessKey={openKey} onClose={() => goTo('keys')} />}
+      {doing === 'create' && <EditDialog user={null} onClose={close} />}
+      {doing === 'bulk' && <BulkDialog onClose={close} />}
+      {doing === 'delete' && <DeleteDialog {...dialog} />}
+      {doing === 'limit' && <LimitDialog {...dialog} />}
+      {doing === 'reset' && <ResetDialog {...dialog} />}
+    </div>
+  );
+}

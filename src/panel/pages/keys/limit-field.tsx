@@ -1,0 +1,76 @@
+import { useState } from 'preact/hooks';
+import { useWords, type Words } from '../../i18n/text.js';
+import type { Whole } from '../../text/exact-json.js';
+import { formatExact, type LimitReading, readLimit, splitLimit, UNITS, type Unit, unitName } from '../../text/sizes.js';
+import { Field } from '../../ui/field.js';
+
+/** What is typed in a limit field. */
+export interface LimitDraft {
+  readonly amount: string;
+  readonly unit: Unit;
+}
+
+export function limitDraft(limit: Whole | null): LimitDraft {
+  return limit === null ? { amount: '', unit: 'GiB' } : splitLimit(limit);
+}
+
+/** The draft of a limit field and what it reads as. */
+export function useLimit(initial: Whole | null) {
+  const [draft, setDraft] = useState(() => limitDraft(initial));
+  return { draft, setDraft, reading: readLimit(draft.amount, draft.unit) };
+}
+
+interface LimitFieldProps {
+  readonly draft: LimitDraft;
+  readonly reading: LimitReading;
+  readonly onChange: (draft: LimitDraft) => void;
+  readonly autofocus?: boolean;
+}
+
+/** A traffic limit with its unit. Says the exact bytes as they are typed, and why something is no limit. */
+export function LimitField({ draft, reading, onChange, autofocus = false }: LimitFieldProps) {
+  const words = useWords();
+  return (
+    <Field
+      label={words('edit.limit')}
+      hint={hintOf(reading, words)}
+      problem={reading.ok ? null : words(`edit.limit.${reading.problem}`)}
+    >
+      {(control) => (
+        <span class="joined">
+          <input
+            {...control}
+            class="grow"
+            inputMode="decimal"
+            autocomplete="off"
+            data-autofocus={autofocus ? '' : undefined}
+            value={draft.amount}
+            placeholder={words('keys.unlimited')}
+            onInput={(event) => onChange({ ...draft, amount: event.currentTarget.value })}
+          />
+          <select
+            aria-label={words('edit.unit')}
+            value={draft.unit}
+            onChange={(event) => {
+              const unit = UNITS.find((known) => known === event.currentTarget.value);
+              if (unit !== undefined) onChange({ ...draft, unit });
+            }}
+          >
+            {UNITS.map((unit) => (
+              <option key={unit} value={unit}>
+                {unitName(unit, words.language)}
+              </option>
+            ))}
+          </select>
+        </span>
+      )}
+    </Field>
+  );
+}
+
+function hintOf(reading: LimitReading, words: Words): string {
+  if (!reading.ok || reading.bytes === null) return words('edit.limitHint');
+  return words(reading.rounded ? 'edit.limitRounded' : 'edit.limitIs', {
+    n: formatExact(reading.bytes, words.language),
+  });
+}

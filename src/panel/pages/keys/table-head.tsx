@@ -1,0 +1,96 @@
+import type { User } from '../../api/wire.js';
+import { type MessageName, useWords } from '../../i18n/text.js';
+import type { Column, Sorting } from '../../text/key-list.js';
+import { Icon } from '../../ui/icon.js';
+
+const HEADS: readonly { readonly column: Column; readonly label: MessageName; readonly long?: MessageName }[] = [
+  { column: 'online', label: 'key.status' },
+  { column: 'name', label: 'keys.name' },
+  { column: 'key', label: 'keys.key' },
+  { column: 'down', label: 'keys.down' },
+  { column: 'up', label: 'keys.up' },
+  { column: 'used', label: 'keys.used' },
+  { column: 'limit', label: 'keys.limit' },
+  { column: 'connections', label: 'keys.connections', long: 'keys.connectionsLong' },
+];
+
+/** Text columns begin with A, numbers with the largest. */
+const RISING: ReadonlySet<Column> = new Set(['name', 'key']);
+
+/** The order after a press on a column's head. */
+export function nextSorting(now: Sorting, column: Column): Sorting {
+  return { column, descending: now.column === column ? !now.descending : !RISING.has(column) };
+}
+
+interface HeadProps {
+  readonly rows: readonly User[];
+  readonly sorting: Sorting;
+  readonly onSort: (sorting: Sorting) => void;
+  readonly selected: ReadonlySet<string>;
+  readonly onSelect: (keys: readonly string[], on: boolean) => void;
+}
+
+export function TableHead({ rows, sorting, onSort, selected, onSelect }: HeadProps) {
+  const words = useWords();
+  const all = selected.size > 0 && rows.length > 0 && rows.every((user) => selected.has(user.access_key));
+  return (
+    <div class="grid-head" role="rowgroup">
+      <div class="row row-head" role="row" aria-rowindex={1}>
+        <div class="cell cell-check" role="columnheader">
+          <input
+            type="checkbox"
+            aria-label={words('keys.selectAll')}
+            title={words('keys.selectAll')}
+            checked={all}
+            onChange={() =>
+              onSelect(
+                rows.map((user) => user.access_key),
+                !all,
+              )
+            }
+          />
+        </div>
+        {HEADS.map(({ column, label, long }) => (
+          <div
+            key={column}
+            class={`cell cell-${column}`}
+            role="columnheader"
+            aria-sort={sorting.column !== column ? 'none' : sorting.descending ? 'descending' : 'ascending'}
+          >
+            <button
+              type="button"
+              class="sort"
+              title={words(long ?? label)}
+              onClick={() => onSort(nextSorting(sorting, column))}
+            >
+              <span>{words(label)}</span>
+              {sorting.column === column && <Icon name={sorting.descending ? 'down' : 'up'} />}
+            </button>
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** The same choice for narrow screens, where the table has no head. */
+export function SortChoice({ sorting, onSort }: Pick<HeadProps, 'sorting' | 'onSort'>) {
+  const words = useWords();
+  return (
+    <select
+      class="sort-choice"
+      aria-label={words('keys.sortAgain')}
+      value={sorting.column}
+      onChange={(event) => {
+        const head = HEADS.find(({ column }) => column === event.currentTarget.value);
+        if (head !== undefined) onSort({ column: head.column, descending: !RISING.has(head.column) });
+      }}
+    >
+      {HEADS.map(({ column, label, long }) => (
+        <option key={column} value={column}>
+          {words(long ?? label)}
+        </option>
+      ))}
+    </select>
+  );
+}

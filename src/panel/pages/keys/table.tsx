@@ -1,0 +1,164 @@
+import type { RefObject } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { User } from '../../api/wire.js';
+import { useWords } from '../../i18n/text.js';
+import type { Sorting } from '../../text/key-list.js';
+import { KeyRow } from './row.js';
+import { TableHead } from './table-head.js';
+
+const NARROW = window.matchMedia('(max-width: 760px)');
+const HEAD = 36;
+/** Rows drawn beyond what is seen, so that scrolling meets no blank ones. */
+const SPARE = 14;
+
+interface TableProps {
+  readonly rows: readonly User[];
+  readonly sorting: Sorting;
+  readonly onSort: (sorting: Sorting) => void;
+  readonly selected: ReadonlySet<string>;
+  readonly onSelect: (keys: readonly string[], on: boolean) => void;
+  readonly leaving: ReadonlySet<string>;
+  readonly onOpen: (key: string) => void;
+  readonly onDelete: (key: string) => void;
+  readonly grid: RefObject<HTMLDivElement | null>;
+}
+
+/** The list of keys; only the rows in sight exist. */
+export function KeyTable(props: TableProps) {
+  const { rows, grid, selected } = props;
+  const words = useWords();
+  const rowHeight = useRowHeight();
+  const window = useWindow(grid, rows.length, rowHeight);
+  const [active, setActive] = useState<string | null>(null);
+  useAnchor(grid, rows, rowHeight);
+  const activeIndex = active === null ? -1 : indexNear(rows, active, window.first);
+
+  const moveTo = (index: number) => {
+    const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
+    if (row === undefined) return;
+    setActive(row.access_key);
+    reveal(grid.current, Math.max(0, Math.min(rows.length - 1, index)), rowHeight);
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.target !== grid.current || event.altKey || event.ctrlKey || event.metaKey) return;
+    const page = Math.max(1, window.seen - 1);
+    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+    const step = steps[event.key];
+    const current = rows[activeIndex]?.access_key;
+    if (step !== undefined) moveTo(activeIndex < 0 ? window.top : activeIndex + step);
+    else if (event.key === 'Home') moveTo(0);
+    else if (event.key === 'End') moveTo(rows.length - 1);
+    else if (current === undefined) return;
+    else if (event.key === 'Enter') props.onOpen(current);
+    else if (event.key === ' ') props.onSelect([current], !selected.has(current));
+    else if (event.key === 'Delete') props.onDelete(current);
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    <div
+      ref={grid}
+      class="grid"
+      role="grid"
+      tabIndex={0}
+      aria-label={`${words('keys.table')}. ${words('keys.help')}`}
+      aria-rowcount={rows.length + 1}
+      aria-multiselectable="true"
+      aria-activedescendant={activeIndex < 0 ? undefined : `row-${activeIndex}`}
+      onKeyDown={onKeyDown}
+    >
+      <TableHead {...props} />
+      <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
+        {rows.slice(window.first, window.last).map((user, offset) => {
+          const index = window.first + offset;
+          return (
+            <KeyRow
+              key={user.access_key}
+              user={user}
+              index={index}
+              top={index * rowHeight}
+              active={index === activeIndex}
+              selected={selected.has(user.access_key)}
+              leaving={props.leaving.has(user.access_key)}
+              onSelect={props.onSelect}
+              onOpen={props.onOpen}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function useRowHeight(): number {
+  const [narrow, setNarrow] = useState(NARROW.matches);
+  useLayoutEffect(() => {
+    const change = () => setNarrow(NARROW.matches);
+    NARROW.addEventListener('change', change);
+    return () => NARROW.removeEventListener('change', change);
+  }, []);
+  return narrow ? 68 : 40;
+}
+
+interface Window {
+  readonly first: number;
+  readonly last: number;
+  /** The first row in sight, and how many are. */
+  readonly top: number;
+  readonly seen: number;
+}
+
+/** Which rows to draw, by where the grid is scrolled to. */
+function useWindow(grid: RefObject<HTMLDivElement | null>, count: number, rowHeight: number): Window {
+  const [view, setView] = useState({ top: 0, height: 900 });
+  useLayoutEffect(() => {
+    const element = grid.current;
+    if (element === null) return;
+    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    element.addEventListener('scroll', measure, { passive: true });
+    measure();
+    return () => {
+      observer.disconnect();
+      element.removeEventListener('scroll', measure);
+    };
+  }, []);
+  const seen = Math.ceil((view.height - HEAD) / rowHeight);
+  const top = Math.min(Math.floor(view.top / rowHeight), Math.max(0, count - 1));
+  return { first: Math.max(0, top - SPARE), last: Math.min(count, top + seen + SPARE), top, seen };
+}
+
+/** Keeps the first row in sight where it is when rows come or go above it. */
+function useAnchor(grid: RefObject<HTMLDivElement | null>, rows: readonly User[], rowHeight: number): void {
+  const before = useRef<readonly User[]>(rows);
+  useLayoutEffect(() => {
+    const element = grid.current;
+    const earlier = before.current;
+    before.current = rows;
+    if (element === null || earlier === rows || element.scrollTop === 0) return;
+    const index = Math.floor(element.scrollTop / rowHeight);
+    const anchor = earlier[index]?.access_key;
+    const now = anchor === undefined ? -1 : indexNear(rows, anchor, index);
+    if (now >= 0 && now !== index && Math.abs(rows.length - earlier.length) < rows.length) {
+      element.scrollTop += (now - index) * rowHeight;
+    }
+  }, [rows]);
+}
+
+/** The row of a key, looked for first where it is likely. */
+function indexNear(rows: readonly User[], key: string, near: number): number {
+  for (let index = Math.max(0, near - 100); index < Math.min(rows.length, near + 200); index += 1) {
+    if (rows[index]?.access_key === key) return index;
+  }
+  return rows.findIndex((user) => user.access_key === key);
+}
+
+function reveal(element: HTMLDivElement | null, index: number, rowHeight: number): void {
+  if (element === null) return;
+  const top = index * rowHeight;
+  const bottom = top + rowHeight + HEAD - element.clientHeight;
+  if (element.scrollTop > top) element.scrollTop = top;
+  else if (element.scrollTop < bottom) element.scrollTop = bottom;
+}

@@ -1,0 +1,203 @@
+import { useEffect, useId, useState } from 'preact/hooks';
+import { ApiFailure } from '../api/failure.js';
+import { type Place, placeName } from '../api/places.js';
+import { type MessageName, sentence, useWords, type Words } from '../i18n/text.js';
+import { note } from '../state/audit-notes.js';
+import type { SessionState } from '../state/session.js';
+import { useStore } from '../state/store.js';
+import { useWorkspace } from '../state/workspace.js';
+import { Field, Switch } from '../ui/field.js';
+import { Notice } from '../ui/notice.js';
+import { Choices } from './choices.js';
+
+interface LoginProps {
+  readonly session: Exclude<SessionState, { readonly phase: 'signedIn' }>;
+  readonly places: readonly Place[];
+  readonly onPlace: (place: Place) => void;
+}
+
+/** The way in: to this server, or to another that the panel was told of. */
+export function Login({ session, places, onPlace }: LoginProps) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const heading = useId();
+  return (
+    <main class="login" id="content" aria-labelledby={heading}>
+      <div class="login-card">
+        <header class="login-head">
+          <span class="mark" aria-hidden="true" />
+          <h1 id={heading}>{words('login.title')}</h1>
+        </header>
+        {session.phase === 'lost' && (
+          <Notice tone="warn" urgent>
+            {words(`login.lost.${session.reason}`)} {words('login.lost.stays')}
+          </Notice>
+        )}
+        <PlaceChoice places={places} current={workspace.place} onPlace={onPlace} disabled={session.phase === 'lost'} />
+        {session.phase === 'starting' ? (
+          <p class="hint loading">{words('login.checking')}</p>
+        ) : session.phase === 'signedOut' && session.problem !== null ? (
+          <Notice tone="bad" urgent>
+            <p>{sentence(session.problem, words)}</p>
+            <button type="button" class="button button-small" onClick={() => workspace.start()}>
+              {words('login.retry')}
+            </button>
+          </Notice>
+        ) : (
+          <Credentials />
+        )}
+      </div>
+      <Choices />
+    </main>
+  );
+}
+
+interface PlaceChoiceProps {
+  readonly places: readonly Place[];
+  readonly current: Place;
+  readonly onPlace: (place: Place) => void;
+  readonly disabled: boolean;
+}
+
+function PlaceChoice({ places, current, onPlace, disabled }: PlaceChoiceProps) {
+  const words = useWords();
+  if (places.length < 2) return null;
+  return (
+    <Field label={words('login.server')}>
+      {(control) => (
+        <select
+          {...control}
+          value={current.root}
+          disabled={disabled}
+          onChange={(event) => {
+            const place = places.find(({ root }) => root === event.currentTarget.value);
+            if (place !== undefined) onPlace(place);
+          }}
+        >
+          {places.map(({ root, own }) => (
+            <option key={root} value={root}>
+              {own ? `${placeName(root)} (${words('login.thisServer')})` : placeName(root)}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+function Credentials() {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const hasLogin = useStore(workspace.offers, ({ login }) => login);
+  const [way, setWay] = useState<'password' | 'token'>(hasLogin === false ? 'token' : 'password');
+  useEffect(() => {
+    if (hasLogin === false) setWay('token');
+  }, [hasLogin]);
+  const [username, setUsername] = useState('');
+  const [secret, setSecret] = useState('');
+  const [visible, setVisible] = useState(false);
+  const [stays, setStays] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [missing, setMissing] = useState<'username' | 'secret' | null>(null);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    if (busy) return;
+    const lacks =
+      way === 'password' && username === '' ? 'username' : way === 'token' && secret === '' ? 'secret' : null;
+    setMissing(lacks);
+    if (lacks !== null) return;
+    if (way === 'token' && !/^[\x21-\x7e]+$/.test(secret)) {
+      setProblem(words('login.tokenCharacters'));
+      return;
+    }
+    setBusy(true);
+    setProblem(null);
+    try {
+      if (way === 'password') await workspace.session.signIn(username, secret, stays);
+      else await workspace.session.useToken(secret, stays);
+      note(workspace, 'event.signIn', true);
+    } catch (error) {
+      setProblem(problemOf(error, way, words));
+      setBusy(false);
+    }
+  };
+
+  const choose = (next: 'password' | 'token') => {
+    setWay(next);
+    setSecret('');
+    setProblem(null);
+    setMissing(null);
+  };
+  const host = placeName(workspace.place.root);
+  return (
+    <form class="login-form" onSubmit={submit} novalidate>
+      <div class="segments" role="group" aria-label={words('login.title')}>
+        <button
+          type="button"
+          aria-pressed={way === 'password'}
+          disabled={hasLogin === false}
+          onClick={() => choose('password')}
+        >
+          {words('login.withPassword')}
+        </button>
+        <button type="button" aria-pressed={way === 'token'} onClick={() => choose('token')}>
+          {words('login.withToken')}
+        </button>
+      </div>
+      {hasLogin === false && <p class="hint">{words('absent.login')}</p>}
+      {way === 'password' && (
+        <Field label={words('login.username')} problem={missing === 'username' ? words('login.needed') : null}>
+          {(control) => (
+            <input
+              {...control}
+              name="username"
+              autocomplete="username"
+              autocapitalize="off"
+              spellcheck={false}
+              value={username}
+              onInput={(event) => setUsername(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+      )}
+      <p class="destination">{words(way === 'password' ? 'login.sends' : 'login.sendsToken', { host })}</p>
+      <Field
+        label={words(way === 'password' ? 'login.password' : 'login.token')}
+        problem={problem ?? (missing === 'secret' ? words('login.needed') : null)}
+      >
+        {(control) => (
+          <span class="joined">
+            <input
+              {...control}
+              {...(visible ? { type: 'text' } : { type: 'password' })}
+              class="grow"
+              name={way}
+              autocomplete={way === 'password' ? 'current-password' : 'off'}
+              value={secret}
+              onInput={(event) => setSecret(event.currentTarget.value)}
+            />
+            <button type="button" class="button" aria-pressed={visible} onClick={() => setVisible(!visible)}>
+              {words(visible ? 'login.hide' : 'login.show')}
+            </button>
+          </span>
+        )}
+      </Field>
+      <Switch label={words('login.stay')} checked={stays} onChange={setStays} />
+      <button type="submit" class="button button-primary button-wide" aria-disabled={busy}>
+        {words(busy ? 'login.checking' : 'login.submit')}
+      </button>
+    </form>
+  );
+}
+
+function problemOf(error: unknown, way: 'password' | 'token', words: Words): string {
+  if (!(error instanceof ApiFailure)) return sentence(error, words);
+  const wrong: MessageName = way === 'password' ? 'login.wrong' : 'login.wrongToken';
+  if (error.kind === 'unauthorized' && error.retryAfter !== null) return words('login.wait', { n: error.retryAfter });
+  if (error.kind === 'unauthorized') return words(wrong);
+  if (error.detail === 'Auth not configured') return words('login.unconfigured');
+  if (error.kind === 'absent' && way === 'password') return words('absent.login');
+  return sentence(error, words);
+}

@@ -1,0 +1,111 @@
+import { useState } from 'preact/hooks';
+import type { OutboundRule, RuleAction } from '../../api/wire.js';
+import { useWords, type Words } from '../../i18n/text.js';
+import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
+import { Dialog } from '../../ui/dialog.js';
+import { Field } from '../../ui/field.js';
+
+export const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
+
+interface RuleDialogProps {
+  readonly title: string;
+  readonly rule: OutboundRule;
+  /** Whether this server's rules have a protocol. */
+  readonly hasProtocol: boolean;
+  readonly onClose: () => void;
+  readonly onApply: (rule: OutboundRule) => void;
+}
+
+/** Edits one rule; every suffix and network is checked. */
+export function RuleDialog({ title, rule, hasProtocol, onClose, onApply }: RuleDialogProps) {
+  const words = useWords();
+  const [action, setAction] = useState(rule.action);
+  const [domains, setDomains] = useState(rule.domain_suffix.join('\n'));
+  const [networks, setNetworks] = useState(rule.ip_cidr.join('\n'));
+  const [protocol, setProtocol] = useState(rule.protocol ?? '');
+  const domainProblem = firstBad(domains, isDomainSuffix, 'rules.badDomain', words);
+  const networkProblem = firstBad(networks, isCidr, 'rules.badNetwork', words);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (domainProblem !== null || networkProblem !== null) return;
+    const trimmed = protocol.trim();
+    onApply({
+      ...rule,
+      action,
+      domain_suffix: linesOf(domains),
+      ip_cidr: linesOf(networks),
+      ...(hasProtocol ? { protocol: trimmed === '' ? null : trimmed } : {}),
+    });
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form class="dialog-body" onSubmit={submit}>
+        <fieldset class="choices">
+          <legend>{words('rules.action')}</legend>
+          {ACTIONS.map((name) => (
+            <label key={name} class={`choice choice-${name}`}>
+              <input type="radio" name="action" checked={action === name} onChange={() => setAction(name)} />
+              {words(`rules.${name}`)}
+            </label>
+          ))}
+        </fieldset>
+        <Field label={words('rules.domains')} problem={domainProblem}>
+          {(control) => (
+            <textarea
+              {...control}
+              data-autofocus=""
+              class="mono"
+              rows={4}
+              spellcheck={false}
+              value={domains}
+              onInput={(event) => setDomains(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label={words('rules.networks')} problem={networkProblem}>
+          {(control) => (
+            <textarea
+              {...control}
+              class="mono"
+              rows={4}
+              spellcheck={false}
+              value={networks}
+              onInput={(event) => setNetworks(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        {hasProtocol && (
+          <Field label={words('rules.protocol')} hint={words('rules.protocolHint')}>
+            {(control) => (
+              <input
+                {...control}
+                autocomplete="off"
+                spellcheck={false}
+                value={protocol}
+                onInput={(event) => setProtocol(event.currentTarget.value)}
+              />
+            )}
+          </Field>
+        )}
+        <footer class="dialog-foot">
+          <button type="button" class="button" onClick={onClose}>
+            {words('action.cancel')}
+          </button>
+          <button type="submit" class="button button-primary">
+            {words('rules.apply')}
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+function firstBad(
+  text: string,
+  fits: (line: string) => boolean,
+  message: 'rules.badDomain' | 'rules.badNetwork',
+  words: Words,
+): string | null {
+  const line = linesOf(text).find((item) => !fits(item));
+  return line === undefined ? null : words(message, { line: line.slice(0, 80) });
+}

@@ -1,0 +1,160 @@
+import { useEffect, useState } from 'preact/hooks';
+import { ApiFailure } from '../../api/failure.js';
+import type { OutboundRule } from '../../api/wire.js';
+import { sentence, useWords } from '../../i18n/text.js';
+import { note } from '../../state/audit-notes.js';
+import { createDrafts } from '../../state/drafts.js';
+import { useStore } from '../../state/store.js';
+import { say } from '../../state/toasts.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { encodeExact } from '../../text/exact-json.js';
+import { Absent } from '../../ui/absent.js';
+import { Icon } from '../../ui/icon.js';
+import { Empty, Notice } from '../../ui/notice.js';
+import { RuleDialog } from './rule-dialog.js';
+import { RuleList } from './rule-list.js';
+
+type Rules = readonly OutboundRule[];
+
+const draftOf = createDrafts<Rules>();
+const NEW_RULE: OutboundRule = { domain_suffix: [], ip_cidr: [], action: 'proxy' };
+
+export function RulesPage() {
+  const words = useWords();
+  const { offers } = useWorkspace();
+  const has = useStore(offers, ({ rules }) => rules);
+  if (has === false) return <Absent feature="rules" icon="rules" title={words('page.rules')} />;
+  return <RulesEditor />;
+}
+
+function same(a: Rules, b: Rules): boolean {
+  return encodeExact(a) === encodeExact(b);
+}
+
+function RulesEditor() {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const { server, contact } = workspace;
+  const store = draftOf(workspace);
+  const draft = useStore(store);
+  const [error, setError] = useState<unknown>(null);
+  const [meanwhile, setMeanwhile] = useState(false);
+  const [editing, setEditing] = useState<number | 'new' | null>(null);
+  const [busy, setBusy] = useState(false);
+
+  useEffect(
+    () =>
+      contact.add(async () => {
+        try {
+          take(await server.rules());
+          setError((last: unknown) => (last instanceof ApiFailure && last.kind === 'refused' ? last : null));
+        } catch (problem) {
+          setError(problem);
+          throw problem;
+        }
+      }),
+    [contact, server],
+  );
+
+  /** What the server has now: shown at once where nothing is being edited, else only compared. */
+  function take(rules: Rules): void {
+    const known = store.get();
+    if (known === null || (same(known.base, known.now) && !same(known.base, rules)))
+      store.set({ base: rules, now: rules });
+    else setMeanwhile(!same(known.base, rules));
+  }
+
+  if (draft === null) {
+    return (
+      <div class="page">
+        <h1>{words('page.rules')}</h1>
+        {error !== null ? (
+          <Notice tone="bad">{sentence(error, words)}</Notice>
+        ) : (
+          <p class="hint loading">{words('login.checking')}</p>
+        )}
+      </div>
+    );
+  }
+  const rules = draft.now;
+  const dirty = !same(draft.base, rules);
+  const hasProtocol = rules.length === 0 || rules.some((rule) => 'protocol' in rule);
+  const change = (now: Rules) => store.set({ base: draft.base, now });
+  const discard = async () => {
+    store.set(null);
+    setMeanwhile(false);
+    setError(null);
+    await contact.now();
+  };
+  const save = async () => {
+    if (busy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await server.replaceRules(rules);
+      note(workspace, 'event.saveRules', true, { n: rules.length });
+      store.set({ base: rules, now: rules });
+      setMeanwhile(false);
+      say({ tone: 'good', text: words('rules.saved') });
+    } catch (problem) {
+      note(workspace, 'event.saveRules', false, { n: rules.length });
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const apply = (rule: OutboundRule) => {
+    change(editing === 'new' ? [...rules, rule] : rules.map((old, index) => (index === editing ? rule : old)));
+    setEditing(null);
+  };
+
+  return (
+    <div class="page">
+      <div class="toolbar-line">
+        <h1>{words('page.rules')}</h1>
+        {dirty && <span class="badge badge-warn">{words('config.unsaved')}</span>}
+        <span class="grow" />
+        {dirty && (
+          <button type="button" class="button" onClick={discard}>
+            {words('action.discard')}
+          </button>
+        )}
+        <button type="button" class="button" onClick={() => setEditing('new')}>
+          <Icon name="plus" /> {words('rules.add')}
+        </button>
+        <button type="button" class="button button-primary" disabled={!dirty} aria-disabled={busy} onClick={save}>
+          {words('rules.save')}
+        </button>
+      </div>
+      {error !== null && (
+        <Notice tone="bad" urgent>
+          {isNotConfigured(error) ? words('rules.notConfigured') : sentence(error, words)}
+        </Notice>
+      )}
+      {meanwhile && dirty && <Notice tone="warn">{words('rules.meanwhile')}</Notice>}
+      {rules.length === 0 ? (
+        <Empty icon="rules" title={words('rules.none')} text={words('rules.noneText')} />
+      ) : (
+        <>
+          <p class="hint">
+            {words('rules.intro')} {words('rules.reorder')}
+          </p>
+          <RuleList rules={rules} onChange={change} onEdit={setEditing} />
+        </>
+      )}
+      {editing !== null && (
+        <RuleDialog
+          title={editing === 'new' ? words('rules.new') : words('rules.edit', { n: editing + 1 })}
+          rule={editing === 'new' ? NEW_RULE : (rules[editing] ?? NEW_RULE)}
+          hasProtocol={hasProtocol}
+          onClose={() => setEditing(null)}
+          onApply={apply}
+        />
+      )}
+    </div>
+  );
+}
+
+function isNotConfigured(error: unknown): boolean {
+  return error instanceof ApiFailure && error.detail === 'Outbound routing is not enabled in config';
+}

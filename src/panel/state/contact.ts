@@ -1,0 +1,101 @@
+import { ApiFailure, isAway } from '../api/failure.js';
+import { createStore, type Store } from './store.js';
+
+/** Milliseconds between refreshes, and at most after failures. */
+const INTERVAL = 5_000;
+const LONGEST = 60_000;
+/** A refresh that takes long (a list of 100,000 keys) is given this many times its own duration to rest. */
+const REST = 8;
+
+/** How the server is being reached. Times are milliseconds since the epoch. */
+export interface ContactState {
+  readonly reachedAt: number | null;
+  readonly failingSince: number | null;
+  readonly failure: ApiFailure | null;
+  readonly nextTryAt: number | null;
+}
+
+/** Refreshes what the page shows: every 5 s, not in a hidden tab, slower while the server is away. */
+export interface Contact {
+  readonly state: Store<ContactState>;
+  /** Adds something to refresh, and refreshes it at once. Returns what ends it. */
+  add(task: () => Promise<void>): () => void;
+  /** Refreshes now. */
+  now(): Promise<void>;
+  start(): void;
+  stop(): void;
+  /** Whether the server was reached just now without a break before. */
+  isContinuous(): boolean;
+}
+
+export function createContact(): Contact {
+  const state = createStore<ContactState>({ reachedAt: null, failingSince: null, failure: null, nextTryAt: null });
+  const tasks = new Set<() => Promise<void>>();
+  let timer: number | undefined;
+  let running = false;
+  let failures = 0;
+  let turn: Promise<void> | null = null;
+
+  async function run(): Promise<void> {
+    const started = Date.now();
+    const results = await Promise.allSettled([...tasks].map((task) => task()));
+    const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+    const away = reasons.find(isAway);
+    const reached = results.some(({ status }) => status === 'fulfilled') || (reasons.length > 0 && away === undefined);
+    failures = away === undefined ? 0 : failures + 1;
+    const rest = Math.max(INTERVAL, (Date.now() - started) * REST);
+    const wait = Math.min(LONGEST, failures === 0 ? rest : INTERVAL * 2 ** (failures - 1));
+    const before = state.get();
+    state.set({
+      reachedAt: reached && away === undefined ? Date.now() : before.reachedAt,
+      failingSince: away === undefined ? null : (before.failingSince ?? started),
+      failure: away instanceof ApiFailure ? away : null,
+      nextTryAt: Date.now() + wait,
+    });
+    schedule(wait);
+  }
+
+  function schedule(wait: number): void {
+    clearTimeout(timer);
+    if (running && !document.hidden) timer = window.setTimeout(() => void now(), wait);
+  }
+
+  function now(): Promise<void> {
+    if (!running) return Promise.resolve();
+    clearTimeout(timer);
+    turn ??= run().finally(() => {
+      turn = null;
+    });
+    return turn;
+  }
+
+  const onVisibility = () => {
+    if (document.hidden) clearTimeout(timer);
+    else void now();
+  };
+
+  return {
+    state,
+    now,
+    add(task) {
+      tasks.add(task);
+      if (running) task().catch(() => now());
+      return () => tasks.delete(task);
+    },
+    start() {
+      if (running) return;
+      running = true;
+      document.addEventListener('visibilitychange', onVisibility);
+      void now();
+    },
+    stop() {
+      running = false;
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', onVisibility);
+    },
+    isContinuous() {
+      const { reachedAt, failingSince } = state.get();
+      return failingSince === null && reachedAt !== null && Date.now() - reachedAt < 4 * INTERVAL;
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { isObject } from '../api/http.js';
+import { keptForGood, keptInTab } from './kept.js';
+
+/** What the page shows a server: a session begun with a password, or a static token. */
+export interface Credential {
+  readonly kind: 'session' | 'token';
+  readonly value: string;
+  /** Whether it outlives the browser ("stay signed in"). */
+  readonly stays: boolean;
+}
+
+/**
+ * The credential of one API root, shared by the tabs of one browser: kept in the tab, or for good where the operator
+ * wants to stay signed in, and handed from tab to tab on request. Other roots on the same origin never see it.
+ */
+export interface CredentialKeeper {
+  read(): Credential | null;
+  /** Keeps it and tells the other tabs. */
+  keep(credential: Credential): void;
+  /** Forgets it here and in the other tabs. */
+  forget(credential: Credential): void;
+  /** One that another tab holds and that differs from this one, or null; waits a moment for an answer. */
+  askOthers(than: Credential | null): Promise<Credential | null>;
+  /** Called when another tab has signed in, or out (null). Returns what ends it. */
+  onChange(listener: (credential: Credential | null) => void): () => void;
+}
+
+const PATIENCE = 150;
+
+export function createCredentialKeeper(root: string): CredentialKeeper {
+  const name = `keyway:credential:${root}`;
+  const channel = new BroadcastChannel(name);
+  const listeners = new Set<(credential: Credential | null) => void>();
+
+  function read(): Credential | null {
+    return parse(keptInTab.read(name)) ?? parse(keptForGood.read(name));
+  }
+
+  function store(credential: Credential): void {
+    const text = JSON.stringify(credential);
+    keptInTab.write(name, text);
+    keptForGood.write(name, credential.stays ? text : null);
+  }
+
+  function drop(value: string): void {
+    if (parse(keptInTab.read(name))?.value === value) keptInTab.write(name, null);
+    if (parse(keptForGood.read(name))?.value === value) keptForGood.write(name, null);
+  }
+
+  channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
+    if (!isObject(data)) return;
+    const own = read();
+    if (data.type === 'ask' && own !== null) channel.postMessage({ type: 'have', credential: JSON.stringify(own) });
+    if (data.type === 'begun') {
+      const credential = parse(String(data.credential));
+      if (credential === null) return;
+      store(credential);
+      for (const listener of listeners) listener(credential);
+    }
+    if (data.type === 'gone' && own !== null && own.value === data.value) {
+      drop(own.value);
+      for (const listener of listeners) listener(null);
+    }
+  });
+
+  return {
+    read,
+    keep(credential) {
+      store(credential);
+      channel.postMessage({ type: 'begun', credential: JSON.stringify(credential) });
+    },
+    forget(credential) {
+      drop(credential.value);
+      channel.postMessage({ type: 'gone', value: credential.value });
+    },
+    askOthers: (than) =>
+      new Promise((resolve) => {
+        const stop = () => {
+          channel.removeEventListener('message', hear);
+          clearTimeout(timer);
+        };
+        const timer = setTimeout(() => {
+          stop();
+          resolve(null);
+        }, PATIENCE);
+        const hear = ({ data }: MessageEvent<unknown>) => {
+          const credential = isObject(data) && data.type === 'have' ? parse(String(data.credential)) : null;
+          if (credential === null || credential.value === than?.value) return;
+          stop();
+          store(credential);
+          resolve(credential);
+        };
+        channel.addEventListener('message', hear);
+        channel.postMessage({ type: 'ask' });
+      }),
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+function parse(text: string | null): Credential | null {
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isObject(value) || typeof value.value !== 'string') return null;
+    return {
+      kind: value.kind === 'token' ? 'token' : 'session',
+      value: value.value,
+      stays: value.stays === true,
+    };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,59 @@
+import { sentence, wordsIn } from '../i18n/text.js';
+import { note } from './audit-notes.js';
+import { runBatch } from './batch.js';
+import { preferences } from './preferences.js';
+import { createStore, type Store } from './store.js';
+import { say } from './toasts.js';
+import type { Workspace } from './workspace.js';
+
+/** Milliseconds in which a confirmed deletion can still be taken back, because the server could not bring counters back. */
+export const UNDO_TIME = 5_000;
+
+/** Keys whose deletion was confirmed and is not sent yet. */
+export const leaving: Store<ReadonlySet<string>> = createStore<ReadonlySet<string>>(new Set());
+
+/** Deletes after the time to undo; when the page is left before, at once. */
+export function deleteLater(workspace: Workspace, keys: readonly string[], name: string): void {
+  const words = wordsIn(preferences.get().language);
+  leaving.set(new Set([...leaving.get(), ...keys]));
+  const end = () => {
+    clearTimeout(timer);
+    window.removeEventListener('pagehide', leave);
+    dismiss();
+  };
+  const undo = () => {
+    end();
+    release(keys);
+    say({ tone: 'plain', text: words('delete.kept') });
+  };
+  const leave = () => {
+    end();
+    for (const key of keys) workspace.server.deleteUser(key, true).catch(() => undefined);
+  };
+  const timer = setTimeout(() => {
+    end();
+    void deleteNow(workspace, keys);
+  }, UNDO_TIME);
+  window.addEventListener('pagehide', leave);
+  const dismiss = say({
+    tone: 'plain',
+    text: words('delete.waiting', { n: keys.length, name }),
+    action: { label: words('action.undo'), run: undo },
+    lasts: UNDO_TIME,
+  });
+}
+
+async function deleteNow(workspace: Workspace, keys: readonly string[]): Promise<void> {
+  const words = wordsIn(preferences.get().language);
+  const { done, failed, error } = await runBatch(keys, (key) => workspace.server.deleteUser(key)).finished;
+  note(workspace, 'event.deleteKeys', failed === 0, { n: keys.length });
+  await workspace.contact.now();
+  release(keys);
+  if (done > 0) say({ tone: 'good', text: words('delete.done', { n: done }) });
+  if (failed > 0) say({ tone: 'bad', text: words('batch.failed', { n: failed, why: sentence(error, words) }) });
+}
+
+function release(keys: readonly string[]): void {
+  const gone = new Set(keys);
+  leaving.set(new Set([...leaving.get()].filter((key) => !gone.has(key))));
+}

@@ -1,0 +1,31 @@
+/** Browser storage that may be missing, full or forbidden: the page then forgets, and goes on. */
+export interface Kept {
+  read(name: string): string | null;
+  /** Null removes. */
+  write(name: string, value: string | null): void;
+}
+
+function keptIn(find: () => Storage): Kept {
+  return {
+    read(name) {
+      try {
+        return find().getItem(name);
+      } catch {
+        return null;
+      }
+    },
+    write(name, value) {
+      try {
+        if (value === null) find().removeItem(name);
+        else find().setItem(name, value);
+      } catch {
+        // Private windows and full disks: nothing is kept.
+      }
+    },
+  };
+}
+
+/** Until the browser forgets, for all tabs. */
+export const keptForGood: Kept = keptIn(() => window.localStorage);
+/** Until this tab is closed. */
+export const keptInTab: Kept = keptIn(() => window.sessionStorage);

@@ -1,0 +1,49 @@
+import { keptForGood } from './kept.js';
+import { createStore, type Store } from './store.js';
+
+export const LANGUAGES = ['en', 'ru'] as const;
+export type Language = (typeof LANGUAGES)[number];
+export const THEMES = ['auto', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+export interface Preferences {
+  readonly language: Language;
+  readonly theme: Theme;
+}
+
+const LANGUAGE = 'keyway:language';
+const THEME = 'keyway:theme';
+
+function preferredLanguage(): Language {
+  const wanted = [keptForGood.read(LANGUAGE) ?? '', ...navigator.languages].map((tag) => tag.slice(0, 2).toLowerCase());
+  return wanted.flatMap((tag) => LANGUAGES.filter((known) => known === tag))[0] ?? 'en';
+}
+
+/** Chosen by the browser until the viewer chooses. */
+export const preferences: Store<Preferences> = createStore<Preferences>({
+  language: preferredLanguage(),
+  theme: THEMES.find((theme) => theme === keptForGood.read(THEME)) ?? 'auto',
+});
+
+export function chooseLanguage(language: Language): void {
+  keptForGood.write(LANGUAGE, language);
+  preferences.patch({ language });
+}
+
+export function chooseTheme(theme: Theme): void {
+  keptForGood.write(THEME, theme === 'auto' ? null : theme);
+  preferences.patch({ theme });
+}
+
+/** Keeps the document's language and colours as chosen, from now on. */
+export function applyPreferences(): void {
+  const dark = window.matchMedia('(prefers-color-scheme: dark)');
+  const apply = () => {
+    const { language, theme } = preferences.get();
+    document.documentElement.lang = language;
+    document.documentElement.dataset.theme = theme === 'auto' ? (dark.matches ? 'dark' : 'light') : theme;
+  };
+  apply();
+  preferences.subscribe(apply);
+  dark.addEventListener('change', apply);
+}

@@ -1,0 +1,124 @@
+import { ApiFailure } from '../api/failure.js';
+import { dataOf, request } from '../api/http.js';
+import { hasLogin, type Offers } from '../api/offers.js';
+import type { Place } from '../api/places.js';
+import type { Sender } from '../api/server.js';
+import { readToken } from '../api/wire.js';
+import { type Credential, createCredentialKeeper } from './credential.js';
+import { createStore, type Store } from './store.js';
+
+/** Why a session that stood has ended, as far as can be told. */
+export type LossReason = 'replaced' | 'ended' | 'tokenRefused' | 'signedOutElsewhere';
+
+export type SessionState =
+  | { readonly phase: 'starting' }
+  | { readonly phase: 'signedOut'; readonly problem: ApiFailure | null }
+  /** A null credential: the server answers everybody. */
+  | { readonly phase: 'signedIn'; readonly credential: Credential | null }
+  /** The page stays as it is, behind the login. */
+  | { readonly phase: 'lost'; readonly reason: LossReason };
+
+export interface Session {
+  readonly state: Store<SessionState>;
+  /** Sends with the credential that stands; at a 401 first looks whether another tab has a newer one. */
+  readonly send: Sender;
+  start(): Promise<void>;
+  /** Rejects with `ApiFailure`: `unauthorized` for a wrong name or password. */
+  signIn(username: string, password: string, stays: boolean): Promise<void>;
+  /** Rejects with `ApiFailure('unauthorized')` where the server does not take the token. */
+  useToken(token: string, stays: boolean): Promise<void>;
+  signOut(): void;
+}
+
+/** `isContinuous` says whether the server was reached without a break until just now: then a restart did not end the session. */
+export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean): Session {
+  const keeper = createCredentialKeeper(place.root);
+  const state = createStore<SessionState>({ phase: 'starting' });
+
+  const begin = (credential: Credential | null) => state.set({ phase: 'signedIn', credential });
+
+  function current(): Credential | null {
+    const now = state.get();
+    return now.phase === 'signedIn' ? now.credential : null;
+  }
+
+  keeper.onChange((credential) => {
+    if (credential !== null) begin(credential);
+    else if (state.get().phase === 'signedIn') state.set({ phase: 'lost', reason: 'signedOutElsewhere' });
+  });
+
+  const sendWith = (call: Parameters<Sender>[0], credential: Credential | null) =>
+    request(place.root, { ...call, ...(credential === null ? {} : { authorization: `Bearer ${credential.value}` }) });
+
+  async function send(call: Parameters<Sender>[0]): Promise<string> {
+    const used = current();
+    try {
+      return await sendWith(call, used);
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || error.kind !== 'unauthorized') throw error;
+      const newer = await newerThan(used);
+      if (newer === null) {
+        lose(used);
+        throw error;
+      }
+      begin(newer);
+      return sendWith(call, newer);
+    }
+  }
+
+  async function newerThan(used: Credential | null): Promise<Credential | null> {
+    const stored = current() ?? keeper.read();
+    if (stored !== null && stored.value !== used?.value) return stored;
+    return keeper.askOthers(used);
+  }
+
+  function lose(used: Credential | null): void {
+    const now = state.get();
+    if (now.phase !== 'signedIn' || now.credential?.value !== used?.value) return;
+    if (used !== null) keeper.forget(used);
+    const reason = used?.kind === 'token' ? 'tokenRefused' : used !== null && isContinuous() ? 'replaced' : 'ended';
+    state.set({ phase: 'lost', reason });
+  }
+
+  /** Null where the server answers without a credential, else why it does not. */
+  async function refusal(): Promise<ApiFailure | null> {
+    if (place.open !== null) return place.open ? null : new ApiFailure('unauthorized');
+    try {
+      await sendWith({ method: 'GET', path: '/server/status' }, null);
+      return null;
+    } catch (error) {
+      return error instanceof ApiFailure ? error : new ApiFailure('unreachable');
+    }
+  }
+
+  return {
+    state,
+    send,
+    async start() {
+      state.set({ phase: 'starting' });
+      const stored = keeper.read() ?? (await keeper.askOthers(null));
+      if (stored !== null) return begin(stored);
+      const problem = await refusal();
+      if (problem === null) return begin(null);
+      if (offers.get().login === null) offers.patch({ login: await hasLogin(place.root) });
+      state.set({ phase: 'signedOut', problem: problem.kind === 'unauthorized' ? null : problem });
+    },
+    async signIn(username, password, stays) {
+      const text = await request(place.root, { method: 'POST', path: '/login', body: { username, password } });
+      const credential: Credential = { kind: 'session', value: readToken(dataOf(text)), stays };
+      keeper.keep(credential);
+      begin(credential);
+    },
+    async useToken(token, stays) {
+      const credential: Credential = { kind: 'token', value: token, stays };
+      await sendWith({ method: 'GET', path: '/server/status' }, credential);
+      keeper.keep(credential);
+      begin(credential);
+    },
+    signOut() {
+      const credential = current();
+      state.set({ phase: 'signedOut', problem: null });
+      if (credential !== null) keeper.forget(credential);
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { dataOf } from '../api/http.js';
+import type { Server } from '../api/server.js';
+import { readUsers, type User } from '../api/wire.js';
+import { createHistory, type TrafficHistory } from './history.js';
+import { createStore, type Store } from './store.js';
+
+export interface UsersState {
+  /** Null until the first list has come. */
+  readonly users: readonly User[] | null;
+  readonly byKey: ReadonlyMap<string, User>;
+  /** Milliseconds since the epoch. */
+  readonly loadedAt: number;
+  readonly error: unknown;
+}
+
+/** The list of keys as last seen. */
+export interface Users {
+  readonly state: Store<UsersState>;
+  readonly history: TrafficHistory;
+  /** Rejects as the call did; the last good list stays. */
+  load(): Promise<void>;
+}
+
+/** Characters. A longer answer is not kept for comparison with the next. */
+const LONGEST_KEPT = 32_000_000;
+
+export function createUsers(server: Server): Users {
+  const state = createStore<UsersState>({ users: null, byKey: new Map(), loadedAt: 0, error: null });
+  const history = createHistory();
+  let lastText = '';
+
+  function take(text: string): void {
+    const before = state.get();
+    const loadedAt = Date.now();
+    if (text === lastText && before.users !== null) {
+      history.record(before.users, before.byKey, loadedAt);
+      state.patch({ loadedAt, error: null });
+      return;
+    }
+    const users = readUsers(dataOf(text));
+    const byKey = new Map(users.map((user) => [user.access_key, user]));
+    history.record(users, before.users === null ? null : before.byKey, loadedAt);
+    lastText = text.length <= LONGEST_KEPT ? text : '';
+    state.set({ users, byKey, loadedAt, error: null });
+  }
+
+  return {
+    state,
+    history,
+    async load() {
+      try {
+        take(await server.usersText());
+      } catch (error) {
+        state.patch({ error });
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { type JsonBuilder, readJson } from './json-reader.js';
+
+/** An integer without loss: a number where that is exact, else a bigint. Both kinds compare exactly with `<` and `>`. */
+export type Whole = number | bigint;
+
+/** Sixteen digits in a row where a number can stand: only then can `JSON.parse` lose any. A hexadecimal key does not match. */
+const LONG_NUMBER = /[:[,\s-]\d{16}/;
+
+const exact: JsonBuilder<unknown> = {
+  object(members) {
+    const result: Record<string, unknown> = {};
+    for (const { name, value } of members) {
+      if (name === '__proto__') Object.defineProperty(result, name, { value, enumerable: true });
+      else result[name] = value;
+    }
+    return result;
+  },
+  array: (items) => items,
+  string: (value) => value,
+  number: (lexeme) => (/^-?\d{16,}$/.test(lexeme) ? narrow(BigInt(lexeme)) : Number(lexeme)),
+  word: (value) => value,
+};
+
+/** Parses JSON with exact integers. Throws `SyntaxError` or `JsonProblem`. */
+export function parseExact(text: string): unknown {
+  return LONG_NUMBER.test(text) ? readJson(text, exact) : JSON.parse(text);
+}
+
+/** The value as a number where that is exact. */
+export function narrow(value: bigint): Whole {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) && value >= BigInt(Number.MIN_SAFE_INTEGER) ? Number(value) : value;
+}
+
+export function isWhole(value: unknown): value is Whole {
+  return typeof value === 'bigint' ? value >= 0n : Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+/** The exact sum. */
+export function add(a: Whole, b: Whole): Whole {
+  if (typeof a === 'number' && typeof b === 'number' && a + b <= Number.MAX_SAFE_INTEGER) return a + b;
+  return narrow(BigInt(a) + BigInt(b));
+}
+
+/** Compact JSON of a request body, with exact integers. */
+export function encodeExact(value: unknown): string {
+  if (typeof value === 'bigint') return value.toString();
+  if (Array.isArray(value)) return `[${value.map(encodeExact).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${encodeExact(member)}`).join(',')}}`;
+}

@@ -1,0 +1,45 @@
+import { useState } from 'preact/hooks';
+import { useWords } from '../i18n/text.js';
+import { say } from '../state/toasts.js';
+import { Icon } from './icon.js';
+
+/** Copies; where the page came over plain HTTP the clipboard is closed to it, so the older way is tried too. */
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement('textarea');
+    area.value = text;
+    area.className = 'offscreen';
+    (document.querySelector('dialog[open]') ?? document.body).append(area);
+    area.select();
+    const copied = document.execCommand('copy');
+    area.remove();
+    return copied;
+  }
+}
+
+/** A button that copies a text and says so. */
+export function CopyButton({ text, label }: { readonly text: string; readonly label?: string }) {
+  const words = useWords();
+  const [done, setDone] = useState(false);
+  const onClick = async () => {
+    if (await copy(text)) {
+      setDone(true);
+      setTimeout(() => setDone(false), 1500);
+    } else say({ tone: 'bad', text: words('action.copyFailed') });
+  };
+  const name = label ?? words('action.copy');
+  return (
+    <button
+      type="button"
+      class="icon-button"
+      aria-label={done ? words('action.copied') : name}
+      title={name}
+      onClick={onClick}
+    >
+      <Icon name={done ? 'check' : 'copy'} />
+    </button>
+  );
+}

@@ -1,0 +1,45 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { useWords } from '../i18n/text.js';
+import { Icon } from './icon.js';
+
+interface DialogProps {
+  readonly title: string;
+  /** Called at Escape and by the close button. */
+  readonly onClose: () => void;
+  /** `side` is a panel at the edge, `wide` leaves room for text. */
+  readonly kind?: 'plain' | 'wide' | 'side';
+  readonly children: ComponentChildren;
+}
+
+/** A modal window: the browser keeps the focus in it, closes it at Escape and gives the focus back. */
+export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps) {
+  const words = useWords();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const element = dialog.current;
+    const before = document.activeElement;
+    element?.showModal();
+    element?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
+    return () => {
+      element?.close();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  const cancel = (event: Event) => {
+    event.preventDefault();
+    onClose();
+  };
+  return (
+    <dialog ref={dialog} class={`dialog dialog-${kind}`} aria-labelledby={heading} onCancel={cancel}>
+      <header class="dialog-head">
+        <h2 id={heading}>{title}</h2>
+        <button type="button" class="icon-button" aria-label={words('action.close')} onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}

@@ -1,0 +1,42 @@
+/** Line drawings on a grid of 24, drawn with the text's colour. */
+const PATHS = {
+  overview: 'M4 13h6V4H4zM14 20h6V11h-6zM4 20h6v-3H4zM14 7h6V4h-6z',
+  keys: 'M15 9a4 4 0 1 0-3.6 4L4 20v0h4v-2h2v-2h2l1.4-1.4A4 4 0 0 0 15 9zM16.5 7.5h.01',
+  configuration: 'M4 7h10M18 7h2M4 17h2M10 17h10M14 4.5v5M10 14.5v5M6 12h14M4 12h0',
+  rules: 'M6 4v9a4 4 0 0 0 4 4h9M15 13l4 4-4 4M6 8h6',
+  dns: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM3 12h18M12 3c3 3 3.5 6 3.5 9s-.5 6-3.5 9c-3-3-3.5-6-3.5-9S9 6 12 3z',
+  audit: 'M6 3h9l4 4v14H6zM9 11h7M9 15h7M9 7h3',
+  close: 'M6 6l12 12M18 6L6 18',
+  copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
+  check: 'M5 12.5l4.5 4.5L19 7',
+  plus: 'M12 5v14M5 12h14',
+  many: 'M4 6h10M4 12h10M4 18h7M19 13v8M15 17h8',
+  search: 'M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM20 20l-4-4',
+  up: 'M6 15l6-6 6 6',
+  down: 'M6 9l6 6 6-6',
+  edit: 'M4 20h4L19 9l-4-4L4 16zM13 7l4 4',
+  trash: 'M5 7h14M10 11v6M14 11v6M7 7l1 13h8l1-13M9 7V4h6v3',
+  reset: 'M5 12a7 7 0 1 0 2-5L4 10M4 5v5h5',
+  download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
+  upload: 'M12 20V9M7 13l5-5 5 5M5 4h14',
+  sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M4.2 4.2l1.4 1.4M18.4 18.4l1.4 1.4M2 12h2M20 12h2M4.2 19.8l1.4-1.4M18.4 5.6l1.4-1.4',
+  moon: 'M20 14.5A8 8 0 0 1 9.5 4 8 8 0 1 0 20 14.5z',
+  auto: 'M12 3a9 9 0 1 0 0 18zM12 3a9 9 0 0 1 0 18',
+  exit: 'M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9',
+  grip: 'M9 6h.01M15 6h.01M9 12h.01M15 12h.01M9 18h.01M15 18h.01',
+  warning: 'M12 4l9 16H3zM12 10v4M12 17h.01',
+  gauge: 'M4 17a8 8 0 1 1 16 0M12 17l4-5',
+  print: 'M7 9V4h10v5M7 17H4V9h16v8h-3M7 14h10v6H7z',
+  refresh: 'M19 12a7 7 0 1 1-2-5l3 3M20 5v5h-5',
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/** Decorative: the words beside it, or the button's label, say what it means. */
+export function Icon({ name }: { readonly name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}
