@@ -32,7 +32,7 @@ export function createListBody(
   traits: Pick<Revision, 'snapshot' | 'online'>,
   clock: ClockPort,
 ): ListBody {
-  let layout: Layout = { body: EMPTY, starts: new Float64Array(0), lengths: new Uint32Array(0), first: -1 };
+  let layout = NOTHING;
   let compressing: Partial<Record<ContentCoding, Promise<Buffer>>> = {};
   let builtFor = -1;
   let builtAt = 0;
@@ -72,6 +72,8 @@ interface Layout {
   readonly first: number;
 }
 
+const NOTHING: Layout = { body: EMPTY, starts: new Float64Array(0), lengths: new Uint32Array(0), first: -1 };
+
 /**
  * Lays out the list anew. Fragments of keys that did not change since the layout before are copied from there, whole runs
  * of neighbours at once: rendering and joining 100,000 snapshots is what makes a list slow.
@@ -83,57 +85,78 @@ function layOut(
   render: (key: KeyEntry) => string,
 ): Layout {
   const first = ordered[0];
-  if (first === undefined) return { body: EMPTY, starts: new Float64Array(0), lengths: new Uint32Array(0), first: -1 };
-  const fresh = new Map<KeyEntry, Buffer>();
+  if (first === undefined) return NOTHING;
   const slots = ordered.reduce((most, { slot }) => Math.max(most, slot + 1), 0);
   const starts = new Float64Array(slots);
   const lengths = new Uint32Array(slots);
+  const rendered = createArena();
   let end = OPENING.length;
   for (const key of ordered) {
+    const changed = key.changedAt > beforeAt;
+    const length = changed ? rendered.append(render(key)) : (before.lengths[key.slot] ?? 0);
     starts[key.slot] = end;
-    if (key.changedAt > beforeAt) fresh.set(key, Buffer.from(render(key)));
-    const length = fresh.get(key)?.length ?? before.lengths[key.slot] ?? 0;
     lengths[key.slot] = length;
     end += length;
   }
   const body = Buffer.allocUnsafeSlow(end + 2);
-  OPENING.copy(body);
-  copyFragments(ordered, before, fresh, body);
-  const reused = before.first >= 0 && starts[before.first];
-  if (typeof reused === 'number' && reused > 0) body[reused] = COMMA;
+  const run = createRun(body, OPENING.copy(body));
+  let fresh = 0;
+  for (const { slot, changedAt } of ordered) {
+    const length = lengths[slot] ?? 0;
+    if (changedAt > beforeAt) {
+      run.add(rendered.bytes(), fresh, length);
+      fresh += length;
+    } else run.add(before.body, before.starts[slot] ?? 0, length);
+  }
+  run.flush();
+  const reused = before.first >= 0 ? starts[before.first] : undefined;
+  if (reused !== undefined && reused > 0) body[reused] = COMMA;
   body[OPENING.length] = BRACKET;
   body.write(']}', end);
   return { body, starts, lengths, first: first.slot };
 }
 
-function copyFragments(
-  ordered: readonly KeyEntry[],
-  before: Layout,
-  fresh: ReadonlyMap<KeyEntry, Buffer>,
-  body: Buffer,
-): void {
-  let at = OPENING.length;
-  let runStart = 0;
-  let runEnd = 0;
-  const flush = () => {
-    at += before.body.copy(body, at, runStart, runEnd);
-    runStart = runEnd = 0;
+/** Bytes of texts one after the other; a buffer of its own per text would cost more than the texts. */
+function createArena() {
+  let bytes = Buffer.allocUnsafeSlow(64 * 1024);
+  let end = 0;
+  return {
+    bytes: () => bytes,
+    /** Returns how many bytes the text took. */
+    append(text: string): number {
+      if (end + text.length * 3 > bytes.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(bytes.length * 2, end + text.length * 3));
+        bytes.copy(larger, 0, 0, end);
+        bytes = larger;
+      }
+      const length = bytes.write(text, end);
+      end += length;
+      return length;
+    },
   };
-  for (const key of ordered) {
-    const rendered = fresh.get(key);
-    if (rendered !== undefined) {
-      if (runEnd > runStart) flush();
-      at += rendered.copy(body, at);
-      continue;
-    }
-    const start = before.starts[key.slot] ?? 0;
-    if (start !== runEnd) {
-      if (runEnd > runStart) flush();
-      runStart = start;
-    }
-    runEnd = start + (before.lengths[key.slot] ?? 0);
-  }
-  if (runEnd > runStart) flush();
+}
+
+/** Copies ranges to a target one after the other, those that follow one another in their source at once. */
+function createRun(target: Buffer, start: number) {
+  let at = start;
+  let source = target;
+  let from = 0;
+  let to = 0;
+  const flush = () => {
+    if (to > from) at += source.copy(target, at, from, to);
+    from = to = 0;
+  };
+  return {
+    flush,
+    add(bytes: Buffer, first: number, length: number): void {
+      if (bytes !== source || first !== to) {
+        flush();
+        source = bytes;
+        from = first;
+      }
+      to = first + length;
+    },
+  };
 }
 
 /** The coding to use for an `Accept-Encoding` value (RFC 9110, 12.5.3), or null for none. */
