@@ -1,4 +1,12 @@
-import type { ReadStream, WriteStream } from 'node:tty';
+import type { Readable } from 'node:stream';
+
+/** A terminal to read from, such as `tty.ReadStream`. */
+export type SecretInput = Readable & { setRawMode(raw: boolean): unknown };
+
+/** Where the question goes. */
+export interface Prompt {
+  write(text: string): unknown;
+}
 
 const ENTER = new Set(['\r', '\n']);
 const BACKSPACE = new Set(['\u007f', '\b']);
@@ -9,7 +17,7 @@ const CLEAR_LINE = '\u0015';
  * Asks on a terminal and reads one line without showing it. Null when it was broken off with Ctrl-C or Ctrl-D, or when the
  * terminal went away. Backspace and Ctrl-U work as usual.
  */
-export function askSecret(input: ReadStream, output: WriteStream, question: string): Promise<string | null> {
+export function askSecret(input: SecretInput, output: Prompt, question: string): Promise<string | null> {
   return new Promise((resolve) => {
     const letters: string[] = [];
     const finish = (answer: string | null) => {
@@ -30,9 +38,10 @@ export function askSecret(input: ReadStream, output: WriteStream, question: stri
         else letters.push(letter);
       }
     };
-    output.write(question);
     input.setEncoding('utf8');
+    // Before the question: whoever answers at once must not be shown either.
     input.setRawMode(true);
+    output.write(question);
     input.on('data', read);
     input.on('end', gone);
     input.resume();
