@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { DnsChange, DnsConfig } from '../core/model.js';
+import { checkCustomDomains, checkListUrls, checkUpstream } from './dns-values.js';
 import type { Encodable } from './encode-json.js';
 import { PutDnsBody, PutDnsWithListenerBody, type WireDnsChange } from './schemas.js';
 
@@ -8,7 +9,7 @@ export interface DnsForm {
   readonly name: string;
   readonly schema: TSchema;
   encode(dns: DnsConfig): Encodable;
-  /** An absent member keeps its present value. */
+  /** An absent member keeps its present value. Throws `invalidBody`, naming the place, for a value that means nothing. */
   decode(wire: WireDnsChange): DnsChange;
 }
 
@@ -20,6 +21,9 @@ const encodeFour = (dns: DnsConfig) => ({
 });
 
 function decodeFour(wire: WireDnsChange): DnsChange {
+  if (isGiven(wire.doh_upstream)) checkUpstream(wire.doh_upstream);
+  if (isGiven(wire.adblock_urls)) checkListUrls(wire.adblock_urls);
+  if (isGiven(wire.custom_domains)) checkCustomDomains(wire.custom_domains);
   return {
     enabled: wire.enabled,
     ...given('dohUpstream', wire.doh_upstream),
