@@ -1,16 +1,10 @@
-import type { AccessKey, KeySnapshot, TrafficCounters } from './model.js';
+import { type AdmissionReader, createAdmissionLog } from './admission-log.js';
+import { createCounterColumns } from './counter-columns.js';
+import { Entry, type KeyEntry } from './key-entry.js';
+import type { AccessKey } from './model.js';
 import { createOrderedKeys, type OrderedKeys } from './ordered-keys.js';
 
-/** A key as the registry holds it. Fields are replaced in place; readers must not keep an entry over an await. */
-export interface KeyEntry extends KeySnapshot {
-  /** Position in the order of registration. */
-  readonly order: number;
-  /** A small number that no other living key has; freed by removal. Views index their caches by it. */
-  readonly slot: number;
-  /** The registry's generation when this entry last changed. */
-  readonly changedAt: number;
-  readonly alive: boolean;
-}
+export type { KeyEntry } from './key-entry.js';
 
 /** What the data plane says of one key: present values, all unsigned 64-bit. */
 export interface CounterValues {
@@ -19,9 +13,37 @@ export interface CounterValues {
   readonly connections: bigint;
 }
 
+/** The counters of one key as they are kept beyond the process; the limit is the configuration file's. */
+export interface KeptCounters extends CounterValues {
+  readonly accessKey: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** When the key left by the configuration, in milliseconds since the epoch; null while it is registered. */
+  readonly leftAt: number | null;
+}
+
+/** What was used of one key since the last report, all unsigned 64-bit. */
+export interface UsageEntry {
+  readonly accessKey: string;
+  readonly bytesUp: bigint;
+  readonly bytesDown: bigint;
+  /** The present number; null leaves it as it is. */
+  readonly connections: bigint | null;
+}
+
+/** Which entries of a report could not be counted as they stand. */
+export interface UsageOutcome {
+  /** Not registered, so not counted. */
+  readonly unknown: readonly string[];
+  /** A sum would have passed 2^64-1 and stays there. */
+  readonly full: readonly string[];
+}
+
 /** What readers of keys may ask. */
 export interface KeyReader {
   get(accessKey: string): KeyEntry | undefined;
+  /** Every key, in the order of registration. */
+  entries(): Iterable<KeyEntry>;
   /** Registered keys (spec: `total_users`). */
   readonly size: number;
   /** Counter entries with traffic (spec: `active_users`). */
@@ -32,10 +54,21 @@ export interface KeyReader {
   readonly answeredGeneration: number;
   /** By bytes down, descending; equal ones in the order of registration (spec: GET /users). */
   ordered(): readonly KeyEntry[];
+  readonly admissions: AdmissionReader;
+}
+
+/** What a store of counters asks of the registry. */
+export interface CounterSource {
+  /** What is to be kept of a key; null when nothing is. */
+  kept(accessKey: string): KeptCounters | null;
+  /** Everything that is to be kept. May be read on over later changes; a key that changes meanwhile may be old or new. */
+  allKept(): Iterable<KeptCounters>;
+  /** The keys whose `kept` may have changed since the last call; none unless the registry was told to track them. */
+  takeChanged(): ReadonlySet<string>;
 }
 
 /** The set of access keys with their counters (spec: "Access key lifecycle"). */
-export interface KeyRegistry extends KeyReader {
+export interface KeyRegistry extends KeyReader, CounterSource {
   /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */
   create(key: AccessKey): void;
   /** Registers without counters (bulk creation). */
@@ -50,30 +83,43 @@ export interface KeyRegistry extends KeyReader {
   replaceAll(keys: readonly AccessKey[]): void;
   /** The data plane's door: present values of one key; false when the key is unknown. */
   setCounters(accessKey: string, values: CounterValues): boolean;
+  /** Counts a report, whole: no reader sees a part of it. */
+  addUsage(entries: readonly UsageEntry[]): UsageOutcome;
+  /**
+   * Takes over kept counters, key by key; of keys that are not registered they wait for the key. A key without a time of
+   * leaving that the next configuration does not have leaves with it.
+   */
+  takeOver(all: Iterable<KeptCounters>): void;
+  /** Sets everything to what was kept: keys that are not named in it start at zero, and nothing else waits for its key. */
+  restore(all: Iterable<KeptCounters>): void;
+  /** Drops the counters of keys that left at or before this time; returns how many. */
+  forgetDeparted(leftUntil: number): number;
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Entry = Mutable<KeyEntry>;
+export interface KeyRegistryOptions {
+  /** Whether changed counters are remembered for `takeChanged`; default false. */
+  readonly tracksChanges?: boolean;
+}
 
-/** Creates an empty registry. `now` gives milliseconds since the epoch, for `createdAt`. */
-export function createKeyRegistry(now: () => number): KeyRegistry {
+/** A key that left by the configuration: the row of its counters waits for its return. */
+interface Departed {
+  readonly slot: number;
+  /** Null until a configuration has shown that the key is not in it. */
+  readonly leftAt: number | null;
+}
+
+/** Creates an empty registry. `now` gives milliseconds since the epoch, for `createdAt` and `leftAt`. */
+export function createKeyRegistry(now: () => number, { tracksChanges = false }: KeyRegistryOptions = {}): KeyRegistry {
   const entries = new Map<string, Entry>();
-  const departed = new Map<string, TrafficCounters>();
-  const freeSlots: number[] = [];
-  const order: OrderedKeys = createOrderedKeys();
-  let nextSlot = 0;
+  const departed = new Map<string, Departed>();
+  const columns = createCounterColumns();
+  const order: OrderedKeys = createOrderedKeys(columns.compareBytesDown);
+  const admissions = createAdmissionLog();
+  let changed = new Set<string>();
   let nextOrder = 0;
   let active = 0;
   let generation = 0;
   let answeredGeneration = 0;
-
-  const fresh = (limitBytes: bigint | null): TrafficCounters => ({
-    bytesUp: 0n,
-    bytesDown: 0n,
-    connections: 0n,
-    limitBytes,
-    createdAt: now(),
-  });
 
   function touch(entry: Entry): void {
     generation += 1;
@@ -81,78 +127,154 @@ export function createKeyRegistry(now: () => number): KeyRegistry {
     mark(entry);
   }
 
+  /** To be called for the generation that the change made. */
   function mark(entry: Entry): void {
     order.touch(entry);
     entry.changedAt = generation;
+    if (tracksChanges) changed.add(entry.accessKey);
   }
 
-  function setEntryCounters(entry: Entry, counters: TrafficCounters | null): void {
-    active += Number(hasTraffic(counters)) - Number(hasTraffic(entry.counters));
-    entry.counters = counters;
+  function forget(accessKey: string): void {
+    const gone = departed.get(accessKey);
+    if (gone === undefined) return;
+    columns.free(gone.slot);
+    departed.delete(accessKey);
+    if (tracksChanges) changed.add(accessKey);
   }
 
-  function put(key: AccessKey, counters: TrafficCounters | null): void {
-    const present = entries.get(key.accessKey);
-    if (present === undefined) {
-      const slot = freeSlots.pop() ?? nextSlot++;
-      const entry: Entry = {
-        accessKey: key.accessKey,
-        name: key.name,
-        limitBytes: key.limitBytes,
-        counters: null,
-        order: nextOrder++,
-        slot,
-        changedAt: 0,
-        alive: true,
-      };
-      entries.set(key.accessKey, entry);
-      setEntryCounters(entry, counters);
-      touch(entry);
+  /** Runs a change of an entry's counters or record and follows what it means for the counts and for admission. */
+  function changing(entry: Entry, isNew: boolean, change: () => void): void {
+    const limitBefore = entry.limitBytes;
+    if (columns.hasTraffic(entry.slot) && !isNew) active -= 1;
+    change();
+    if (columns.hasTraffic(entry.slot)) active += 1;
+    const overBefore = entry.overLimit;
+    entry.overLimit = isOver(entry);
+    if (isNew || limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) admissions.note(entry.accessKey);
+    touch(entry);
+  }
+
+  function isOver({ limitBytes, slot }: Entry): boolean {
+    return limitBytes !== null && columns.traffic(slot) >= limitBytes;
+  }
+
+  function startAtZero(entry: Entry): void {
+    columns.clear(entry.slot);
+    columns.setCreatedAt(entry.slot, now());
+    entry.hasCounters = true;
+  }
+
+  /** Counters that wait for the key come with it; whoever does not want them forgets them before. */
+  function register(key: AccessKey, change: (entry: Entry) => void): void {
+    const waiting = departed.get(key.accessKey);
+    departed.delete(key.accessKey);
+    const entry = new Entry(key, nextOrder++, waiting?.slot ?? columns.take(), columns);
+    entry.hasCounters = waiting !== undefined;
+    entries.set(key.accessKey, entry);
+    changing(entry, true, () => change(entry));
+  }
+
+  function put(key: AccessKey, change: (entry: Entry) => void): void {
+    const entry = entries.get(key.accessKey);
+    if (entry === undefined) {
+      register(key, change);
       return;
     }
-    present.name = key.name;
-    present.limitBytes = key.limitBytes;
-    setEntryCounters(present, counters);
-    touch(present);
+    changing(entry, false, () => {
+      entry.name = key.name;
+      entry.limitBytes = key.limitBytes;
+      change(entry);
+    });
   }
 
-  function drop(entry: Entry): void {
-    setEntryCounters(entry, null);
+  function withCounters(entry: Entry): void {
+    if (!entry.hasCounters) startAtZero(entry);
+  }
+
+  function drop(entry: Entry, keepsCounters: boolean): void {
+    if (columns.hasTraffic(entry.slot)) active -= 1;
     entries.delete(entry.accessKey);
-    freeSlots.push(entry.slot);
     touch(entry);
     entry.alive = false;
-  }
-
-  function update(key: AccessKey): boolean {
-    const present = entries.get(key.accessKey);
-    if (present === undefined) return false;
-    put(key, { ...(present.counters ?? fresh(null)), limitBytes: key.limitBytes });
-    return true;
-  }
-
-  function fromFile(key: AccessKey): void {
-    const present = entries.get(key.accessKey);
-    const counters = present?.counters ?? departed.get(key.accessKey);
-    departed.delete(key.accessKey);
-    if (present !== undefined && counters !== undefined && sameRecord(present, key)) return;
-    put(key, counters === undefined ? fresh(key.limitBytes) : { ...counters, limitBytes: key.limitBytes });
+    admissions.note(entry.accessKey);
+    if (keepsCounters && entry.hasCounters) departed.set(entry.accessKey, { slot: entry.slot, leftAt: now() });
+    else columns.free(entry.slot);
+    entry.hasCounters = false;
   }
 
   function replaceAll(keys: readonly AccessKey[]): void {
     if (entries.size > 0) {
       const staying = new Set(keys.map((key) => key.accessKey));
-      for (const entry of entries.values()) {
-        if (staying.has(entry.accessKey)) continue;
-        if (entry.counters !== null) departed.set(entry.accessKey, entry.counters);
-        drop(entry);
-      }
+      for (const entry of entries.values()) if (!staying.has(entry.accessKey)) drop(entry, true);
     }
-    for (const key of keys) fromFile(key);
+    for (const key of keys) {
+      const present = entries.get(key.accessKey);
+      if (present === undefined || !present.hasCounters || !sameRecord(present, key)) put(key, withCounters);
+    }
+    for (const [accessKey, { slot, leftAt }] of departed) {
+      if (leftAt !== null) continue;
+      departed.set(accessKey, { slot, leftAt: now() });
+      if (tracksChanges) changed.add(accessKey);
+    }
+  }
+
+  function addUsage(report: readonly UsageEntry[]): UsageOutcome {
+    const unknown: string[] = [];
+    const full: string[] = [];
+    generation += 1;
+    for (const { accessKey, bytesUp, bytesDown, connections } of report) {
+      const entry = entries.get(accessKey);
+      if (entry === undefined) {
+        unknown.push(accessKey);
+        continue;
+      }
+      withCounters(entry);
+      const { slot } = entry;
+      if (!columns.hasTraffic(slot) && (bytesUp > 0n || bytesDown > 0n)) active += 1;
+      if (columns.add(slot, bytesUp, bytesDown)) full.push(accessKey);
+      if (connections !== null) columns.setConnections(slot, connections);
+      if (!entry.overLimit && isOver(entry)) {
+        entry.overLimit = true;
+        admissions.note(accessKey);
+      }
+      mark(entry);
+    }
+    return { unknown, full };
+  }
+
+  function takeOverOne({ accessKey, leftAt, createdAt, ...values }: KeptCounters): void {
+    const write = (slot: number) => {
+      columns.write(slot, values);
+      columns.setCreatedAt(slot, createdAt);
+    };
+    const entry = entries.get(accessKey);
+    if (entry !== undefined) {
+      changing(entry, false, () => {
+        write(entry.slot);
+        entry.hasCounters = true;
+      });
+      return;
+    }
+    const slot = departed.get(accessKey)?.slot ?? columns.take();
+    departed.set(accessKey, { slot, leftAt });
+    write(slot);
+    if (tracksChanges) changed.add(accessKey);
+  }
+
+  function keptAt(accessKey: string, slot: number, leftAt: number | null): KeptCounters {
+    return { accessKey, ...columns.read(slot), createdAt: columns.createdAt(slot), leftAt };
+  }
+
+  function* allKept(): Generator<KeptCounters> {
+    for (const { accessKey, hasCounters, slot } of entries.values()) {
+      if (hasCounters) yield keptAt(accessKey, slot, null);
+    }
+    for (const [accessKey, { slot, leftAt }] of departed) yield keptAt(accessKey, slot, leftAt);
   }
 
   return {
     get: (accessKey) => entries.get(accessKey),
+    entries: () => entries.values(),
     get size() {
       return entries.size;
     },
@@ -166,40 +288,75 @@ export function createKeyRegistry(now: () => number): KeyRegistry {
       return answeredGeneration;
     },
     ordered: () => order.read(entries, generation),
+    admissions,
     create(key) {
-      departed.delete(key.accessKey);
-      put(key, fresh(key.limitBytes));
+      forget(key.accessKey);
+      put(key, startAtZero);
     },
-    createWithoutCounters: (key) => put(key, null),
-    update,
+    createWithoutCounters(key) {
+      forget(key.accessKey);
+      put(key, (entry) => {
+        columns.clear(entry.slot);
+        entry.hasCounters = false;
+      });
+    },
+    update(key) {
+      if (!entries.has(key.accessKey)) return false;
+      put(key, withCounters);
+      return true;
+    },
     reset(accessKey) {
       const entry = entries.get(accessKey);
-      if (entry === undefined || entry.counters === null) return false;
-      setEntryCounters(entry, { ...entry.counters, bytesUp: 0n, bytesDown: 0n, connections: 0n });
-      touch(entry);
+      if (entry === undefined || !entry.hasCounters) return false;
+      changing(entry, false, () => columns.clear(entry.slot));
       return true;
     },
     remove(accessKey) {
-      departed.delete(accessKey);
+      forget(accessKey);
       const entry = entries.get(accessKey);
       if (entry === undefined) return false;
-      drop(entry);
+      drop(entry, false);
       return true;
     },
     replaceAll,
     setCounters(accessKey, values) {
       const entry = entries.get(accessKey);
       if (entry === undefined) return false;
-      setEntryCounters(entry, { ...(entry.counters ?? fresh(entry.limitBytes)), ...values });
-      generation += 1;
-      mark(entry);
+      const answered = answeredGeneration;
+      changing(entry, false, () => {
+        withCounters(entry);
+        columns.write(entry.slot, values);
+      });
+      answeredGeneration = answered;
       return true;
     },
+    addUsage,
+    takeOver(all) {
+      for (const kept of all) takeOverOne(kept);
+    },
+    restore(all) {
+      for (const entry of entries.values()) changing(entry, false, () => startAtZero(entry));
+      for (const accessKey of [...departed.keys()]) forget(accessKey);
+      for (const kept of all) takeOverOne(kept);
+    },
+    forgetDeparted(leftUntil) {
+      const old = [...departed].filter(([, { leftAt }]) => leftAt !== null && leftAt <= leftUntil);
+      for (const [accessKey] of old) forget(accessKey);
+      return old.length;
+    },
+    kept(accessKey) {
+      const entry = entries.get(accessKey);
+      if (entry !== undefined) return entry.hasCounters ? keptAt(accessKey, entry.slot, null) : null;
+      const gone = departed.get(accessKey);
+      return gone === undefined ? null : keptAt(accessKey, gone.slot, gone.leftAt);
+    },
+    allKept,
+    takeChanged() {
+      const taken = changed;
+      changed = new Set();
+      return taken;
+    },
   };
-}
-
-function hasTraffic(counters: TrafficCounters | null): boolean {
-  return counters !== null && (counters.bytesUp > 0n || counters.bytesDown > 0n);
 }
 
 function sameRecord(entry: KeyEntry, key: AccessKey): boolean {

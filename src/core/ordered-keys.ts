@@ -12,10 +12,33 @@ export interface OrderedKeys {
   read(entries: ReadonlyMap<string, KeyEntry>, generation: number): readonly KeyEntry[];
 }
 
-export function createOrderedKeys(): OrderedKeys {
+/** `compareBytesDown` compares two slots: negative when the first has fewer bytes down. */
+export function createOrderedKeys(compareBytesDown: (a: number, b: number) => number): OrderedKeys {
   let sorted: readonly KeyEntry[] = [];
   let sortedAt = 0;
   let touched: KeyEntry[] = [];
+
+  const before = (a: KeyEntry, b: KeyEntry): number => compareBytesDown(b.slot, a.slot) || a.order - b.order;
+
+  function merge(moved: readonly KeyEntry[]): KeyEntry[] {
+    const result: KeyEntry[] = [];
+    let at = 0;
+    let next = moved[at];
+    for (const entry of sorted) {
+      if (!entry.alive || entry.changedAt > sortedAt) continue;
+      while (next !== undefined && before(next, entry) < 0) {
+        result.push(next);
+        at += 1;
+        next = moved[at];
+      }
+      result.push(entry);
+    }
+    for (; next !== undefined; next = moved[at]) {
+      result.push(next);
+      at += 1;
+    }
+    return result;
+  }
 
   return {
     touch(entry) {
@@ -25,37 +48,10 @@ export function createOrderedKeys(): OrderedKeys {
       if (generation === sortedAt) return sorted;
       const moved = touched.filter((entry) => entry.alive);
       const worthMerging = moved.length * 4 < entries.size;
-      sorted = worthMerging ? merge(sorted, moved.sort(before), sortedAt) : [...entries.values()].sort(before);
+      sorted = worthMerging ? merge(moved.sort(before)) : [...entries.values()].sort(before);
       sortedAt = generation;
       touched = [];
       return sorted;
     },
   };
-}
-
-function before(a: KeyEntry, b: KeyEntry): number {
-  const left = a.counters?.bytesDown ?? 0n;
-  const right = b.counters?.bytesDown ?? 0n;
-  if (left === right) return a.order - b.order;
-  return left > right ? -1 : 1;
-}
-
-function merge(sorted: readonly KeyEntry[], moved: readonly KeyEntry[], sortedAt: number): KeyEntry[] {
-  const result: KeyEntry[] = [];
-  let at = 0;
-  let next = moved[at];
-  for (const entry of sorted) {
-    if (!entry.alive || entry.changedAt > sortedAt) continue;
-    while (next !== undefined && before(next, entry) < 0) {
-      result.push(next);
-      at += 1;
-      next = moved[at];
-    }
-    result.push(entry);
-  }
-  for (; next !== undefined; next = moved[at]) {
-    result.push(next);
-    at += 1;
-  }
-  return result;
 }

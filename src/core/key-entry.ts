@@ -1,0 +1,53 @@
+import type { CounterColumns } from './counter-columns.js';
+import type { AccessKey, KeySnapshot, TrafficCounters } from './model.js';
+
+/** A key as the registry holds it. Fields are replaced in place; readers must not keep an entry over an await. */
+export interface KeyEntry extends KeySnapshot {
+  /** Position in the order of registration. */
+  readonly order: number;
+  /** A small number that no other living key has; freed by removal. Views index their caches by it. */
+  readonly slot: number;
+  /** The registry's generation when this entry last changed. */
+  readonly changedAt: number;
+  readonly alive: boolean;
+  /** Bytes up and down have reached the limit. */
+  readonly overLimit: boolean;
+}
+
+/**
+ * A class, where the rest of the code has none, because there are as many as keys: the getter stands once on the
+ * prototype, and a million keys keep no objects for their counters.
+ */
+export class Entry implements KeyEntry {
+  readonly accessKey: string;
+  name: string | null;
+  limitBytes: bigint | null;
+  readonly order: number;
+  readonly slot: number;
+  changedAt = 0;
+  alive = true;
+  overLimit = false;
+  hasCounters = false;
+  readonly #columns: CounterColumns;
+
+  constructor(key: AccessKey, order: number, slot: number, columns: CounterColumns) {
+    this.accessKey = key.accessKey;
+    this.name = key.name;
+    this.limitBytes = key.limitBytes;
+    this.order = order;
+    this.slot = slot;
+    this.#columns = columns;
+  }
+
+  get counters(): TrafficCounters | null {
+    if (!this.hasCounters) return null;
+    const { bytesUp, bytesDown, connections } = this.#columns.read(this.slot);
+    return {
+      bytesUp,
+      bytesDown,
+      connections,
+      limitBytes: this.limitBytes,
+      createdAt: this.#columns.createdAt(this.slot),
+    };
+  }
+}

@@ -1,0 +1,48 @@
+import { keyDigest } from './key-digest.js';
+import type { KeyRegistry, UsageEntry } from './keys.js';
+import type { LogPort } from './ports.js';
+import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
+
+/** What the data plane reports of the time since its last report. */
+export interface UsageReport {
+  /** By this a report that comes again is known; null for one that will not. */
+  readonly id: string | null;
+  readonly entries: readonly UsageEntry[];
+}
+
+export interface ReportOutcome {
+  /** It was counted before and is not counted now. */
+  readonly repeated: boolean;
+  /** Keys of the report that are not registered, each once. */
+  readonly unknownKeys: readonly string[];
+}
+
+/** The counting of reports. */
+export interface Usage {
+  readonly reports: RememberedReports;
+  /** Counts the report, whole and in this turn of the event loop, unless its id is remembered. Durability is the store's. */
+  count(report: UsageReport): ReportOutcome;
+}
+
+export function createUsage(keys: KeyRegistry, log: LogPort): Usage {
+  const reports = createRememberedReports();
+  const full = new Set<string>();
+
+  return {
+    reports,
+    count({ id, entries }) {
+      if (id !== null && reports.has(id)) {
+        const unknown = entries.flatMap(({ accessKey }) => (keys.get(accessKey) === undefined ? [accessKey] : []));
+        return { repeated: true, unknownKeys: [...new Set(unknown)] };
+      }
+      const outcome = keys.addUsage(entries);
+      if (id !== null) reports.add(id);
+      for (const accessKey of outcome.full) {
+        if (full.has(accessKey)) continue;
+        full.add(accessKey);
+        log.warn({ key: keyDigest(accessKey) }, 'a counter has reached 2^64-1 and stays there');
+      }
+      return { repeated: false, unknownKeys: [...new Set(outcome.unknown)] };
+    },
+  };
+}
