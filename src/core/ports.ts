@@ -41,6 +41,8 @@ export interface FileStat {
  */
 export interface FileSystemPort {
   read(path: string): Promise<Buffer>;
+  /** Whether the file holds exactly these bytes; cheaper than reading it, above all in memory. */
+  matches(path: string, content: Buffer): Promise<boolean>;
   stat(path: string): Promise<FileStat>;
   /** The path with every symbolic link resolved. */
   realPath(path: string): Promise<string>;

@@ -24,6 +24,7 @@ const APPENDING = constants.O_WRONLY | constants.O_APPEND;
 export function createFileSystem(): FileSystemPort {
   return {
     read: (path) => withFile(path, 'r', readWhole),
+    matches: (path, content) => withFile(path, 'r', (file) => holds(file, content)),
     stat: statOf,
     realPath: (path) => realpath(path),
     create: (path, content, mode) =>
@@ -49,6 +50,21 @@ export function createFileSystem(): FileSystemPort {
     checkWritable: (path) => access(path, constants.W_OK),
     watch: watchChanges,
   };
+}
+
+/** Bytes compared at a time: enough to be quick, little enough that the memory of a large file is not taken twice. */
+const COMPARED_AT_ONCE = 512 * 1024;
+
+/** One more byte is asked for than the content has, so that a longer file does not pass. */
+async function holds(file: FileHandle, content: Buffer): Promise<boolean> {
+  const found = Buffer.allocUnsafeSlow(Math.min(content.length + 1, COMPARED_AT_ONCE));
+  for (let at = 0; ; ) {
+    const { bytesRead } = await file.read(found, 0, found.length, at);
+    if (bytesRead === 0) return at === content.length;
+    const expected = content.subarray(at, at + bytesRead);
+    if (!expected.equals(found.subarray(0, bytesRead))) return false;
+    at += bytesRead;
+  }
 }
 
 async function withFile<T>(path: string, flags: string | number, use: (file: FileHandle) => Promise<T>): Promise<T> {

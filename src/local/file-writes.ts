@@ -69,7 +69,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   async function write(change: ConfigurationChange): Promise<ConfigurationChange> {
     const found = await file.settled();
     const { document, refused } = applyParts(found.document, change);
-    if (document.bytes.equals(found.document.bytes)) {
+    if (document === found.document) {
       await file.makeDurable(found);
     } else {
       await keepBeforeChange(found);

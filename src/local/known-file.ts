@@ -90,9 +90,9 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
   let attempted: D | null = null;
 
   async function look(): Promise<FoundFile<D>> {
-    const target = await readTarget(fileSystem, path);
+    const target = await readTarget(fileSystem, path, known.document.bytes);
     const { bytes, stat: present } = target;
-    if (bytes.equals(known.document.bytes)) {
+    if (bytes === known.document.bytes) {
       const durable = known.durable && known.stat !== null && sameFile(known.stat, present);
       known = { document: known.document, stat: present, durable };
     } else if (attempted !== null && bytes.equals(attempted.bytes)) {

@@ -31,15 +31,19 @@ export function sameFile(a: FileStat, b: FileStat): boolean {
   return a.dev === b.dev && a.ino === b.ino && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs;
 }
 
-/** Reads the file at `path`, through links, together with a stat that belongs to exactly these bytes. */
-export async function readTarget(fileSystem: FileSystemPort, path: string): Promise<Target> {
+/**
+ * Reads the file at `path`, through links, together with a stat that belongs to exactly these bytes. Where it holds what
+ * is `expected`, those very bytes are returned: a second copy of a large file per write is what would make writes slow.
+ */
+export async function readTarget(fileSystem: FileSystemPort, path: string, expected?: Buffer): Promise<Target> {
   for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
     const realPath = await fileSystem.realPath(path);
     const before = await fileSystem.stat(realPath);
     if (before.kind === 'folder') throw createFailure('EISDIR', `${path} is a folder`);
     // Reading a pipe or a device may wait for ever.
     if (before.kind === 'other') throw createFailure('EINVAL', `${path} is no regular file`);
-    const bytes = await fileSystem.read(realPath);
+    const isExpected = expected !== undefined && (await fileSystem.matches(realPath, expected));
+    const bytes = isExpected ? expected : await fileSystem.read(realPath);
     const after = await fileSystem.stat(realPath);
     if (sameFile(before, after)) return { path, realPath, bytes, stat: after };
   }
@@ -53,7 +57,7 @@ export async function checkUnchanged(fileSystem: FileSystemPort, target: Target,
     const present = await fileSystem.stat(realPath);
     if (realPath === target.realPath && sameFile(present, target.stat)) {
       const couldHide = nowNs - present.mtimeNs < TICK_NS;
-      if (!couldHide || (await fileSystem.read(realPath)).equals(target.bytes)) return;
+      if (!couldHide || (await fileSystem.matches(realPath, target.bytes))) return;
     }
   } catch (error) {
     if (failureCode(error) !== 'ENOENT') throw error;

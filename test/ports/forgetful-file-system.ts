@@ -196,6 +196,7 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
 
     return {
       read: (path) => call('read', path, () => Buffer.from(fileAt(path).state.content)),
+      matches: (path, content) => call('read', path, () => content.equals(fileAt(path).state.content)),
       stat: (path) =>
         call('stat', path, () => {
           const { node } = locate(path);
