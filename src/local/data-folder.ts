@@ -45,7 +45,9 @@ export async function openDataFolder(
   try {
     await makeDurable(fileSystem, folder.path);
     await claim(fileSystem, folder.path, configurationPath);
-    await makeDurable(fileSystem, folder.versions);
+    await fileSystem.makeFolder(folder.versions, FOLDER_MODE);
+    // Also where it was there: a Keyway that was killed may not have come to this, nor to the marker's.
+    await fileSystem.syncFolder(folder.path);
   } catch (error) {
     if (error instanceof DataFolderError) throw error;
     const words = failureWords(error);
@@ -59,13 +61,20 @@ export async function openDataFolder(
   return folder;
 }
 
-/** Makes the folder, and its name durable in its parents as far up as they were made, too. */
+/** Makes the folder and its parents; each has a durable name before anything is put into it. */
 async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<void> {
   const missing: string[] = [];
-  for (let at = path; !(await exists(fileSystem, at)); at = dirname(at)) missing.push(at);
-  await fileSystem.makeFolder(path, FOLDER_MODE);
-  // Also when it was there: a Keyway that was killed may have made it and not come to this.
-  for (const made of missing.length > 0 ? missing : [path]) await fileSystem.syncFolder(dirname(made));
+  let found = path;
+  for (; !(await exists(fileSystem, found)); found = dirname(found)) missing.unshift(found);
+  // A Keyway that was killed may have made this one and not come to syncing its name.
+  await fileSystem.syncFolder(dirname(found)).catch((error: unknown) => {
+    // A folder that we may not read is not one that we have made something in.
+    if (failureCode(error) !== 'EACCES' && failureCode(error) !== 'EPERM') throw error;
+  });
+  for (const folder of missing) {
+    await fileSystem.makeFolder(folder, FOLDER_MODE);
+    await fileSystem.syncFolder(dirname(folder));
+  }
 }
 
 async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean> {
@@ -131,8 +140,8 @@ async function writeMarker(fileSystem: FileSystemPort, marker: string, { path, r
   const content = Buffer.from(`${JSON.stringify({ configurationFile: path, realPath }, null, 2)}\n`);
   await fileSystem.create(temporary, content, FILE_MODE);
   await fileSystem.sync(temporary);
+  // The folder is synced once that of the versions is in it, too.
   await fileSystem.rename(temporary, marker);
-  await fileSystem.syncFolder(dirname(marker));
 }
 
 /**

@@ -12,7 +12,7 @@ export type Step =
   | { readonly kind: 'save'; readonly keys: readonly KeyStep[]; readonly during?: Interruption }
   | { readonly kind: 'edit'; readonly way: EditWay }
   | { readonly kind: 'fail'; readonly call: CallName; readonly code: string; readonly times: number }
-  | { readonly kind: 'end'; readonly by: 'crash' | 'kill' | 'close' };
+  | { readonly kind: 'end'; readonly by: 'crash' | 'kill' | 'close'; readonly during?: Interruption };
 
 export interface KeyStep {
   readonly key: number;
@@ -25,11 +25,14 @@ export interface Interruption {
   readonly call: number;
 }
 
-export type EditWay = 'replace' | 'overwrite' | 'trim';
+/** `unsynced` adds the key 0 and must be followed by an undisturbed save of it, or the editor's own loss is seen. */
+export type EditWay = 'replace' | 'overwrite' | 'trim' | 'unsynced';
 
 export interface Story {
   readonly steps: readonly Step[];
   readonly inPlace: boolean;
+  /** What happens during the very first start. */
+  readonly firstStart?: Interruption;
   /** Decides what a crash takes. */
   readonly seed: number;
 }
@@ -51,7 +54,7 @@ export async function play(
   disk.setOwner(PATH, 7, 8);
   if (story.inPlace) disk.mount(PATH);
   const teller = createTeller(story, disk, wrap);
-  await teller.start();
+  await teller.start(story.firstStart);
   for (const step of story.steps) await teller.tell(step);
   await teller.end();
 }
@@ -88,7 +91,8 @@ function createTeller(story: Story, disk: ForgetfulFileSystem, wrap: (port: File
   }
 
   /** Starts until it works: a crash or a failure may have been planned for this very moment. */
-  async function start(): Promise<void> {
+  async function start(during?: Interruption): Promise<void> {
+    plan(during);
     try {
       await open();
     } catch {
@@ -96,6 +100,7 @@ function createTeller(story: Story, disk: ForgetfulFileSystem, wrap: (port: File
       disk.heal();
       await open();
     }
+    disk.before(null);
     await check();
   }
 
@@ -127,6 +132,13 @@ function createTeller(story: Story, disk: ForgetfulFileSystem, wrap: (port: File
     // An editor does not open what is half-written.
     if (!parses(text)) return;
     if (way === 'trim' && text.trimEnd() === text) return;
+    if (way === 'unsynced') {
+      wanted.set('key-0', 'unknown');
+      disk.write(PATH, text.replace('"access_keys": [', '"access_keys": [\n    "key-0",'), { synced: false });
+      exact = null;
+      outside = null;
+      return;
+    }
     const name = `edit-${edits++}`;
     const next = way === 'trim' ? text.trimEnd() : text.replace('"access_keys": [', `"access_keys": [\n    "${name}",`);
     if (way !== 'trim') wanted.set(name, true);
@@ -171,13 +183,13 @@ function createTeller(story: Story, disk: ForgetfulFileSystem, wrap: (port: File
     }
   }
 
-  async function endBy(by: 'crash' | 'kill' | 'close'): Promise<void> {
+  async function endBy(by: 'crash' | 'kill' | 'close', during?: Interruption): Promise<void> {
     if (by === 'crash') disk.crash(choose);
     else if (by === 'kill') disk.kill();
     // Closing tries once more what is pending.
     else if ((file?.status().pendingChanges ?? 0) > 0) exact = null;
     await file?.close();
-    await start();
+    await start(during);
   }
 
   async function tell(step: Step): Promise<void> {
@@ -191,7 +203,7 @@ function createTeller(story: Story, disk: ForgetfulFileSystem, wrap: (port: File
       case 'fail':
         return disk.fail(step.call, step.code, () => true, step.times);
       case 'end':
-        return endBy(step.by);
+        return endBy(step.by, step.during);
     }
   }
 

@@ -1,0 +1,89 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createConfigurationFile } from '../../src/local/configuration-file.js';
+import { readDocument } from '../../src/local/document/document.js';
+import { createFileSystem } from '../../src/local/file-system.js';
+import { systemClock } from '../../src/local/system-ports.js';
+
+const ROUNDS = 10;
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+let folder = '';
+let driver = '';
+
+/** Compiles the driver, as another process runs it, into a folder that finds this package's modules. */
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keyway-kill-'));
+  const built = join(folder, 'built');
+  const project = join(folder, 'tsconfig.json');
+  const root = resolve('.');
+  const compilerOptions = {
+    rootDir: root,
+    outDir: built,
+    declaration: false,
+    typeRoots: [join(root, 'node_modules/@types')],
+  };
+  const settings = {
+    extends: join(root, 'tsconfig.json'),
+    files: [join(root, 'test/local/kill-driver.ts')],
+    include: [],
+  };
+  await writeFile(project, JSON.stringify({ ...settings, compilerOptions }));
+  const compiled = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', project], { encoding: 'utf8' });
+  expect(compiled.stdout + compiled.stderr).toBe('');
+  await writeFile(join(built, 'package.json'), '{ "type": "module" }');
+  await symlink(join(root, 'node_modules'), join(built, 'node_modules'));
+  driver = join(built, 'test/local/kill-driver.js');
+}, 120_000);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Runs the driver until it has acknowledged so many keys, kills it a random while later, and gives what it acknowledged. */
+async function runAndKill(path: string, data: string, prefix: string, way: string): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [driver, path, data, prefix, way], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let said = '';
+  const enough = 1 + Math.floor(Math.random() * 20);
+  child.stdout.setEncoding('utf8');
+  child.stdout.on('data', (text: string) => {
+    const before = said.split('\n').length;
+    said += text;
+    if (before <= enough && said.split('\n').length > enough)
+      setTimeout(() => child.kill('SIGKILL'), Math.random() * 5);
+  });
+  const [, signal] = await once(child, 'close');
+  expect(signal).toBe('SIGKILL');
+  // The last line may be cut; only a whole one is an acknowledgement.
+  return said.split('\n').slice(0, -1);
+}
+
+describe('a Keyway that is killed while it saves', () => {
+  it.each(['replacing', 'in-place'])('%s: every acknowledged key is in the file after the next start', async (way) => {
+    const stage = join(folder, way);
+    await mkdir(stage);
+    const path = join(stage, 'server.json');
+    const data = join(stage, 'data');
+    await writeFile(path, '{\n  // by hand\n  "mode": "server",\n  "access_keys": ["first"]\n}\n');
+    const acknowledged = ['first'];
+    for (let round = 0; round < ROUNDS; round++) {
+      acknowledged.push(...(await runAndKill(path, data, `round-${round}`, way)));
+      const file = await createConfigurationFile({
+        path,
+        dataFolder: data,
+        fileSystem: createFileSystem(),
+        clock: systemClock,
+        log: silent,
+        inPlace: way === 'in-place',
+      });
+      const bytes = await readFile(path);
+      const keys = new Set(readDocument(bytes).configuration.keys.map(({ accessKey }) => accessKey));
+      expect(acknowledged.filter((key) => !keys.has(key))).toEqual([]);
+      expect(bytes.toString()).toContain('// by hand');
+      await file.close();
+      expect((await readdir(stage)).sort()).toEqual(['data', 'server.json']);
+    }
+    expect(acknowledged.length).toBeGreaterThan(ROUNDS);
+  }, 120_000);
+});
