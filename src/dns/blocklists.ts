@@ -1,0 +1,210 @@
+import type { ClockPort, LogPort } from '../core/ports.js';
+import { type Blocklist, createBlocklist, EMPTY_BLOCKLIST, type ListNames } from './blocklist.js';
+import type { Connections } from './connections.js';
+import { reasonOf } from './forwarder.js';
+import { loadList } from './list-load.js';
+import { openList } from './list-source.js';
+import { type ListStore, NO_VALIDATORS } from './list-store.js';
+
+/** One list's state, for metrics. */
+export interface ListState {
+  /** Without user, password and query. */
+  readonly url: string;
+  readonly names: number;
+  readonly exceptions: number;
+  /** Milliseconds since the epoch at which its content came, null for never. */
+  readonly fetchedAt: number | null;
+  /** Why the last refresh kept its old content, or null. */
+  readonly error: string | null;
+}
+
+/** The configured lists, and what they block. */
+export interface Blocklists {
+  /** The set of now; another one after a refresh. */
+  current(): Blocklist;
+  states(): readonly ListState[];
+  /** Milliseconds since the epoch at which the last refresh ended, null for none yet. */
+  refreshedAt(): number | null;
+  /** Takes last good copies, so that blocking needs no network. Resolves when they block. */
+  restore(urls: readonly string[]): Promise<void>;
+  /**
+   * Fetches the lists again and puts what they say into the place of what was, at once for all. One under way for the same
+   * lists is joined; for others it is given up. Never rejects: a list that fails keeps its last good content.
+   */
+  refresh(urls: readonly string[], connections: Connections): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface BlocklistsOptions {
+  readonly store: ListStore;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly seed: number;
+  readonly mostBytes: number;
+  /** Milliseconds that one list may take. */
+  readonly listTimeout: number;
+}
+
+interface LoadedList {
+  readonly names: ListNames | null;
+  readonly fetchedAt: number | null;
+  readonly error: string | null;
+}
+
+const NOT_LOADED: LoadedList = { names: null, fetchedAt: null, error: null };
+/** How long the copy of a list that is configured no more is kept. */
+const UNUSED_COPY_MS = 30 * 24 * 3_600_000;
+const AT_ONCE = 4;
+
+/** Creates lists that block nothing yet. */
+export function createBlocklists(options: BlocklistsOptions): Blocklists {
+  const { store, clock, log, seed } = options;
+  let lists: ReadonlyMap<string, LoadedList> = new Map();
+  let blocklist: Blocklist = EMPTY_BLOCKLIST;
+  let refreshedAt: number | null = null;
+  let running: { readonly key: string; readonly abort: AbortController; readonly done: Promise<void> } | null = null;
+
+  function publish(next: ReadonlyMap<string, LoadedList>): void {
+    lists = next;
+    blocklist = createBlocklist(
+      seed,
+      [...next.values()].flatMap(({ names }) => (names === null ? [] : [names])),
+    );
+  }
+
+  async function restoreOne(url: string): Promise<LoadedList> {
+    const present = lists.get(url);
+    if (present !== undefined && present.names !== null) return present;
+    try {
+      const copy = await store.find(url);
+      if (copy === null) return NOT_LOADED;
+      return { names: await loadList(copy.chunks(), seed), fetchedAt: copy.fetchedAt, error: null };
+    } catch (error) {
+      log.warn({ list: shownUrl(url), reason: reasonOf(error) }, 'the kept copy of a blocklist cannot be read');
+      return NOT_LOADED;
+    }
+  }
+
+  async function refreshOne(url: string, connections: Connections, signal: AbortSignal): Promise<LoadedList> {
+    const before = lists.get(url) ?? NOT_LOADED;
+    try {
+      const fetched = await fetchOne(url, { connections, signal, hasNames: before.names !== null });
+      return fetched ?? { ...before, error: null };
+    } catch (error) {
+      const reason = reasonOf(signal.aborted ? signal.reason : error);
+      if (reason !== GIVEN_UP) {
+        const kept = before.names?.blocked.size ?? 0;
+        log.warn({ list: shownUrl(url), reason, kept }, 'a blocklist could not be refreshed: its last good names stay');
+      }
+      return { ...before, error: reason };
+    }
+  }
+
+  /** The list's new content, or null when it has not changed. */
+  async function fetchOne(url: string, { connections, signal, hasNames }: Fetching): Promise<LoadedList | null> {
+    const copy = hasNames ? await store.find(url) : null;
+    const { mostBytes } = options;
+    const content = await openList(url, copy?.validators ?? NO_VALIDATORS, { connections, signal, mostBytes });
+    if (content.kind === 'unchanged') return null;
+    const draft = await store.draft(url);
+    try {
+      const names = await loadList(written(content.chunks, draft.write), seed);
+      signal.throwIfAborted();
+      await draft.keep(content.validators);
+      return { names, fetchedAt: clock.now(), error: null };
+    } catch (error) {
+      await draft.discard();
+      throw error;
+    }
+  }
+
+  async function refreshAll(urls: readonly string[], connections: Connections, abort: AbortController): Promise<void> {
+    const next = new Map<string, LoadedList>();
+    const waiting = [...urls];
+    const worker = async (): Promise<void> => {
+      for (let url = waiting.shift(); url !== undefined; url = waiting.shift()) {
+        const signal = AbortSignal.any([abort.signal, deadline(options.listTimeout)]);
+        next.set(url, await refreshOne(url, connections, signal));
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    if (abort.signal.aborted) return;
+    publish(new Map(urls.map((url) => [url, next.get(url) ?? NOT_LOADED])));
+    refreshedAt = clock.now();
+    const names = [...next.values()].reduce((sum, list) => sum + (list.names?.blocked.size ?? 0), 0);
+    log.info({ lists: urls.length, names }, 'the blocklists are refreshed');
+    await store.tidy(urls, UNUSED_COPY_MS).catch(() => undefined);
+  }
+
+  async function giveUp(): Promise<void> {
+    running?.abort.abort(new Error(GIVEN_UP));
+    await running?.done;
+  }
+
+  return {
+    current: () => blocklist,
+    states: () => [...lists].map(([url, list]) => stateOf(url, list)),
+    refreshedAt: () => refreshedAt,
+    async restore(urls) {
+      const restored = await Promise.all(urls.map(async (url) => [url, await restoreOne(url)] as const));
+      publish(new Map(restored));
+    },
+    async refresh(urls, connections) {
+      const unique = [...new Set(urls)];
+      const key = JSON.stringify(unique);
+      if (running !== null && running.key === key) return running.done;
+      const before = giveUp();
+      const abort = new AbortController();
+      const done = before
+        .then(() => refreshAll(unique, connections, abort))
+        .finally(() => {
+          if (running?.abort === abort) running = null;
+        });
+      running = { key, abort, done };
+      return done;
+    },
+    close: giveUp,
+  };
+}
+
+interface Fetching {
+  readonly connections: Connections;
+  readonly signal: AbortSignal;
+  readonly hasNames: boolean;
+}
+
+const GIVEN_UP = 'the lists have changed';
+
+/** A signal that comes after so many milliseconds, and does not keep the process. */
+function deadline(milliseconds: number): AbortSignal {
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(new Error('it takes too long')), milliseconds).unref();
+  return abort.signal;
+}
+
+async function* written(
+  chunks: AsyncIterable<Buffer>,
+  write: (chunk: Buffer) => Promise<void>,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    await write(chunk);
+    yield chunk;
+  }
+}
+
+function stateOf(url: string, { names, fetchedAt, error }: LoadedList): ListState {
+  return {
+    url: shownUrl(url),
+    names: names?.blocked.size ?? 0,
+    exceptions: names?.excepted.size ?? 0,
+    fetchedAt,
+    error,
+  };
+}
+
+/** A list's URL as it may stand in logs and metrics: user, password and query can be secrets. */
+export function shownUrl(url: string): string {
+  if (!URL.canParse(url)) return 'no URL';
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}

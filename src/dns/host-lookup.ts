@@ -1,0 +1,72 @@
+import { getServers, lookup, Resolver } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+
+/** Finds the addresses of the hosts that the resolver itself calls, never by asking itself. */
+export interface HostLookup {
+  /** At least one address, or a rejection. A custom domain comes before what the machine knows. */
+  addresses(host: string): Promise<readonly string[]>;
+  /** Whether this name is being looked up now: answering it by asking the upstream would wait for itself. */
+  underWay(name: string): boolean;
+}
+
+export interface HostLookupOptions {
+  /** The exact custom domain's address, or null. */
+  readonly custom: (host: string) => string | null;
+  /** Where the resolver listens, or null. */
+  readonly own: () => { readonly address: string; readonly port: number } | null;
+}
+
+/**
+ * Looks up by the machine's own ways (hosts file, name servers). When one of the machine's name servers is this very
+ * resolver, the other name servers are asked instead; with none left the look-up fails and says what helps.
+ */
+export function createHostLookup({ custom, own }: HostLookupOptions): HostLookup {
+  const running = new Map<string, Promise<readonly string[]>>();
+
+  async function find(host: string): Promise<readonly string[]> {
+    const servers = getServers();
+    const others = servers.filter((server) => !isOwn(server, own()));
+    if (others.length === servers.length) return (await lookup(host, { all: true })).map(({ address }) => address);
+    if (others.length === 0) {
+      throw new Error(
+        `${host} cannot be looked up: this machine asks only Keyway; give it an address in custom_domains`,
+      );
+    }
+    return askServers(others, host);
+  }
+
+  return {
+    async addresses(host) {
+      if (isIP(host) !== 0) return [host];
+      const known = custom(host);
+      if (known !== null) return [known];
+      const name = host.toLowerCase();
+      const present = running.get(name) ?? find(name).finally(() => running.delete(name));
+      running.set(name, present);
+      return present;
+    },
+    underWay: (name) => running.has(name),
+  };
+}
+
+async function askServers(servers: readonly string[], host: string): Promise<readonly string[]> {
+  const resolver = new Resolver({ timeout: 2000, tries: 2 });
+  resolver.setServers(servers);
+  const [v4, v6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  const found = [v4, v6].flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+  if (found.length === 0) throw v4.status === 'rejected' ? v4.reason : new Error(`${host} has no address`);
+  return found;
+}
+
+/** Whether a name server (as `getServers` writes it) is where we listen. */
+function isOwn(server: string, own: { readonly address: string; readonly port: number } | null): boolean {
+  if (own === null) return false;
+  const [, bracketed, bracketedPort] = /^\[([^\]]+)\](?::(\d+))?$/.exec(server) ?? [];
+  const [, plain, plainPort] = /^([\d.]+)(?::(\d+))?$/.exec(server) ?? [];
+  const address = bracketed ?? plain ?? server;
+  if (Number(bracketedPort ?? plainPort ?? 53) !== own.port) return false;
+  if (own.address !== '0.0.0.0' && own.address !== '::') return address === own.address;
+  const local = Object.values(networkInterfaces()).flatMap((entries) => (entries ?? []).map((entry) => entry.address));
+  return local.includes(address) || address.startsWith('127.');
+}

@@ -1,0 +1,158 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { createGunzip } from 'node:zlib';
+import type { Dispatcher } from 'undici';
+import { httpUrl } from '../wire/dns-values.js';
+import type { Connections } from './connections.js';
+import { ListError } from './list-lines.js';
+import type { Validators } from './list-store.js';
+
+/** What a list's place has: nothing new, or content. */
+export type ListContent =
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'content'; readonly chunks: AsyncIterable<Buffer>; readonly validators: Validators };
+
+/** The size of a list, as it comes and unpacked. */
+export const MOST_LIST_BYTES = 100 * 1024 * 1024;
+const MOST_REDIRECTS = 5;
+/** How long nothing may come. */
+const SILENCE_MS = 30_000;
+
+export interface OpenListOptions {
+  readonly connections: Connections;
+  readonly mostBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Opens a list at an http, https or file URL. Rejects with `ListError` when it cannot be had; the chunks reject so when
+ * they pass the limit. Redirects lead only to http and https.
+ */
+export async function openList(url: string, known: Validators, options: OpenListOptions): Promise<ListContent> {
+  if (/^file:/i.test(url)) return openFile(url, known, options);
+  const web = httpUrl(url);
+  if (web === null) throw new ListError('it is no http, https or file URL');
+  const response = await follow(web, known, options);
+  if (response.statusCode === 304) {
+    await discard(response);
+    return { kind: 'unchanged' };
+  }
+  const encoding = String(response.headers['content-encoding'] ?? 'identity').toLowerCase();
+  if (response.statusCode !== 200 || !/^(identity|gzip|x-gzip)$/.test(encoding)) {
+    await discard(response);
+    throw new ListError(
+      response.statusCode === 200
+        ? `it comes in the unknown encoding ${encoding}`
+        : `it answered ${response.statusCode}`,
+    );
+  }
+  return {
+    kind: 'content',
+    chunks: unpacked(response.body, options.mostBytes),
+    validators: { etag: header(response, 'etag'), lastModified: header(response, 'last-modified') },
+  };
+}
+
+async function follow(start: URL, known: Validators, options: OpenListOptions): Promise<Dispatcher.ResponseData> {
+  let url = start;
+  for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
+    const response = await ask(url, known, options);
+    const location = header(response, 'location');
+    if (![301, 302, 303, 307, 308].includes(response.statusCode) || location === null) return response;
+    await discard(response);
+    const next = URL.canParse(location, url) ? httpUrl(new URL(location, url).href) : null;
+    if (next === null) throw new ListError('it redirects to what is no http or https URL');
+    url = next;
+  }
+  throw new ListError(`it redirects more than ${MOST_REDIRECTS} times`);
+}
+
+async function ask(url: URL, known: Validators, { connections, signal }: OpenListOptions) {
+  const dispatcher = await connections.dispatcherFor(url);
+  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+  return dispatcher.request({
+    origin: url.origin,
+    path: `${url.pathname}${url.search}`,
+    method: 'GET',
+    headers: {
+      accept: 'text/plain, */*;q=0.5',
+      'accept-encoding': 'gzip',
+      ...(url.username === '' ? {} : { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
+      ...(known.etag === null ? {} : { 'if-none-match': known.etag }),
+      ...(known.lastModified === null ? {} : { 'if-modified-since': known.lastModified }),
+    },
+    headersTimeout: SILENCE_MS,
+    bodyTimeout: SILENCE_MS,
+    signal,
+  });
+}
+
+function header(response: Dispatcher.ResponseData, name: string): string | null {
+  const value = response.headers[name];
+  return typeof value === 'string' ? value : null;
+}
+
+async function discard(response: Dispatcher.ResponseData): Promise<void> {
+  response.body.on('error', () => undefined);
+  await response.body.dump({ limit: 65_536 }).catch(() => undefined);
+}
+
+/** A regular file alone: a pipe or a device could be endless or never open. Its time and size tell a change. */
+async function openFile(url: string, known: Validators, { mostBytes, signal }: OpenListOptions): Promise<ListContent> {
+  if (!URL.canParse(url)) throw new ListError('it is no http, https or file URL');
+  // Without O_NONBLOCK the opening of a pipe would wait for its writer.
+  const file = await open(fileURLToPath(url), constants.O_RDONLY | constants.O_NONBLOCK);
+  const found = await file.stat({ bigint: true });
+  const etag = `${found.mtimeNs}-${found.size}`;
+  if (!found.isFile() || known.etag === etag) {
+    await file.close();
+    if (!found.isFile()) throw new ListError('it is no regular file');
+    return { kind: 'unchanged' };
+  }
+  const source = file.createReadStream({ highWaterMark: 1 << 16, signal });
+  return { kind: 'content', chunks: unpacked(source, mostBytes), validators: { etag, lastModified: null } };
+}
+
+/** The content without gzip, which its first two bytes show (RFC 1952 section 2.3.1), transferred or stored so. */
+async function* unpacked(source: Readable, mostBytes: number): AsyncGenerator<Buffer> {
+  const chunks = limited(source, mostBytes);
+  const start: Buffer[] = [];
+  let size = 0;
+  for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+    start.push(next.value);
+    size += next.value.length;
+    if (size > 1) break;
+  }
+  const first = Buffer.concat(start);
+  const whole = continued(first, chunks);
+  if (first[0] !== 0x1f || first[1] !== 0x8b) yield* whole;
+  else yield* limited(gunzipped(whole), mostBytes);
+}
+
+async function* continued(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  yield first;
+  yield* rest;
+}
+
+async function* gunzipped(packed: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const source = Readable.from(packed);
+  const gunzip = createGunzip();
+  source.on('error', (error) => gunzip.destroy(error));
+  try {
+    yield* source.pipe(gunzip);
+  } finally {
+    source.destroy();
+    gunzip.destroy();
+  }
+}
+
+async function* limited(chunks: AsyncIterable<Buffer>, mostBytes: number): AsyncGenerator<Buffer> {
+  let size = 0;
+  for await (const chunk of chunks) {
+    size += chunk.length;
+    if (size > mostBytes) throw new ListError(`it is larger than ${mostBytes} bytes`);
+    yield chunk;
+  }
+}

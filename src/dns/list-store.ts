@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What a server said about the content that it sent, for asking again (RFC 9110 section 13.1). */
+export interface Validators {
+  readonly etag: string | null;
+  readonly lastModified: string | null;
+}
+
+/** The last good copy of a list. */
+export interface ListCopy {
+  readonly validators: Validators;
+  /** Milliseconds since the epoch. */
+  readonly fetchedAt: number;
+  chunks(): AsyncIterable<Buffer>;
+}
+
+/** A copy being written: it replaces the last good one when it is kept. */
+export interface ListDraft {
+  write(chunk: Buffer): Promise<void>;
+  keep(validators: Validators): Promise<void>;
+  discard(): Promise<void>;
+}
+
+/**
+ * The last good copies of lists, a file each. Lists are up to 100 MB, so they are written and read in pieces: the file system
+ * port of the core knows only whole files.
+ */
+export interface ListStore {
+  /** Null when there is none. */
+  find(url: string): Promise<ListCopy | null>;
+  draft(url: string): Promise<ListDraft>;
+  /** Removes the copies of lists other than these which are older than so many milliseconds, and abandoned drafts. */
+  tidy(urls: readonly string[], olderThan: number): Promise<void>;
+}
+
+const PIECE_BYTES = 1 << 16;
+const DRAFT = /\.\d+\.draft$/;
+
+/** A store in a folder, which is made when the first copy is written. `now` is milliseconds since the epoch. */
+export function createListStore(folder: string, now: () => number): ListStore {
+  const contentOf = (url: string) => join(folder, `${nameOf(url)}.list`);
+  const validatorsOf = (url: string) => join(folder, `${nameOf(url)}.json`);
+  let drafts = 0;
+
+  return {
+    async find(url) {
+      const path = contentOf(url);
+      const found = await stat(path).catch(() => null);
+      if (found === null) return null;
+      return {
+        validators: await readValidators(validatorsOf(url)),
+        fetchedAt: found.mtimeMs,
+        chunks: () => createReadStream(path, { highWaterMark: PIECE_BYTES }),
+      };
+    },
+    async draft(url) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      drafts += 1;
+      const path = join(folder, `${nameOf(url)}.${drafts}.draft`);
+      const file = await open(path, 'w', 0o600);
+      return {
+        write: (chunk) => writeWhole(file, chunk),
+        async keep(validators) {
+          await file.sync();
+          await file.close();
+          await rename(path, contentOf(url));
+          // Written after the content: with the old validators a server sends the content again, nothing worse.
+          const draft = `${validatorsOf(url)}.${drafts}.draft`;
+          await writeFile(draft, JSON.stringify({ url, ...validators }), { mode: 0o600 });
+          await rename(draft, validatorsOf(url));
+        },
+        async discard() {
+          await file.close();
+          await rm(path, { force: true });
+        },
+      };
+    },
+    async tidy(urls, olderThan) {
+      const kept = new Set(urls.flatMap((url) => [`${nameOf(url)}.list`, `${nameOf(url)}.json`]));
+      for (const name of await readdir(folder).catch(() => [])) {
+        if (kept.has(name) || !(DRAFT.test(name) || /^[0-9a-f]{32}\.(list|json)$/.test(name))) continue;
+        const path = join(folder, name);
+        const found = await stat(path).catch(() => null);
+        if (found !== null && (DRAFT.test(name) || now() - found.mtimeMs > olderThan)) await rm(path, { force: true });
+      }
+    },
+  };
+}
+
+/** URLs may hold secrets and any character, so a digest names the file. */
+function nameOf(url: string): string {
+  return createHash('sha256').update(url).digest('hex').slice(0, 32);
+}
+
+async function writeWhole(file: FileHandle, chunk: Buffer): Promise<void> {
+  let written = 0;
+  while (written < chunk.length) written += (await file.write(chunk, written)).bytesWritten;
+}
+
+async function readValidators(path: string): Promise<Validators> {
+  try {
+    const read: unknown = JSON.parse(await readFile(path, 'utf8'));
+    if (typeof read !== 'object' || read === null) return NO_VALIDATORS;
+    return {
+      etag: 'etag' in read && typeof read.etag === 'string' ? read.etag : null,
+      lastModified: 'lastModified' in read && typeof read.lastModified === 'string' ? read.lastModified : null,
+    };
+  } catch {
+    return NO_VALIDATORS;
+  }
+}
+
+export const NO_VALIDATORS: Validators = { etag: null, lastModified: null };
