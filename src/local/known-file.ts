@@ -25,12 +25,17 @@ export interface FoundFile<D> {
 
 /** The file holds something that is no configuration. */
 export class BrokenFileError extends Error {
-  readonly bytes: Buffer;
+  // Whatever prints an error prints its own members: the file's content, with its secrets, must not be one.
+  readonly #bytes: Buffer;
 
   constructor(bytes: Buffer, options: ErrorOptions) {
     super(options.cause instanceof Error ? options.cause.message : 'not a configuration', options);
     this.name = 'BrokenFileError';
-    this.bytes = bytes;
+    this.#bytes = bytes;
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes;
   }
 }
 

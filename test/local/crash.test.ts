@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
+import type { CallName } from '../ports/forgetful-file-system.js';
 import { DATA, type Interruption, PATH, play, type Step, type Story } from './crash-story.js';
 
 const call = fc.integer({ min: 0, max: 24 });
@@ -19,21 +20,22 @@ const end: fc.Arbitrary<Step> = fc.record({
   kind: fc.constant('end'),
   by: fc.constantFrom('crash', 'crash', 'kill', 'close'),
 });
+const failures: readonly { readonly call: CallName; readonly code: string }[] = [
+  { call: 'create', code: 'ENOSPC' },
+  { call: 'overwrite', code: 'ENOSPC' },
+  { call: 'sync', code: 'EIO' },
+  { call: 'syncFolder', code: 'EIO' },
+  { call: 'rename', code: 'EBUSY' },
+  { call: 'setOwner', code: 'EPERM' },
+  { call: 'remove', code: 'EIO' },
+  { call: 'read', code: 'EIO' },
+];
 const failing: fc.Arbitrary<Step> = fc
   .record({
-    what: fc.constantFrom(
-      { call: 'create', code: 'ENOSPC' },
-      { call: 'overwrite', code: 'ENOSPC' },
-      { call: 'sync', code: 'EIO' },
-      { call: 'syncFolder', code: 'EIO' },
-      { call: 'rename', code: 'EBUSY' },
-      { call: 'setOwner', code: 'EPERM' },
-      { call: 'remove', code: 'EIO' },
-      { call: 'read', code: 'EIO' },
-    ),
+    what: fc.constantFrom(...failures),
     times: fc.integer({ min: 1, max: 4 }),
   })
-  .map(({ what, times }): Step => ({ kind: 'fail', call: what.call, code: what.code, times }) as Step);
+  .map(({ what, times }): Step => ({ kind: 'fail', ...what, times }));
 
 const step = fc.oneof(
   { weight: 4, arbitrary: save },
