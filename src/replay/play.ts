@@ -1,6 +1,6 @@
 import type { JsonValue } from '../wire/json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
-import { type Answer, type Call, createCaller } from './call.js';
+import { type Answer, type Call, type Caller, createCaller } from './call.js';
 import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
 import { createCall, type Target } from './create-call.js';
 import { writeJson } from './format.js';
@@ -61,6 +61,12 @@ export interface PlayOptions {
   readonly timeoutMilliseconds?: number;
   /** Whether the server's own panel page counts; `exact` when left out. */
   readonly pages?: 'exact' | 'ignored';
+  /** Sends the calls; left out, over a connection of the scenario's own. It is not closed at the end. */
+  readonly caller?: Caller;
+  /** What placeholders stand for before the first step; the ones that the answers tell come in here. */
+  readonly bindings?: Bindings;
+  /** Asked before every step; true ends the scenario there, without comparing the file. */
+  readonly isStopped?: () => boolean;
   /** Told of every exchange, in order. */
   readonly onStep?: (played: PlayedStep) => void;
   /** Told of the file afterwards, where the scenario says something of it. */
@@ -69,26 +75,25 @@ export interface PlayOptions {
 
 interface Chain extends PlayOptions {
   readonly bindings: Bindings;
-  readonly send: (call: Call) => Promise<Answer>;
+  readonly caller: Caller;
 }
 
 /** Plays a scenario's steps in order and lists every difference; an empty list means that the server answers as asked. */
 export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<readonly Difference[]> {
-  const caller = createCaller({
-    origin: options.target.origin,
-    timeoutMilliseconds: options.timeoutMilliseconds ?? 10_000,
-  });
-  const chain: Chain = { ...options, bindings: new Map(), send: (call) => caller.send(call) };
+  const { origin } = options.target;
+  const caller = options.caller ?? createCaller({ origin, timeoutMilliseconds: options.timeoutMilliseconds ?? 10_000 });
+  const chain: Chain = { ...options, bindings: options.bindings ?? new Map(), caller };
   const differences: Difference[] = [];
   try {
     for (const [index, step] of scenario.exchanges.entries()) {
+      if (options.isStopped?.() === true) return differences;
       const found = await playStep(step, index + 1, chain);
       differences.push(...found.map((difference) => ({ step: index + 1, ...difference })));
     }
     if (scenario.then !== undefined) differences.push(...(await compareAfterwards(scenario, scenario.then, chain)));
     return differences;
   } finally {
-    caller.close();
+    if (options.caller === undefined) caller.close();
   }
 }
 
@@ -126,7 +131,7 @@ async function callOrDifference(
 ): Promise<{ readonly call: Call; readonly answer: Answer } | AnswerDifference> {
   try {
     const call = createCall(request, chain);
-    return { call, answer: await chain.send(call) };
+    return { call, answer: await chain.caller.send(call) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const where = error instanceof UnboundPlaceholder ? 'request' : 'connection';

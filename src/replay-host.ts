@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClockPort, FileSystemPort, RandomPort } from './core/ports.js';
+import { createGateway } from './index.js';
+import { createFileSystem } from './local/file-system.js';
+import type { Addresses } from './replay/addresses.js';
+import { givenFile, type PlayOptions, type Stage } from './replay/play.js';
+import type { CounterState, Given, Scenario } from './replay/scenario.js';
+import { isJsonObject, JsonSyntaxError, parseJson } from './wire/json.js';
+
+/** The addresses that a scenario's marks stand for; nobody listens there. */
+const ADDRESSES: Addresses = { api: '127.0.0.1:9090', listen: '127.0.0.1:50000' };
+
+/** The index page of the servers that were recorded; the written fixtures use the same. */
+const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
+
+/** How often the gateway is asked whether it has noticed something, and for how long at most. Milliseconds. */
+const ASK_EVERY = 2;
+const ASK_FOR = 20_000;
+
+/** The real one, less the waiting for the disk: what a scenario asks for is what the files say, not that they last. */
+const FILE_SYSTEM: FileSystemPort = { ...createFileSystem(), sync: async () => {}, syncFolder: async () => {} };
+
+/** Where every embedded core's time begins. */
+const BEGINNING = Date.UTC(2026, 0, 1, 12);
+
+type App = Awaited<ReturnType<typeof createGateway>>;
+
+/** A gateway that stands in a scenario's given state, listening on a loopback port. */
+export interface StagedGateway extends Required<Pick<PlayOptions, 'target' | 'stage' | 'addresses'>> {
+  close(): Promise<void>;
+}
+
+/** A clock that does not know the time: it begins at the same instant every time and goes on by one second per look. */
+export function createFixedClock(): ClockPort {
+  let looks = 0;
+  const look = () => {
+    looks += 1;
+    return looks * 1000;
+  };
+  return { now: () => BEGINNING + look(), monotonic: look };
+}
+
+/** Randomness that is the same every time, unfit for secrets: SHA-256 of a count. */
+export function createFixedRandom(): RandomPort {
+  let count = 0;
+  const block = () => {
+    count += 1;
+    return createHash('sha256').update(`keyway replay ${count}`).digest();
+  };
+  const bytes = (length: number) => {
+    const blocks = Array.from({ length: Math.ceil(length / 32) }, block);
+    return Buffer.concat(blocks).subarray(0, length);
+  };
+  return { bytes, uuid: () => uuidOf(bytes(16)) };
+}
+
+/** Sixteen bytes as a UUID of version 4 (RFC 9562, section 5.4). */
+function uuidOf(bytes: Buffer): string {
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const digits = bytes.toString('hex');
+  return [
+    [0, 8],
+    [8, 12],
+    [12, 16],
+    [16, 20],
+    [20, 32],
+  ]
+    .map(([from, to]) => digits.slice(from, to))
+    .join('-');
+}
+
+/** Starts a gateway for one scenario: its file, counters and listener, in a folder of its own, on fixed time and randomness. */
+export async function stageScenario(scenario: Scenario, revision: string): Promise<StagedGateway> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-scenario-'));
+  try {
+    return await stageIn(folder, scenario, revision);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function stageIn(folder: string, scenario: Scenario, revision: string): Promise<StagedGateway> {
+  const configPath = join(folder, 'server.jsonc');
+  const file = givenFile(scenario, ADDRESSES);
+  if (file !== undefined) await writeFile(configPath, file);
+  const app = await createGateway({
+    mounts: [{ revision }],
+    panelDir: await makePanel(folder),
+    loginGuard: 'off',
+    clock: createFixedClock(),
+    random: createFixedRandom(),
+    fileSystem: FILE_SYSTEM,
+    pollMilliseconds: 5,
+    ...(file === undefined ? {} : { configPath }),
+    ...(scenario.given.server === undefined ? {} : { announced: scenario.given.server }),
+    ...listenerOf(scenario.given),
+  });
+  const close = async () => {
+    await app.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    setCounters(app, scenario.given.counters ?? []);
+    const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+    const mount = app.keyway.mounts[0];
+    if (mount === undefined) throw new Error('a gateway without a mount');
+    const target = { origin, apiRoot: mount.api, base: mount.base };
+    return { target, addresses: ADDRESSES, stage: createStage(app, configPath), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function makePanel(folder: string): Promise<string> {
+  const panel = join(folder, 'panel');
+  await mkdir(panel);
+  await writeFile(join(panel, 'index.html'), INDEX_PAGE);
+  return panel;
+}
+
+function listenerOf({ listener }: Given): Pick<Parameters<typeof createGateway>[0], 'listener'> {
+  if (listener === undefined) return {};
+  const { password_hash: passwordHash, ...rest } = listener;
+  return { listener: passwordHash === undefined ? rest : { ...rest, passwordHash } };
+}
+
+function setCounters(app: App, list: readonly CounterState[]): void {
+  for (const { access_key, bytes_up: bytesUp, bytes_down: bytesDown, connections } of list) {
+    const known = app.keyway.core.keys.setCounters(access_key, { bytesUp, bytesDown, connections });
+    if (!known) throw new Error(`counters of a key that is not registered: ${access_key}`);
+  }
+}
+
+function createStage(app: App, configPath: string): Stage {
+  const { configuration } = app.keyway;
+  let reloads = 0;
+  configuration?.onReload(() => {
+    reloads += 1;
+  });
+  return {
+    counters: async (list) => setCounters(app, list),
+    async handEdit(text) {
+      const before = reloads;
+      await rm(configPath, { recursive: true, force: true });
+      await writeFile(configPath, text);
+      const kind = kindOfEdit(text);
+      if (kind === 'live') await until(() => reloads > before, 'an edit by hand to become live');
+      if (kind === 'broken')
+        await until(() => configuration?.status().parseError !== null, 'a broken file to be noticed');
+    },
+    settle: async () => until(() => configuration?.status().writing !== true, 'the file to be written'),
+    async breakFile(reason) {
+      await rm(configPath);
+      if (reason === 'a folder stands where the file was') await mkdir(configPath);
+    },
+    configText: () => readFile(configPath, 'utf8'),
+  };
+}
+
+/** What an edit is to the gateway (design: "hand edits"): only a server's configuration becomes live. */
+function kindOfEdit(text: string): 'live' | 'broken' | 'kept' {
+  try {
+    const root = parseJson(Buffer.from(text), { comments: true, duplicates: 'last' });
+    if (!isJsonObject(root)) return 'broken';
+    return root.mode === 'server' ? 'live' : 'kept';
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return 'broken';
+    throw error;
+  }
+}
+
+async function until(holds: () => boolean, what: string): Promise<void> {
+  const end = performance.now() + ASK_FOR;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`waited ${ASK_FOR} ms for ${what}`);
+    await sleep(ASK_EVERY);
+  }
+}
