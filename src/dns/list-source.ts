@@ -62,7 +62,7 @@ async function follow(start: URL, known: Validators, options: OpenListOptions): 
     const location = header(response, 'location');
     if (![301, 302, 303, 307, 308].includes(response.statusCode) || location === null) return response;
     await discard(response);
-    const next = URL.canParse(location, url) ? httpUrl(new URL(location, url).href) : null;
+    const next = URL.canParse(location, url.href) ? httpUrl(new URL(location, url.href).href) : null;
     if (next === null) throw new ListError('it redirects to what is no http or https URL');
     url = next;
   }
