@@ -5,7 +5,8 @@ import type { ConfigurationChange, ServerConfiguration } from '../core/model.js'
 import type { ClockPort, ConfigurationPort, FileSystemPort, LogPort } from '../core/ports.js';
 import { type CommitQueue, createCommitQueue } from './commit-queue.js';
 import { readAsCompactJson } from './configuration-json.js';
-import { cleanDataFolder, lockDataFolder, openDataFolder } from './data-folder.js';
+import { cleanDataFolder, openDataFolder } from './data-folder.js';
+import { lockDataFolder } from './data-folder-lock.js';
 import { type ConfigurationDocument, changeDocument, readDocument } from './document/document.js';
 import { startEditWatch } from './edit-watch.js';
 import { failureCode, failureWords } from './failure-words.js';
