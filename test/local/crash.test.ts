@@ -53,7 +53,7 @@ function anyStory(inPlace: boolean): fc.Arbitrary<Story> {
   );
 }
 
-const add: Step = { kind: 'save', keys: [{ key: 0, present: true }] };
+const add: Extract<Step, { kind: 'save' }> = { kind: 'save', keys: [{ key: 0, present: true }] };
 const crash: Step = { kind: 'end', by: 'crash' };
 
 /** Stories around one moment each, for what a story without a plan meets once in thousands. */
