@@ -168,10 +168,13 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   function register(key: AccessKey, change: (entry: Entry) => void): void {
     const waiting = departed.get(key.accessKey);
     departed.delete(key.accessKey);
+    // At a start a million keys find their counters as they are kept: no reason to write them all again.
+    const isAsKept = waiting?.leftAt === null && !changed.has(key.accessKey);
     const entry = new Entry(key, nextOrder++, waiting?.slot ?? columns.take(), columns);
     entry.hasCounters = waiting !== undefined;
     entries.set(key.accessKey, entry);
     changing(entry, true, () => change(entry));
+    if (isAsKept) changed.delete(key.accessKey);
   }
 
   function put(key: AccessKey, change: (entry: Entry) => void): void {

@@ -10,8 +10,15 @@ export interface RememberedReports {
   all(): readonly string[];
   /** Replaces everything, oldest first. */
   restore(ids: readonly string[]): void;
-  /** Those added since the last call, oldest first. */
-  takeAdded(): readonly string[];
+  /** What a store has to follow since the last call. */
+  takeChanges(): ReportChanges;
+}
+
+export interface ReportChanges {
+  /** All ids before `added` are forgotten. */
+  readonly restored: boolean;
+  /** Oldest first. */
+  readonly added: readonly string[];
 }
 
 export function createRememberedReports(limit: number = REMEMBERED_REPORTS): RememberedReports {
@@ -20,6 +27,7 @@ export function createRememberedReports(limit: number = REMEMBERED_REPORTS): Rem
   let ring: string[] = [];
   let next = 0;
   let added: string[] = [];
+  let restored = false;
 
   function add(id: string): void {
     if (known.has(id)) return;
@@ -30,7 +38,7 @@ export function createRememberedReports(limit: number = REMEMBERED_REPORTS): Rem
     known.add(id);
     added.push(id);
     // Without a store nobody takes them.
-    if (added.length > limit) added = added.slice(-limit);
+    if (added.length > 2 * limit) added = added.slice(-limit);
   }
 
   return {
@@ -41,11 +49,13 @@ export function createRememberedReports(limit: number = REMEMBERED_REPORTS): Rem
       known.clear();
       ring = [];
       next = 0;
-      for (const id of ids) add(id);
       added = [];
+      restored = true;
+      for (const id of ids) add(id);
     },
-    takeAdded() {
-      const taken = added;
+    takeChanges() {
+      const taken = { restored, added };
+      restored = false;
       added = [];
       return taken;
     },

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 
 /** The single session token of one mount (spec: "Session token lifecycle"; design: "several mounts"). */
 export interface Session {
@@ -24,14 +24,10 @@ export function createSession(): Session {
 
 /** Compares two secrets without telling by its time where they differ or how long they are. */
 export function equalSecrets(left: string, right: string): boolean {
-  return timingSafeEqual(sha256(left), sha256(right));
+  return timingSafeEqual(hash('sha256', left, 'buffer'), hash('sha256', right, 'buffer'));
 }
 
 /** Lowercase hexadecimal SHA-256 of a password (spec: Login, rule 3). */
 export function passwordDigest(password: string): string {
-  return sha256(password).toString('hex');
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text, 'utf8').digest();
+  return hash('sha256', password);
 }

@@ -1,0 +1,155 @@
+import type { KeptCounters } from '../../core/keys.js';
+
+/** One thing that a store holds or that happened to it. */
+export type StoreRecord =
+  | { readonly kind: 'counters'; readonly counters: KeptCounters }
+  /** The key's counters are dropped. */
+  | { readonly kind: 'dropped'; readonly accessKey: string }
+  | { readonly kind: 'report'; readonly id: string }
+  /** All remembered reports are forgotten. */
+  | { readonly kind: 'noReports' }
+  /** The last record of a whole state, with the number of the others. */
+  | { readonly kind: 'end'; readonly records: number };
+
+const REGISTERED = 1;
+const DEPARTED = 2;
+const DROPPED = 3;
+const REPORT = 4;
+const NO_REPORTS = 5;
+const END = 6;
+
+const WIDE = 1;
+const ONLY_LATIN1 = /^[\0-\xff]*$/;
+/** Tag, length of the name, three counters, two times. */
+const MOST_BESIDES_NAME = 1 + 4 + 3 * 8 + 2 * 8;
+
+/** Collects records as bytes. Names keep their exact UTF-16 units, lone surrogates too. */
+export interface RecordWriter {
+  counters(counters: KeptCounters): void;
+  dropped(accessKey: string): void;
+  report(id: string): void;
+  noReports(): void;
+  end(): void;
+  /** Bytes written since the last `take`. */
+  readonly length: number;
+  /** Records written since the writer was made. */
+  readonly records: number;
+  /** The bytes since the last `take`; they stay untouched. */
+  take(): Buffer;
+}
+
+const FIRST_CAPACITY = 4096;
+
+export function createRecordWriter(): RecordWriter {
+  let bytes = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+  let at = 0;
+  let records = 0;
+
+  function begin(tag: number, nameLength: number): void {
+    const needed = at + MOST_BESIDES_NAME + 2 * nameLength;
+    if (needed > bytes.length) {
+      const wider = Buffer.allocUnsafeSlow(Math.max(2 * bytes.length, needed));
+      bytes.copy(wider, 0, 0, at);
+      bytes = wider;
+    }
+    bytes[at] = tag;
+    at += 1;
+    records += 1;
+  }
+
+  function text(value: string): void {
+    const isLatin1 = ONLY_LATIN1.test(value);
+    bytes.writeUInt32LE(value.length * 2 + (isLatin1 ? 0 : WIDE), at);
+    at += 4;
+    at += bytes.write(value, at, isLatin1 ? 'latin1' : 'utf16le');
+  }
+
+  function number(value: bigint): void {
+    bytes.writeBigUInt64LE(value, at);
+    at += 8;
+  }
+
+  function time(value: number): void {
+    bytes.writeDoubleLE(value, at);
+    at += 8;
+  }
+
+  return {
+    counters({ accessKey, bytesUp, bytesDown, connections, createdAt, leftAt }) {
+      begin(leftAt === null ? REGISTERED : DEPARTED, accessKey.length);
+      text(accessKey);
+      number(bytesUp);
+      number(bytesDown);
+      number(connections);
+      time(createdAt);
+      if (leftAt !== null) time(leftAt);
+    },
+    dropped(accessKey) {
+      begin(DROPPED, accessKey.length);
+      text(accessKey);
+    },
+    report(id) {
+      begin(REPORT, id.length);
+      text(id);
+    },
+    noReports: () => begin(NO_REPORTS, 0),
+    end() {
+      const others = records;
+      begin(END, 0);
+      number(BigInt(others));
+    },
+    get length() {
+      return at;
+    },
+    get records() {
+      return records;
+    },
+    take() {
+      const taken = bytes.subarray(0, at);
+      bytes = Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, at));
+      at = 0;
+      return taken;
+    },
+  };
+}
+
+/** Reads records one after the other. Throws a `RangeError` where the bytes are none: they were checked before. */
+export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void): void {
+  let at = 0;
+
+  function text(): string {
+    const header = bytes.readUInt32LE(at);
+    const isWide = header % 2 === WIDE;
+    const start = at + 4;
+    at = start + (isWide ? header - WIDE : header / 2);
+    if (at > bytes.length) throw new RangeError('a text goes beyond its batch');
+    return bytes.toString(isWide ? 'utf16le' : 'latin1', start, at);
+  }
+
+  function number(): bigint {
+    at += 8;
+    return bytes.readBigUInt64LE(at - 8);
+  }
+
+  function time(): number {
+    at += 8;
+    return bytes.readDoubleLE(at - 8);
+  }
+
+  function counters(isDeparted: boolean): KeptCounters {
+    const accessKey = text();
+    const [bytesUp, bytesDown, connections, createdAt] = [number(), number(), number(), time()];
+    return { accessKey, bytesUp, bytesDown, connections, createdAt, leftAt: isDeparted ? time() : null };
+  }
+
+  while (at < bytes.length) {
+    const tag = bytes[at];
+    at += 1;
+    if (tag === REGISTERED || tag === DEPARTED) each({ kind: 'counters', counters: counters(tag === DEPARTED) });
+    else if (tag === DROPPED) each({ kind: 'dropped', accessKey: text() });
+    else if (tag === REPORT) each({ kind: 'report', id: text() });
+    else if (tag === NO_REPORTS) each({ kind: 'noReports' });
+    else if (tag === END) each({ kind: 'end', records: Number(number()) });
+    else throw new RangeError(`a record of the unknown kind ${tag}`);
+  }
+}

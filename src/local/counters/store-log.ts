@@ -1,0 +1,79 @@
+import { randomInt } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import type { FileSystemPort } from '../../core/ports.js';
+import { storeFileName } from './read-store.js';
+import { batch, headerLine, type PreviousLog } from './store-file.js';
+
+export const FILE_MODE = 0o600;
+
+/** The end of the store: batches are added to a log, each durable before the next. */
+export interface StoreLog {
+  /** Resolves once the batch is durable; after a rejection it counts as not written, and the next goes to a new log. */
+  add(records: Buffer): Promise<void>;
+  /** The next batch begins a new log, whose number this returns. */
+  turn(): number;
+  /** Bytes added since this was made or last turned. */
+  readonly bytes: number;
+}
+
+/** `previous` is the last log that was read, whose end may be unfinished: this never adds to it. */
+export function createStoreLog(
+  fileSystem: FileSystemPort,
+  folder: string,
+  format: number,
+  start: { readonly nextNumber: number; readonly previous: PreviousLog | null },
+): StoreLog {
+  let { nextNumber, previous } = start;
+  let open: { readonly path: string; readonly number: number; readonly salt: number; length: number } | null = null;
+  let bytes = 0;
+
+  async function begin(records: Buffer): Promise<void> {
+    const number = nextNumber;
+    nextNumber += 1;
+    const salt = newSalt();
+    const path = join(folder, storeFileName('log', number));
+    const header = headerLine({ format, kind: 'log', number, previous, salt });
+    const content = Buffer.concat([header, batch(records, salt)]);
+    try {
+      await fileSystem.create(path, content, FILE_MODE);
+      await fileSystem.sync(path);
+      await fileSystem.syncFolder(dirname(path));
+    } catch (error) {
+      await fileSystem.remove(path).catch(() => undefined);
+      throw error;
+    }
+    opened({ path, number, salt, length: content.length });
+    bytes += content.length;
+  }
+
+  function opened(log: NonNullable<typeof open>): void {
+    open = log;
+    previous = { number: log.number, length: log.length };
+  }
+
+  async function append(log: NonNullable<typeof open>, records: Buffer): Promise<void> {
+    const content = batch(records, log.salt);
+    // Until it is durable nobody knows what the file holds from here on: a failure ends this log.
+    open = null;
+    await fileSystem.append(log.path, content);
+    await fileSystem.sync(log.path);
+    opened({ ...log, length: log.length + content.length });
+    bytes += content.length;
+  }
+
+  return {
+    add: (records) => (open === null ? begin(records) : append(open, records)),
+    turn() {
+      open = null;
+      bytes = 0;
+      return nextNumber;
+    },
+    get bytes() {
+      return bytes;
+    },
+  };
+}
+
+export function newSalt(): number {
+  return randomInt(2 ** 32);
+}

@@ -1,0 +1,266 @@
+import { join } from 'node:path';
+import type { CountersPort } from '../../core/counters-port.js';
+import type { KeyRegistry } from '../../core/keys.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import type { RememberedReports, ReportChanges } from '../../core/remembered-reports.js';
+import { failureWords } from '../failure-words.js';
+import { openStoreFolder, STORE_FORMATS, type StoreFormat } from './open-folder.js';
+import { listStore } from './read-store.js';
+import { createRecordWriter } from './records.js';
+import { createStoreLog } from './store-log.js';
+import { finishState, writeState } from './write-state.js';
+
+/** What operations may know of the store. */
+export interface CountersStatus {
+  /** Where a damaged store was moved at start; null when it was sound. */
+  readonly movedAside: string | null;
+  /** Why the last batch could not be written; null after one that could. */
+  readonly lastWriteError: string | null;
+  /** Batches written since the start, their bytes and the time that they took in milliseconds. */
+  readonly batches: number;
+  readonly batchBytes: number;
+  readonly batchMilliseconds: number;
+  readonly failedBatches: number;
+}
+
+/** The counters and remembered reports of one data folder, on disk. */
+export interface CountersStore extends CountersPort {
+  status(): CountersStatus;
+  /** Writes what is left. Failures are logged. */
+  close(): Promise<void>;
+}
+
+export interface CountersStoreOptions {
+  readonly fileSystem: FileSystemPort;
+  /** The data folder; it exists and is locked by this process. */
+  readonly dataFolder: string;
+  /** Empty as yet; it must track its changes. */
+  readonly keys: KeyRegistry;
+  readonly reports: RememberedReports;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  /** How long counters of keys that left by the file are kept, in milliseconds; default 30 days. */
+  readonly keepGone?: number;
+  /** How often changes are written, in milliseconds, 0 for never by itself; default 400. */
+  readonly writeMilliseconds?: number;
+  /** Bytes of log after which the state is written anew; default 32 MiB. */
+  readonly compactBytes?: number;
+  readonly formats?: readonly StoreFormat[];
+}
+
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
+export const DEFAULT_KEEP_GONE = 30 * DAY;
+/** With the time that a write takes, less than the second that may be lost (issue: "at most 1 s apart"). */
+const WRITE_MS = 400;
+/** After a failure; milliseconds. */
+const COMPACT_PAUSE = 60_000;
+const COMPACT_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Opens the store and hands what it holds to the registry and the remembered reports. Changes are gathered and written
+ * as batches to a log; each batch is durable before the next, and counts as a whole or not at all. When the log has
+ * grown, the whole state is written beside it, a little at a time, and the old files go. Rejects with `CountersStoreError`.
+ */
+export async function openCountersStore(options: CountersStoreOptions): Promise<CountersStore> {
+  const { fileSystem, dataFolder, keys, reports, log, formats = STORE_FORMATS } = options;
+  const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) => {
+    if (record.kind === 'counters') keys.takeOver([record.counters]);
+    else if (record.kind === 'dropped') keys.remove(record.accessKey);
+    else if (record.kind === 'report') reports.add(record.id);
+    else if (record.kind === 'noReports') reports.restore([]);
+  });
+  if (!opened.mustRewrite) {
+    reports.takeChanges();
+    keys.takeChanged();
+  }
+  const store = serve(options, opened);
+  // What was salvaged or read in an older format goes into the new folder at once; a failure has been logged.
+  if (opened.mustRewrite) await store.flush().catch(() => undefined);
+  return store;
+}
+
+type Opened = Awaited<ReturnType<typeof openStoreFolder>>;
+
+function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
+  const { fileSystem, keys, reports, clock, log } = options;
+  const { folder, format } = opened;
+  const tail = createStoreLog(fileSystem, folder, format, opened);
+  const writes = createWrites(options, (records) => tail.add(records));
+  let stateBytes = opened.stateBytes;
+  let oldLogBytes = opened.logBytes;
+  let compacting: Promise<void> | null = null;
+  let compactsAgainAt = Number.NEGATIVE_INFINITY;
+  let lastLooked = Number.NEGATIVE_INFINITY;
+
+  async function writeWholeState(): Promise<void> {
+    // A batch on its way belongs to the log before; what comes next goes to the log of the new state's number.
+    await writes.idle();
+    const number = tail.turn();
+    const logBytesBefore = oldLogBytes;
+    oldLogBytes = 0;
+    try {
+      const content = { counters: keys.allKept(), reports: reports.all };
+      const size = await writeState(fileSystem, folder, { format, number }, content);
+      await writes.flush();
+      await finishState(fileSystem, folder, number);
+      stateBytes = size;
+    } catch (error) {
+      oldLogBytes = logBytesBefore;
+      throw error;
+    }
+    for (const { name, number: old } of await listStore(fileSystem, folder)) {
+      if (old < number) await fileSystem.remove(join(folder, name));
+    }
+  }
+
+  function compact(): Promise<void> {
+    compacting ??= writeWholeState()
+      .catch((error: unknown) => {
+        log.warn({ folder, reason: failureWords(error) }, 'the state of the counters could not be written anew');
+        compactsAgainAt = clock.monotonic() + COMPACT_PAUSE;
+      })
+      .finally(() => {
+        compacting = null;
+      });
+    return compacting;
+  }
+
+  function forgetOld(): void {
+    if (clock.monotonic() - lastLooked < HOUR) return;
+    lastLooked = clock.monotonic();
+    const forgotten = keys.forgetDeparted(clock.now() - (options.keepGone ?? DEFAULT_KEEP_GONE));
+    if (forgotten > 0) log.info({ keys: forgotten }, 'counters of keys that left the file long ago were dropped');
+  }
+
+  async function flush(): Promise<void> {
+    await writes.flush();
+    const limit = Math.max(options.compactBytes ?? COMPACT_BYTES, stateBytes);
+    if (tail.bytes + oldLogBytes > limit && clock.monotonic() >= compactsAgainAt) void compact();
+  }
+
+  const timer = startTimer(options.writeMilliseconds ?? WRITE_MS, () => {
+    forgetOld();
+    flush().catch(() => undefined);
+  });
+
+  return {
+    flush,
+    status: () => ({ movedAside: opened.movedAside, ...writes.status() }),
+    async close() {
+      clearInterval(timer);
+      await compacting;
+      await flush().catch(() => undefined);
+      await compacting;
+    },
+  };
+}
+
+function startTimer(milliseconds: number, tick: () => void): NodeJS.Timeout | undefined {
+  return milliseconds > 0 ? setInterval(tick, milliseconds).unref() : undefined;
+}
+
+/** Gathers what changed into batches, one on its way at a time. */
+function createWrites(
+  { keys, reports, clock, log, dataFolder }: CountersStoreOptions,
+  add: (records: Buffer) => Promise<void>,
+) {
+  let unwrittenKeys: ReadonlySet<string> = new Set();
+  let unwrittenReports: ReportChanges = { restored: false, added: [] };
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+  const status: { -readonly [Name in keyof Omit<CountersStatus, 'movedAside'>]: CountersStatus[Name] } = {
+    lastWriteError: null,
+    batches: 0,
+    batchBytes: 0,
+    batchMilliseconds: 0,
+    failedBatches: 0,
+  };
+
+  /** In one turn of the event loop, so that a report is in a batch whole. */
+  function gather(): { readonly changed: ReadonlySet<string>; readonly ids: ReportChanges } {
+    const taken = keys.takeChanged();
+    return {
+      changed: unwrittenKeys.size === 0 ? taken : new Set([...unwrittenKeys, ...taken]),
+      ids: together(unwrittenReports, reports.takeChanges()),
+    };
+  }
+
+  async function writeBatch(): Promise<void> {
+    const { changed, ids } = gather();
+    if (changed.size === 0 && ids.added.length === 0 && !ids.restored) return;
+    const began = clock.monotonic();
+    const records = encode(keys, changed, ids);
+    try {
+      await add(records);
+      unwrittenKeys = new Set();
+      unwrittenReports = { restored: false, added: [] };
+      status.batches += 1;
+      status.batchBytes += records.length;
+      status.batchMilliseconds += clock.monotonic() - began;
+      succeeded();
+    } catch (error) {
+      unwrittenKeys = changed;
+      unwrittenReports = ids;
+      status.failedBatches += 1;
+      throw failed(error);
+    }
+  }
+
+  /** Says it once, until the reason is another one. */
+  function failed(error: unknown): Error {
+    const reason = failureWords(error);
+    if (reason !== status.lastWriteError) {
+      log.error({ folder: dataFolder, reason }, 'counters could not be written; they are kept in memory');
+    }
+    status.lastWriteError = reason;
+    return new Error(`counters could not be written: ${reason}`, { cause: error });
+  }
+
+  function succeeded(): void {
+    if (status.lastWriteError !== null) log.info({ folder: dataFolder }, 'counters can be written again');
+    status.lastWriteError = null;
+  }
+
+  function start(): Promise<void> {
+    const write = writeBatch().finally(() => {
+      running = null;
+    });
+    running = write;
+    return write;
+  }
+
+  return {
+    status: () => status,
+    /** A batch that is on its way was gathered before this call: the next one has what the caller means. */
+    flush(): Promise<void> {
+      if (running === null) return start();
+      next ??= running
+        .catch(() => undefined)
+        .then(() => {
+          next = null;
+          return start();
+        });
+      return next;
+    },
+    idle: async () => {
+      while (running !== null || next !== null) await (next ?? running)?.catch(() => undefined);
+    },
+  };
+}
+
+function encode(keys: KeyRegistry, changed: ReadonlySet<string>, ids: ReportChanges): Buffer {
+  const writer = createRecordWriter();
+  for (const accessKey of changed) {
+    const counters = keys.kept(accessKey);
+    if (counters === null) writer.dropped(accessKey);
+    else writer.counters(counters);
+  }
+  if (ids.restored) writer.noReports();
+  for (const id of ids.added) writer.report(id);
+  return writer.take();
+}
+
+function together(before: ReportChanges, now: ReportChanges): ReportChanges {
+  return now.restored ? now : { restored: before.restored, added: [...before.added, ...now.added] };
+}

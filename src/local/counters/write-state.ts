@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import type { KeptCounters } from '../../core/keys.js';
+import type { FileSystemPort } from '../../core/ports.js';
+import { storeFileName } from './read-store.js';
+import { createRecordWriter } from './records.js';
+import { batch, headerLine } from './store-file.js';
+import { FILE_MODE, newSalt } from './store-log.js';
+
+/** What a state holds. */
+export interface StateContent {
+  readonly counters: Iterable<KeptCounters>;
+  /** Asked for at the end. */
+  readonly reports: () => readonly string[];
+}
+
+/** Records that are made in one turn of the event loop. */
+const RECORDS_AT_ONCE = 2_000;
+const TEMPORARY = '.tmp';
+
+/**
+ * Writes a state beside the running log, some records at a time, under a temporary name; resolves to its size. Records
+ * of later turns are newer than those of earlier ones: only together with the log that began with it, up to now, does it
+ * stand for one moment. `finishState` makes it count.
+ */
+export async function writeState(
+  fileSystem: FileSystemPort,
+  folder: string,
+  { format, number }: { readonly format: number; readonly number: number },
+  content: StateContent,
+): Promise<number> {
+  const path = join(folder, storeFileName('state', number) + TEMPORARY);
+  const salt = newSalt();
+  const header = headerLine({ format, kind: 'state', number, previous: null, salt });
+  await fileSystem.remove(path).catch(() => undefined);
+  await fileSystem.create(path, header, FILE_MODE);
+  let size = header.length;
+  const writer = createRecordWriter();
+  const put = async () => {
+    const bytes = batch(writer.take(), salt);
+    size += bytes.length;
+    await fileSystem.append(path, bytes);
+  };
+  let inBatch = 0;
+  for (const counters of content.counters) {
+    writer.counters(counters);
+    inBatch += 1;
+    if (inBatch < RECORDS_AT_ONCE) continue;
+    inBatch = 0;
+    await put();
+  }
+  for (const id of content.reports()) writer.report(id);
+  writer.end();
+  await put();
+  await fileSystem.sync(path);
+  return size;
+}
+
+/** Gives a written state its name, durably. */
+export async function finishState(fileSystem: FileSystemPort, folder: string, number: number): Promise<void> {
+  const path = join(folder, storeFileName('state', number));
+  await fileSystem.rename(path + TEMPORARY, path);
+  await fileSystem.syncFolder(folder);
+}
+
+export function isUnfinishedState(name: string): boolean {
+  return name.startsWith('state-') && name.endsWith(TEMPORARY);
+}

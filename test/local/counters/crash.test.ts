@@ -1,0 +1,55 @@
+import fc from 'fast-check';
+import { describe, it } from 'vitest';
+import { play, type Step } from './store-story.js';
+
+const aKey = fc.nat(7);
+const anInterruption = fc.record({ by: fc.constantFrom('crash' as const, 'kill' as const), call: fc.nat(12) });
+
+const aStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('report' as const),
+      keys: fc.array(aKey, { maxLength: 4 }),
+      id: fc.option(fc.nat(20), { nil: null }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('create' as const, 'remove', 'reset'), key: aKey }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('configuration' as const), keys: fc.uniqueArray(aKey, { maxLength: 8 }) }),
+  },
+  { weight: 4, arbitrary: fc.constant<Step>({ kind: 'flush' }) },
+  { weight: 2, arbitrary: anInterruption.map((during): Step => ({ kind: 'flush', during })) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('fail' as const),
+      call: fc.constantFrom('create' as const, 'append', 'sync', 'syncFolder', 'rename', 'remove'),
+      code: fc.constantFrom('ENOSPC', 'EIO', 'EROFS'),
+      times: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('end' as const), by: fc.constantFrom('crash' as const, 'kill', 'close') }),
+  },
+  {
+    weight: 1,
+    arbitrary: anInterruption.map((during): Step => ({ kind: 'end', by: 'crash', during })),
+  },
+);
+
+describe('the store of counters, on a disk that forgets what was not synced', () => {
+  it('whatever happens, comes back with one moment that is not before the last acknowledged one', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(aStep, { minLength: 1, maxLength: 40 }),
+        fc.constantFrom(0, 200, 1000, 1_000_000),
+        fc.nat(2 ** 31),
+        (steps, compactBytes, seed) => play({ steps, compactBytes, seed }),
+      ),
+      { numRuns: Number(process.env.STORE_RUNS ?? 400) },
+    );
+  });
+});
