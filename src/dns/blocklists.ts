@@ -1,7 +1,7 @@
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { type Blocklist, createBlocklist, EMPTY_BLOCKLIST, type ListNames } from './blocklist.js';
 import type { Connections } from './connections.js';
-import { reasonOf } from './forwarder.js';
+import { reasonOf } from './failure-reason.js';
 import { loadList } from './list-load.js';
 import { openList } from './list-source.js';
 import { type ListStore, NO_VALIDATORS } from './list-store.js';
@@ -146,12 +146,13 @@ export function createBlocklists(options: BlocklistsOptions): Blocklists {
     states: () => [...lists].map(([url, list]) => stateOf(url, list)),
     refreshedAt: () => refreshedAt,
     async restore(urls) {
-      const restored = await Promise.all(urls.map(async (url) => [url, await restoreOne(url)] as const));
+      const { unique, key } = identified(urls);
+      if (running !== null && running.key !== key) await giveUp();
+      const restored = await Promise.all(unique.map(async (url) => [url, await restoreOne(url)] as const));
       publish(new Map(restored));
     },
     async refresh(urls, connections) {
-      const unique = [...new Set(urls)];
-      const key = JSON.stringify(unique);
+      const { unique, key } = identified(urls);
       if (running !== null && running.key === key) return running.done;
       const before = giveUp();
       const abort = new AbortController();
@@ -165,6 +166,12 @@ export function createBlocklists(options: BlocklistsOptions): Blocklists {
     },
     close: giveUp,
   };
+}
+
+/** Lists without repetitions, and what tells them from others. */
+function identified(urls: readonly string[]): { readonly unique: readonly string[]; readonly key: string } {
+  const unique = [...new Set(urls)];
+  return { unique, key: JSON.stringify(unique) };
 }
 
 interface Fetching {

@@ -2,6 +2,7 @@ import type { ClockPort, LogPort } from '../core/ports.js';
 import { type AnswerCache, type CachedAnswer, createAnswerCache } from './cache.js';
 import type { Connections } from './connections.js';
 import { createDohUpstream, type DohUpstream } from './doh.js';
+import { reasonOf } from './failure-reason.js';
 import { EDNS_DO, FLAG, HEADER_BYTES, lowerCased } from './message.js';
 import type { Query } from './query.js';
 import { UNREACHABLE } from './reply.js';
@@ -12,6 +13,9 @@ export interface Forwarder {
   /** Never rejects: SERVFAIL stands for every failure, within 5 seconds. At once when the cache has it. */
   resolve(query: Query): CachedAnswer | Promise<CachedAnswer>;
   readonly cache: AnswerCache;
+  /** Lets what is under way end, then closes. */
+  retire(): Promise<void>;
+  /** Ends all connections now. */
   close(): Promise<void>;
 }
 
@@ -83,6 +87,10 @@ export function createForwarder({ upstream, connections, clock, log, counts }: F
       return started;
     },
     cache,
+    async retire() {
+      await Promise.allSettled(flights.values());
+      await connections.destroy();
+    },
     close: () => connections.destroy(),
   };
 }
@@ -147,10 +155,4 @@ function createHealth(upstream: string, log: LogPort) {
       if (failures === 1) log.warn({ upstream: host, reason }, 'the DNS upstream fails: clients get SERVFAIL');
     },
   };
-}
-
-/** An error in a clause; several connection attempts hide theirs in one without a message. */
-export function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join(', ');
-  return error instanceof Error ? error.message : String(error);
 }

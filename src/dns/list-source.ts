@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { httpUrl } from '../wire/dns-values.js';
+import { hostOf, httpUrl, isLinkLocal } from '../wire/dns-values.js';
 import type { Connections } from './connections.js';
 import { ListError } from './list-lines.js';
 import type { Validators } from './list-store.js';
@@ -64,6 +64,7 @@ async function follow(start: URL, known: Validators, options: OpenListOptions): 
     await discard(response);
     const next = URL.canParse(location, url.href) ? httpUrl(new URL(location, url.href).href) : null;
     if (next === null) throw new ListError('it redirects to what is no http or https URL');
+    if (isLinkLocal(hostOf(next))) throw new ListError('it redirects to a link-local address');
     url = next;
   }
   throw new ListError(`it redirects more than ${MOST_REDIRECTS} times`);

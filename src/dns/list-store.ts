@@ -114,3 +114,10 @@ async function readValidators(path: string): Promise<Validators> {
 }
 
 export const NO_VALIDATORS: Validators = { etag: null, lastModified: null };
+
+/** Keeps nothing. */
+export const NO_STORE: ListStore = {
+  find: async () => null,
+  draft: async () => ({ write: async () => undefined, keep: async () => undefined, discard: async () => undefined }),
+  tidy: async () => undefined,
+};

@@ -34,7 +34,12 @@ export async function openUdp(address: string, port: number, respond: Responder)
     else send(socket, reply, client);
   });
   socket.bind({ address, port, exclusive: true });
-  await once(socket, 'listening');
+  try {
+    await once(socket, 'listening');
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
   // Later errors tell of single datagrams that could not be delivered.
   socket.on('error', () => undefined);
   let closed: Promise<unknown> | null = null;

@@ -1,0 +1,101 @@
+import type { BlockedAnswer } from '../core/model.js';
+import type { ClockPort, LogPort } from '../core/ports.js';
+import type { Blocklist } from './blocklist.js';
+import type { CachedAnswer } from './cache.js';
+import { reasonOf } from './failure-reason.js';
+import type { Forwarder } from './forwarder.js';
+import { blockedAnswer, type CustomDomains } from './local-answers.js';
+import { HEADER_BYTES, MAX_MESSAGE_BYTES, RCODE } from './message.js';
+import { type Query, readQuery } from './query.js';
+import type { QueryLog } from './query-log.js';
+import type { RateLimit } from './rate-limit.js';
+import { replyLimit, UNREACHABLE, writeRefusal, writeReply } from './reply.js';
+import type { Client, Responder } from './udp.js';
+
+/** The settings by which a query is answered; read anew for each, so that a change counts from the next one on. */
+export interface AnsweringState {
+  readonly custom: CustomDomains;
+  readonly blocklist: () => Blocklist;
+  readonly blockedAnswer: BlockedAnswer;
+  /** Null when there is no usable upstream. */
+  readonly forwarder: Forwarder | null;
+  /** Null on loopback. */
+  readonly rateLimit: RateLimit | null;
+  /** The largest reply over UDP. */
+  readonly mostUdpBytes: number;
+}
+
+export interface AnsweringCounts {
+  queries: number;
+  blocked: number;
+}
+
+export interface AnsweringOptions {
+  readonly state: () => AnsweringState;
+  /** Whether the address of this name is being looked up for ourselves. */
+  readonly isOwnLookup: (name: string) => boolean;
+  readonly queryLog: QueryLog;
+  readonly counts: AnsweringCounts;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+}
+
+/** Answers messages: custom domains, then blocklists, then the upstream. Never throws, never rejects. */
+export function createResponder(options: AnsweringOptions): Responder {
+  let faults = 0;
+  return (packet, client) => {
+    try {
+      return respond(options, packet, client);
+    } catch (error) {
+      faults += 1;
+      if (faults === 1) options.log.error({ reason: reasonOf(error) }, 'a DNS query could not be answered');
+      return packet.length < HEADER_BYTES
+        ? null
+        : writeRefusal({ kind: 'refused', packet, rcode: RCODE.servFail, questionEnd: null, edns: null }, 512);
+    }
+  };
+}
+
+function respond(
+  { state, isOwnLookup, queryLog, counts, clock }: AnsweringOptions,
+  packet: Buffer,
+  client: Client,
+): Buffer | null | Promise<Buffer | null> {
+  const query = readQuery(packet);
+  if (query.kind === 'ignored') return null;
+  const now = state();
+  const verdict = client.transport === 'udp' ? (now.rateLimit?.check(client.address) ?? 'answer') : 'answer';
+  if (verdict === 'drop') return null;
+  if (query.kind === 'refused') return writeRefusal(query, now.mostUdpBytes);
+  const form = { limit: limitFor(query, client, now), ownUdpBytes: now.mostUdpBytes };
+  if (verdict === 'truncate') return writeReply(query, UNREACHABLE_BY_UDP, { ...form, limit: 0, age: 0 });
+  counts.queries += 1;
+  const custom = now.custom.answer(query.name, query.type);
+  const blocked = custom === null && now.blocklist().blocks(query.name);
+  if (blocked) counts.blocked += 1;
+  queryLog.add({
+    timestamp: Math.floor(clock.now() / 1000),
+    domain: query.name === '' ? '.' : query.name,
+    clientIp: plainAddress(client.address),
+    blocked,
+  });
+  if (custom !== null) return writeReply(query, custom, { ...form, age: 0 });
+  if (blocked) return writeReply(query, blockedAnswer(query.type, now.blockedAnswer), { ...form, age: 0 });
+  // Asking the upstream for its own address would wait for itself: the machine's other name servers may know it.
+  if (isOwnLookup(query.name) || now.forwarder === null) return writeReply(query, UNREACHABLE, { ...form, age: 0 });
+  const reply = ({ answer, age }: CachedAnswer) => writeReply(query, answer, { ...form, age });
+  const resolved = now.forwarder.resolve(query);
+  return resolved instanceof Promise ? resolved.then(reply) : reply(resolved);
+}
+
+/** Its code must not be taken for a failure: the client shall come by TCP. */
+const UNREACHABLE_BY_UDP = { ...UNREACHABLE, rcode: RCODE.noError, extendedError: null };
+
+function limitFor(query: Query, client: Client, { mostUdpBytes }: AnsweringState): number {
+  return client.transport === 'tcp' ? MAX_MESSAGE_BYTES : replyLimit(query.edns, mostUdpBytes);
+}
+
+/** An IPv4 client of an IPv6 socket by its IPv4 address. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+}

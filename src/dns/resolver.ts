@@ -1,0 +1,296 @@
+import { isIP } from 'node:net';
+import { DEFAULT_DNS, type DnsConfig, type DnsQuery, type OutboundSettings } from '../core/model.js';
+import type { ClockPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
+import { hostOf, httpUrl, isLinkLocal } from '../wire/dns-values.js';
+import { type AnsweringState, createResponder } from './answering.js';
+import { createBlocklists, type ListState, shownUrl } from './blocklists.js';
+import { type Connections, createConnections } from './connections.js';
+import { reasonOf } from './failure-reason.js';
+import { createForwarder, type Forwarder } from './forwarder.js';
+import { createHostLookup } from './host-lookup.js';
+import { MOST_LIST_BYTES } from './list-source.js';
+import { createListStore, NO_STORE } from './list-store.js';
+import { isLoopbackAddress, type Listener, openListener } from './listener.js';
+import { createCustomDomains } from './local-answers.js';
+import { createQueryLog } from './query-log.js';
+import { createRateLimit } from './rate-limit.js';
+
+/** What the resolver did, for metrics. Counts are since its creation. */
+export interface ResolverStats {
+  /** Where it listens, or null. */
+  readonly listening: { readonly address: string; readonly port: number } | null;
+  readonly queries: number;
+  readonly blocked: number;
+  readonly cacheHits: number;
+  readonly upstreamErrors: number;
+  readonly cachedAnswers: number;
+  readonly lists: readonly ListState[];
+  /** Milliseconds since the epoch, null for never. */
+  readonly lastRefresh: number | null;
+  /** Why a list kept its old content at the last refresh; null when none did. */
+  readonly lastRefreshError: string | null;
+}
+
+/** The embedded DNS server behind the DNS endpoints (issue 9). */
+export interface Resolver extends ResolverPort {
+  /** From now on the settings are acted upon; before, they are only remembered. Nothing it meets is an error here. */
+  start(): void;
+  /** Resolves when what was ordered so far is done: sockets, kept lists. Refreshes go on in the background. */
+  settled(): Promise<void>;
+  /** Closes sockets and connections and gives up what is under way. */
+  close(): Promise<void>;
+  stats(): ResolverStats;
+}
+
+export interface ResolverOptions {
+  /** Where the last good copies of lists are kept; made when the first is. Null: they are in memory alone. */
+  readonly listFolder: string | null;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+  /** Certificates to trust besides those that Node trusts (PEM). */
+  readonly ca?: readonly string[];
+  /** The size of a list in bytes; default 100 MB. */
+  readonly mostListBytes?: number;
+  /** Milliseconds that the download of a list may take; default five minutes. */
+  readonly listTimeout?: number;
+  /** Milliseconds until a port that was taken is tried again; default 30 seconds. */
+  readonly bindRetry?: number;
+}
+
+const LOGGED_QUERIES = 1000;
+const CONNECT_MS = 2000;
+const LIST_CONNECT_MS = 10_000;
+const LIST_MS = 5 * 60_000;
+const BIND_RETRY_MS = 30_000;
+/** After a refresh in which a list failed. */
+const FAILED_REFRESH_MS = 15 * 60_000;
+const HOUR_MS = 3_600_000;
+/** Replies that pass every network in one piece (RFC 9715); on this machine pieces are larger. */
+const MOST_UDP_BYTES = { network: 1232, loopback: 4096 };
+/** A household's bursts pass; a forged sender gets no flood. */
+const RATE = { perSecond: 200, burst: 1000 };
+
+/** Creates a resolver that does nothing until `start`. */
+export function createResolver(options: ResolverOptions): Resolver {
+  const { clock, log, random } = options;
+  const counts = { queries: 0, blocked: 0, cacheHits: 0, upstreamErrors: 0 };
+  const queryLog = createQueryLog(LOGGED_QUERIES);
+  const blocklists = createBlocklists({
+    store: options.listFolder === null ? NO_STORE : createListStore(options.listFolder, () => clock.now()),
+    clock,
+    log,
+    seed: random.bytes(4).readUInt32LE(),
+    mostBytes: options.mostListBytes ?? MOST_LIST_BYTES,
+    listTimeout: options.listTimeout ?? LIST_MS,
+  });
+  const lookup = createHostLookup({ custom: (host) => state.custom.address(host), own: () => listener });
+  let dns: DnsConfig = DEFAULT_DNS;
+  let outbound: OutboundSettings | null = null;
+  let state: AnsweringState = stateFor(dns, null);
+  let listener: Listener | null = null;
+  let phase: 'new' | 'running' | 'closed' = 'new';
+  let forwarding = '';
+  let listed = '';
+  let work: Promise<void> = Promise.resolve();
+  let refreshTimer: NodeJS.Timeout | undefined;
+  let bindTimer: NodeJS.Timeout | undefined;
+  let bindProblem = '';
+
+  const respond = createResponder({
+    state: () => state,
+    isOwnLookup: (name) => lookup.underWay(name),
+    queryLog,
+    counts,
+    clock,
+    log,
+  });
+
+  function stateFor(next: DnsConfig, forwarder: Forwarder | null): AnsweringState {
+    const local = isLoopbackAddress(next.bind);
+    return {
+      custom: createCustomDomains(next.customDomains),
+      blocklist: () => blocklists.current(),
+      blockedAnswer: next.blockedAnswer,
+      forwarder,
+      rateLimit: local ? null : createRateLimit({ ...RATE, now: () => clock.monotonic() }),
+      mostUdpBytes: local ? MOST_UDP_BYTES.loopback : MOST_UDP_BYTES.network,
+    };
+  }
+
+  /** Orders asynchronous work after what was ordered before. */
+  function order(task: () => Promise<void>): void {
+    work = work.then(task).catch((error: unknown) => {
+      log.error({ reason: reasonOf(error) }, 'the DNS server could not follow its settings');
+    });
+  }
+
+  /** What counts from the next query on; the rest follows in its own time. */
+  function apply(): void {
+    const wanted = dns.enabled ? JSON.stringify([dns.dohUpstream, outbound]) : '';
+    let { forwarder } = state;
+    if (wanted !== forwarding) {
+      void forwarder?.retire();
+      forwarder = dns.enabled ? openForwarder() : null;
+      forwarding = wanted;
+    }
+    state = stateFor(dns, forwarder);
+    if (dns.enabled) reportIgnored();
+    order(follow);
+  }
+
+  function openForwarder(): Forwarder | null {
+    if (httpUrl(dns.dohUpstream) === null) {
+      log.error({}, 'dns.doh_upstream: expected an http or https URL; nothing is forwarded');
+      return null;
+    }
+    const connections = connectionsFor({ connectTimeout: CONNECT_MS });
+    return createForwarder({ upstream: dns.dohUpstream, connections, clock, log, counts });
+  }
+
+  function connectionsFor(
+    how: Pick<Parameters<typeof createConnections>[0], 'connectTimeout' | 'refuses'>,
+  ): Connections {
+    const ca = options.ca === undefined ? {} : { ca: options.ca };
+    return createConnections({ outbound, addressesOf: (host) => lookup.addresses(host), ...how, ...ca });
+  }
+
+  function reportIgnored(): void {
+    const { ignored } = state.custom;
+    if (ignored.length > 0) log.warn({ ignored }, 'dns.custom_domains: entries without a name or address are ignored');
+    for (const url of dns.adblockUrls) {
+      if (httpUrl(url) === null && !/^file:/i.test(url)) {
+        log.warn({ list: shownUrl(url) }, 'dns.adblock_urls: expected an http, https or file URL');
+      }
+    }
+  }
+
+  /** Brings lists and sockets to where the settings want them. */
+  async function follow(): Promise<void> {
+    clearTimeout(bindTimer);
+    if (!dns.enabled || phase === 'closed') {
+      clearTimeout(refreshTimer);
+      await Promise.all([unlisten(), blocklists.restore([])]);
+      listed = '';
+      return;
+    }
+    const lists = JSON.stringify(dns.adblockUrls);
+    const changed = lists !== listed;
+    listed = lists;
+    // The kept lists block from the first answer on, also where there is no network.
+    if (changed) await blocklists.restore(dns.adblockUrls);
+    await listen();
+    if (changed) startRefresh();
+  }
+
+  async function unlisten(): Promise<void> {
+    const open = listener;
+    listener = null;
+    await open?.close();
+  }
+
+  async function listen(): Promise<void> {
+    const { bind, localPort } = dns;
+    if (listener !== null && listener.address === bind && (listener.port === localPort || localPort === 0)) return;
+    await unlisten();
+    if (isIP(bind) === 0) {
+      log.error({ bind }, 'dns.bind: expected an IP address; the DNS server does not run');
+      return;
+    }
+    try {
+      listener = await openListener(bind, localPort, respond);
+      bindProblem = '';
+      log.info({ address: bind, port: listener.port }, 'the DNS server listens');
+    } catch (error) {
+      reportTaken(bind, localPort, error);
+    }
+  }
+
+  /** Said once for a place; then it is tried again in silence. */
+  function reportTaken(address: string, port: number, error: unknown): void {
+    const problem = `${address} ${port}`;
+    const reason = reasonOf(error);
+    if (problem !== bindProblem) {
+      const advice = 'if the server whose file this is has it, use --no-resolver or another dns.local_port';
+      log.error({ address, port, reason }, `the DNS server cannot listen, and will try again: ${advice}`);
+    }
+    bindProblem = problem;
+    bindTimer = setTimeout(() => order(follow), options.bindRetry ?? BIND_RETRY_MS).unref();
+  }
+
+  function startRefresh(): void {
+    clearTimeout(refreshTimer);
+    if (dns.adblockUrls.length === 0) return;
+    const connections = connectionsFor({ connectTimeout: LIST_CONNECT_MS, refuses: refusalOf(dns.adblockUrls) });
+    void blocklists
+      .refresh(dns.adblockUrls, connections)
+      .then(() => connections.destroy())
+      .then(scheduleRefresh);
+  }
+
+  function scheduleRefresh(): void {
+    if (phase !== 'running' || !dns.enabled) return;
+    clearTimeout(refreshTimer);
+    const regular = dns.refreshHours * HOUR_MS;
+    const failed = blocklists.states().some(({ error }) => error !== null);
+    refreshTimer = setTimeout(startRefresh, failed ? Math.min(regular, FAILED_REFRESH_MS) : regular).unref();
+  }
+
+  function reportUnserved(before: DnsConfig | null): void {
+    const newly = before === null || !before.enabled || !before.interceptAllPort53;
+    if (dns.enabled && dns.interceptAllPort53 && newly) {
+      log.warn({}, 'dns.intercept_all_port53 is kept in the file, but Keyway does not intercept: clients must ask it');
+    }
+  }
+
+  return {
+    configure(nextDns, nextOutbound) {
+      const before = dns;
+      dns = nextDns;
+      outbound = nextOutbound;
+      if (phase !== 'running') return;
+      reportUnserved(before);
+      apply();
+    },
+    queries: (): readonly DnsQuery[] => queryLog.list(),
+    refreshBlocklists() {
+      if (phase !== 'running') return;
+      order(async () => {
+        if (dns.enabled) startRefresh();
+      });
+    },
+    start() {
+      if (phase !== 'new') return;
+      phase = 'running';
+      reportUnserved(null);
+      apply();
+    },
+    settled: () => work,
+    async close() {
+      phase = 'closed';
+      order(follow);
+      clearTimeout(refreshTimer);
+      await Promise.all([work, blocklists.close(), state.forwarder?.close()]);
+    },
+    stats: () => ({
+      listening: listener === null ? null : { address: listener.address, port: listener.port },
+      ...counts,
+      cachedAnswers: state.forwarder?.cache.size ?? 0,
+      lists: blocklists.states(),
+      lastRefresh: blocklists.refreshedAt(),
+      lastRefreshError: blocklists.states().find(({ error }) => error !== null)?.error ?? null,
+    }),
+  };
+}
+
+/**
+ * A list may lead to a link-local address only when its own URL says so, which the configuration file alone can: not by a
+ * name that has one.
+ */
+function refusalOf(urls: readonly string[]): (host: string, address: string) => string | null {
+  const written = new Set(urls.flatMap((text) => (httpUrl(text) === null ? [] : [hostOf(new URL(text))])));
+  return (host, address) => {
+    if (!isLinkLocal(address) || (host === address && written.has(host))) return null;
+    return `${host} leads to a link-local address`;
+  };
+}
