@@ -35,6 +35,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./config.js')).configRestore,
   },
   {
+    name: 'replay',
+    summary: 'play recorded scenarios on a server, or on an embedded core',
+    load: async () => (await import('./replay.js')).replay,
+  },
+  {
     name: 'revisions',
     summary: 'list the revisions and the server versions that speak them',
     load: async () => (await import('./revisions.js')).revisions,

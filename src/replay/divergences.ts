@@ -90,6 +90,27 @@ export function divergenceProblems(
   return problems;
 }
 
+/**
+ * The differences that a register does not explain. A step's are explained when its entry lists every place that differs
+ * and the answer (or the file) is the one that it gives instead; registered ones need not occur.
+ */
+export function unexplainedDifferences(
+  { kinds, scenarios }: DivergenceRegister,
+  name: string,
+  scenario: Scenario,
+  played: PlayedScenario,
+): readonly Difference[] {
+  const registered = scenarios[name] ?? {};
+  return stepsOf(scenario).flatMap((step) => {
+    const entry = registered[step];
+    const found = played.differences.filter((each) => String(each.step) === step);
+    if (entry === undefined) return found;
+    const merged = { ...kinds[entry.why], ...entry };
+    const covered = found.every(({ where }) => merged.where?.includes(where) === true);
+    return covered && insteadDifferences(step, merged, played).length === 0 ? [] : found;
+  });
+}
+
 function stepsOf(scenario: Scenario): readonly string[] {
   return [...scenario.exchanges.map((_, index) => String(index + 1)), 'then'];
 }

@@ -1,0 +1,112 @@
+import type { JsonValue } from '../wire/json.js';
+import { writeJson } from './format.js';
+import type { LineSink, Reporter } from './report.js';
+import type { Outcome, ScenarioResult, ShownDifference, Summary } from './result.js';
+
+const LABELS: Readonly<Record<Outcome, string>> = {
+  equal: 'equal    ',
+  different: 'DIFFERENT',
+  skipped: 'skipped  ',
+  broken: 'BROKEN   ',
+};
+
+/** Widths of the columns of a difference. */
+const PLACE = 24;
+const SIDE = 36;
+/** Lines that one value may take before the rest of it is left out. */
+const MOST_LINES = 6;
+const BAR = 30;
+
+export interface TextReport {
+  readonly line: LineSink;
+  /** Whether the lines go to a terminal: then a bar shows how far it is. */
+  readonly isTerminal: boolean;
+  /** What the two sides are called. */
+  readonly sides?: readonly [string, string];
+}
+
+/** One line per scenario, its differences side by side, a bar on a terminal, and a summary. */
+export function createTextReporter({ line, isTerminal, sides = ['expected', 'found'] }: TextReport): Reporter {
+  let count = 0;
+  let done = 0;
+  let barShown = false;
+  const aboveBar = (text: string) => {
+    line(barShown ? `${ERASE_LINE_ABOVE}${text}` : text);
+    barShown = false;
+  };
+  const showBar = () => {
+    if (!isTerminal) return;
+    line(`${barShown ? ERASE_LINE_ABOVE : ''}${bar(done, count)}`);
+    barShown = true;
+  };
+  return {
+    begin(total) {
+      count = total;
+      showBar();
+    },
+    done(result) {
+      done += 1;
+      for (const text of linesOf(result, sides)) aboveBar(text);
+      showBar();
+    },
+    end: (_results, summary) => aboveBar(summaryLine(summary)),
+  };
+}
+
+/** Up one line, to its beginning, and empty it. */
+const ERASE_LINE_ABOVE = '\u001b[1A\r\u001b[2K';
+
+function bar(done: number, count: number): string {
+  const filled = count === 0 ? BAR : Math.round((done / count) * BAR);
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}] ${done} of ${count}`;
+}
+
+function linesOf(result: ScenarioResult, sides: readonly [string, string]): readonly string[] {
+  const known = result.known > 0 ? ` (${result.known} known divergences)` : '';
+  const why = result.reason === null ? `${result.title}${known}` : result.reason;
+  return [`${LABELS[result.outcome]} ${result.name}: ${why}`, ...differenceLines(result, sides)];
+}
+
+function differenceLines({ differences, hint }: ScenarioResult, sides: readonly [string, string]): readonly string[] {
+  if (differences.length === 0) return [];
+  const lines: string[] = [];
+  let heading = '';
+  for (const difference of differences) {
+    const next = difference.step === 'then' ? difference.request : `step ${difference.step}: ${difference.request}`;
+    if (next !== heading) lines.push(`  ${next}`, row('', ...sides));
+    heading = next;
+    lines.push(...sideBySide(difference));
+  }
+  return hint === null ? lines : [...lines, `  note: ${hint}`];
+}
+
+/** The place, what was expected and what came, next to each other; long values go on in the lines below. */
+function sideBySide({ where, expected, actual }: ShownDifference): readonly string[] {
+  const columns = [chunks(where, PLACE), chunks(shown(expected), SIDE), chunks(shown(actual), SIDE)] as const;
+  const height = Math.max(...columns.map((column) => column.length));
+  return Array.from({ length: height }, (_, index) =>
+    row(columns[0][index] ?? '', columns[1][index] ?? '', columns[2][index] ?? ''),
+  );
+}
+
+function row(place: string, left: string, right: string): string {
+  return `    ${place.padEnd(PLACE)} | ${left.padEnd(SIDE)} | ${right}`.trimEnd();
+}
+
+function shown(value: JsonValue | undefined): string {
+  return value === undefined ? '(nothing)' : writeJson(value);
+}
+
+function chunks(text: string, width: number): readonly string[] {
+  const pieces: string[] = [];
+  for (let start = 0; start < text.length || start === 0; start += width) {
+    if (pieces.length === MOST_LINES) return [...pieces.slice(0, -1), `… ${text.length} characters`];
+    pieces.push(text.slice(start, start + width));
+  }
+  return pieces;
+}
+
+function summaryLine({ equal, different, skipped, broken }: Summary): string {
+  const played = `${equal} equal, ${different} different`;
+  return `${played}, ${skipped} skipped${broken > 0 ? `, ${broken} that could not be played` : ''}`;
+}

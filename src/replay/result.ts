@@ -1,0 +1,102 @@
+import type { JsonValue } from '../wire/json.js';
+import type { Difference } from './play.js';
+import { isExchange, type Scenario } from './scenario.js';
+import type { BrokenFile, ScenarioFile } from './scenario-files.js';
+
+/** One difference, with the request that it answers. */
+export interface ShownDifference {
+  /** Number of the step, from 1; `then` for the file afterwards. */
+  readonly step: number | 'then';
+  /** `GET /users/alpha`, or what the step is when it is no exchange. */
+  readonly request: string;
+  /** As `AnswerDifference` names it. */
+  readonly where: string;
+  readonly expected: JsonValue | undefined;
+  readonly actual: JsonValue | undefined;
+}
+
+/** `broken`: it could not be played at all, for a reason of its own file or of this machine. */
+export type Outcome = 'equal' | 'different' | 'skipped' | 'broken';
+
+/** What became of one scenario. */
+export interface ScenarioResult {
+  readonly name: string;
+  readonly path: string;
+  readonly title: string;
+  readonly outcome: Outcome;
+  /** Why it was skipped or could not be played; null otherwise. */
+  readonly reason: string | null;
+  readonly differences: readonly ShownDifference[];
+  /** How many differences the register of divergences explains. */
+  readonly known: number;
+  /** What helps to read a difference: that the specification leaves the point open; null for nothing. */
+  readonly hint: string | null;
+  readonly milliseconds: number;
+}
+
+/** How many scenarios ended how. */
+export type Summary = Readonly<Record<Outcome, number>>;
+
+export function summaryOf(results: readonly ScenarioResult[]): Summary {
+  const count = (outcome: Outcome) => results.filter((each) => each.outcome === outcome).length;
+  return {
+    equal: count('equal'),
+    different: count('different'),
+    skipped: count('skipped'),
+    broken: count('broken'),
+  };
+}
+
+/** The result of a file that is no scenario. */
+export function brokenResult({ name, path, problem }: BrokenFile): ScenarioResult {
+  return { ...empty(name, path, ''), outcome: 'broken', reason: problem };
+}
+
+/** The result of a scenario that was not played. */
+export function unplayedResult(
+  { name, path, scenario }: ScenarioFile,
+  outcome: 'skipped' | 'broken',
+  reason: string,
+): ScenarioResult {
+  return { ...empty(name, path, scenario.title), outcome, reason };
+}
+
+/** The result of a scenario that was played; `left` are the differences that nothing explains. */
+export function playedResult(
+  { name, path, scenario }: ScenarioFile,
+  { all, left, milliseconds }: PlayedDifferences,
+): ScenarioResult {
+  return {
+    ...empty(name, path, scenario.title),
+    outcome: left.length === 0 ? 'equal' : 'different',
+    differences: left.map((each) => ({ ...each, request: requestOf(scenario, each.step) })),
+    known: all.length - left.length,
+    hint: left.length > 0 ? hintOf(scenario) : null,
+    milliseconds,
+  };
+}
+
+interface PlayedDifferences {
+  readonly all: readonly Difference[];
+  readonly left: readonly Difference[];
+  readonly milliseconds: number;
+}
+
+function empty(name: string, path: string, title: string) {
+  return { name, path, title, reason: null, differences: [], known: 0, hint: null, milliseconds: 0 };
+}
+
+/** A scenario that stands only for what a gateway decided by itself is no measure for a server of another make. */
+function hintOf({ covers = [] }: Scenario): string | null {
+  const open = covers.filter((mark) => mark.startsWith('silent:'));
+  return open.length === 0 ? null : `the specification leaves this open (${open.join(', ')}): servers may differ here`;
+}
+
+function requestOf(scenario: Scenario, step: number | 'then'): string {
+  if (step === 'then') return 'the configuration file afterwards';
+  const found = scenario.exchanges[step - 1];
+  if (found === undefined) return '';
+  if (!isExchange(found)) return Object.keys(found)[0] ?? '';
+  const { method, path, root } = found.request;
+  return `${method} ${root === 'base' ? '{base}' : ''}${path}`;
+}
