@@ -79,7 +79,8 @@ async function open(options: OpenFolderOptions, each: (record: StoreRecord) => v
   const source = await findSource(fileSystem, dataFolder, formats);
   // What a Keyway that was killed has left may be in the system's memory alone: a repeated report is acknowledged by it.
   for (const { name } of source.files) await fileSystem.sync(join(source.folder, name));
-  if (source.files.length > 0) await fileSystem.syncFolder(source.folder);
+  // A file whose removal is not durable would come back.
+  await fileSystem.syncFolder(source.folder);
   const reading = await source.format.read(fileSystem, source.folder, source.files, each);
   if (reading.unfinished > 0) {
     log.warn(
