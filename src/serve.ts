@@ -2,6 +2,8 @@ import { resolveRevision } from '../revisions/index.js';
 import { hostAndPort } from './bind-address.js';
 import { composeGateway, type Gateway, type GatewayMount, type GatewayOptions } from './compose.js';
 import type { LogPort } from './core/ports.js';
+import { createFileSystem } from './local/file-system.js';
+import { tryWriting } from './local/try-writing.js';
 import type { Mount } from './northbound/mount.js';
 import { isLoopback, openMountProblems, refusal } from './open-mounts.js';
 import { dataFolderOf, type Settings } from './settings.js';
@@ -40,6 +42,7 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
         ? []
         : openMountProblems({ mounts: gateway.mounts, credentials: gateway.credentials(), ...listening });
     if (openProblems().length > 0) throw new StartError(openProblems());
+    await reportWriting(settings, log);
     reportSurroundings(gateway, log);
     const url = await listen(gateway, listening.bind);
     watchForRestarts(gateway, listener, log);
@@ -133,6 +136,13 @@ async function closeInTime(gateway: Gateway): Promise<void> {
   const late = setTimeout(() => gateway.app.server.closeAllConnections(), CLOSING_TIME);
   await gateway.app.close();
   clearTimeout(late);
+}
+
+/** Tries the way of writing without changing the file, and says in one sentence what will be in its way. */
+async function reportWriting(settings: Settings, log: LogPort): Promise<void> {
+  if (settings.config === null) return;
+  const trial = { path: settings.config, fileSystem: createFileSystem(), inPlace: settings.inPlace };
+  for (const { kind, message } of await tryWriting(trial)) log.warn({ kind }, message);
 }
 
 /** Says at start what was read past in the file, and what clients are told when they cannot reach it. */

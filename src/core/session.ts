@@ -22,9 +22,22 @@ export function createSession(): Session {
   };
 }
 
-/** Compares two secrets without telling by its time where they differ or how long they are. */
-export function equalSecrets(left: string, right: string): boolean {
-  return timingSafeEqual(hash('sha256', left, 'buffer'), hash('sha256', right, 'buffer'));
+/** Compares a given secret with a kept one, without telling by its time where they differ or how long they are. */
+export function equalSecrets(given: string, kept: string): boolean {
+  return timingSafeEqual(hash('sha256', given, 'buffer'), digestOf(kept));
+}
+
+/** Kept secrets are compared with at every request and are few; hashing them anew would double its cost. */
+const MOST_DIGESTS = 64;
+const digests = new Map<string, Buffer>();
+
+function digestOf(kept: string): Buffer {
+  const known = digests.get(kept);
+  if (known !== undefined) return known;
+  if (digests.size >= MOST_DIGESTS) digests.clear();
+  const digest = hash('sha256', kept, 'buffer');
+  digests.set(kept, digest);
+  return digest;
 }
 
 /** Lowercase hexadecimal SHA-256 of a password (spec: Login, rule 3). */

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
-import { answerOptions } from './cors.js';
+import { allowAnyOrigin, answerOptions } from './cors.js';
 import { methodsAt } from './matching.js';
 import type { Mount } from './mount.js';
 
 /** Sends a failure envelope. */
 export function sendFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
+  allowAnyOrigin(reply);
   return reply.code(status).header('content-type', JSON_TYPE).send(failureEnvelope(error));
 }
 

@@ -4,7 +4,6 @@ import type { LogPort } from '../core/ports.js';
 import { answerUnmatched, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { answerBrokenConnections } from './broken-connection.js';
-import { allowAnyOrigin } from './cors.js';
 import { createListBody } from './list-body.js';
 import { createLogin } from './login.js';
 import { createLoginGuard } from './login-guard.js';
@@ -34,16 +33,12 @@ export function createApp(options: AppOptions): FastifyInstance {
       connectionsCheckingInterval: CONNECTION_CHECKS,
     },
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
-    frameworkErrors: (error, _request, reply) => sendFailure(allowed(reply), 400, error.message),
+    frameworkErrors: (error, _request, reply) => sendFailure(reply, 400, error.message),
     clientErrorHandler: answerBrokenConnections,
   });
   app.decorateRequest('sentContentType', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.addHook('onRequest', (_request, reply, done) => {
-    allowAnyOrigin(reply);
-    done();
-  });
   app.setErrorHandler((error: FastifyError, request, reply) => answerError(options.log, error, request, reply));
   app.setNotFoundHandler((request, reply) => answerUnmatched(mounts, request, reply));
   if (options.requestLog) logRequests(app, options.log, options.clock);
@@ -55,11 +50,6 @@ export function createApp(options: AppOptions): FastifyInstance {
     if (mount.revision.capabilities.has('panel')) servePanel(app, mount, mounts);
   }
   return app;
-}
-
-function allowed(reply: FastifyReply): FastifyReply {
-  allowAnyOrigin(reply);
-  return reply;
 }
 
 function answerError(log: LogPort, error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {

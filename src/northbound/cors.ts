@@ -10,6 +10,7 @@ export function allowAnyOrigin(reply: FastifyReply): void {
  * `*` does not cover `Authorization` in browsers (Fetch, "CORS-preflight fetch").
  */
 export function answerOptions(request: FastifyRequest, reply: FastifyReply, methods: readonly string[]): FastifyReply {
+  allowAnyOrigin(reply);
   return reply
     .code(200)
     .header('allow', methods.join(','))

@@ -1,9 +1,10 @@
+import type { FastifyRequest } from 'fastify';
 import type { Core } from '../core/core.js';
 import { DomainError } from '../core/errors.js';
 import type { AnnouncedServer } from '../core/model.js';
 import { clientConfig } from '../wire/client-config.js';
 import type { Encodable } from '../wire/encode-json.js';
-import { successEnvelope, successEnvelopeOf } from '../wire/envelope.js';
+import { successEnvelope, successEnvelopeOf, successEnvelopeOfBytes } from '../wire/envelope.js';
 import type { OperationName } from '../wire/operations.js';
 import type { CreateUser, WireDnsChange, WireOutboundRule } from '../wire/schemas.js';
 import { shareLink } from '../wire/share-link.js';
@@ -11,24 +12,27 @@ import { acceptedCoding, type ListBody } from './list-body.js';
 import type { Login } from './login.js';
 import type { Mount } from './mount.js';
 
-/** One request to an operation, after the access check, its body read and found to fit its schema. */
-export interface Call {
+/** What handlers of one mount work with. */
+export interface HandlerContext {
   readonly core: Core;
-  readonly mount: Mount;
-  readonly announced: AnnouncedServer;
+  readonly announced: () => AnnouncedServer;
   readonly list: ListBody;
   readonly login: Login;
+}
+
+/** One request to an operation, after the access check, its body read and found to fit its schema. */
+export interface Call {
+  readonly context: HandlerContext;
+  readonly mount: Mount;
+  readonly request: FastifyRequest;
   /** The access key of the path, decoded; empty where the path has none. */
   readonly key: string;
   readonly body: unknown;
-  readonly header: (name: 'accept' | 'accept-encoding') => string | undefined;
-  /** The caller's address. */
-  readonly address: string;
 }
 
 /** A success; `payload` is the whole envelope. */
 export interface Answer {
-  readonly payload: Buffer;
+  readonly payload: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -43,13 +47,13 @@ const withBody =
     handler(call, call.body as Body);
 
 function found(call: Call) {
-  const key = call.core.keys.get(call.key);
+  const key = call.context.core.keys.get(call.key);
   if (key === undefined) throw new DomainError('userNotFound');
   return key;
 }
 
-async function listUsers({ list, header }: Call): Promise<Answer> {
-  const coding = acceptedCoding(header('accept-encoding'));
+async function listUsers({ context: { list }, request }: Call): Promise<Answer> {
+  const coding = acceptedCoding(request.headers['accept-encoding']);
   const vary = { vary: 'accept-encoding' };
   if (coding === null) return { payload: list.read(), headers: vary };
   return { payload: await list.compressed(coding), headers: { ...vary, 'content-encoding': coding } };
@@ -57,9 +61,10 @@ async function listUsers({ list, header }: Call): Promise<Answer> {
 
 function subscribe(call: Call): Answer {
   const { accessKey } = found(call);
-  if (!(call.header('accept') ?? '').includes('text/plain')) return answer(clientConfig(accessKey, call.announced));
-  const query = call.mount.revision.shareQuery.query(call.announced.shareQuery, call.core.dns().enabled);
-  return answer(shareLink(accessKey, call.announced, query));
+  const announced = call.context.announced();
+  if (!(call.request.headers.accept ?? '').includes('text/plain')) return answer(clientConfig(accessKey, announced));
+  const query = call.mount.revision.shareQuery.query(announced.shareQuery, call.context.core.dns().enabled);
+  return answer(shareLink(accessKey, announced, query));
 }
 
 type Limit = Pick<CreateUser, 'limit_bytes'>;
@@ -68,20 +73,24 @@ type Audit = { eventEn: string; eventRu: string; success: boolean };
 
 /** What each operation does, in the hub's terms. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
-  getStatus: ({ core, mount }) =>
-    answer({
-      version: mount.version,
-      uptime_seconds: core.uptimeSeconds(),
-      active_users: core.keys.active,
-      total_users: core.keys.size,
-    }),
-  getConfig: async ({ core }) => ({ payload: successEnvelopeOf(await core.readConfig()) }),
-  putConfig: withBody<Buffer>(async ({ core }, body) => {
+  getStatus: ({ context: { core }, mount }) => ({
+    // The one answer that panels poll for, and none of its numbers passes 2^53.
+    payload: successEnvelopeOf(
+      JSON.stringify({
+        version: mount.version,
+        uptime_seconds: core.uptimeSeconds(),
+        active_users: core.keys.active,
+        total_users: core.keys.size,
+      }),
+    ),
+  }),
+  getConfig: async ({ context: { core } }) => ({ payload: successEnvelopeOfBytes(await core.readConfig()) }),
+  putConfig: withBody<Buffer>(async ({ context: { core } }, body) => {
     await core.replaceConfig(body);
     return answer(true);
   }),
   listUsers,
-  createUser: withBody<CreateUser>(async ({ core }, body) =>
+  createUser: withBody<CreateUser>(async ({ context: { core } }, body) =>
     answer(
       await core.createUser({
         accessKey: body.access_key ?? null,
@@ -90,54 +99,55 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
       }),
     ),
   ),
-  bulkCreateUsers: withBody<Limit & { count: bigint }>(async ({ core }, body) =>
+  bulkCreateUsers: withBody<Limit & { count: bigint }>(async ({ context: { core } }, body) =>
     answer(await core.bulkCreateUsers(body.count, body.limit_bytes ?? null)),
   ),
   getUser(call) {
     const key = found(call);
     const { snapshot, online } = call.mount.revision;
-    return { payload: successEnvelopeOf(Buffer.from(snapshot.encode(key, online.isOnline(key.counters)))) };
+    return { payload: successEnvelopeOf(snapshot.encode(key, online.isOnline(key.counters))) };
   },
-  updateUser: withBody<Meta>(async ({ core, key }, body) => {
+  updateUser: withBody<Meta>(async ({ context: { core }, key }, body) => {
     await core.updateUser({ accessKey: key, name: body.name ?? null, limitBytes: body.limit_bytes ?? null });
     return answer('User updated');
   }),
-  async deleteUser({ core, key }) {
+  async deleteUser({ context: { core }, key }) {
     await core.deleteUser(key);
     return answer('User removed');
   },
-  setLimit: withBody<Limit>(async ({ core, key }, body) => {
+  setLimit: withBody<Limit>(async ({ context: { core }, key }, body) => {
     await core.setLimit(key, body.limit_bytes ?? null);
     return answer(true);
   }),
-  resetUser({ core, key }) {
+  resetUser({ context: { core }, key }) {
     core.resetUser(key);
     return answer(true);
   },
   subscribe,
-  login: withBody<{ username: string; password?: string | null }>(async ({ login, mount, address }, body) =>
-    answer({ token: login.begin(mount, address, body.username, body.password ?? '') }),
+  login: withBody<{ username: string; password?: string | null }>(
+    async ({ context: { login }, mount, request }, body) =>
+      answer({ token: login.begin(mount, request.ip, body.username, body.password ?? '') }),
   ),
-  listAudit: ({ core }) => answer(core.audit.list().map((entry) => ({ ...entry }))),
-  addAudit: withBody<Audit>(async ({ core }, { eventEn, eventRu, success }) => {
+  listAudit: ({ context: { core } }) => answer(core.audit.list().map((entry) => ({ ...entry }))),
+  addAudit: withBody<Audit>(async ({ context: { core } }, { eventEn, eventRu, success }) => {
     core.audit.add({ eventEn, eventRu, success });
     return answer(true);
   }),
-  clearAudit({ core }) {
+  clearAudit({ context: { core } }) {
     core.audit.clear();
     return answer(null);
   },
-  getRules: ({ core, mount }) => answer(core.rules().map((rule) => mount.revision.ruleForm.encode(rule))),
-  putRules: withBody<WireOutboundRule[]>(async ({ core, mount }, body) => {
+  getRules: ({ context: { core }, mount }) => answer(core.rules().map((rule) => mount.revision.ruleForm.encode(rule))),
+  putRules: withBody<WireOutboundRule[]>(async ({ context: { core }, mount }, body) => {
     await core.replaceRules(body.map((rule) => mount.revision.ruleForm.decode(rule)));
     return answer(true);
   }),
-  getDnsConfig: ({ core, mount }) => answer(mount.revision.dnsForm.encode(core.dns())),
-  putDnsConfig: withBody<WireDnsChange>(async ({ core, mount }, body) => {
+  getDnsConfig: ({ context: { core }, mount }) => answer(mount.revision.dnsForm.encode(core.dns())),
+  putDnsConfig: withBody<WireDnsChange>(async ({ context: { core }, mount }, body) => {
     await core.changeDns(mount.revision.dnsForm.decode(body));
     return answer(true);
   }),
-  listDnsQueries: ({ core }) =>
+  listDnsQueries: ({ context: { core } }) =>
     answer(
       core.resolver.queries().map(({ timestamp, domain, clientIp, blocked }) => ({
         timestamp,
@@ -146,7 +156,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
         blocked,
       })),
     ),
-  refreshBlocklists({ core }) {
+  refreshBlocklists({ context: { core } }) {
     core.resolver.refreshBlocklists();
     return answer(true);
   },

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { answerUnmatched } from './answers.js';
+import { allowAnyOrigin } from './cors.js';
 import { acceptedCoding } from './list-body.js';
 import { isApiPath } from './matching.js';
 import type { Mount } from './mount.js';
@@ -10,8 +11,12 @@ const INDEX = 'index.html';
 /** Serves a mount's static panel at `{base}/` (spec: "Static panel"). */
 export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly Mount[]): void {
   const base = mount.base.replaceAll(':', '::'); // The router reads a lone colon as a parameter.
-  app.get(base, (_request, reply) => reply.code(308).header('location', `${mount.base}/`).send());
+  app.get(base, (_request, reply) => {
+    allowAnyOrigin(reply);
+    return reply.code(308).header('location', `${mount.base}/`).send();
+  });
   app.get<{ Params: { '*': string } }>(`${base}/*`, async (request, reply) => {
+    allowAnyOrigin(reply);
     if (isApiPath(mounts, request.url)) return answerUnmatched(mounts, request, reply);
     return sendFile(mount, request.params['*'], request.headers['accept-encoding'], reply);
   });

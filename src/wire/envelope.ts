@@ -6,12 +6,17 @@ export const JSON_TYPE = 'application/json';
 const OPENING = '{"ok":true,"data":';
 
 /** A success envelope (spec: "Response envelope"). */
-export function successEnvelope(data: Encodable): Buffer {
-  return Buffer.from(`${OPENING}${encodeJson(data)}}`);
+export function successEnvelope(data: Encodable): string {
+  return successEnvelopeOf(encodeJson(data));
 }
 
 /** A success envelope around data that is JSON text already. */
-export function successEnvelopeOf(json: Buffer): Buffer {
+export function successEnvelopeOf(json: string): string {
+  return `${OPENING}${json}}`;
+}
+
+/** The same for large data: bytes stay bytes. */
+export function successEnvelopeOfBytes(json: Buffer): Buffer {
   return Buffer.concat([Buffer.from(OPENING), json, Buffer.from('}')]);
 }
 
