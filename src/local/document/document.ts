@@ -5,7 +5,7 @@ import { accessKeysLayout } from './access-keys-layout.js';
 import { readDns } from './dns-section.js';
 import { firstOfEach, type PlacedKeys } from './first-keys.js';
 import { inboundsLayout } from './inbounds-layout.js';
-import { appendKeys, changeKeys, spliced } from './key-changes.js';
+import { changeKeys, spliced } from './key-changes.js';
 import type { KeyList } from './key-list.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
@@ -58,8 +58,7 @@ export function changeDocument(document: ConfigurationDocument, change: Configur
   const { keys, rules, dns } = change;
   let changed = document;
   if (keys !== undefined && keys.size > 0) {
-    const { document: edited, missing } = changeKeys(document, keys);
-    changed = missing.length === 0 ? edited : appendKeys(withHome(edited), missing);
+    changed = changeKeys(document, keys, withHome);
   }
   if (rules !== undefined) {
     changed = spliced(changed, changeRules(changed, readRoot(changed.bytes, SECTIONS_SHAPE), rules), []);

@@ -9,18 +9,45 @@ import { fileStyle, lineIndent, type TextStyle } from './style.js';
 import { memberOf, readValue } from './tree.js';
 
 /**
- * Removes and changes the elements of keys. A removal takes every element of the key, a change only the first, which is
- * the one that counts. Answers the new records too, whose keys stand nowhere yet.
+ * Removes and changes the elements of keys, and puts new ones behind the last one of the first list, in one copy of the
+ * file wherever that list keeps an element. A removal takes every element of a key, a change only the first, which is the
+ * one that counts. `withHome` makes the list that new keys go to where the file has none.
  */
 export function changeKeys(
   document: ConfigurationDocument,
   changes: ReadonlyMap<string, AccessKey | null>,
-): { readonly document: ConfigurationDocument; readonly missing: readonly AccessKey[] } {
+  withHome: (document: ConfigurationDocument) => ConfigurationDocument,
+): ConfigurationDocument {
+  const { changed, removals, missing } = findChanges(document, changes);
+  const home = document.hasHome ? document.lists[0] : undefined;
+  const behind = home === undefined || missing.length === 0 ? -1 : lastKept(home, removals[0] ?? []);
+  const removed = document.lists.flatMap((list, position) =>
+    removeItems(document.bytes, list, removals[position] ?? [], position === 0 && behind >= 0),
+  );
+  const splices = [...changed, ...removed];
+  if (home === undefined || behind < 0) {
+    const edited = spliced(document, splices, removals);
+    return missing.length === 0 ? edited : appendKeys(withHome(edited), missing);
+  }
+  const { texts, splices: added } = additions(document, home, behind, missing);
+  const after = spliced(document, [...splices, ...added], removals);
+  return withAppended(after, texts, missing);
+}
+
+/** What a change of keys comes to in the lists of a file. */
+interface FoundChanges {
+  readonly changed: readonly Splice[];
+  /** Per list the indexes of the elements to remove, rising. */
+  readonly removals: readonly (readonly number[])[];
+  /** The new records, whose keys stand nowhere yet. */
+  readonly missing: readonly AccessKey[];
+}
+
+function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<string, AccessKey | null>): FoundChanges {
   const wanted = wantedHashes(changes.keys());
   const found = new Set<string>();
-  const splices: Splice[] = [];
-  const removals: number[][] = [];
-  for (const list of document.lists) {
+  const changed: Splice[] = [];
+  const removals = document.lists.map((list) => {
     const removed: number[] = [];
     const style = lazyStyle(document.bytes, list);
     for (const index of candidates(list, wanted)) {
@@ -28,31 +55,43 @@ export function changeKeys(
       const record = changes.get(key);
       if (record === null) removed.push(index);
       else if (record !== undefined && !found.has(key))
-        splices.push(...changeAt(document, list, index, record, style()));
+        changed.push(...changeAt(document, list, index, record, style()));
       found.add(key);
     }
-    splices.push(...removeItems(document.bytes, list, removed));
-    removals.push(removed);
-  }
-  const missing: AccessKey[] = [];
-  for (const [key, record] of changes) {
-    if (record !== null && !found.has(key)) missing.push({ ...record, accessKey: key });
-  }
-  return { document: spliced(document, splices, removals), missing };
+    return removed;
+  });
+  const missing = [...changes].flatMap(([key, record]) =>
+    record === null || found.has(key) ? [] : [{ ...record, accessKey: key }],
+  );
+  return { changed, removals, missing };
+}
+
+/** The index of the last element that is not removed, or -1. */
+function lastKept(list: KeyList, removed: readonly number[]): number {
+  let last = list.starts.length - 1;
+  for (let i = removed.length - 1; removed[i] === last && last >= 0; i -= 1) last -= 1;
+  return last;
+}
+
+/** The texts of new elements, and the splices that put them behind the one at an index. */
+function additions(
+  { bytes, layout }: ConfigurationDocument,
+  list: KeyList,
+  behind: number,
+  records: readonly AccessKey[],
+): { readonly texts: readonly string[]; readonly splices: readonly Splice[] } {
+  const style = sequenceStyle(bytes, list, fileStyle(bytes));
+  const own = elementStyle(bytes, list, style);
+  const texts = records.map((record) => renderElement(record, layout, own, style.indent));
+  return { texts, splices: insertItems(bytes, list, behind, texts, style, true) };
 }
 
 /** Puts new keys behind the last one of the first list, which the document must have. */
-export function appendKeys(document: ConfigurationDocument, records: readonly AccessKey[]): ConfigurationDocument {
-  const { bytes, layout } = document;
-  const [home, ...others] = document.lists;
+function appendKeys(document: ConfigurationDocument, records: readonly AccessKey[]): ConfigurationDocument {
+  const [home] = document.lists;
   if (home === undefined || records.length === 0) return document;
-  const style = sequenceStyle(bytes, home, fileStyle(bytes));
-  const own = elementStyle(bytes, home, style);
-  const texts = records.map((record) => renderElement(record, layout, own, style.indent));
-  const splices = insertItems(bytes, home, home.starts.length - 1, texts, style);
-  const after = applySplices(bytes, splices);
-  const grown = withAppended(after, shiftList(home, splices, []), texts, records);
-  return { ...document, bytes: after, lists: [grown, ...others.map((list) => shiftList(list, splices, []))] };
+  const { texts, splices } = additions(document, home, home.starts.length - 1, records);
+  return withAppended(spliced(document, splices, []), texts, records);
 }
 
 /** The document after splices, and its lists after the removal of elements at these indexes. */
@@ -143,8 +182,15 @@ function elementStyle(bytes: Buffer, list: KeyList, base: TextStyle): TextStyle 
 const OPEN_OBJECT = 0x7b;
 const COMMA = 0x2c;
 
-/** The list with the spans of elements whose texts were put behind its last one. */
-function withAppended(bytes: Buffer, list: KeyList, texts: readonly string[], records: readonly AccessKey[]): KeyList {
+/** The document with the spans of the elements whose texts were put behind the last one of its first list. */
+function withAppended(
+  document: ConfigurationDocument,
+  texts: readonly string[],
+  records: readonly AccessKey[],
+): ConfigurationDocument {
+  const { bytes } = document;
+  const [list, ...others] = document.lists;
+  if (list === undefined) return document;
   const count = list.starts.length;
   const grow = (numbers: Uint32Array): Uint32Array => {
     const larger = new Uint32Array(count + texts.length);
@@ -161,5 +207,5 @@ function withAppended(bytes: Buffer, list: KeyList, texts: readonly string[], re
     grown.ends[count + position] = at;
     grown.hashes[count + position] = hashKey(records[position]?.accessKey ?? '');
   }
-  return grown;
+  return { ...document, lists: [grown, ...others] };
 }

@@ -49,8 +49,9 @@ function startsWithName(bytes: Buffer, at: number): boolean {
 /**
  * Removes items (indexes rising) with one comma each, and with their lines when nothing but blanks is left there.
  * Comments outside the items stay. An item with a kept one behind it takes the comma after it, the last ones those before.
+ * With `followed` new items come behind the last kept one, and the comma there stays for them.
  */
-export function removeItems(bytes: Buffer, sequence: Sequence, removed: readonly number[]): Splice[] {
+export function removeItems(bytes: Buffer, sequence: Sequence, removed: readonly number[], followed = false): Splice[] {
   const { starts, ends } = sequence;
   let tail = starts.length;
   let inner = removed.length;
@@ -63,7 +64,9 @@ export function removeItems(bytes: Buffer, sequence: Sequence, removed: readonly
     const item = removed[i] ?? 0;
     const end = ends[item] ?? 0;
     const own = { from: starts[item] ?? 0, to: end, item: true, last: i >= inner };
-    const comma = i < inner ? skipTrivia(bytes, end) : item > 0 ? skipTrivia(bytes, ends[item - 1] ?? 0) : null;
+    const spared = followed && item === tail;
+    const comma =
+      i < inner ? skipTrivia(bytes, end) : item > 0 && !spared ? skipTrivia(bytes, ends[item - 1] ?? 0) : null;
     const its = comma === null ? [] : [{ from: comma, to: comma + 1, item: false, last: i >= inner }];
     for (const cut of i < inner ? [own, ...its] : [...its, own]) addCut(bytes, cuts, cut);
   }
@@ -106,7 +109,8 @@ function tidyCut(bytes: Buffer, cut: Cut): Splice {
 
 /**
  * Puts items behind the one at index `after`, -1 standing for the opening bracket. A comment that follows that item on
- * its line stays with it, so the new ones come after the comment.
+ * its line stays with it, so the new ones come after the comment. With `last` nothing stays behind them: the items that
+ * follow, if any, are removed by `removeItems`.
  */
 export function insertItems(
   bytes: Buffer,
@@ -114,6 +118,7 @@ export function insertItems(
   after: number,
   texts: readonly string[],
   style: SequenceStyle,
+  last = false,
 ): Splice[] {
   const { starts, ends } = sequence;
   const count = starts.length;
@@ -132,8 +137,8 @@ export function insertItems(
   // A comment with an item behind it on the same line belongs to that item.
   const at = next !== undefined && !hasLineEnd(bytes, tail.end, next) ? { end: comma, line: false } : tail;
   const lead = at.line ? line : separator;
-  if (next !== undefined) return [splice(at.end, at.end, `${lead}${texts.join(`,${separator}`)},`)];
   const body = `${lead}${texts.join(`,${separator}`)}`;
+  if (next !== undefined) return [splice(at.end, at.end, last ? body : `${body},`)];
   return at.end === end ? [splice(end, end, `,${body}`)] : [splice(end, end, ','), splice(at.end, at.end, body)];
 }
 

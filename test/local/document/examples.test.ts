@@ -62,6 +62,23 @@ describe('changing keys', () => {
     expect(change(text, keys('b', key('d')))).toBe(text.replace('"b"', '"c"').replace('"c"\r\n', '"d"\r\n'));
   });
 
+  it('a key is added, one changed and one removed at once as one after the other', () => {
+    const both = keys('alpha', key('beta', 'B', 1000n), key('new'));
+    const inTurn = change(change(change(PRETTY, keys('alpha')), keys(key('beta', 'B', 1000n))), keys(key('new')));
+    expect(change(PRETTY, both)).toBe(inTurn);
+  });
+
+  it('a new key takes the place of the last ones, the comments there staying', () => {
+    expect(change(PRETTY, keys('gamma', key('new')))).toBe(
+      PRETTY.replace('# the second\n    "gamma" // last', '# the second\n    "new"\n    // last'),
+    );
+    expect(change(PRETTY, keys('gamma', 'beta', key('new')))).toBe(
+      `${PRETTY.slice(0, PRETTY.indexOf('\n    {'))}\n    "new"\n    # the second\n    // last\n  ],\n  "debug": false\n}\n`,
+    );
+    const line = '{"access_keys": ["a", "x", /* b */ "b"]}';
+    expect(change(line, keys('b', key('c')))).toBe('{"access_keys": ["a", "x", "c" /* b */]}');
+  });
+
   it('keys on one line stay on one line', () => {
     const text = '{"access_keys":["a","b", "c"],"x":1e3}';
     expect(change(text, keys('b'))).toBe('{"access_keys":["a","c"],"x":1e3}');
