@@ -41,6 +41,21 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('the store of counters, on a disk that forgets what was not synced', () => {
+  it('a batch that was written halfway when the disk was full does not stand before the next', () =>
+    play({
+      compactBytes: 1_000_000,
+      seed: 1,
+      steps: [
+        { kind: 'create', key: 0 },
+        { kind: 'flush' },
+        { kind: 'report', keys: [0], id: 1 },
+        { kind: 'fail', call: 'append', code: 'ENOSPC', times: 1 },
+        { kind: 'flush' },
+        { kind: 'flush' },
+        { kind: 'end', by: 'kill' },
+      ],
+    }));
+
   it('whatever happens, comes back with one moment that is not before the last acknowledged one', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { createKeyRegistry, type KeyRegistry } from '../../../src/core/keys.js';
-import type { LogPort } from '../../../src/core/ports.js';
+import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../../src/core/remembered-reports.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
 import { type CallName, createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
@@ -54,7 +54,7 @@ export async function play(story: Story): Promise<void> {
   async function open(): Promise<Living> {
     const keys = createKeyRegistry(clock.now, { tracksChanges: true });
     const reports = createRememberedReports(8);
-    const options = { fileSystem: disk.port, dataFolder: DATA, keys, reports, clock, log };
+    const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, keys, reports, clock, log };
     const store = await openCountersStore({ ...options, writeMilliseconds: 0, compactBytes: story.compactBytes });
     return { keys, reports, store };
   }
@@ -176,5 +176,23 @@ export function createChooser(seed: number): (below: number) => number {
   return (below) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** A full disk takes a part of what is written. */
+function fillingUp(port: FileSystemPort): FileSystemPort {
+  const partly = async (error: unknown, content: Buffer, write: (part: Buffer) => Promise<void>): Promise<never> => {
+    const isFull = error instanceof Error && 'code' in error && error.code === 'ENOSPC';
+    if (isFull) await write(content.subarray(0, content.length / 2)).catch(() => undefined);
+    throw error;
+  };
+  return {
+    ...port,
+    create: (path, content, mode) =>
+      port
+        .create(path, content, mode)
+        .catch((error: unknown) => partly(error, content, (part) => port.create(path, part, mode))),
+    append: (path, content) =>
+      port.append(path, content).catch((error: unknown) => partly(error, content, (part) => port.append(path, part))),
   };
 }
