@@ -44,6 +44,8 @@ export interface GatewayOptions {
   /** Asks for the mount's credential on the audit operations too; default false, as the spec says. */
   readonly protectAudit?: boolean;
   readonly inPlace?: boolean;
+  /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
+  readonly guardConfig?: boolean;
   readonly loginGuard?: LoginGuardLimit | 'off';
   readonly trustProxy?: readonly string[];
   /** One log line per request; default false. */
@@ -130,6 +132,7 @@ async function openConfiguration(
     clock,
     log,
     inPlace: options.inPlace ?? false,
+    guard: options.guardConfig ?? false,
     pollMilliseconds: options.pollMilliseconds ?? 500,
     watch: true,
   });

@@ -103,6 +103,7 @@ function gatewayOptions(settings: Settings): GatewayOptions {
     }),
     ...(settings.reportVersion === null ? {} : { reportVersion: settings.reportVersion }),
     inPlace: settings.inPlace,
+    guardConfig: settings.guardConfig,
     loginGuard:
       settings.loginGuard === 'off'
         ? 'off'

@@ -91,6 +91,7 @@ function takeAll(take: <Name extends SettingName>(name: Name) => Settings[Name])
     reportVersion: take('reportVersion'),
     loginGuard: take('loginGuard'),
     inPlace: take('inPlace'),
+    guardConfig: take('guardConfig'),
     noResolver: take('noResolver'),
     logLevel: take('logLevel'),
   };

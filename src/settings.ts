@@ -28,6 +28,7 @@ export interface Settings {
   readonly reportVersion: string | null;
   readonly loginGuard: LoginGuardSetting | 'off';
   readonly inPlace: boolean;
+  readonly guardConfig: boolean;
   readonly noResolver: boolean;
   readonly logLevel: LogLevel;
 }
@@ -253,6 +254,13 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     defaultText: 'off',
     description:
       'Overwrite the configuration file instead of replacing it, where it is a mount point (a single-file container mount).',
+  }),
+  guardConfig: one(kinds.onOrOff, {
+    flag: 'guard-config',
+    default: false,
+    defaultText: 'off',
+    description:
+      'Refuse to replace, through the API, a file with inbounds by one that has none for keys. Otherwise that is done, logged as an error, and the version before kept for ever.',
   }),
   noResolver: one(kinds.onOrOff, {
     flag: 'no-resolver',

@@ -64,6 +64,7 @@ describe('settings with nothing given', () => {
       reportVersion: null,
       loginGuard: { failures: 5, minutes: 5 },
       inPlace: false,
+      guardConfig: false,
       noResolver: false,
       logLevel: 'info',
     });

@@ -7,7 +7,7 @@ import { type CommitQueue, createCommitQueue } from './commit-queue.js';
 import { readAsCompactJson } from './configuration-json.js';
 import { cleanDataFolder, openDataFolder } from './data-folder.js';
 import { lockDataFolder } from './data-folder-lock.js';
-import { type ConfigurationDocument, changeDocument, readDocument } from './document/document.js';
+import { type ConfigurationDocument, changeDocument, losesInbounds, readDocument } from './document/document.js';
 import { startEditWatch } from './edit-watch.js';
 import { failureCode, failureWords } from './failure-words.js';
 import { createFileEdits, type FileEdits } from './file-edits.js';
@@ -55,6 +55,8 @@ export interface ConfigurationFileOptions {
   readonly log: LogPort;
   /** Overwrites the file instead of replacing it: for one that is a mount point. Default false. */
   readonly inPlace?: boolean;
+  /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
+  readonly guard?: boolean;
   /** How often the file is looked at, 0 for never; default 500. */
   readonly pollMilliseconds?: number;
   /** Whether the system is asked for events of the folder, too; default true. */
@@ -81,7 +83,11 @@ export class ConfigurationFileError extends Error {
 const POLL_MS = 500;
 
 /** What the layouts of the configuration file are read and changed with. */
-const format: ConfigurationFormat<ConfigurationDocument> = { read: readDocument, change: changeDocument };
+const format: ConfigurationFormat<ConfigurationDocument> = {
+  read: readDocument,
+  change: changeDocument,
+  losesKeys: losesInbounds,
+};
 
 /**
  * Opens the configuration file and its data folder, and serves from it until `close`. Rejects with `DataFolderError` or

@@ -36,10 +36,14 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly edits: FileEdits<D>;
   /** Null where the file is replaced. */
   readonly overwriting: InPlaceWriting | null;
+  /** As `ConfigurationFileOptions` says. */
+  readonly guard?: boolean;
 }
 
 const WRITE_ATTEMPTS = 20;
 const HOUR_MS = 3_600_000;
+const KEYS_LOST =
+  'the file has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
 
 export function createFileWrites<D extends { readonly bytes: Buffer }>(options: FileWritesOptions<D>): FileWrites {
   const { path, fileSystem, clock, log, format, file, live, queue, versions, edits, overwriting } = options;
@@ -137,7 +141,9 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
       if (failureCode(error) === 'ENOENT') return null;
       throw error;
     });
-    const forever = edits.wouldRemove(configuration) > MANY_KEYS;
+    const losesKeys = format.losesKeys(documentOf(present), document);
+    if (losesKeys && options.guard === true) throw new DomainError('configRefused', KEYS_LOST);
+    const forever = losesKeys || edits.wouldRemove(configuration) > MANY_KEYS;
     // The last good content goes first where the file holds something else by now.
     if (forever) await versions.keep(file.document().bytes, { forever });
     if (present !== null) await versions.keep(present.bytes, { forever });
@@ -145,6 +151,18 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     const stat =
       present === null ? await createTarget(fileSystem, path, document.bytes) : await put(present, document.bytes);
     file.holds(document, stat);
+    if (losesKeys) log.error({ file: path }, `${KEYS_LOST}; the version before is kept for ever`);
+  }
+
+  /** What is there now as a document; where it is none, the last that was. */
+  function documentOf(present: Target | null): D {
+    const known = file.document();
+    if (present === null || present.bytes.equals(known.bytes)) return known;
+    try {
+      return format.read(present.bytes).document;
+    } catch {
+      return known; // What cannot be read holds no keys that could be lost.
+    }
   }
 
   async function replace(body: Buffer): Promise<void> {
@@ -156,6 +174,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
         succeeded();
         edits.replaced(reading);
       } catch (error) {
+        if (error instanceof DomainError) throw error;
         failed(error);
         throw new DomainError('configWriteFailed', failureWords(error));
       } finally {

@@ -10,6 +10,8 @@ export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
   read(bytes: Buffer): FileReading<D>;
   /** Throws when the change has no place in this file. */
   change(document: D, change: ConfigurationChange): D;
+  /** Whether replacing the one by the other takes away where the keys of such a file stand (issue 4, "Guard"). */
+  losesKeys(before: D, after: D): boolean;
 }
 
 export interface FileReading<D> {

@@ -23,6 +23,8 @@ export interface ConfigurationDocument {
   readonly lists: readonly KeyList[];
   /** Whether the first list is the one that new keys go to; false when that one has yet to be made. */
   readonly hasHome: boolean;
+  /** How many places for keys the file has, with or without a list in them. */
+  readonly keyPlaces: number;
 }
 
 /** What `readDocument` answers. The document does not hold on to the configuration. */
@@ -45,8 +47,15 @@ export function readDocument(bytes: Buffer): ReadConfiguration {
   const root = readRoot(bytes, ROOT_SHAPE);
   const layout = layoutOf(root);
   const holders = layout.keyHolders(root);
-  const document = { bytes, layout, lists: holders.flatMap(listOf), hasHome: isKeyList(holders[0]) };
+  const lists = holders.flatMap(listOf);
+  const document = { bytes, layout, lists, hasHome: isKeyList(holders[0]), keyPlaces: holders.length };
   return { document, configuration: readConfiguration(root, layout, holders) };
+}
+
+/** True when a file with inbounds for keys becomes one without: what a panel does that sends an old copy back. */
+export function losesInbounds(before: ConfigurationDocument, after: ConfigurationDocument): boolean {
+  const hasInbound = ({ layout, keyPlaces }: ConfigurationDocument) => layout === inboundsLayout && keyPlaces > 0;
+  return hasInbound(before) && !hasInbound(after);
 }
 
 /**
