@@ -1,4 +1,5 @@
 import { type Audit, createAudit } from './audit.js';
+import type { CountersPort } from './counters-port.js';
 import { DomainError } from './errors.js';
 import { createKeyRegistry, type KeyRegistry } from './keys.js';
 import {
@@ -23,6 +24,10 @@ export interface CoreOptions {
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly resolver: ResolverPort;
+  /** Default: an empty registry that keeps nothing beyond the process. */
+  readonly keys?: KeyRegistry;
+  /** Where the registry's counters are kept; null for nowhere, which is the default. */
+  readonly counters?: CountersPort | null;
 }
 
 /** The hub: every operation of the management API in the domain's own terms, whatever the revision that asks. */
@@ -40,8 +45,8 @@ export interface Core {
   updateUser(key: AccessKey): Promise<void>;
   setLimit(accessKey: string, limitBytes: bigint | null): Promise<void>;
   deleteUser(accessKey: string): Promise<void>;
-  /** Throws `userNotFound` for an unknown key and for one without counters. */
-  resetUser(accessKey: string): void;
+  /** Rejects with `userNotFound` for an unknown key and for one without counters, with `saveFailed` after the change. */
+  resetUser(accessKey: string): Promise<void>;
   readConfig(): Promise<Buffer>;
   replaceConfig(body: Buffer): Promise<void>;
   /** Empty when outbound routing is not configured. */
@@ -56,7 +61,7 @@ export interface Core {
 /** Creates the hub over an already loaded configuration. */
 export function createCore(options: CoreOptions): Core {
   const { clock, configuration, random, resolver } = options;
-  const keys = createKeyRegistry(() => clock.now());
+  const keys = options.keys ?? createKeyRegistry(() => clock.now());
   const startedAt = clock.monotonic();
   let outbound: OutboundSettings | null = null;
   let dns: DnsConfig = DEFAULT_DNS;
@@ -69,6 +74,7 @@ export function createCore(options: CoreOptions): Core {
   }
 
   if (options.initial !== null) adopt(options.initial);
+  else keys.replaceAll([]);
   configuration?.onReload(adopt);
 
   const save = async (change: ConfigurationChange): Promise<void> => configuration?.save(change);
@@ -78,6 +84,15 @@ export function createCore(options: CoreOptions): Core {
     if (configuration === null) throw new DomainError('noConfigPath');
     return configuration;
   };
+
+  /** What an answer says of counters must not come undone by a crash. */
+  async function keepCounters(): Promise<void> {
+    try {
+      await options.counters?.flush();
+    } catch (cause) {
+      throw new DomainError('saveFailed', cause instanceof Error ? cause.message : '');
+    }
+  }
 
   async function updateUser(key: AccessKey): Promise<void> {
     if (!keys.update(key)) throw new DomainError('userNotFound');
@@ -91,8 +106,9 @@ export function createCore(options: CoreOptions): Core {
     uptimeSeconds: () => Math.floor((clock.monotonic() - startedAt) / 1000),
     async createUser({ accessKey, name, limitBytes }) {
       const key: AccessKey = { accessKey: accessKey ?? random.bytes(16).toString('hex'), name, limitBytes };
+      const hadCounters = keys.kept(key.accessKey) !== null;
       keys.create(key);
-      await saveKey(key.accessKey, key);
+      await both(saveKey(key.accessKey, key), hadCounters ? keepCounters() : null);
       return key.accessKey;
     },
     async bulkCreateUsers(count, limitBytes) {
@@ -111,11 +127,13 @@ export function createCore(options: CoreOptions): Core {
       await updateUser({ accessKey, name: keys.get(accessKey)?.name ?? null, limitBytes });
     },
     async deleteUser(accessKey) {
+      const hadCounters = keys.kept(accessKey) !== null;
       if (!keys.remove(accessKey)) throw new DomainError('userNotFound');
-      await saveKey(accessKey, null);
+      await both(saveKey(accessKey, null), hadCounters ? keepCounters() : null);
     },
-    resetUser(accessKey) {
+    async resetUser(accessKey) {
       if (!keys.reset(accessKey)) throw new DomainError('userNotFound');
+      await keepCounters();
     },
     readConfig: async () => file().readAsJson(),
     replaceConfig: async (body) => file().replace(body),
@@ -135,6 +153,12 @@ export function createCore(options: CoreOptions): Core {
       await saved;
     },
   };
+}
+
+/** Waits for both, also when the first fails. */
+async function both(first: Promise<void>, second: Promise<void> | null): Promise<void> {
+  const outcomes = await Promise.allSettled([first, second]);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
 /** Where the spec has the answer ignore a write failure: the configuration port has logged it and keeps the change. */

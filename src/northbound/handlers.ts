@@ -119,8 +119,8 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     await core.setLimit(key, body.limit_bytes ?? null);
     return answer(true);
   }),
-  resetUser({ context: { core }, key }) {
-    core.resetUser(key);
+  async resetUser({ context: { core }, key }) {
+    await core.resetUser(key);
     return answer(true);
   },
   subscribe,
