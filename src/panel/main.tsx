@@ -8,13 +8,9 @@ import './styles/frame.css';
 import './styles/keys.css';
 import './styles/pages.css';
 
-/**
- * The folder that the page came from: the scripts stand in `assets/` below it, whatever path the index was asked for by.
- * While developing there is no such folder.
- */
+/** The folder that the page came from, whatever path the index was asked for by: the scripts stand there, or in its `assets/`. */
 function pageBase(): string {
-  const script = import.meta.url;
-  return new URL(import.meta.env.PROD ? '../' : './', script).href;
+  return import.meta.url.replace(/(?:assets\/)?[^/]*$/, '');
 }
 
 applyPreferences();

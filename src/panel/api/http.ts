@@ -1,5 +1,6 @@
 import { encodeExact, parseExact } from '../text/exact-json.js';
 import { ApiFailure } from './failure.js';
+import { isObject } from './objects.js';
 
 /** One request below an API root. */
 export interface HttpCall {
@@ -86,8 +87,4 @@ export function dataOf(text: string): unknown {
   if (!isObject(value) || typeof value.ok !== 'boolean') throw new ApiFailure('garbled', 'ok');
   if (value.ok === false) throw new ApiFailure('refused', String(value.error ?? ''), 200);
   return value.data;
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-import { isObject } from './http.js';
+import { isObject } from './objects.js';
 import { FEATURES, NOTHING_KNOWN, type Offers } from './offers.js';
 
 /** A server that the page can speak to. */

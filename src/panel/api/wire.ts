@@ -1,6 +1,6 @@
 import { isWhole, type Whole } from '../text/exact-json.js';
 import { ApiFailure } from './failure.js';
-import { isObject } from './http.js';
+import { isObject } from './objects.js';
 
 /** The answers as the spec names their members. A member that only some revisions have is optional. */
 export interface User {

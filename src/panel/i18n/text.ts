@@ -41,14 +41,29 @@ export function sentence(error: unknown, words: Words): string {
   return words(`failure.${kind}`, { detail: detail === '' ? String(status) : detail });
 }
 
+/** The viewer's own variety of a language (`en-GB`), for how times are written. Browsers may name theirs in ways that are no tag. */
+function localeOf(language: Language): string {
+  return navigator.languages.find((tag) => tag.toLowerCase().startsWith(language) && isTag(tag)) ?? language;
+}
+
+function isTag(text: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(text).length === 1;
+  } catch {
+    return false;
+  }
+}
+
 /** Hours, minutes and seconds in the viewer's zone. */
 export function clockTime(time: number, language: Language): string {
-  return new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(time);
+  return new Intl.DateTimeFormat(localeOf(language), { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(
+    time,
+  );
 }
 
 /** Date and time in the viewer's zone. */
 export function fullTime(time: number, language: Language): string {
-  return new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' }).format(time);
+  return new Intl.DateTimeFormat(localeOf(language), { dateStyle: 'medium', timeStyle: 'medium' }).format(time);
 }
 
 /** A duration by its two largest parts. */

@@ -1,4 +1,4 @@
-import { isObject } from '../api/http.js';
+import { isObject } from '../api/objects.js';
 import { keptForGood, keptInTab } from './kept.js';
 
 /** What the page shows a server: a session begun with a password, or a static token. */

@@ -124,14 +124,16 @@ function Editor() {
           {sentence(error, words)}
         </Notice>
       )}
-      <div class="segments" role="group" aria-label={words('page.configuration')}>
-        {(['form', 'text'] as const).map((name) => (
-          <button key={name} type="button" aria-pressed={view === name} onClick={() => setView(name)}>
-            {words(`config.${name}`)}
-          </button>
-        ))}
+      <div class="toolbar-line">
+        <div class="segments" role="group" aria-label={words('page.configuration')}>
+          {(['form', 'text'] as const).map((name) => (
+            <button key={name} type="button" aria-pressed={view === name} onClick={() => setView(name)}>
+              {words(`config.${name}`)}
+            </button>
+          ))}
+        </div>
+        <Problem reading={reading} words={words} />
       </div>
-      <Problem reading={reading} words={words} />
       {view === 'form' && reading.ok && (
         <ConfigurationForm key={generation} tree={reading.tree} onChange={(tree) => change(`${printTree(tree)}\n`)} />
       )}

@@ -1,0 +1,201 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { GatewayOptions } from '../../src/index.js';
+import { ROOT } from './built-panel.js';
+
+// The bundled libraries are used where this names the platform that they were made for.
+process.env.AWS_EXECUTION_ENV ??= 'AWS_Lambda_nodejs22.x';
+
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--js-flags=--expose-gc',
+  '--enable-precise-memory-info',
+];
+
+export async function openBrowser(): Promise<Browser> {
+  const { default: bundled } = await import('@sparticuz/chromium');
+  return chromium.launch({ executablePath: await bundled.executablePath(), headless: true, args: ARGUMENTS });
+}
+
+export const PASSWORD = 'password';
+export const TOKEN = 'static-token-1';
+const PASSWORD_HASH = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8';
+
+/** A server's file as the tests begin with it. */
+export const SERVER_FILE = `{
+  "mode": "server",
+  "listen": "203.0.113.7:50000",
+  "access_keys": [
+    "6f1d2c3b4a5968778695a4b3c2d1e0ff",
+    { "access_key": "0c9e8d7f6a5b4c3d2e1f00112233ff44", "name": "Anna's laptop" },
+    { "access_key": "guest-2026", "name": "Guests", "limit_bytes": 53687091200 },
+    { "access_key": "exact-limit", "name": "Exact", "limit_bytes": 18446744073709551615 }
+  ],
+  "api": {
+    "enabled": true,
+    "bind": "127.0.0.1:9090",
+    "token": "${TOKEN}",
+    "webpath": "office/panel",
+    "username": "admin",
+    "password_hash": "${PASSWORD_HASH}"
+  },
+  "dns": {
+    "enabled": true,
+    "doh_upstream": "https://cloudflare-dns.com/dns-query",
+    "adblock_urls": ["https://lists.example/ads.txt"],
+    "custom_domains": { "printer.office.example": "192.0.2.20" }
+  },
+  "outbound": {
+    "enabled": true, "protocol": "socks5", "address": "127.0.0.1", "port": 9050, "default_action": "direct",
+    "rules": [
+      { "domain_suffix": [".onion"], "action": "proxy" },
+      { "ip_cidr": ["10.0.0.0/8", "192.168.0.0/16"], "action": "block" },
+      { "domain_suffix": [".example.org"], "ip_cidr": [], "protocol": "tcp", "action": "direct" }
+    ]
+  },
+  "monitoring": { "ratio": 0.10, "ceiling": 18446744073709551615 }
+}
+`;
+
+const COUNTERS: readonly (readonly [string, bigint, bigint, bigint])[] = [
+  ['6f1d2c3b4a5968778695a4b3c2d1e0ff', 18_240_331_021n, 220_018_002_113n, 3n],
+  ['0c9e8d7f6a5b4c3d2e1f00112233ff44', 1_881_102_113n, 30_117_002_001n, 1n],
+  ['guest-2026', 4_000_000_000n, 45_000_000_000n, 0n],
+  ['exact-limit', 9_007_199_254_740_993n, 9_007_199_254_740_995n, 0n],
+];
+
+/** A gateway on loopback with a file of its own. */
+export interface Stage {
+  readonly origin: string;
+  /** Where the first mount's panel stands, with its slash. */
+  readonly panel: string;
+  /** Its API root. */
+  readonly api: string;
+  readonly app: Awaited<ReturnType<typeof import('../../src/index.js').createGateway>>;
+  /** Calls the API with the static token. */
+  call(method: string, path: string, body?: unknown): Promise<unknown>;
+  fileText(): Promise<string>;
+  close(): Promise<void>;
+}
+
+export async function startStage(
+  revision: string,
+  { file = SERVER_FILE, counters = COUNTERS, port = 0, ...options }: StageOptions = {},
+): Promise<Stage> {
+  const { createGateway } = await import('../../src/index.js');
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-panel-'));
+  const configPath = join(folder, 'server.jsonc');
+  await writeFile(configPath, file);
+  const app = await createGateway({ mounts: [{ revision }], configPath, loginGuard: 'off', ...options });
+  for (const [key, bytesUp, bytesDown, connections] of counters) {
+    app.keyway.core.keys.setCounters(key, { bytesUp, bytesDown, connections });
+  }
+  const origin = await app.listen({ host: '127.0.0.1', port });
+  const mount = app.keyway.mounts[0];
+  if (mount === undefined) throw new Error('a gateway without a mount');
+  const api = `${origin}${mount.api}`;
+  return {
+    origin,
+    panel: `${origin}${mount.base}/`,
+    api,
+    app,
+    call: (method, path, body) => call(api, method, path, body),
+    fileText: () => readFile(configPath, 'utf8'),
+    close: async () => {
+      await app.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface StageOptions extends Partial<GatewayOptions> {
+  readonly file?: string;
+  readonly counters?: typeof COUNTERS;
+  readonly port?: number;
+}
+
+async function call(api: string, method: string, path: string, body: unknown): Promise<unknown> {
+  const response = await fetch(api + path, {
+    method,
+    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const envelope: unknown = await response.json();
+  return typeof envelope === 'object' && envelope !== null && 'data' in envelope ? envelope.data : envelope;
+}
+
+/** A page that notes what it should not have: script errors, console errors, requests to elsewhere. */
+export interface Watched {
+  readonly page: Page;
+  /** Fails where the page complained, or asked a server that it was not told of. */
+  expectClean(): void;
+}
+
+/** What a browser itself writes when an answer has a status from 400 on; the page's doing is what it does then. */
+const NETWORK_NOTE = /^Failed to load resource: the server responded with a status of 4\d\d/;
+
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { allowed = [], expected = /^$/, ...context }: PageOptions = {},
+): Promise<Watched> {
+  const opened = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context });
+  const page = await opened.newPage();
+  page.setDefaultTimeout(8_000);
+  const complaints: string[] = [];
+  const origins = new Set([new URL(url).origin, ...allowed]);
+  page.on('pageerror', (error) => complaints.push(`script: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !NETWORK_NOTE.test(message.text()) && !expected.test(message.text())) {
+      complaints.push(`console: ${message.text()}`);
+    }
+  });
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (protocol !== 'blob:' && !origins.has(origin)) complaints.push(`request: ${request.url()}`);
+  });
+  await page.goto(url);
+  return {
+    page,
+    expectClean() {
+      if (complaints.length > 0) throw new Error(complaints.join('\n'));
+    },
+  };
+}
+
+interface PageOptions extends BrowserContextOptions {
+  /** Origins besides the page's own that it may call. */
+  readonly allowed?: readonly string[];
+  /** Console errors that the test provokes. */
+  readonly expected?: RegExp;
+}
+
+export async function signIn(
+  page: Page,
+  password = PASSWORD,
+  [username, secret, submit]: readonly [string, string, string] = ['Username', 'Password', 'Sign in'],
+): Promise<void> {
+  await page.getByLabel(username).fill('admin');
+  await page.getByRole('textbox', { name: secret }).fill(password);
+  await page.getByRole('button', { name: submit, exact: true }).click();
+}
+
+export async function goTo(page: Page, name: string): Promise<void> {
+  await page.getByRole('navigation').getByRole('link', { name }).click();
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+/** Writes a picture of the page for whoever wants to look. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = join(ROOT, 'test-results/screenshots');
+  await mkdir(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`) });
+}

@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { en } from '../../src/panel/i18n/en.js';
+import { fill, type Message } from '../../src/panel/i18n/message.js';
+import { ru } from '../../src/panel/i18n/ru.js';
+import { add, encodeExact, parseExact } from '../../src/panel/text/exact-json.js';
+import { JsonProblem } from '../../src/panel/text/json-reader.js';
+import { parseTree, printTree, text, withValue } from '../../src/panel/text/json-tree.js';
+import { filterUsers, keepOrder, sortUsers, usedPart } from '../../src/panel/text/key-list.js';
+import { diffLines, hunks } from '../../src/panel/text/line-diff.js';
+import { isCidr, isDomainSuffix, isIpv6 } from '../../src/panel/text/networks.js';
+import { sha256 } from '../../src/panel/text/sha256.js';
+import { formatSize, readLimit, splitLimit } from '../../src/panel/text/sizes.js';
+
+const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+
+describe('exact JSON', () => {
+  it('keeps every unsigned 64-bit integer, as a number where that is exact and as a bigint elsewhere', () => {
+    fc.assert(
+      fc.property(fc.array(u64), (list) => {
+        const read = parseExact(`{"data":[${list.join(',')}]}`);
+        expect(encodeExact(read)).toBe(`{"data":[${list.join(',')}]}`);
+      }),
+    );
+  });
+
+  it('reads what JSON.parse reads, by either way', () => {
+    fc.assert(
+      fc.property(fc.json(), (json) => {
+        const read = encodeExact(parseExact(`[9007199254740993,${json}]`));
+        expect(read.startsWith('[9007199254740993,')).toBe(true);
+        expect(JSON.parse(read)).toEqual(JSON.parse(`[9007199254740993,${JSON.stringify(JSON.parse(json))}]`));
+      }),
+    );
+  });
+
+  it('does not take a hexadecimal key of digits for a long number', () => {
+    expect(parseExact('{"access_key":"1234567890123456"}')).toEqual({ access_key: '1234567890123456' });
+  });
+
+  it('never sets a prototype', () => {
+    const read = parseExact('{"__proto__":{"polluted":9007199254740993}}');
+    expect(Object.getPrototypeOf(read)).toBe(Object.prototype);
+    expect(Object.keys(Object(read))).toEqual(['__proto__']);
+  });
+
+  it('refuses nesting that would overflow the stack', () => {
+    expect(() => parseExact(`[9007199254740993,${'['.repeat(5000)}`)).toThrow(JsonProblem);
+  });
+
+  it('adds exactly', () => {
+    fc.assert(
+      fc.property(u64, u64, (a, b) => {
+        expect(BigInt(add(a, b))).toBe(a + b);
+      }),
+    );
+  });
+});
+
+describe('the configuration as a tree', () => {
+  it('prints what it read with the same values, order and spelling of numbers', () => {
+    const source = '{"b":1e3,"a":[0.10,18446744073709551615,{}],"2":"x","1":[]}';
+    expect(printTree(parseTree(source)).replace(/\s/g, '')).toBe(source);
+  });
+
+  it('changes the member at a path and nothing else', () => {
+    const tree = parseTree('{"mode":"server","api":{"token":"a","x":1.50}}');
+    const changed = withValue(tree, ['api', 'token'], text('b'));
+    expect(printTree(changed).replace(/\s/g, '')).toBe('{"mode":"server","api":{"token":"b","x":1.50}}');
+    expect(printTree(withValue(tree, ['api', 'token'], undefined)).replace(/\s/g, '')).toBe(
+      '{"mode":"server","api":{"x":1.50}}',
+    );
+    expect(printTree(withValue(tree, ['dns', 'enabled'], text('c'))).replace(/\s/g, '')).toBe(
+      '{"mode":"server","api":{"token":"a","x":1.50},"dns":{"enabled":"c"}}',
+    );
+  });
+
+  it.each([
+    ['{\n  "a": 1,\n  "a": 2\n}', 'duplicate', 3],
+    ['{\n  // hello\n}', 'comment', 2],
+    ['{"a": 01}', 'number', 1],
+    ['{"a": 1', 'end', 1],
+    ['{} {}', 'after', 1],
+    ['{"a": tru}', 'unexpected', 1],
+  ])('says what is wrong with %j and where', (source, kind, line) => {
+    try {
+      parseTree(source);
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toMatchObject({ kind, line });
+    }
+  });
+});
+
+describe('limits', () => {
+  it('shows every limit so that reading it again gives the same bytes', () => {
+    fc.assert(
+      fc.property(u64, (bytes) => {
+        const { amount, unit } = splitLimit(bytes);
+        const reading = readLimit(amount, unit);
+        expect(reading.ok && reading.bytes !== null && BigInt(reading.bytes)).toBe(bytes);
+      }),
+    );
+  });
+
+  it.each([
+    ['1.5', 'GiB', 1610612736],
+    ['1,5 ГиБ', 'B', 1610612736],
+    ['10 GiB', 'B', 10737418240],
+    ['18446744073709551615', 'B', 18446744073709551615n],
+    ['1 024', 'B', 1024],
+    ['', 'GiB', null],
+    ['0', 'GiB', 0],
+  ] as const)('reads %j in %s as %s bytes', (typed, unit, bytes) => {
+    expect(readLimit(typed, unit)).toMatchObject({ ok: true, bytes });
+  });
+
+  it.each([
+    ['1.5 GB', 'decimalUnit'],
+    ['-1', 'negative'],
+    ['abc', 'notANumber'],
+    ['18446744073709551616', 'tooLarge'],
+    ['1e3', 'notANumber'],
+  ])('refuses %j as %s', (typed, problem) => {
+    expect(readLimit(typed, 'B')).toEqual({ ok: false, problem });
+  });
+
+  it('writes sizes in binary units of the language', () => {
+    expect(formatSize(1536, 'en')).toBe('1.5\u00a0KiB');
+    expect(formatSize(1536, 'ru')).toBe('1,5\u00a0КиБ');
+    expect(formatSize(1023, 'en')).toBe('1,023\u00a0B');
+    expect(formatSize(2n ** 64n - 1n, 'en')).toBe('16,384\u00a0PiB');
+  });
+});
+
+describe('the list of keys', () => {
+  const user = (access_key: string, bytes_down: number | bigint, name: string | null = null) => ({
+    access_key,
+    name,
+    bytes_up: 0,
+    bytes_down,
+    connections: 0,
+    limit_bytes: 100n,
+    online: false,
+  });
+
+  it('sorts numbers beyond 2^53 exactly', () => {
+    const list = [user('a', 2n ** 53n + 1n), user('b', 2n ** 53n + 2n), user('c', 5)];
+    const keys = sortUsers(list, { column: 'down', descending: true }).map(({ access_key }) => access_key);
+    expect(keys).toEqual(['b', 'a', 'c']);
+  });
+
+  it('keeps the order on the screen, drops what went and appends what came', () => {
+    const kept = keepOrder([user('b', 1), user('a', 1)], [user('a', 9), user('c', 9), user('b', 9)]);
+    expect(kept.map(({ access_key }) => access_key)).toEqual(['b', 'a', 'c']);
+  });
+
+  it('finds by a part of the name or by whole pasted lines', () => {
+    const list = [user('one', 1, 'Анна'), user('two', 1), user('twofold', 1)];
+    const keys = (found: readonly { readonly access_key: string }[]) => found.map(({ access_key }) => access_key);
+    expect(keys(filterUsers(list, 'all', { kind: 'part', text: ' АНН ' }))).toEqual(['one']);
+    expect(keys(filterUsers(list, 'all', { kind: 'lines', lines: ['two', 'анна'] }))).toEqual(['one', 'two']);
+    expect(keys(filterUsers(list, 'unlimited', { kind: 'part', text: '' }))).toEqual([]);
+  });
+
+  it('never calls a limit used up before it is', () => {
+    expect(usedPart({ ...user('a', 2n ** 60n - 1n), limit_bytes: 2n ** 60n })).toBeLessThan(1);
+    expect(usedPart(user('a', 100))).toBe(1);
+  });
+});
+
+describe('the line comparison', () => {
+  it('gives both texts back, for any two texts', () => {
+    const lines = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 30 }).map((list) => list.join('\n'));
+    fc.assert(
+      fc.property(lines, lines, (before, after) => {
+        const diff = diffLines(before, after);
+        const side = (leftOut: string) =>
+          diff
+            .filter(({ kind }) => kind !== leftOut)
+            .map((line) => line.text)
+            .join('\n');
+        expect(side('added')).toBe(before);
+        expect(side('removed')).toBe(after);
+      }),
+    );
+  });
+
+  it('is the shortest and shows only what changed with lines around it', () => {
+    const before = Array.from({ length: 40 }, (_, index) => `line ${index}`);
+    const after = before.map((line, index) => (index === 20 ? 'changed' : line));
+    const diff = diffLines(before.join('\n'), after.join('\n'));
+    expect(diff.filter(({ kind }) => kind !== 'same')).toHaveLength(2);
+    expect(hunks(diff).filter((line) => line !== null)).toHaveLength(8);
+  });
+});
+
+describe('networks and names', () => {
+  it.each([
+    '10.0.0.0/8',
+    '192.0.2.1',
+    'fd00::/8',
+    '::/0',
+    '::ffff:192.0.2.1/128',
+    '2001:db8::1',
+  ])('takes %s', (text) => {
+    expect(isCidr(text)).toBe(true);
+  });
+  it.each([
+    '10.0.0/8',
+    '10.0.0.0/33',
+    '256.1.1.1',
+    'fd00::/129',
+    ':::/1',
+    '1::2::3',
+    '10.0.0.0/08',
+    'example.org',
+    '',
+  ])('refuses %j as a network', (text) => {
+    expect(isCidr(text)).toBe(false);
+  });
+  it.each(['example.org', '.onion', 'пример.рф', 'a-b.example', '_dmarc.example'])('takes %s as a suffix', (name) => {
+    expect(isDomainSuffix(name)).toBe(true);
+  });
+  it.each(['', '.', 'a..b', '-a.example', 'http://a', 'a b', 'x'.repeat(64)])('refuses %j as a suffix', (name) => {
+    expect(isDomainSuffix(name)).toBe(false);
+  });
+  it('takes every IPv6 address that is written in full', () => {
+    fc.assert(
+      fc.property(fc.ipV6(), (address) => {
+        expect(isIpv6(address)).toBe(true);
+      }),
+    );
+  });
+});
+
+it('SHA-256 in the page is SHA-256', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (password) => {
+      expect(sha256(password)).toBe(createHash('sha256').update(password).digest('hex'));
+    }),
+  );
+});
+
+describe('the language tables', () => {
+  it('have the same members', () => {
+    expect(Object.keys(ru)).toEqual(Object.keys(en));
+  });
+
+  it('use the same values in each message', () => {
+    const values = (message: Message) =>
+      [...new Set(JSON.stringify(message).match(/\{\w+\}/g) ?? [])].filter((name) => name !== '{n}').sort();
+    const differing = Object.keys(en).filter((name) => {
+      const messages = [Reflect.get(en, name), Reflect.get(ru, name)];
+      return JSON.stringify(values(messages[0])) !== JSON.stringify(values(messages[1]));
+    });
+    expect(differing).toEqual([]);
+  });
+
+  it('count as each language counts', () => {
+    expect(fill(ru['keys.count'], 'ru', { n: 1 })).toBe('1 ключ');
+    expect(fill(ru['keys.count'], 'ru', { n: 3 })).toBe('3 ключа');
+    expect(fill(ru['keys.count'], 'ru', { n: 11 })).toBe('11 ключей');
+    expect(fill(en['keys.count'], 'en', { n: 1 })).toBe('1 key');
+  });
+});
