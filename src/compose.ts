@@ -1,6 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { resolveRevision } from '../revisions/index.js';
+import { type Counters, type CountersPlace, openCounters } from './compose-counters.js';
 import { type Core, createCore } from './core/core.js';
 import type { AnnouncedServer, Credentials, ServerConfiguration } from './core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from './core/ports.js';
@@ -32,6 +33,8 @@ export interface GatewayOptions {
   readonly configPath?: string;
   /** Where kept versions live; default `<file name>.keyway/` beside the configuration file. */
   readonly dataDir?: string;
+  /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
+  readonly keepGone?: number;
   /** Overrides what the file says of the listener, member by member. */
   readonly listener?: Partial<Credentials & { readonly webpath: string }>;
   /** Overrides what clients are told, member by member; host and port default to the file's `listen`. */
@@ -70,6 +73,7 @@ export interface Gateway {
   readonly core: Core;
   readonly mounts: readonly Mount[];
   readonly configuration: ConfigurationFile | null;
+  readonly counters: Counters;
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
 }
@@ -86,14 +90,29 @@ export async function composeGateway(options: GatewayOptions): Promise<Gateway> 
   const { clock = systemClock, random = systemRandom, log = silent } = options;
   const fileSystem = options.fileSystem ?? createFileSystem();
   const configuration = await openConfiguration(options, fileSystem, clock, log);
+  try {
+    return assemble(options, configuration, { fileSystem, clock, random, log });
+  } catch (error) {
+    await configuration?.close();
+    throw error;
+  }
+}
+
+type Ports = Required<Pick<GatewayOptions, 'fileSystem' | 'clock' | 'random' | 'log'>>;
+
+function assemble(options: GatewayOptions, configuration: ConfigurationFile | null, ports: Ports): Gateway {
+  const { fileSystem, clock, random, log } = ports;
   const state = liveState(options, configuration);
   const mounts = createMounts(options, state.webpath, state.credentials, fileSystem);
+  const counters = await openCountersBeside(options, configuration, { fileSystem, clock, log });
   const core = createCore({
     configuration,
     initial: configuration?.load() ?? null,
     clock,
     random,
     resolver: options.resolver ?? noResolver,
+    keys: counters.keys,
+    counters: counters.store,
   });
   configuration?.onReload(() => {
     if (!state.credentialsChanged()) return;
@@ -114,8 +133,11 @@ export async function composeGateway(options: GatewayOptions): Promise<Gateway> 
     protectAudit: options.protectAudit ?? false,
     refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: state.credentials() }) ?? false,
   });
-  app.addHook('onClose', async () => configuration?.close());
-  return { app, core, mounts, configuration, credentials: state.credentials, announced: state.announced };
+  app.addHook('onClose', async () => {
+    await counters.close();
+    await configuration?.close();
+  });
+  return { app, core, mounts, configuration, counters, credentials: state.credentials, announced: state.announced };
 }
 
 async function openConfiguration(
@@ -136,6 +158,26 @@ async function openConfiguration(
     pollMilliseconds: options.pollMilliseconds ?? 500,
     watch: true,
   });
+}
+
+/** The counters are loaded before the first answer. */
+async function openCountersBeside(
+  { configPath, dataDir, keepGone }: GatewayOptions,
+  configuration: ConfigurationFile | null,
+  ports: Pick<CountersPlace, 'fileSystem' | 'clock' | 'log'>,
+): Promise<Counters> {
+  const beside = configPath === undefined ? null : dataFolderBeside(configPath);
+  try {
+    return await openCounters({
+      ...ports,
+      dataFolder: dataDir ?? beside,
+      isLocked: configuration !== null,
+      ...(keepGone === undefined ? {} : { keepGone }),
+    });
+  } catch (error) {
+    await configuration?.close();
+    throw error;
+  }
 }
 
 /** What the file says now, under what the options override. */
