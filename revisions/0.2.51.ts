@@ -1,6 +1,7 @@
 import { underBase } from '../src/wire/api-root.js';
 import { sessionOrStaticToken } from '../src/wire/auth.js';
 import { dnsOfFourMembers } from '../src/wire/dns-form.js';
+import { rootMembers } from '../src/wire/file-reading.js';
 import { indexForAnyMissingFile } from '../src/wire/missing-file.js';
 import { onlineWithCounters } from '../src/wire/online.js';
 import type { Revision } from '../src/wire/revision.js';
@@ -23,5 +24,6 @@ export const line0_2_51: Revision = {
   ruleForm: ruleWithProtocol,
   dnsForm: dnsOfFourMembers,
   missingFile: indexForAnyMissingFile,
+  fileReading: rootMembers,
   capabilities: new Set(['config', 'login', 'panel', 'dns']),
 };

@@ -1,6 +1,7 @@
 import { underBase } from '../src/wire/api-root.js';
 import { sessionOrStaticToken } from '../src/wire/auth.js';
 import { dnsOfSixMembers } from '../src/wire/dns-form.js';
+import { rootMembers } from '../src/wire/file-reading.js';
 import { indexForAnyMissingFile } from '../src/wire/missing-file.js';
 import { onlineWhenConnected } from '../src/wire/online.js';
 import type { Revision } from '../src/wire/revision.js';
@@ -23,5 +24,6 @@ export const line0_2_84: Revision = {
   ruleForm: ruleWithoutProtocol,
   dnsForm: dnsOfSixMembers,
   missingFile: indexForAnyMissingFile,
+  fileReading: rootMembers,
   capabilities: new Set(['config', 'login', 'panel', 'dns', 'audit', 'bulk', 'rules']),
 };

@@ -1,6 +1,7 @@
 import { underBase } from '../src/wire/api-root.js';
 import { sessionOrStaticToken } from '../src/wire/auth.js';
 import { dnsOfFourMembers } from '../src/wire/dns-form.js';
+import { inboundsThenRootList } from '../src/wire/file-reading.js';
 import { notFoundForMissingFileWithDot } from '../src/wire/missing-file.js';
 import { onlineWhenConnected } from '../src/wire/online.js';
 import type { Revision } from '../src/wire/revision.js';
@@ -8,7 +9,7 @@ import { ruleWithProtocol } from '../src/wire/rule-form.js';
 import { udpQueryWithOwnDns } from '../src/wire/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/snapshot.js';
 
-/** Current, but a missing static file with a `.` in its path is not found. */
+/** Current, but a missing static file with a `.` in its path is not found; its servers' file has `inbounds`. */
 export const line0_3_7: Revision = {
   id: '0.3.7',
   from: '0.3.7',
@@ -23,5 +24,6 @@ export const line0_3_7: Revision = {
   ruleForm: ruleWithProtocol,
   dnsForm: dnsOfFourMembers,
   missingFile: notFoundForMissingFileWithDot,
+  fileReading: inboundsThenRootList,
   capabilities: new Set(['config', 'login', 'panel', 'audit', 'bulk', 'rules']),
 };

@@ -1,6 +1,7 @@
 import type { ApiRoot } from './api-root.js';
 import type { AuthScheme } from './auth.js';
 import type { DnsForm } from './dns-form.js';
+import type { FileReading } from './file-reading.js';
 import type { MissingFileRule } from './missing-file.js';
 import type { OnlineRule } from './online.js';
 import type { Capability } from './operations.js';
@@ -27,5 +28,7 @@ export interface Revision {
   readonly ruleForm: RuleForm;
   readonly dnsForm: DnsForm;
   readonly missingFile: MissingFileRule;
+  /** What the line's own servers read of a configuration file; Keyway serves any file in any revision. */
+  readonly fileReading: FileReading;
   readonly capabilities: ReadonlySet<Capability>;
 }

@@ -9,6 +9,7 @@ import { changeKeys, spliced } from './key-changes.js';
 import type { KeyList } from './key-list.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
+import { compareRootList, readRootList, warnOfRootList } from './root-list.js';
 import { changeDns, changeRules, makeKeyList } from './section-changes.js';
 import { applySplices } from './splice.js';
 import { memberOf, type ObjectNode, readValue, type Shape } from './tree.js';
@@ -49,7 +50,7 @@ export function readDocument(bytes: Buffer): ReadConfiguration {
   const holders = layout.keyHolders(root);
   const lists = holders.flatMap(listOf);
   const document = { bytes, layout, lists, hasHome: isKeyList(holders[0]), keyPlaces: holders.length };
-  return { document, configuration: readConfiguration(root, layout, holders) };
+  return { document, configuration: readConfiguration(bytes, root, layout, holders) };
 }
 
 /** True when a file with inbounds for keys becomes one without: what a panel does that sends an old copy back. */
@@ -108,24 +109,47 @@ function listOf({ value }: ListHolder): readonly KeyList[] {
   return value?.kind === 'keys' ? [value.list] : [];
 }
 
-function readConfiguration(root: ObjectNode, layout: Layout, holders: readonly ListHolder[]): ServerConfiguration {
+function readConfiguration(
+  bytes: Buffer,
+  root: ObjectNode,
+  layout: Layout,
+  holders: readonly ListHolder[],
+): ServerConfiguration {
   const warnings = createWarnings();
   const mode = readString(memberOf(root, 'mode'), 'mode', null, warnings);
   const keys = readKeyRecords(layout, holders, warnings);
-  if (layout !== accessKeysLayout && !isAbsent(memberOf(root, 'access_keys'))) {
-    warnings.add('access_keys', 'it stands beside inbounds and is not read');
-  }
+  // Not among the others, of which the file may have more than are shown.
+  const others = createWarnings();
+  warnOfOtherLayout(bytes, root, layout, keys, others);
   const listener = layout.readListener(root, warnings);
   const listen = layout.readListen(root, warnings);
   const outbound = layout.readOutbound(root, warnings);
   const dns = readDns(root, warnings);
-  return { mode, keys, listener, listen, outbound, dns, warnings: warnings.list() };
+  return { mode, keys, listener, listen, outbound, dns, warnings: [...others.list(), ...warnings.list()] };
+}
+
+/** What of the one layout stands in a file of the other where it may be taken for something. */
+function warnOfOtherLayout(
+  bytes: Buffer,
+  root: ObjectNode,
+  layout: Layout,
+  keys: readonly AccessKey[],
+  warnings: Warnings,
+): void {
+  if (layout === inboundsLayout) {
+    const list = memberOf(root, 'access_keys');
+    if (list?.kind === 'keys') warnOfRootList(compareRootList(readRootList(bytes, list), keys), warnings);
+    else if (!isAbsent(list)) warnings.add('access_keys', 'it stands beside inbounds and is not read');
+  } else if (!isAbsent(memberOf(root, 'inbounds'))) {
+    warnings.add('inbounds', 'expected an array; it is ignored, and the keys are those of access_keys');
+  }
 }
 
 /** The keys of all lists; of equal ones the first. */
 function readKeyRecords(layout: Layout, holders: readonly ListHolder[], warnings: Warnings): readonly AccessKey[] {
   const [first] = holders;
   if (first === undefined) warnings.add(layout.noHolder, 'there are no keys');
+  for (const { place } of holders.slice(1)) warnings.add(place, `these keys count too; new ones go to ${first?.place}`);
   const nodes: PlacedKeys[] = [];
   for (const { place, value, needed } of holders) {
     if (value?.kind === 'keys') nodes.push({ place, node: value });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { keyDigest } from '../../../src/core/key-digest.js';
 import type { AccessKey, ConfigurationChange } from '../../../src/core/model.js';
 import { ConfigurationShapeError, changeDocument, readDocument } from '../../../src/local/document/document.js';
 
@@ -197,7 +198,66 @@ describe('the layout with inbounds', () => {
       ],
     });
     expect(configuration.warnings).toEqual([
+      'inbounds[2].users: these keys count too; new ones go to inbounds[1].users',
       'inbounds[2].users[1]: this key stands in the file before; the first counts',
+    ]);
+  });
+
+  it.each([
+    [
+      'no inbound for keys',
+      '[{"protocol": "api"}]',
+      'inbounds: expected one with the protocol "ostp": there are no keys',
+    ],
+    [
+      'several of them',
+      '[{"protocol": "ostp", "users": []}, {"protocol": "ostp", "users": []}]',
+      'inbounds[1].users: these keys count too; new ones go to inbounds[0].users',
+    ],
+    ['one without users', '[{"protocol": "ostp"}]', 'inbounds[0].users: absent; there are no keys'],
+    [
+      'the same key in two',
+      '[{"protocol": "ostp", "users": ["a"]}, {"protocol": "ostp", "users": ["a"]}]',
+      'inbounds[1].users[0]: this key stands in the file before; the first counts',
+    ],
+    [
+      'users that are no array',
+      '[{"protocol": "ostp", "users": {"a": 1}}]',
+      'inbounds[0].users: expected an array; it is ignored',
+    ],
+    [
+      'a port of 70000',
+      '[{"protocol": "ostp", "users": [], "port": 70000}]',
+      'inbounds[0].port: expected an integer from 0 to 65535; it is ignored',
+    ],
+    [
+      'a listener port of 70000',
+      '[{"protocol": "ostp", "users": []}, {"protocol": "api", "port": 70000}]',
+      'inbounds[1].port: expected an integer from 0 to 65535; it is ignored',
+    ],
+    [
+      'no array at all',
+      '{"protocol": "ostp"}',
+      'inbounds: expected an array; it is ignored, and the keys are those of access_keys',
+    ],
+  ])('with %s warns and names the place', (_, inbounds, warning) => {
+    const { configuration } = readDocument(Buffer.from(`{"mode": "server", "inbounds": ${inbounds}}`));
+    expect(configuration.warnings).toContain(warning);
+  });
+
+  it('with a root list beside it says which keys differ, as digests, and reads the inbounds alone', () => {
+    const text = INBOUNDS.replace(
+      '{',
+      '{ "access_keys": ["b", {"key": "new"}, {"access_key": "a", "limit_bytes": 5}, 7],',
+    );
+    const { configuration } = readDocument(Buffer.from(text));
+    expect(configuration.keys).toEqual([key('a'), key('b'), key('c')]);
+    const [unread, ...differences] = configuration.warnings;
+    expect(unread).toContain('access_keys: it stands beside inbounds and is not read');
+    expect(differences.slice(0, 3)).toEqual([
+      `access_keys: 1 key stands only there: ${keyDigest('new')}`,
+      `access_keys: 1 key stands only in inbounds, perhaps deleted through a server's own API: ${keyDigest('c')}`,
+      `access_keys: 1 key stands there and in inbounds with another name or limit: ${keyDigest('a')}`,
     ]);
   });
 

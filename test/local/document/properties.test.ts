@@ -144,7 +144,7 @@ describe('any file, any changes', () => {
           rules: configuration.outbound?.rules ?? [],
           ...(/"dns"/.test(text) ? { dns: configuration.dns } : {}),
         });
-        const faulty = configuration.warnings.length > 0;
+        const faulty = configuration.warnings.some((warning) => !warning.includes('these keys count too'));
         if (!faulty) expect(changed.bytes.equals(document.bytes)).toBe(true);
         const keys = new Map(configuration.keys.map((record) => [record.accessKey, record]));
         if (!faulty) expect(changeDocument(document, { keys })).toBe(document);
