@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import { socksConnector } from 'fetch-socks';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { OutboundAction, OutboundSettings } from '../core/model.js';
@@ -94,7 +95,7 @@ function createChannel(connectorFor: (allowH2: boolean) => Connector): Channel {
   const noting: Connector = (target, callback) => {
     offering(target, (...result) => {
       const [, socket] = result;
-      if (socket !== null && 'alpnProtocol' in socket) multiplexed = socket.alpnProtocol === 'h2';
+      if (socket instanceof TLSSocket) multiplexed = socket.alpnProtocol === 'h2';
       callback(...result);
     });
   };

@@ -33,9 +33,11 @@ export async function openUdp(address: string, port: number, respond: Responder)
     if (reply instanceof Promise) void reply.then((bytes) => send(socket, bytes, client));
     else send(socket, reply, client);
   });
+  // With that look-up the socket may be bound before the call returns.
+  const listening = once(socket, 'listening');
   socket.bind({ address, port, exclusive: true });
   try {
-    await once(socket, 'listening');
+    await listening;
   } catch (error) {
     socket.close();
     throw error;
