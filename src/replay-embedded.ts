@@ -14,7 +14,7 @@ export interface EmbeddedOptions {
 export async function playEmbedded(file: ScenarioFile, options: EmbeddedOptions): Promise<ScenarioResult> {
   const { timeoutMilliseconds, isStopped } = options;
   try {
-    const staged = await stageScenario(file.scenario, options.revision ?? file.scenario.revision);
+    const staged = await stageScenario(file.scenario, options.revision ?? file.scenario.revision, 'memory');
     try {
       return await playFile(file, { ...staged, timeoutMilliseconds, isStopped });
     } finally {

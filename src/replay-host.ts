@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import { createFileSystem } from './local/file-system.js';
 import type { Addresses } from './replay/addresses.js';
 import { givenFile, type PlayOptions, type Stage } from './replay/play.js';
 import type { CounterState, Given, Scenario } from './replay/scenario.js';
+import { createMemoryFiles } from './replay-memory-files.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from './wire/json.js';
 
 /** The addresses that a scenario's marks stand for; nobody listens there. */
@@ -22,7 +23,10 @@ const ASK_EVERY = 2;
 const ASK_FOR = 20_000;
 
 /** The real one, less the waiting for the disk: what a scenario asks for is what the files say, not that they last. */
-const FILE_SYSTEM: FileSystemPort = { ...createFileSystem(), sync: async () => {}, syncFolder: async () => {} };
+const DISK: FileSystemPort = { ...createFileSystem(), sync: async () => {}, syncFolder: async () => {} };
+
+const PRIVATE_FILE = 0o600;
+const PRIVATE_FOLDER = 0o700;
 
 /** Where every embedded core's time begins. */
 const BEGINNING = Date.UTC(2026, 0, 1, 12);
@@ -74,28 +78,52 @@ function uuidOf(bytes: Buffer): string {
     .join('-');
 }
 
-/** Starts a gateway for one scenario: its file, counters and listener, in a folder of its own, on fixed time and randomness. */
-export async function stageScenario(scenario: Scenario, revision: string): Promise<StagedGateway> {
+/** Where a scenario's files stand. */
+interface Place {
+  readonly folder: string;
+  readonly files: FileSystemPort;
+  remove(): Promise<void>;
+}
+
+/** A folder of its own below the system's temporary one. */
+async function placeOnDisk(): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-scenario-'));
+  return { folder, files: DISK, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+async function placeInMemory(): Promise<Place> {
+  const files = createMemoryFiles();
+  await files.makeFolder('/scenario', PRIVATE_FOLDER);
+  return { folder: '/scenario', files, remove: async () => undefined };
+}
+
+/** Starts a gateway for one scenario: its file, counters and listener, in a place of its own, on fixed time and randomness. */
+export async function stageScenario(
+  scenario: Scenario,
+  revision: string,
+  files: 'disk' | 'memory' = 'disk',
+): Promise<StagedGateway> {
+  const place = files === 'disk' ? await placeOnDisk() : await placeInMemory();
   try {
-    return await stageIn(folder, scenario, revision);
+    return await stageIn(place, scenario, revision);
   } catch (error) {
-    await rm(folder, { recursive: true, force: true });
+    await place.remove();
     throw error;
   }
 }
 
-async function stageIn(folder: string, scenario: Scenario, revision: string): Promise<StagedGateway> {
+async function stageIn(place: Place, scenario: Scenario, revision: string): Promise<StagedGateway> {
+  const { folder, files: fileSystem } = place;
   const configPath = join(folder, 'server.jsonc');
   const file = givenFile(scenario, ADDRESSES);
-  if (file !== undefined) await writeFile(configPath, file);
+  if (file !== undefined) await fileSystem.create(configPath, Buffer.from(file), PRIVATE_FILE);
   const app = await createGateway({
     mounts: [{ revision }],
-    panelDir: await makePanel(folder),
+    panelDir: await makePanel(place),
     loginGuard: 'off',
     clock: createFixedClock(),
     random: createFixedRandom(),
-    fileSystem: FILE_SYSTEM,
+    fileSystem,
     pollMilliseconds: 5,
     ...(file === undefined ? {} : { configPath }),
     ...(scenario.given.server === undefined ? {} : { announced: scenario.given.server }),
@@ -103,7 +131,7 @@ async function stageIn(folder: string, scenario: Scenario, revision: string): Pr
   });
   const close = async () => {
     await app.close();
-    await rm(folder, { recursive: true, force: true });
+    await place.remove();
   };
   try {
     setCounters(app, scenario.given.counters ?? []);
@@ -111,17 +139,17 @@ async function stageIn(folder: string, scenario: Scenario, revision: string): Pr
     const mount = app.keyway.mounts[0];
     if (mount === undefined) throw new Error('a gateway without a mount');
     const target = { origin, apiRoot: mount.api, base: mount.base };
-    return { target, addresses: ADDRESSES, stage: createStage(app, configPath), close };
+    return { target, addresses: ADDRESSES, stage: createStage(app, configPath, fileSystem), close };
   } catch (error) {
-    await close();
+    await app.close();
     throw error;
   }
 }
 
-async function makePanel(folder: string): Promise<string> {
+async function makePanel({ folder, files }: Place): Promise<string> {
   const panel = join(folder, 'panel');
-  await mkdir(panel);
-  await writeFile(join(panel, 'index.html'), INDEX_PAGE);
+  await files.makeFolder(panel, PRIVATE_FOLDER);
+  await files.create(join(panel, 'index.html'), Buffer.from(INDEX_PAGE), PRIVATE_FILE);
   return panel;
 }
 
@@ -138,7 +166,7 @@ function setCounters(app: App, list: readonly CounterState[]): void {
   }
 }
 
-function createStage(app: App, configPath: string): Stage {
+function createStage(app: App, configPath: string, files: FileSystemPort): Stage {
   const { configuration } = app.keyway;
   let reloads = 0;
   configuration?.onReload(() => {
@@ -148,8 +176,9 @@ function createStage(app: App, configPath: string): Stage {
     counters: async (list) => setCounters(app, list),
     async handEdit(text) {
       const before = reloads;
-      await rm(configPath, { recursive: true, force: true });
-      await writeFile(configPath, text);
+      const kept = await files.stat(configPath).catch(() => null);
+      if (kept !== null) await files.remove(configPath);
+      await files.create(configPath, Buffer.from(text), PRIVATE_FILE);
       const kind = kindOfEdit(text);
       if (kind === 'live') await until(() => reloads > before, 'an edit by hand to become live');
       if (kind === 'broken')
@@ -157,10 +186,10 @@ function createStage(app: App, configPath: string): Stage {
     },
     settle: async () => until(() => configuration?.status().writing !== true, 'the file to be written'),
     async breakFile(reason) {
-      await rm(configPath);
-      if (reason === 'a folder stands where the file was') await mkdir(configPath);
+      await files.remove(configPath);
+      if (reason === 'a folder stands where the file was') await files.makeFolder(configPath, PRIVATE_FOLDER);
     },
-    configText: () => readFile(configPath, 'utf8'),
+    configText: async () => (await files.read(configPath)).toString('utf8'),
   };
 }
 

@@ -118,7 +118,9 @@ export function packFolder(): string {
 
 /** The paths that were asked for, or the whole pack. */
 export function scenarioPaths(words: readonly string[], { folder }: CommandContext): readonly string[] {
-  return words.length === 0 ? PACK_FOLDERS.map((each) => join(packFolder(), each)) : words.map((each) => resolve(folder, each));
+  return words.length === 0
+    ? PACK_FOLDERS.map((each) => join(packFolder(), each))
+    : words.map((each) => resolve(folder, each));
 }
 
 const PACK_FOLDERS = ['earliest', 'dns', 'current', 'lines', 'recorded'];

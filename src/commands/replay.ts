@@ -1,6 +1,6 @@
+import { runInOrder } from '../replay/in-order.js';
 import { brokenResult, type ScenarioResult, summaryOf } from '../replay/result.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../replay/scenario-files.js';
-import { runInOrder } from '../replay/in-order.js';
 import { playEmbedded } from '../replay-embedded.js';
 import { parseFlags, problemText } from '../settings-flags.js';
 import type { Revision } from '../wire/revision.js';

@@ -102,11 +102,20 @@ function tapLines(result: ScenarioResult, number: number): readonly string[] {
   if (result.outcome === 'equal') return [`ok ${words}`];
   if (result.outcome === 'skipped') return [`ok ${words} # SKIP ${tapText(result.reason ?? '')}`];
   const reasons = result.reason === null ? result.differences.map(differenceText) : [result.reason];
-  return [`not ok ${words}`, '  ---', '  differences:', ...reasons.map((each) => `    - ${JSON.stringify(each)}`), '  ...'];
+  return [
+    `not ok ${words}`,
+    '  ---',
+    '  differences:',
+    ...reasons.map((each) => `    - ${JSON.stringify(each)}`),
+    '  ...',
+  ];
 }
 
 function tapText(text: string): string {
-  return text.replaceAll('\\', '\\\\').replaceAll('#', '\\#').replaceAll(/[\r\n]+/g, ' ');
+  return text
+    .replaceAll('\\', '\\\\')
+    .replaceAll('#', '\\#')
+    .replaceAll(/[\r\n]+/g, ' ');
 }
 
 function differenceText({ step, request, where, expected, actual }: ShownDifference): string {
