@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { resolveRevision } from '../revisions/index.js';
-import { type Counters, type CountersPlace, openCounters } from './compose-counters.js';
+import { type Counters, openCounters } from './compose-counters.js';
 import { type Core, createCore } from './core/core.js';
 import type { AnnouncedServer, Credentials, ServerConfiguration } from './core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from './core/ports.js';
@@ -91,7 +91,7 @@ export async function composeGateway(options: GatewayOptions): Promise<Gateway> 
   const fileSystem = options.fileSystem ?? createFileSystem();
   const configuration = await openConfiguration(options, fileSystem, clock, log);
   try {
-    return assemble(options, configuration, { fileSystem, clock, random, log });
+    return await assemble(options, configuration, { fileSystem, clock, random, log });
   } catch (error) {
     await configuration?.close();
     throw error;
@@ -100,11 +100,15 @@ export async function composeGateway(options: GatewayOptions): Promise<Gateway> 
 
 type Ports = Required<Pick<GatewayOptions, 'fileSystem' | 'clock' | 'random' | 'log'>>;
 
-function assemble(options: GatewayOptions, configuration: ConfigurationFile | null, ports: Ports): Gateway {
+async function assemble(
+  options: GatewayOptions,
+  configuration: ConfigurationFile | null,
+  ports: Ports,
+): Promise<Gateway> {
   const { fileSystem, clock, random, log } = ports;
   const state = liveState(options, configuration);
   const mounts = createMounts(options, state.webpath, state.credentials, fileSystem);
-  const counters = await openCountersBeside(options, configuration, { fileSystem, clock, log });
+  const counters = await openCountersBeside(options, configuration, ports);
   const core = createCore({
     configuration,
     initial: configuration?.load() ?? null,
@@ -164,20 +168,17 @@ async function openConfiguration(
 async function openCountersBeside(
   { configPath, dataDir, keepGone }: GatewayOptions,
   configuration: ConfigurationFile | null,
-  ports: Pick<CountersPlace, 'fileSystem' | 'clock' | 'log'>,
+  { fileSystem, clock, log }: Ports,
 ): Promise<Counters> {
   const beside = configPath === undefined ? null : dataFolderBeside(configPath);
-  try {
-    return await openCounters({
-      ...ports,
-      dataFolder: dataDir ?? beside,
-      isLocked: configuration !== null,
-      ...(keepGone === undefined ? {} : { keepGone }),
-    });
-  } catch (error) {
-    await configuration?.close();
-    throw error;
-  }
+  return openCounters({
+    fileSystem,
+    clock,
+    log,
+    dataFolder: dataDir ?? beside,
+    isLocked: configuration !== null,
+    ...(keepGone === undefined ? {} : { keepGone }),
+  });
 }
 
 /** What the file says now, under what the options override. */
