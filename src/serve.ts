@@ -6,6 +6,7 @@ import { createFileSystem } from './local/file-system.js';
 import { tryWriting } from './local/try-writing.js';
 import type { Mount } from './northbound/mount.js';
 import { isLoopback, openMountProblems, refusal } from './open-mounts.js';
+import { resolverFor } from './serve-resolver.js';
 import { dataFolderOf, type Settings } from './settings.js';
 import { StartError } from './start-error.js';
 
@@ -29,7 +30,9 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
   const listening: { bind: string } = { bind: settings.bind ?? DEFAULT_BIND };
   const refusesOpen: RefusesOpen = (mount, context) =>
     !settings.allowOpen && refusal(mount, { ...context, ...listening }) !== null;
-  const gateway = await compose(settings, refusesOpen, log);
+  const resolver = resolverFor(settings, log);
+  const gateway = await compose(settings, { refusesOpen, ...(resolver === null ? {} : { resolver }), log });
+  gateway.app.addHook('onClose', async () => resolver?.close());
   try {
     const listener = gateway.configuration?.load().listener ?? null;
     if (settings.bind === null && settings.config !== null && listener?.enabled !== true) {
@@ -45,6 +48,7 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
     await reportWriting(settings, log);
     reportSurroundings(gateway, log);
     const url = await listen(gateway, listening.bind);
+    resolver?.start();
     watchForRestarts(gateway, listener, log);
     gateway.configuration?.onReload(() => {
       for (const problem of openProblems()) log.error({}, `${problem}; until then it refuses everyone`);
@@ -58,13 +62,19 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
 
 type RefusesOpen = NonNullable<GatewayOptions['refusesOpen']>;
 
-async function compose(settings: Settings, refusesOpen: RefusesOpen, log: LogPort): Promise<Gateway> {
+/** What a running gateway has besides what its settings say. */
+interface Surroundings extends Pick<GatewayOptions, 'resolver'> {
+  readonly refusesOpen: RefusesOpen;
+  readonly log: LogPort;
+}
+
+async function compose(settings: Settings, surroundings: Surroundings): Promise<Gateway> {
   const resolved = settings.revision.map(({ text, revision }) => ({ text, ...resolveAnswer(revision) }));
   const unknown = resolved.flatMap(({ text, problem }) => (problem === null ? [] : [`revision ${text}: ${problem}`]));
   if (unknown.length > 0) throw new StartError(unknown);
-  for (const { note } of resolved) if (note !== null) log.warn({}, note);
+  for (const { note } of resolved) if (note !== null) surroundings.log.warn({}, note);
   try {
-    return await composeGateway({ ...gatewayOptions(settings), refusesOpen, log });
+    return await composeGateway({ ...gatewayOptions(settings), ...surroundings });
   } catch (error) {
     throw error instanceof Error && !('code' in error) ? new StartError([error.message]) : error;
   }
@@ -102,6 +112,8 @@ function gatewayOptions(settings: Settings): GatewayOptions {
       shareQuery: settings.shareQuery,
     }),
     ...(settings.reportVersion === null ? {} : { reportVersion: settings.reportVersion }),
+    panelServers: settings.panelServer,
+    protectAudit: settings.protectAudit,
     inPlace: settings.inPlace,
     guardConfig: settings.guardConfig,
     loginGuard:

@@ -36,7 +36,7 @@ export interface ForwarderOptions {
 
 const CACHE_LIMITS = { entries: 50_000, bytes: 32 * 1024 * 1024 };
 /** Two attempts stay below the five seconds after which clients give up. */
-const ATTEMPT_MS = 2200;
+const ATTEMPT_MS = 2000;
 /** More questions than these at the upstream at once mean that it does not keep up: further ones fail at once. */
 const MOST_FLIGHTS = 2000;
 
