@@ -145,6 +145,16 @@ export const panelFolder = stringKind('a folder, perhaps with a mount and = befo
   return place === undefined ? undefined : { mount: parts?.[1] ?? null, folder: place };
 });
 
+/** The root of a server's API, as `https://host:port/webpath/api`; `/api` is added where it is left out. */
+export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath/api, without ? or #", (text) => {
+  if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return undefined;
+  const { protocol, username, password, search, hash, origin, pathname } = new URL(text);
+  if (protocol !== 'http:' && protocol !== 'https:') return undefined;
+  if (username !== '' || password !== '' || search !== '' || hash !== '') return undefined;
+  const path = pathname.replace(/\/+$/, '');
+  return `${origin}${path.endsWith('/api') ? path : `${path}/api`}`;
+});
+
 /** An address alone stands for itself. */
 export const addressRange = stringKind('an IP address, or a range such as 10.0.0.0/8 or fd00::/8', (text) => {
   const slash = text.indexOf('/');

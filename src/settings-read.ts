@@ -87,6 +87,8 @@ function takeAll(take: <Name extends SettingName>(name: Name) => Settings[Name])
     allowOpen: take('allowOpen'),
     dataDir: take('dataDir'),
     panelDir: take('panelDir'),
+    panelServer: take('panelServer'),
+    protectAudit: take('protectAudit'),
     trustProxy: take('trustProxy'),
     reportVersion: take('reportVersion'),
     loginGuard: take('loginGuard'),

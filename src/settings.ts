@@ -24,6 +24,9 @@ export interface Settings {
   /** Null: `dataFolderOf` says where. */
   readonly dataDir: string | null;
   readonly panelDir: readonly PanelFolder[];
+  /** API roots, without a trailing slash. */
+  readonly panelServer: readonly string[];
+  readonly protectAudit: boolean;
   readonly trustProxy: readonly string[];
   readonly reportVersion: string | null;
   readonly loginGuard: LoginGuardSetting | 'off';
@@ -226,6 +229,20 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     defaultText: 'the embedded panel',
     description:
       'A folder with another panel build, for all revisions or for one (as written in --revision). Repeatable.',
+  }),
+  panelServer: many(kinds.apiRoot, {
+    flag: 'panel-server',
+    placeholder: 'URL',
+    default: [],
+    defaultText: 'none',
+    description:
+      "Another server's API that the embedded panel may speak to, for the list on its login page. Anyone who reaches the panel can read the URL. Repeatable.",
+  }),
+  protectAudit: one(kinds.onOrOff, {
+    flag: 'protect-audit',
+    default: false,
+    defaultText: 'off',
+    description: 'Ask for the credential on the audit list too, which by the specification is open to anyone.',
   }),
   trustProxy: many(kinds.addressRange, {
     flag: 'trust-proxy',

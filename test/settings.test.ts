@@ -60,6 +60,8 @@ describe('settings with nothing given', () => {
       allowOpen: false,
       dataDir: null,
       panelDir: [],
+      panelServer: [],
+      protectAudit: false,
       trustProxy: [],
       reportVersion: null,
       loginGuard: { failures: 5, minutes: 5 },

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { allowAnyOrigin, answerOptions } from './cors.js';
-import { methodsAt } from './matching.js';
+import { isApiPath, methodsAt } from './matching.js';
 import type { Mount } from './mount.js';
 
 /** Sends a failure envelope. */
@@ -10,9 +10,14 @@ export function sendFailure(reply: FastifyReply, status: number, error: string):
   return reply.code(status).header('content-type', JSON_TYPE).send(failureEnvelope(error));
 }
 
-/** 404, or 405 with `Allow` (design: "unmatched API path / method"); OPTIONS is answered wherever a path is served. */
+/**
+ * 404, or 405 with `Allow` (design: "unmatched API path / method"). OPTIONS is answered wherever a path is served, and a
+ * preflight anywhere below an API, so that a page of another origin can read that 404.
+ */
 export function answerUnmatched(mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const methods = methodsAt(mounts, request.url);
+  const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
+  if (isPreflight && isApiPath(mounts, request.url)) return answerOptions(request, reply, methods);
   if (methods.length === 0) return sendFailure(reply, 404, 'not found');
   if (request.method === 'OPTIONS') return answerOptions(request, reply, methods);
   return sendFailure(reply.header('allow', methods.join(', ')), 405, `method not allowed: use ${methods.join(', ')}`);

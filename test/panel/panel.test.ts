@@ -384,6 +384,7 @@ it('speaks to an earliest server on another origin, whose host stands above the 
   await page.getByText('Leave the name as it is').waitFor();
   await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Limit', { exact: true }).fill('60');
   await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog', { name: 'Edit key' }).waitFor({ state: 'detached' });
   await expect.poll(() => other.fileText()).toContain('"limit_bytes": 64424509440');
   expect(await other.fileText()).toContain('"Guests"');
   await page.keyboard.press('Escape');

@@ -20,7 +20,7 @@ export function Choices() {
             type="button"
             lang={code}
             title={NAMES[code]}
-            aria-label={NAMES[code]}
+            aria-label={`${code.toUpperCase()} ${NAMES[code]}`}
             aria-pressed={code === language}
             onClick={() => chooseLanguage(code)}
           >

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { Icon } from './icon.js';
 
@@ -17,13 +17,13 @@ export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
+  // Before the next key is read: somebody may be typing already.
+  useLayoutEffect(() => {
     const element = dialog.current;
     const before = document.activeElement;
     element?.showModal();
     element?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
     return () => {
-      element?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
@@ -32,7 +32,7 @@ export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps
     onClose();
   };
   return (
-    <dialog ref={dialog} class={`dialog dialog-${kind}`} aria-labelledby={heading} onCancel={cancel}>
+    <dialog ref={dialog} class={`dialog dialog-${kind}`} aria-labelledby={heading} onCancel={cancel} onClose={onClose}>
       <header class="dialog-head">
         <h2 id={heading}>{title}</h2>
         <button type="button" class="icon-button" aria-label={words('action.close')} onClick={onClose}>

@@ -78,7 +78,7 @@ export function Review({ before, after, changedMeanwhile, keysGone, onClose, onS
 const SIGN = { same: ' ', added: '+', removed: '−' } as const;
 
 function DiffRow({ line }: { readonly line: DiffLine | null }) {
-  if (line === null) return <div class="diff-gap">⋯</div>;
+  if (line === null) return <div class="diff-gap">…</div>;
   return (
     <div class={`diff-line diff-${line.kind}`}>
       <span class="diff-number">{line.before ?? ''}</span>
