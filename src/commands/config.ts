@@ -52,7 +52,7 @@ async function readPlace(
 }
 
 /** Warnings and errors go where the command's own problems go; the rest is of no interest here. */
-function complainingLog({ complain }: CommandContext): LogPort {
+export function complainingLog({ complain }: CommandContext): LogPort {
   return {
     debug: () => {},
     info: () => {},

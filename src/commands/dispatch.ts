@@ -40,6 +40,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./replay.js')).replay,
   },
   {
+    name: 'config check',
+    summary: 'say what stands in a configuration file, and what each server line reads of it',
+    load: async () => (await import('./config-check.js')).configCheck,
+  },
+  {
     name: 'revisions',
     summary: 'list the revisions and the server versions that speak them',
     load: async () => (await import('./revisions.js')).revisions,

@@ -24,9 +24,12 @@ export interface RootListOffer extends KeyCount {
   readonly takenAtReload: boolean;
 }
 
-/** What a server reads of a file at one time; `text` says it to people. */
+/** What a server reads of a file at one time. */
 export interface KeysRead extends KeyCount {
+  /** The same for people, in a few words. */
   readonly text: string;
+  /** What an operator should know about it, or null. */
+  readonly note: string | null;
 }
 
 /** What servers of a line read of a configuration file (issue 4, "Saving keys"). */
@@ -58,33 +61,28 @@ export const inboundsThenRootList: FileReading = {
   atLiveReload(offer) {
     const { rootList } = offer;
     if (rootList === null) return readInbounds(offer);
-    if (!rootList.takenAtReload) {
-      const before = readInbounds(offer);
-      return {
-        ...before,
-        text: `as at its start: an element of access_keys that is no string and has "access_key" or no "key" stops the reload`,
-      };
-    }
-    return {
-      ...NOTHING,
-      keys: rootList.keys,
-      text: `${keysText(rootList.keys)} of access_keys instead, without names and limits`,
-    };
+    if (!rootList.takenAtReload) return { ...readInbounds(offer), note: RELOAD_STOPPED };
+    const { keys } = rootList;
+    const note = 'the keys of access_keys take the place of those of inbounds, without names and limits';
+    return { ...NOTHING, keys, text: `${keysText(keys)} of access_keys`, note };
   },
   readsListener: ({ inboundListener }) => inboundListener,
 };
 
+const RELOAD_STOPPED =
+  'an element of access_keys that has "access_key", or neither is a string nor has "key", stops its live reloads';
+
 function readRootList({ rootList }: FileOffer): KeysRead {
-  if (rootList === null) return { ...NOTHING, text: 'no keys: there is no access_keys' };
+  if (rootList === null) return { ...NOTHING, text: 'no keys', note: 'there is no access_keys' };
   const { keys, named, limited, underKey } = rootList;
-  const unknown = underKey === 0 ? '' : `; of them ${underKey} under "key", which it does not know`;
-  return { keys, named, limited, text: `${keysText(keys)} of access_keys${unknown}` };
+  const note = underKey === 0 ? null : `of the keys ${underKey} stand under "key", which it does not know`;
+  return { keys, named, limited, text: `${keysText(keys)} of access_keys`, note };
 }
 
 function readInbounds({ inbounds, rootList }: FileOffer): KeysRead {
-  if (inbounds !== null) return { ...inbounds, text: `${keysText(inbounds.keys)} of inbounds` };
+  if (inbounds !== null) return { ...inbounds, text: `${keysText(inbounds.keys)} of inbounds`, note: null };
   const migration = rootList === null ? '' : '; its own migration of access_keys drops names and limits';
-  return { ...NOTHING, text: `no keys: there are no inbounds${migration}` };
+  return { ...NOTHING, text: 'no keys', note: `there are no inbounds${migration}` };
 }
 
 function keysText(count: number): string {

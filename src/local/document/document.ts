@@ -34,7 +34,8 @@ export interface ReadConfiguration {
   readonly configuration: ServerConfiguration;
 }
 
-const ROOT_SHAPE: Shape = { members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes } };
+/** All that either layout looks at; of the rest the names. */
+export const ROOT_SHAPE: Shape = { members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes } };
 
 /** What a change of rules or DNS settings looks at: anything but keys. */
 const SECTIONS_SHAPE: Shape = { members: { outbound: 'tree', outbounds: 'tree', routing: 'tree', dns: 'tree' } };

@@ -8,6 +8,9 @@ export interface PlacedKeys {
   readonly node: KeysNode;
 }
 
+/** The warning about a key that an element before it has too. */
+export const DUPLICATE_KEY = 'this key stands in the file before; the first counts';
+
 /**
  * The records of several lists, of equal keys only the first; the others become warnings. It looks them up by the
  * hashes that the lists have anyway, in one array of numbers, which costs a fraction of a `Set` of strings.
@@ -38,7 +41,7 @@ export function firstOfEach(lists: readonly PlacedKeys[], warnings: Warnings): r
       // An element without a key has no record, and the hash 0.
       while (hashes[index] === 0) index += 1;
       if (!take(record, hashes[index] ?? 0)) {
-        warnings.add(`${place}[${index}]`, 'this key stands in the file before; the first counts');
+        warnings.add(`${place}[${index}]`, DUPLICATE_KEY);
       }
       index += 1;
     }

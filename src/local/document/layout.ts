@@ -25,9 +25,12 @@ export interface ListHolder {
 /** Where the list of rules stands, and the member to make on the way when its owner is missing. */
 export type RulesHome = ListHolder | { readonly missing: ListHolder; readonly member: string };
 
+/** The names of the layouts, after the member that tells them apart. */
+export type LayoutName = 'access_keys' | 'inbounds';
+
 /** Where things stand in a file: each rule of a layout in one place. */
 export interface Layout {
-  readonly name: string;
+  readonly name: LayoutName;
   /** The member of an element that holds the key. */
   readonly keyMember: string;
   /** Whether a key without name and limit is written as a bare string. */
