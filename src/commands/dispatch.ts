@@ -45,6 +45,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./config-check.js')).configCheck,
   },
   {
+    name: 'config adopt',
+    summary: "take keys over that a server's own API has left in a root access_keys",
+    load: async () => (await import('./config-adopt.js')).configAdopt,
+  },
+  {
     name: 'revisions',
     summary: 'list the revisions and the server versions that speak them',
     load: async () => (await import('./revisions.js')).revisions,
