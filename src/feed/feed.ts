@@ -1,0 +1,227 @@
+import type { Readable } from 'node:stream';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { CountersPort } from '../core/counters-port.js';
+import { DomainError } from '../core/errors.js';
+import type { KeyRegistry } from '../core/keys.js';
+import type { LogPort, RandomPort } from '../core/ports.js';
+import { createSession } from '../core/session.js';
+import type { Usage } from '../core/usage.js';
+import { staticToken } from '../wire/auth.js';
+import { type Encodable, encodeJson } from '../wire/encode-json.js';
+import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json.js';
+import { createKeysAnswers } from './keys-answer.js';
+import { readReport } from './report-body.js';
+import { createWaiting } from './waiting.js';
+
+/** Bytes of a body; some 40,000 entries. Reading it is one turn of the event loop, in which nobody else is answered. */
+export const BODY_LIMIT = 4 * 1024 * 1024;
+/** Seconds for which `GET /v1/keys` may wait. */
+export const MOST_WAIT = 300;
+
+/** What the feed has done since the start. */
+export interface FeedStatus {
+  readonly reports: number;
+  readonly entries: number;
+  readonly repeatedReports: number;
+  readonly unknownKeys: number;
+  /** Reports that were counted and could not be made durable. */
+  readonly notDurable: number;
+  readonly refused: number;
+}
+
+export interface FeedOptions {
+  readonly keys: KeyRegistry;
+  readonly usage: Usage;
+  /** Null where nothing outlives the process. */
+  readonly counters: CountersPort | null;
+  /** Null asks for none: a Unix socket, whose permissions decide. */
+  readonly token: string | null;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+}
+
+/** The data plane's door. */
+export interface Feed {
+  readonly app: FastifyInstance;
+  status(): FeedStatus;
+}
+
+const HEADERS_TIMEOUT = 15_000;
+const REQUEST_TIMEOUT = 60_000;
+const CONNECTION_CHECKS = 5_000;
+
+const NO_OPERATOR = { username: '', passwordHash: '' } as const;
+const NO_SESSION = createSession();
+
+/** Makes the feed as an app that does not listen yet (issue "Traffic counters": the feed). */
+export function createFeed(options: FeedOptions): Feed {
+  const { keys, usage, counters, token, log } = options;
+  const status = { reports: 0, entries: 0, repeatedReports: 0, unknownKeys: 0, notDurable: 0, refused: 0 };
+  const answers = createKeysAnswers(keys, options.random.bytes(6).toString('hex'));
+  const waiting = createWaiting(keys.admissions);
+  const app = createBareApp(log, () => {
+    status.refused += 1;
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    const isAllowed =
+      token === null || staticToken.accepts(request.headers.authorization, { ...NO_OPERATOR, token }, NO_SESSION);
+    if (isAllowed) return done();
+    status.refused += 1;
+    send(reply.header('www-authenticate', 'Bearer'), 401, {
+      error: 'unauthorized: expected the feed token in Authorization',
+    });
+  });
+  let isClosing = false;
+  app.addHook('preClose', (done) => {
+    isClosing = true;
+    waiting.release();
+    done();
+  });
+  // A connection that is kept would hold up the stop.
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing) reply.header('connection', 'close');
+  });
+
+  async function report(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const isDurable = readAcknowledgement(request.query);
+    const { id, entries } = readReport(jsonBody(request));
+    const { repeated, unknownKeys } = usage.count({ id, entries });
+    status.reports += 1;
+    if (repeated) status.repeatedReports += 1;
+    else status.entries += entries.length - unknownKeys.length;
+    status.unknownKeys += unknownKeys.length;
+    const answer = { repeated, unknown_keys: unknownKeys };
+    if (!isDurable || counters === null) return send(reply, 200, { durable: false, ...answer });
+    try {
+      await counters.flush();
+    } catch (error) {
+      status.notDurable += 1;
+      const reason = error instanceof Error ? error.message : String(error);
+      const again = id === null ? 'it must not be sent again' : 'send it again with the same report_id';
+      return send(reply, 503, { error: `the report is counted but not durable: ${reason}; ${again}`, ...answer });
+    }
+    return send(reply, 200, { durable: true, ...answer });
+  }
+
+  async function listKeys(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { wait, since } = readKeysQuery(request.query);
+    const query = { since, known: entityTags(request.headers['if-none-match']) };
+    if (wait > 0 && answers.isCurrent(query)) await waiting.until(wait * 1000, closing(reply));
+    const version = answers.version();
+    reply.header('etag', `"${version}"`).header('cache-control', 'no-cache');
+    if (query.known.includes(version)) return reply.code(304).send();
+    return sendBody(reply, 200, answers.body(query));
+  }
+
+  function admit(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const key = keys.get(readAccessKey(jsonBody(request)));
+    if (key === undefined) return send(reply, 200, { allowed: false, reason: 'unknown_key' });
+    return send(reply, 200, key.overLimit ? { allowed: false, reason: 'over_limit' } : { allowed: true });
+  }
+
+  app.post('/v1/usage', report);
+  app.get('/v1/keys', listKeys);
+  app.post('/v1/admit', admit);
+  return { app, status: () => status };
+}
+
+const METHODS: Readonly<Record<string, string>> = { '/v1/usage': 'POST', '/v1/keys': 'GET, HEAD', '/v1/admit': 'POST' };
+
+function createBareApp(log: LogPort, refused: () => void): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: REQUEST_TIMEOUT,
+    forceCloseConnections: 'idle',
+    http: { headersTimeout: HEADERS_TIMEOUT, connectionsCheckingInterval: CONNECTION_CHECKS },
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = METHODS[request.url.split('?')[0] ?? ''];
+    if (allowed === undefined) return send(reply, 404, { error: 'not found' });
+    return send(reply.header('allow', allowed), 405, { error: `method not allowed: use ${allowed}` });
+  });
+  app.setErrorHandler((error: FastifyError | DomainError, _request, reply) => {
+    refused();
+    if (error instanceof DomainError) return send(reply, 400, { error: error.detail });
+    if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+      return send(reply, 413, { error: `request body too large: at most ${BODY_LIMIT} bytes are accepted` });
+    }
+    const status = error.statusCode ?? 500;
+    if (status < 500) return send(reply, status, { error: error.message });
+    log.error({ err: error }, 'a request to the feed failed');
+    return send(reply, 500, { error: 'internal error' });
+  });
+  return app;
+}
+
+function send(reply: FastifyReply, status: number, body: Encodable): FastifyReply {
+  return sendBody(reply, status, Buffer.from(encodeJson(body)));
+}
+
+function sendBody(reply: FastifyReply, status: number, body: Buffer | Readable): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json').send(body);
+}
+
+function invalid(place: string, expected: string): DomainError {
+  return new DomainError('invalidBody', `${place}: expected ${expected}`);
+}
+
+function jsonBody({ body, headers }: FastifyRequest): Buffer {
+  if (!Buffer.isBuffer(body) || body.length === 0) throw invalid('body', 'a JSON object');
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(headers['content-type'] ?? '')) {
+    throw invalid('Content-Type', 'application/json');
+  }
+  return body;
+}
+
+function member(query: unknown, name: string): unknown {
+  const members: Readonly<Record<string, unknown>> = typeof query === 'object' && query !== null ? { ...query } : {};
+  return members[name];
+}
+
+/** Whether the answer waits for the disk. */
+function readAcknowledgement(query: unknown): boolean {
+  const ack = member(query, 'ack');
+  if (ack === undefined || ack === 'durable') return true;
+  if (ack === 'memory') return false;
+  throw invalid('ack', '"durable" or "memory"');
+}
+
+function readKeysQuery(query: unknown): { readonly wait: number; readonly since: string | null } {
+  const [wait = '0', since = null] = [member(query, 'wait'), member(query, 'since')];
+  if (typeof wait !== 'string' || !/^\d{1,3}$/.test(wait) || Number(wait) > MOST_WAIT) {
+    throw invalid('wait', `a whole number of seconds up to ${MOST_WAIT}`);
+  }
+  if (since !== null && typeof since !== 'string') throw invalid('since', 'one version');
+  return { wait: Number(wait), since };
+}
+
+/** RFC 9110, 13.1.2; a weak tag compares as a strong one. */
+function entityTags(header: string | undefined): readonly string[] {
+  return [...(header ?? '').matchAll(/(?:W\/)?"([^"]*)"/g)].map(([, tag = '']) => tag);
+}
+
+/** Aborted when the caller hangs up. */
+function closing({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  raw.once('close', () => controller.abort());
+  return controller.signal;
+}
+
+function readAccessKey(bytes: Buffer): string {
+  const body = parse(bytes);
+  const key = isJsonObject(body) ? body.access_key : undefined;
+  if (typeof key !== 'string' || key === '') throw invalid('access_key', 'a string that is not empty');
+  return key;
+}
+
+function parse(bytes: Buffer) {
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new DomainError('invalidBody', `body is no JSON: ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+import { Readable } from 'node:stream';
+import type { KeyEntry, KeyReader } from '../core/keys.js';
+
+/** What a caller of `GET /v1/keys` has already, by the words of its request. */
+export interface KeysQuery {
+  /** The version of `since`; null when it was not given. */
+  readonly since: string | null;
+  /** The values of `If-None-Match`. */
+  readonly known: readonly string[];
+}
+
+/** The answers of `GET /v1/keys`. */
+export interface KeysAnswers {
+  /** What stands for everything as it is now: this process's mark and a count of changes. */
+  version(): string;
+  /** Whether the caller has what there is. */
+  isCurrent(query: KeysQuery): boolean;
+  /** The changes since the version that the caller has, or everything where these are not known. */
+  body(query: KeysQuery): Buffer | Readable;
+}
+
+/** Keys that are written in one turn of the event loop. */
+const KEYS_AT_ONCE = 2_000;
+
+/** `mark` tells versions of this process from those of another. */
+export function createKeysAnswers(keys: KeyReader, mark: string): KeysAnswers {
+  const version = () => `${mark}-${keys.admissions.version}`;
+
+  function changedSince(since: string | null): readonly string[] | null {
+    const [, own, count] = /^([^-]+)-(\d{1,15})$/.exec(since ?? '') ?? [];
+    return own === mark && count !== undefined ? keys.admissions.since(Number(count)) : null;
+  }
+
+  return {
+    version,
+    isCurrent: ({ since, known }) => since === version() || (since === null && known.includes(version())),
+    body({ since }) {
+      const changed = changedSince(since);
+      if (changed === null) return Readable.from(everything(keys, version()), { objectMode: false });
+      const present = changed.flatMap((accessKey) => keys.get(accessKey) ?? []);
+      const removed = changed.filter((accessKey) => keys.get(accessKey) === undefined);
+      return Buffer.from(
+        `${opening(version(), false)}${present.map(keyText).join(',')}],"removed":${JSON.stringify(removed)}}`,
+      );
+    },
+  };
+}
+
+function opening(version: string, isComplete: boolean): string {
+  return `{"version":"${version}","complete":${isComplete},"keys":[`;
+}
+
+function keyText({ accessKey, limitBytes, overLimit }: KeyEntry): string {
+  return `{"access_key":${JSON.stringify(accessKey)},"limit_bytes":${limitBytes},"over_limit":${overLimit}}`;
+}
+
+/**
+ * The whole list, some keys at a time, so that others are answered meanwhile. It says the version of its beginning: what
+ * changes while it goes out may be in it or not, and is among the changes since that version.
+ */
+async function* everything(keys: KeyReader, version: string): AsyncGenerator<Buffer> {
+  let part: string[] = [];
+  let text = opening(version, true);
+  let separator = '';
+  for (const key of keys.entries()) {
+    part.push(keyText(key));
+    if (part.length < KEYS_AT_ONCE) continue;
+    yield Buffer.from(text + separator + part.join(','));
+    text = '';
+    separator = ',';
+    part = [];
+    await new Promise(setImmediate);
+  }
+  yield Buffer.from(`${text}${part.length > 0 ? separator : ''}${part.join(',')}],"removed":[]}`);
+}

@@ -1,0 +1,107 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { composeGateway, type Gateway, type GatewayOptions } from '../../src/compose.js';
+import type { LogPort } from '../../src/core/ports.js';
+import { startFeed } from '../../src/serve-feed.js';
+
+export const FEED_TOKEN = 'feed-token';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+  readonly text: string;
+}
+
+export interface FeedStage {
+  readonly folder: string;
+  readonly gateway: Gateway;
+  readonly url: string;
+  readonly lines: readonly string[];
+  post(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** A folder of its own that goes with the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-feed-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+export function configurationOf(keys: readonly unknown[]): string {
+  return JSON.stringify({ mode: 'server', api: { enabled: true, token: 'api-token' }, access_keys: keys });
+}
+
+/** A gateway over a file with these keys (or over the folder of an earlier one), and its feed on a free port. */
+export async function feedStage(
+  start: { readonly keys: readonly unknown[] } | { readonly folder: string },
+  options: Partial<GatewayOptions> = {},
+): Promise<FeedStage> {
+  const folder = 'folder' in start ? start.folder : await temporaryFolder();
+  const configPath = join(folder, 'server.json');
+  if ('keys' in start) await writeFile(configPath, configurationOf(start.keys));
+  const lines: string[] = [];
+  const log = logTo(lines);
+  const gateway = await composeGateway({
+    mounts: [{ revision: 'current' }],
+    configPath,
+    pollMilliseconds: 20,
+    log,
+    ...options,
+  });
+  onTestFinished(() => gateway.app.close());
+  const { url } = await startFeed(gateway, { bind: '127.0.0.1:0', token: FEED_TOKEN }, log);
+  const authorized = { authorization: `Bearer ${FEED_TOKEN}` };
+  return {
+    folder,
+    gateway,
+    url,
+    lines,
+    post: (path, body, headers = {}) =>
+      ask(`${url}${path}`, {
+        method: 'POST',
+        headers: { ...authorized, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    get: (path, headers = {}) => ask(`${url}${path}`, { headers: { ...authorized, ...headers } }),
+    close: async () => gateway.app.close(),
+  };
+}
+
+export function logTo(lines: string[]): LogPort {
+  const write = (fields: Readonly<Record<string, unknown>>, message: string) => {
+    lines.push(`${message} ${JSON.stringify(fields)}`);
+  };
+  return { debug: write, info: write, warn: write, error: write };
+}
+
+async function ask(url: string, init: RequestInit): Promise<Answer> {
+  const response = await fetch(url, init);
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: text === '' ? null : JSON.parse(text) };
+}
+
+/** What a report with these entries looks like. */
+export function report(id: string | null, ...entries: readonly (readonly [string, number, number, number?])[]) {
+  return {
+    ...(id === null ? {} : { report_id: id }),
+    entries: entries.map(([access_key, bytes_up, bytes_down, connections]) => ({
+      access_key,
+      bytes_up,
+      bytes_down,
+      ...(connections === undefined ? {} : { connections }),
+    })),
+  };
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('the condition never came true');
+    await new Promise((done) => setTimeout(done, 10));
+  }
+}
