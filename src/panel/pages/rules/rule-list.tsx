@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { OutboundRule } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import { Icon } from '../../ui/icon.js';
@@ -15,6 +15,13 @@ export function RuleList({ rules, onChange, onEdit }: RuleListProps) {
   const list = useRef<HTMLOListElement>(null);
   const [dragged, setDragged] = useState<number | null>(null);
   const [spoken, setSpoken] = useState('');
+  /** Where the focus goes with a rule that was moved by keyboard, before the next key is read. */
+  const follow = useRef<{ readonly index: number; readonly part: string } | null>(null);
+  useLayoutEffect(() => {
+    const { index, part } = follow.current ?? { index: -1, part: '' };
+    follow.current = null;
+    list.current?.children[index]?.querySelector<HTMLElement>(`[data-part="${part}"]`)?.focus();
+  }, [rules]);
 
   const move = (from: number, to: number) => {
     const rule = rules[from];
@@ -27,12 +34,10 @@ export function RuleList({ rules, onChange, onEdit }: RuleListProps) {
     const by = event.key === 'ArrowUp' ? -1 : event.key === 'ArrowDown' ? 1 : 0;
     if (!event.altKey || by === 0) return;
     event.preventDefault();
+    const part = event.target instanceof HTMLElement ? event.target.dataset.part : undefined;
+    if (index + by < 0 || index + by >= rules.length) return;
+    follow.current = { index: index + by, part: part ?? 'edit' };
     move(index, index + by);
-    const name = event.target instanceof HTMLElement ? event.target.dataset.part : undefined;
-    requestAnimationFrame(() => {
-      const item = list.current?.children[Math.max(0, Math.min(rules.length - 1, index + by))];
-      item?.querySelector<HTMLElement>(`[data-part="${name ?? 'edit'}"]`)?.focus();
-    });
   };
   return (
     <>
