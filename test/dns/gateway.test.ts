@@ -1,0 +1,144 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createResolver } from '../../src/dns/resolver.js';
+import { createGateway } from '../../src/index.js';
+import { CERTIFICATE } from './certificate.js';
+import { askUdp, dataOf } from './client.js';
+import { cleanUp, later, outboundVia, startResolver, temporaryFolder, until } from './harness.js';
+import { addressAnswer, run, runDoh, runSocks } from './servers.js';
+
+afterEach(cleanUp);
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A free port: taken and given back. */
+async function freePort(): Promise<number> {
+  const { port, resolver } = await startResolver({});
+  const free = port();
+  await resolver.close();
+  return free;
+}
+
+/** The dns revision over a configuration file, with a resolver behind it, and its four endpoints called over HTTP. */
+async function startGateway(file: object) {
+  const folder = await temporaryFolder();
+  const configPath = join(folder, 'server.json');
+  await writeFile(configPath, JSON.stringify({ mode: 'server', access_keys: [], ...file }));
+  const resolver = createResolver({
+    listFolder: join(folder, 'lists'),
+    clock: { now: () => Date.now(), monotonic: () => performance.now() },
+    random: { bytes: (count) => Buffer.alloc(count, 7), uuid: () => '' },
+    log: silent,
+    ca: [CERTIFICATE],
+  });
+  later(() => resolver.close());
+  const app = await createGateway({
+    mounts: [{ revision: 'dns', webpath: 'panel' }],
+    configPath,
+    resolver,
+    pollMilliseconds: 20,
+  });
+  later(() => app.close());
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  resolver.start();
+  await resolver.settled();
+  const call = async (method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> => {
+    const response = await fetch(`${origin}/panel/api${path}`, {
+      method,
+      ...(body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  return { call, resolver, configPath };
+}
+
+describe('the DNS endpoints', () => {
+  it('control a server that answers custom, blocked, forwarded and cached names', async () => {
+    const upstream = await runDoh((query) => addressAnswer(query));
+    later(() => upstream.close());
+    const list = await run(createServer((_request, response) => response.end('||ads.example^')));
+    later(() => list.close());
+    const port = await freePort();
+    const { call, resolver } = await startGateway({ dns: { local_port: port } });
+    const settings = {
+      enabled: true,
+      doh_upstream: upstream.url,
+      adblock_urls: [`http://127.0.0.1:${list.port}/list`],
+      custom_domains: { 'nas.home.example': '192.0.2.7' },
+    };
+    expect(await call('POST', '/dns/config', settings)).toEqual({ status: 200, body: { ok: true, data: true } });
+    await until(() => resolver.stats().lastRefresh !== null, 'the list is loaded');
+    expect((await call('GET', '/dns/config')).body).toEqual({ ok: true, data: settings });
+    const names = ['nas.home.example', 'x.ads.example', 'www.example', 'www.example'];
+    const replies = [];
+    for (const name of names) replies.push(await askUdp(port, { name }));
+    expect(replies.map((reply) => [reply.rcode, ...dataOf(reply)])).toEqual([
+      ['NOERROR', '192.0.2.7'],
+      ['NXDOMAIN'],
+      ['NOERROR', '192.0.2.1'],
+      ['NOERROR', '192.0.2.1'],
+    ]);
+    expect(upstream.requests).toHaveLength(1);
+    const line = (domain: string, blocked: boolean) => ({
+      timestamp: expect.any(Number),
+      domain,
+      client_ip: '127.0.0.1',
+      blocked,
+    });
+    expect((await call('GET', '/dns/queries')).body).toEqual({
+      ok: true,
+      data: names.map((name) => line(name, name.endsWith('ads.example'))),
+    });
+    const before = resolver.stats().lastRefresh;
+    expect((await call('POST', '/dns/blocklists/refresh')).body).toEqual({ ok: true, data: true });
+    await until(() => resolver.stats().lastRefresh !== before, 'the list is refreshed');
+  });
+
+  it('refuse what means nothing, naming it, and change nothing', async () => {
+    const { call } = await startGateway({});
+    const before = await call('GET', '/dns/config');
+    const answer = await call('POST', '/dns/config', { enabled: true, adblock_urls: ['file:///etc/hosts'] });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('adblock_urls[0]: expected an http'),
+    });
+    expect(await call('GET', '/dns/config')).toEqual(before);
+  });
+
+  it('stay when the port is taken', async () => {
+    const taken = await startResolver({});
+    const { call, resolver } = await startGateway({ dns: { enabled: true, local_port: taken.port() } });
+    expect(resolver.stats().listening).toBeNull();
+    expect((await call('GET', '/dns/config')).status).toBe(200);
+  });
+});
+
+describe('an edited file', () => {
+  it('changes custom domains, the blocked answer and the way to the upstream for the next query', async () => {
+    const upstream = await runDoh((query) => addressAnswer(query));
+    later(() => upstream.close());
+    const proxy = await runSocks();
+    later(() => proxy.close());
+    const port = await freePort();
+    const dns = { enabled: true, local_port: port, doh_upstream: upstream.url };
+    const { configPath } = await startGateway({ dns });
+    expect((await askUdp(port, { name: 'a.example' })).rcode).toBe('NOERROR');
+    const { address, rules, defaultAction } = outboundVia(proxy.port);
+    const outbound = {
+      enabled: true,
+      protocol: 'socks5',
+      address,
+      port: proxy.port,
+      default_action: defaultAction,
+      rules,
+    };
+    const changed = { ...dns, custom_domains: { 'b.example': '192.0.2.9' } };
+    await writeFile(configPath, JSON.stringify({ mode: 'server', access_keys: [], dns: changed, outbound }));
+    await until(async () => dataOf(await askUdp(port, { name: 'b.example' }))[0] === '192.0.2.9', 'the file is read');
+    expect((await askUdp(port, { name: 'c.example' })).rcode).toBe('NOERROR');
+    expect(proxy.targets).toEqual([`127.0.0.1:${upstream.port}`]);
+  });
+});
