@@ -35,6 +35,7 @@ export function createContact(): Contact {
   let running = false;
   let failures = 0;
   let turn: Promise<void> | null = null;
+  let following: Promise<void> | null = null;
 
   async function run(): Promise<void> {
     const started = Date.now();
@@ -60,13 +61,23 @@ export function createContact(): Contact {
     if (running && !document.hidden) timer = window.setTimeout(() => void now(), wait);
   }
 
-  function now(): Promise<void> {
-    if (!running) return Promise.resolve();
+  function begin(): Promise<void> {
     clearTimeout(timer);
-    turn ??= run().finally(() => {
+    turn = run().finally(() => {
       turn = null;
     });
     return turn;
+  }
+
+  /** A turn under way may have asked before what the caller has just done: another follows it. */
+  function now(): Promise<void> {
+    if (!running) return Promise.resolve();
+    if (turn === null) return begin();
+    following ??= turn.then(() => {
+      following = null;
+      return running ? begin() : undefined;
+    });
+    return following;
   }
 
   const onVisibility = () => {
