@@ -8,6 +8,7 @@ import type { AppOptions } from './app-options.js';
 import { type Answer, HANDLERS, type HandlerContext } from './handlers.js';
 import type { Mount } from './mount.js';
 import { jsonBytes, readBody } from './request-body.js';
+import { sendBody } from './send-body.js';
 
 /** What the routes of one mount share. */
 export type RouteContext = AppOptions & HandlerContext;
@@ -124,7 +125,7 @@ function sendAnswer({ payload, headers }: Answer, reply: FastifyReply): void {
     'content-length': length,
     ...headers,
   });
-  reply.raw.end(payload);
+  sendBody(reply.raw, payload);
 }
 
 function sendDomainError(operation: Operation, error: DomainError, reply: FastifyReply): FastifyReply {
