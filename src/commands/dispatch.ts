@@ -50,6 +50,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./config-adopt.js')).configAdopt,
   },
   {
+    name: 'config convert',
+    summary: 'convert a configuration file to the other layout',
+    load: async () => (await import('./config-convert.js')).configConvert,
+  },
+  {
     name: 'revisions',
     summary: 'list the revisions and the server versions that speak them',
     load: async () => (await import('./revisions.js')).revisions,

@@ -1,4 +1,5 @@
 import type { OutboundAction, OutboundRule, OutboundSettings } from '../../core/model.js';
+import { addressText } from './address.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import {
   createWarnings,
@@ -23,6 +24,7 @@ export const inboundsLayout: Layout = {
       elements: {
         members: {
           protocol: 'tree',
+          tag: 'tree',
           listen: 'tree',
           port: 'tree',
           users: { keys: 'key' },
@@ -52,10 +54,10 @@ export const inboundsLayout: Layout = {
     const { node, place } = api;
     return {
       enabled: true,
-      bind: joinAddress(
-        readString(memberOf(node, 'listen'), `${place}.listen`, '127.0.0.1', warnings),
-        readPort(memberOf(node, 'port'), `${place}.port`, 9090, warnings),
-      ),
+      bind: addressText({
+        host: readString(memberOf(node, 'listen'), `${place}.listen`, '127.0.0.1', warnings),
+        port: readPort(memberOf(node, 'port'), `${place}.port`, 9090, warnings),
+      }),
       token: readString(memberOf(node, 'token'), `${place}.token`, null, warnings),
       webpath: readString(memberOf(node, 'webpath'), `${place}.webpath`, '', warnings),
       username: readString(memberOf(node, 'username'), `${place}.username`, '', warnings),
@@ -68,7 +70,7 @@ export const inboundsLayout: Layout = {
     if (ostp === undefined) return null;
     const host = readString(memberOf(ostp.node, 'listen'), `${ostp.place}.listen`, '0.0.0.0', warnings);
     const port = readPort(memberOf(ostp.node, 'port'), `${ostp.place}.port`, null, warnings);
-    return port === null ? null : joinAddress(host, port);
+    return port === null ? null : addressText({ host, port });
   },
 
   readOutbound(root, warnings): OutboundSettings | null {
@@ -129,13 +131,14 @@ export const inboundsLayout: Layout = {
   },
 };
 
-interface PlacedObject {
+/** An object with its place in the file. */
+export interface PlacedObject {
   readonly node: ObjectNode;
   readonly place: string;
 }
 
 /** The inbounds of one protocol, in the file's order. */
-function inboundsOf(root: ObjectNode, protocol: string): readonly PlacedObject[] {
+export function inboundsOf(root: ObjectNode, protocol: string): readonly PlacedObject[] {
   const inbounds = memberOf(root, 'inbounds');
   if (inbounds?.kind !== 'array') return [];
   return inbounds.elements.flatMap((node, index) => {
@@ -145,18 +148,15 @@ function inboundsOf(root: ObjectNode, protocol: string): readonly PlacedObject[]
   });
 }
 
-/** `host:port`, an IPv6 address in brackets (RFC 3986, 3.2.2). */
-function joinAddress(host: string, port: number): string {
-  return host.includes(':') && !host.startsWith('[') ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
-interface Outbound extends PlacedObject {
+/** An outbound as it is read. */
+export interface Outbound extends PlacedObject {
   readonly tag: string | null;
   readonly protocol: string;
   readonly action: OutboundAction;
 }
 
-function readOutbounds(root: ObjectNode, warnings: Warnings): readonly Outbound[] {
+/** The outbounds that have a protocol, in the file's order. */
+export function readOutbounds(root: ObjectNode, warnings: Warnings): readonly Outbound[] {
   const nodes = readElements(memberOf(root, 'outbounds'), 'outbounds', warnings);
   return nodes.flatMap((node, index) => {
     const place = `outbounds[${index}]`;

@@ -110,7 +110,14 @@ export function renderMember(name: string, value: Rendered, style: TextStyle, in
   return `${JSON.stringify(name)}${style.colon}${renderValue(value, style, indent)}`;
 }
 
-function renderItems(open: string, items: readonly string[], close: string, style: TextStyle, indent: string): string {
+/** Items between two brackets, in one style; `indent` is that of the line they start on. */
+export function renderItems(
+  open: string,
+  items: readonly string[],
+  close: string,
+  style: TextStyle,
+  indent: string,
+): string {
   if (items.length === 0) return open + close;
   if (!style.manyLines) {
     const pad = open === '{' ? style.pad : '';
