@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { resolveRevision } from '../../revisions/index.js';
+import type { TargetCredentials } from '../replay/control.js';
+import { writeJson } from '../replay/format.js';
 import type { Reporter } from '../replay/report.js';
 import { createJsonReporter, createJunitReporter, createTapReporter } from '../replay/report-machine.js';
 import { createTextReporter } from '../replay/report-text.js';
+import type { SavedState } from '../replay/saved-state.js';
 import type { FlagShape, ParsedFlags } from '../settings-flags.js';
 import type { Revision } from '../wire/revision.js';
 import type { CommandContext } from './command.js';
@@ -19,7 +22,7 @@ export function switchFlag(flag: string): FlagShape {
 }
 
 /** The one value of a flag, or null. */
-export function valueOf({ values }: ParsedFlags, flag: string): string | null {
+export function firstValue({ values }: ParsedFlags, flag: string): string | null {
   return values.get(flag)?.[0] ?? null;
 }
 
@@ -34,9 +37,9 @@ export function readFlags(flags: ParsedFlags): FlagReading {
   const problems: string[] = [];
   return {
     problems,
-    value: (flag) => valueOf(flags, flag),
+    value: (flag) => firstValue(flags, flag),
     isOn(flag) {
-      const value = valueOf(flags, flag);
+      const value = firstValue(flags, flag);
       if (value !== null && value !== 'true' && value !== 'false') problems.push(`--${flag}: expected no value`);
       return value === 'true';
     },
@@ -83,6 +86,43 @@ export function revisionOf(reading: FlagReading, flag: string): Revision | null 
   if (resolved.ok) return resolved.revision;
   reading.problems.push(`--${flag}: ${resolved.problem}`);
   return null;
+}
+
+/** The environment variables that one side's credentials come from; the password has no flag. */
+export interface CredentialSources {
+  readonly username: string;
+  readonly password: string;
+  readonly token: string;
+}
+
+/** Credentials from flags `--username` and `--token`, else from the environment. */
+export function credentialsOf(
+  reading: FlagReading,
+  { environment }: CommandContext,
+  sources: CredentialSources,
+): TargetCredentials {
+  const username = reading.value('username') ?? environment[sources.username] ?? null;
+  const password = environment[sources.password];
+  if (username !== null && password === undefined) {
+    reading.problems.push(`${sources.password}: expected the password of ${username} in the environment`);
+  }
+  const operator = username === null || password === undefined ? null : { username, password };
+  return { token: reading.value('token') ?? environment[sources.token] ?? null, operator };
+}
+
+/** Writes what stood on a server beside the user, readable by nobody else, until it is put back. */
+export async function keepSaved(
+  saved: SavedState,
+  { folder, fileSystem, clock, complain }: CommandContext,
+): Promise<() => Promise<void>> {
+  const name = `keyway-saved-${new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '')}.json`;
+  const path = join(folder, name);
+  const { config, rules, dns, audit, keys } = saved;
+  const content = writeJson({ config, rules, dns, audit: [...audit], keys: [...keys] }, 2);
+  await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
+  await fileSystem.sync(path);
+  complain(`what stood there is saved in ${path} until it is put back`);
+  return () => fileSystem.remove(path);
 }
 
 const REPORTERS = ['text', 'json', 'junit', 'tap'] as const;

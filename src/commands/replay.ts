@@ -1,6 +1,9 @@
+import type { TargetCredentials } from '../replay/control.js';
 import { runInOrder } from '../replay/in-order.js';
 import { brokenResult, type ScenarioResult, summaryOf } from '../replay/result.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../replay/scenario-files.js';
+import { createTargetPlayer } from '../replay/target-player.js';
+import type { Permissions } from '../replay/why-not.js';
 import { playEmbedded } from '../replay-embedded.js';
 import { parseFlags, problemText } from '../settings-flags.js';
 import type { Revision } from '../wire/revision.js';
@@ -9,7 +12,10 @@ import {
   type BaseUrl,
   baseUrlOf,
   createReporter,
+  credentialsOf,
+  type FlagReading,
   isOfRevision,
+  keepSaved,
   type ReporterName,
   readFlags,
   reporterNameOf,
@@ -22,6 +28,8 @@ import {
 
 /** Scenarios on embedded cores wait more than they compute. */
 const AT_ONCE = 4;
+
+const SOURCES = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', token: 'KEYWAY_TOKEN' };
 
 const FLAGS = [
   valueFlag('target', 'URL'),
@@ -39,32 +47,55 @@ interface ReplaySettings {
   readonly target: BaseUrl | null;
   readonly revision: Revision | null;
   readonly revisionText: string | null;
+  readonly credentials: TargetCredentials;
+  readonly permissions: Permissions;
   readonly reporter: ReporterName;
+  readonly update: boolean;
   readonly timeoutMilliseconds: number;
   readonly words: readonly string[];
 }
 
-function readSettings(argv: readonly string[]): ReplaySettings | readonly string[] {
+function readSettings(argv: readonly string[], context: CommandContext): ReplaySettings | readonly string[] {
   const flags = parseFlags(argv, FLAGS);
   const reading = readFlags(flags);
+  const destructive = reading.isOn('destructive');
   const settings: ReplaySettings = {
     target: baseUrlOf(reading, 'target'),
     revision: revisionOf(reading, 'revision'),
     revisionText: reading.value('revision'),
+    credentials: credentialsOf(reading, context, SOURCES),
+    permissions: { writes: reading.isOn('writes') || destructive, destructive },
     reporter: reporterNameOf(reading),
+    update: reading.isOn('update'),
     timeoutMilliseconds: timeoutOf(reading),
     words: flags.words,
   };
   const problems = [...flags.problems.map(problemText), ...reading.problems];
+  if (reading.value('target') === null) problems.push(...onlyForTargets(settings, reading));
+  else if (reading.value('revision') === null)
+    problems.push('--revision: expected what the target speaks, such as --revision 0.2.48');
+  if (settings.update && settings.words.length === 0)
+    problems.push('--update: expected the paths whose answers are to be rewritten');
   return problems.length > 0 ? problems : settings;
 }
 
+function onlyForTargets({ update }: ReplaySettings, reading: FlagReading): readonly string[] {
+  const given = ['username', 'token', 'writes', 'destructive'].filter((flag) => reading.value(flag) !== null);
+  return [...given, ...(update ? ['update'] : [])].map((flag) => `--${flag}: expected a --target beside it`);
+}
+
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const settings = readSettings(argv);
+  const settings = readSettings(argv, context);
   if (!('words' in settings)) return usageProblem(context, 'replay', settings);
+  const stop = { asked: false };
+  context.untilStopped().then(() => {
+    stop.asked = true;
+  });
   try {
     const files = await chosenFiles(settings, context);
-    return await playAll(files, settings, context);
+    const { target, revision } = settings;
+    if (target === null || revision === null) return await playEmbeddedFiles(files, settings, context, stop);
+    return await playTargetFiles(files, { ...settings, target, revision }, context, stop);
   } catch (error) {
     context.complain(`keyway replay: ${wordsOf(error)}`);
     return 2;
@@ -79,32 +110,75 @@ async function chosenFiles({ words, revision }: ReplaySettings, context: Command
   return files.filter((file) => file.kind === 'broken' || isOfRevision(file.scenario.revision, revision));
 }
 
-async function playAll(
+interface Stop {
+  asked: boolean;
+}
+
+async function playEmbeddedFiles(
   files: readonly (ScenarioFile | BrokenFile)[],
-  settings: ReplaySettings,
+  { reporter: name, revisionText, timeoutMilliseconds }: ReplaySettings,
   context: CommandContext,
+  stop: Stop,
 ): Promise<ExitCode> {
-  let stopped = false;
-  context.untilStopped().then(() => {
-    stopped = true;
-  });
-  const reporter = createReporter(settings.reporter, context);
+  const reporter = createReporter(name, context);
   reporter.begin(files.length);
-  const options = {
-    revision: settings.revisionText,
-    timeoutMilliseconds: settings.timeoutMilliseconds,
-    isStopped: () => stopped,
-  };
+  const isStopped = () => stop.asked;
+  const options = { revision: revisionText, timeoutMilliseconds, isStopped };
   const results = await runInOrder<ScenarioFile | BrokenFile, ScenarioResult>(files, AT_ONCE, {
     work: async (file) => (file.kind === 'broken' ? brokenResult(file) : playEmbedded(file, options)),
     onDone: (result) => reporter.done(result),
-    isStopped: () => stopped,
+    isStopped,
   });
-  const summary = summaryOf(results);
-  reporter.end(results, summary);
-  if (stopped) context.complain(`keyway replay: interrupted after ${results.length} of ${files.length} scenarios`);
-  if (summary.different > 0) return 1;
-  return summary.broken > 0 || stopped ? 2 : 0;
+  reporter.end(results, summaryOf(results));
+  return exitCodeOf(results, files.length, context, stop);
+}
+
+async function playTargetFiles(
+  files: readonly (ScenarioFile | BrokenFile)[],
+  settings: ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision },
+  context: CommandContext,
+  stop: Stop,
+): Promise<ExitCode> {
+  const { target, revision, credentials, permissions, timeoutMilliseconds } = settings;
+  const { random } = context;
+  const player = await createTargetPlayer({
+    ...target,
+    revision,
+    credentials,
+    permissions,
+    timeoutMilliseconds,
+    random,
+    keepSaved: (saved) => keepSaved(saved, context),
+  });
+  const results: ScenarioResult[] = [];
+  let problems: readonly string[] = [];
+  try {
+    const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
+    const say = settings.reporter === 'text' ? context.output.line : context.complain;
+    for (const line of player.plan(scenarios)) say(`on ${target.origin}: ${line}`);
+    const reporter = createReporter(settings.reporter, context);
+    reporter.begin(files.length);
+    for (const file of files) {
+      if (stop.asked) break;
+      const result =
+        file.kind === 'broken' ? brokenResult(file) : await player.play(file, { isStopped: () => stop.asked });
+      results.push(result);
+      reporter.done(result);
+    }
+    reporter.end(results, summaryOf(results));
+  } finally {
+    problems = await player.finish();
+    for (const problem of problems) context.complain(`keyway replay: ${problem}`);
+  }
+  const code = exitCodeOf(results, files.length, context, stop);
+  return problems.length > 0 && code === 0 ? 2 : code;
+}
+
+function exitCodeOf(results: readonly ScenarioResult[], count: number, context: CommandContext, stop: Stop): ExitCode {
+  if (stop.asked) context.complain(`keyway replay: interrupted after ${results.length} of ${count} scenarios`);
+  const { different, broken } = summaryOf(results);
+  if (different > 0) return 1;
+  return broken > 0 || stop.asked ? 2 : 0;
 }
 
 export const replay: Command = {

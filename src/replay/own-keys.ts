@@ -1,0 +1,102 @@
+import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import type { Answer, Call, Caller } from './call.js';
+import type { Control } from './control.js';
+import { matchOperation } from './effects.js';
+import { decoded } from './why-not.js';
+
+/** The keys that a run has made on a live server, so that it touches no other and leaves none behind. */
+export interface OwnKeys {
+  /** What every key that the run names itself begins with. */
+  readonly prefix: string;
+  isOwn(accessKey: string): boolean;
+  /** Notes a key that the run is about to make. */
+  add(accessKey: string): void;
+  /** Removes what was made since the last time; lists what could not be removed. */
+  removeAll(control: Control): Promise<readonly string[]>;
+}
+
+export function createOwnKeys(prefix: string): OwnKeys {
+  const made = new Set<string>();
+  return {
+    prefix,
+    isOwn: (accessKey) => accessKey.startsWith(prefix) || made.has(accessKey),
+    add(accessKey) {
+      // No path addresses an empty key, so none could remove it; the API refuses it.
+      if (accessKey !== '') made.add(accessKey);
+    },
+    async removeAll(control) {
+      const left: string[] = [];
+      for (const accessKey of [...made]) {
+        if (await removed(accessKey, control)) made.delete(accessKey);
+        else left.push(accessKey);
+      }
+      return left;
+    },
+  };
+}
+
+/** An unknown key is as good as removed. */
+async function removed(accessKey: string, control: Control): Promise<boolean> {
+  try {
+    const { status, error } = await control.send('DELETE', `/users/${encodeURIComponent(accessKey)}`);
+    return status === 200 || (status === 400 && /user not found/i.test(error));
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Lets only such key changes through that touch no key of others, and notes every key that comes into being. What would
+ * touch another's is not sent: the call rejects.
+ */
+export function guardKeys(caller: Caller, { own, control, apiRoot }: Guarded): Caller {
+  return {
+    close: () => caller.close(),
+    async send(call) {
+      const path = call.path.startsWith(apiRoot) ? call.path.slice(apiRoot.length) : null;
+      const matched = path === null ? null : matchOperation(call.method, path);
+      if (matched === null || matched.operation.method === 'GET') return caller.send(call);
+      const named = matched.keySegment === null ? keyInBody(call) : decoded(matched.keySegment);
+      if (matched.operation.path.startsWith('/users') && named !== null) await refuseForeign(named, own, control);
+      const makes = matched.operation.name === 'createUser' || matched.operation.name === 'bulkCreateUsers';
+      if (makes && named !== null) own.add(named);
+      const answer = await caller.send(call);
+      if (makes) for (const key of keysIn(answer)) own.add(key);
+      return answer;
+    },
+  };
+}
+
+interface Guarded {
+  readonly own: OwnKeys;
+  readonly control: Control;
+  readonly apiRoot: string;
+}
+
+async function refuseForeign(accessKey: string, own: OwnKeys, control: Control): Promise<void> {
+  if (own.isOwn(accessKey)) return;
+  const { status } = await control.send('GET', `/users/${encodeURIComponent(accessKey)}`);
+  if (status === 400 || status === 404) return;
+  throw new Error('not sent: it would change a key that was not made here');
+}
+
+function keyInBody({ body }: Call): string | null {
+  const value = body === undefined ? null : parsed(body);
+  return isJsonObject(value) && typeof value.access_key === 'string' ? value.access_key : null;
+}
+
+function keysIn({ status, body }: Answer): readonly string[] {
+  const value = status === 200 ? parsed(body) : null;
+  const data = isJsonObject(value) ? value.data : null;
+  const list = Array.isArray(data) ? data : [data];
+  return list.filter((each) => typeof each === 'string');
+}
+
+function parsed(bytes: Buffer): JsonValue {
+  try {
+    return parseJson(bytes, { duplicates: 'last' });
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return null;
+    throw error;
+  }
+}

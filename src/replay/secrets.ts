@@ -1,0 +1,45 @@
+import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json.js';
+import type { Caller } from './call.js';
+import type { TargetCredentials } from './control.js';
+import { matchOperation } from './effects.js';
+import { writeJson } from './format.js';
+
+/** What a recording's stripped credentials stand for in this run. */
+export interface FillIn {
+  readonly authorization: string | null;
+  readonly credentials: TargetCredentials;
+  readonly apiRoot: string;
+}
+
+/** What the player puts where a recording holds a secret that no answer told; a login that must pass carries `right`. */
+export const STAND_IN = { token: 'keyway-stand-in-token', password: 'keyway-stand-in-password' } as const;
+
+/** A caller that puts the run's own credentials where a recording's stood. */
+export function fillCredentials(caller: Caller, { authorization, credentials, apiRoot }: FillIn): Caller {
+  return {
+    close: () => caller.close(),
+    send(call) {
+      const headers = new Map(
+        [...call.headers].map(([name, value]) => {
+          const isStandIn = name.toLowerCase() === 'authorization' && value.includes(STAND_IN.token);
+          return [name, isStandIn && authorization !== null ? authorization : value];
+        }),
+      );
+      const path = call.path.startsWith(apiRoot) ? call.path.slice(apiRoot.length) : '';
+      const isLogin = matchOperation(call.method, path)?.operation.name === 'login';
+      const body = isLogin && call.body !== undefined ? withOperator(call.body, credentials) : call.body;
+      return caller.send({ ...call, headers, body });
+    },
+  };
+}
+
+function withOperator(body: Buffer, { operator }: TargetCredentials): Buffer {
+  try {
+    const value = parseJson(body);
+    if (operator === null || !isJsonObject(value) || value.password !== STAND_IN.password) return body;
+    return Buffer.from(writeJson({ ...value, ...operator }));
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return body;
+    throw error;
+  }
+}

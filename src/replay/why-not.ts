@@ -1,0 +1,272 @@
+import type { OperationName } from '../wire/operations.js';
+import type { Revision } from '../wire/revision.js';
+import type { Target } from './create-call.js';
+import { type Effect, effectOf, type MatchedRequest, matchOperation, operationPath } from './effects.js';
+import { type GivenState, givenStateOf, hasGivenState, isOpenState, isPassword } from './given-state.js';
+import { type Exchange, isExchange, type Scenario, type Step } from './scenario.js';
+import type { TargetFacts } from './target-facts.js';
+
+/** What the operator permits on a live server. */
+export interface Permissions {
+  /** Keys may be made and removed. */
+  readonly writes: boolean;
+  /** The configuration, rules, DNS settings and audit list may be replaced, and are put back. */
+  readonly destructive: boolean;
+}
+
+export interface Circumstances {
+  readonly facts: TargetFacts;
+  readonly permissions: Permissions;
+  readonly revision: Revision;
+  readonly target: Target;
+}
+
+/** One reason why a scenario cannot be played on a live server, or null when it can. */
+export function whyNot(scenario: Scenario, at: Circumstances): string | null {
+  const exchanges = scenario.exchanges.filter(isExchange);
+  return (
+    outsideReason(scenario.exchanges) ??
+    permissionReason(effectsOf(exchanges), at.permissions) ??
+    (hasGivenState(scenario) ? stateReason(scenario, exchanges, at) : recordingReason(exchanges, at))
+  );
+}
+
+/** Everything that the scenario's requests may do. */
+export function effectsOf(exchanges: readonly Exchange[]): ReadonlySet<Effect> {
+  return new Set(exchanges.map(({ request }) => effectOf(request.method, operationPath(request))));
+}
+
+function matchedBy({ request }: Exchange): MatchedRequest | null {
+  return matchOperation(request.method, operationPath(request));
+}
+
+function outsideReason(steps: readonly Step[]): string | null {
+  for (const [index, step] of steps.entries()) {
+    const where = `step ${index + 1}`;
+    if ('counters' in step) return `${where} needs traffic, which the API cannot give`;
+    if ('handEdit' in step) return `${where} edits the file by hand, which the API cannot do`;
+    if ('breakFile' in step) return `${where} breaks the file, which the API cannot do`;
+  }
+  return null;
+}
+
+const DESTRUCTIVE: readonly (readonly [Effect, string])[] = [
+  ['config', 'replaces the configuration'],
+  ['rules', 'replaces the outbound rules'],
+  ['dns', 'replaces the DNS settings'],
+  ['audit', 'adds to the audit list, which drops its oldest entry'],
+  ['clears the audit list', 'clears the audit list'],
+];
+
+function permissionReason(effects: ReadonlySet<Effect>, { writes, destructive }: Permissions): string | null {
+  const found = DESTRUCTIVE.find(([effect]) => effects.has(effect));
+  if (found !== undefined && !destructive) return `${found[1]}: needs --destructive`;
+  if (effects.has('keys') && !writes) return 'makes or changes keys: needs --writes';
+  if (effects.has('other') && !writes) return 'sends a request that may change something: needs --writes';
+  return null;
+}
+
+/** What a scenario with a given state asks of the server that it is played on. */
+function stateReason(scenario: Scenario, exchanges: readonly Exchange[], at: Circumstances): string | null {
+  const state = givenStateOf(scenario);
+  return (
+    (state.hasTraffic ? 'needs traffic counters, which the API cannot give' : null) ??
+    credentialReason(exchanges, state, at) ??
+    webpathReason(exchanges, state, at) ??
+    fileReason(scenario, exchanges, state, at) ??
+    keyReason(exchanges, state, at) ??
+    linkReason(scenario, exchanges, state, at)
+  );
+}
+
+function credentialReason(
+  exchanges: readonly Exchange[],
+  state: GivenState,
+  { facts, revision }: Circumstances,
+): string | null {
+  const open = isOpenState(state, revision);
+  if (open && !facts.isOpen) return 'needs an open API; this one asks for a credential';
+  const refusals = exchanges.some(({ response }) => response.status === 401);
+  const logins = exchanges.filter(({ operation }) => operation === 'login');
+  if (!open && facts.isOpen && (refusals || logins.length > 0))
+    return 'needs an API that asks for a credential; this one is open';
+  if (facts.isOpen) return null;
+  const { username, passwordHash, token } = state.credentials;
+  if (logins.length > 0) {
+    if (username === '' || passwordHash === '') return 'needs a server whose login is not configured';
+    if (!facts.hasOperator) return 'signs in: needs --username and the password';
+  }
+  if (facts.hasToken) return null;
+  if (token !== null && token !== '' && exchanges.some((each) => isBareToken(each, token)))
+    return 'sends the static token as it stands: needs --token';
+  const usesToken = exchanges.some((each) => isBearer(each, token) && each.response.status !== 401);
+  if (usesToken && !facts.hasOperator) return 'needs --token, or --username and the password';
+  return usesToken && logins.some(isRightLogin(state)) ? 'signs in beside the static token: needs --token' : null;
+}
+
+function isRightLogin(state: GivenState): (exchange: Exchange) => boolean {
+  return ({ request: { body } }) =>
+    typeof body === 'object' &&
+    body !== null &&
+    !Array.isArray(body) &&
+    typeof body.password === 'string' &&
+    isPassword(body.password, state.credentials);
+}
+
+export function authorizationOf({ request }: Exchange): string | undefined {
+  return Object.entries(request.headers ?? {}).find(([name]) => name.toLowerCase() === 'authorization')?.[1];
+}
+
+function isBearer(exchange: Exchange, token: string | null): boolean {
+  return token !== null && authorizationOf(exchange) === `Bearer ${token}`;
+}
+
+/** Whether the scenario's static token is only how it gets in, so that any other credential may stand for it. */
+export function isTokenOnlyAKey(exchanges: readonly Exchange[], token: string | null): boolean {
+  return !exchanges.some((each) => isBearer(each, token) && each.response.status === 401);
+}
+
+function isBareToken(exchange: Exchange, token: string): boolean {
+  return authorizationOf(exchange)?.trim() === token && exchange.response.status !== 401;
+}
+
+function webpathReason(
+  exchanges: readonly Exchange[],
+  state: GivenState,
+  { revision, target }: Circumstances,
+): string | null {
+  const { base } = revision.root.paths(state.webpath);
+  if (base === target.base) return null;
+  const names = exchanges.some(
+    ({ request, response }) => request.root === 'server' || response.headers?.location !== undefined,
+  );
+  return names ? `needs its own web path, ${base}` : null;
+}
+
+/** Operations whose answers are parts of the configuration. */
+const OF_CONFIGURATION: ReadonlySet<OperationName> = new Set(['getConfig', 'getRules', 'getDnsConfig']);
+
+/** Whether what is played needs the scenario's own configuration to stand on the server. */
+export function needsConfiguration(exchanges: readonly Exchange[]): boolean {
+  const effects = effectsOf(exchanges);
+  if (effects.has('config') || effects.has('rules') || effects.has('dns')) return true;
+  return served(exchanges).some((name) => OF_CONFIGURATION.has(name));
+}
+
+/** Operations that get past the access check and find something to read. */
+function served(exchanges: readonly Exchange[]): readonly OperationName[] {
+  return exchanges
+    .filter(({ response }) => response.status !== 401 && response.status !== 404)
+    .flatMap((each) => matchedBy(each)?.operation.name ?? []);
+}
+
+function fileReason(
+  { then }: Scenario,
+  exchanges: readonly Exchange[],
+  state: GivenState,
+  { facts, permissions }: Circumstances,
+): string | null {
+  const touches = exchanges.some(({ operation, response }) => {
+    return (operation === 'getConfig' || operation === 'putConfig') && response.status !== 401;
+  });
+  if (!state.hasFile && touches && facts.config !== 'none') return 'needs a server without a configuration file';
+  if (!state.hasFile || !needsConfiguration(exchanges)) return null;
+  if (facts.config === 'none') return 'needs a server with a configuration file';
+  if (!permissions.destructive) return 'needs its own configuration there: needs --destructive';
+  if (facts.config === null) return 'the configuration that stands there cannot be read, so not be put back';
+  if (then?.compare === 'bytes') return 'compares the file byte for byte, which the API does not show';
+  if (state.root === null) return 'needs a file that is no configuration, which the API cannot give';
+  if (state.hasInbounds || Array.isArray(facts.config.inbounds))
+    return 'replaces a configuration with "inbounds", which holds more than can be put back safely';
+  if (exchanges.some((each) => matchedBy(each)?.operation.name === 'putConfig' && each.request.text !== undefined))
+    return 'replaces the file with exact bytes, which would drop the keys of others';
+  return null;
+}
+
+/** Operations that show the keys of the given state. */
+const OF_KEYS: ReadonlySet<OperationName> = new Set(['listUsers', 'getUser', 'subscribe']);
+
+function keyReason(
+  exchanges: readonly Exchange[],
+  { keys }: GivenState,
+  { permissions }: Circumstances,
+): string | null {
+  if (permissions.writes || keys.length === 0) return null;
+  const known = new Set(keys.map(({ accessKey }) => accessKey));
+  const asks = exchanges.some((exchange) => {
+    const matched = matchedBy(exchange);
+    if (matched === null || exchange.response.status === 401 || !OF_KEYS.has(matched.operation.name)) return false;
+    return matched.keySegment === null || known.has(decoded(matched.keySegment));
+  });
+  return asks ? 'needs keys of its own: needs --writes' : null;
+}
+
+export function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+function linkReason(
+  { given }: Scenario,
+  exchanges: readonly Exchange[],
+  state: GivenState,
+  { facts, revision, permissions }: Circumstances,
+): string | null {
+  const links = exchanges.some(({ request, response }) => {
+    const { body } = response;
+    return /\/subscribe\//.test(request.path) && typeof body === 'object' && isLink(body);
+  });
+  if (!links) return null;
+  const query = given.server?.shareQuery ?? '';
+  const configured = facts.announced?.query;
+  const wanted = revision.shareQuery.query(query, state.dnsEnabled);
+  if (configured !== undefined && revision.shareQuery.query(configured, state.dnsEnabled) !== wanted)
+    return `needs the share link's query ${JSON.stringify(query)}, which is set at the server's start`;
+  if (state.dnsEnabled === facts.dnsEnabled) return null;
+  if (!revision.capabilities.has('config') || facts.config === null || facts.config === 'none')
+    return `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}`;
+  return permissions.destructive ? null : `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}: needs --destructive`;
+}
+
+function isLink(body: Exchange['response']['body']): boolean {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) && typeof body.data === 'string';
+}
+
+/** A recording of a live server: it may only change what it makes itself. */
+function recordingReason(exchanges: readonly Exchange[], { facts }: Circumstances): string | null {
+  const signsIn = exchanges.some(({ operation, response }) => operation === 'login' && response.status === 200);
+  if (signsIn && !facts.hasOperator && !facts.isOpen) return 'signs in: needs --username and the password';
+  const authorized = exchanges.some((each) => authorizationOf(each) !== undefined && each.response.status !== 401);
+  if (authorized && !signsIn && !facts.isOpen && !facts.hasToken && !facts.hasOperator)
+    return 'needs --token, or --username and the password';
+  return foreignKeyReason(exchanges);
+}
+
+function foreignKeyReason(exchanges: readonly Exchange[]): string | null {
+  const made = new Set<string>();
+  for (const [index, exchange] of exchanges.entries()) {
+    const { response } = exchange;
+    const matched = matchedBy(exchange);
+    if (matched === null) continue;
+    if (matched.operation.name === 'createUser' || matched.operation.name === 'bulkCreateUsers') {
+      for (const key of keysMadeBy(response)) made.add(key);
+    } else if (
+      matched.keySegment !== null &&
+      matched.operation.method !== 'GET' &&
+      response.status < 400 &&
+      !made.has(decoded(matched.keySegment))
+    )
+      return `step ${index + 1} changes a key that the scenario does not make`;
+  }
+  return null;
+}
+
+function keysMadeBy({ status, body }: Exchange['response']): readonly string[] {
+  if (status !== 200 || typeof body !== 'object' || body === null || Array.isArray(body)) return [];
+  const data = body.data;
+  const list = Array.isArray(data) ? data : [data];
+  return list.filter((each) => typeof each === 'string');
+}
