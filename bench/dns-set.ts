@@ -1,0 +1,68 @@
+/** A process that loads a million names into the resolver's set, and tells what that takes and how fast it finds. */
+import { performance } from 'node:perf_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { createBlocklist } from '../src/dns/blocklist.js';
+import { loadList } from '../src/dns/list-load.js';
+import { blockedName, freeName, listText } from './dns-names.js';
+
+export interface SetFigures {
+  readonly names: number;
+  /** Resident memory after loading, less that before, in bytes. */
+  readonly resident: number;
+  readonly loadMs: number;
+  /** The longest time for which the event loop stood still. */
+  readonly pauseMs: number;
+  readonly lookUpsPerSecond: number;
+}
+
+const NAMES = 1_000_000;
+const SEED = 0x5bd1e995;
+
+setFlagsFromString('--expose-gc');
+const collect: unknown = runInNewContext('gc');
+
+function resident(): number {
+  if (typeof collect === 'function') collect();
+  return process.memoryUsage().rss;
+}
+
+async function* chunks(): AsyncGenerator<Buffer> {
+  for (const text of listText(NAMES)) yield Buffer.from(text);
+}
+
+async function main(): Promise<SetFigures> {
+  const before = resident();
+  let pauseMs = 0;
+  let last = performance.now();
+  const timer = setInterval(() => {
+    pauseMs = Math.max(pauseMs, performance.now() - last);
+    last = performance.now();
+  }, 1);
+  const start = performance.now();
+  const names = await loadList(chunks(), SEED);
+  const loadMs = performance.now() - start;
+  clearInterval(timer);
+  const used = resident() - before;
+  return { names: names.blocked.size, resident: used, loadMs, pauseMs, lookUpsPerSecond: lookUps(names) };
+}
+
+/** A third each of names that are listed, names below listed ones, and names that are neither. */
+function lookUps(names: Awaited<ReturnType<typeof loadList>>): number {
+  const { blocks } = createBlocklist(SEED, [names]);
+  const asked = Array.from({ length: 300_000 }, (_, index) => {
+    if (index % 3 === 0) return blockedName((index * 31) % NAMES);
+    return index % 3 === 1 ? `a.b.${blockedName((index * 17) % NAMES)}` : freeName(index);
+  });
+  let found = 0;
+  const rounds = 10;
+  const start = performance.now();
+  for (let round = 0; round < rounds; round++) for (const name of asked) if (blocks(name)) found += 1;
+  const seconds = (performance.now() - start) / 1000;
+  if (found !== (asked.length * rounds * 2) / 3) throw new Error('the set does not find what it has');
+  return (asked.length * rounds) / seconds;
+}
+
+process.send?.(await main());
+process.on('disconnect', () => process.exit(0));
+process.on('SIGTERM', () => process.exit(0));
