@@ -1,4 +1,4 @@
-import type { CounterColumns } from './counter-columns.js';
+import type { CounterTable } from './counter-table.js';
 import type { AccessKey, KeySnapshot, TrafficCounters } from './model.js';
 
 /** A key as the registry holds it. Fields are replaced in place; readers must not keep an entry over an await. */
@@ -28,26 +28,28 @@ export class Entry implements KeyEntry {
   alive = true;
   overLimit = false;
   hasCounters = false;
-  readonly #columns: CounterColumns;
+  /** It is among the changes that a store has not asked for yet. */
+  isListed = false;
+  readonly #table: CounterTable;
 
-  constructor(key: AccessKey, order: number, slot: number, columns: CounterColumns) {
+  constructor(key: AccessKey, order: number, slot: number, table: CounterTable) {
     this.accessKey = key.accessKey;
     this.name = key.name;
     this.limitBytes = key.limitBytes;
     this.order = order;
     this.slot = slot;
-    this.#columns = columns;
+    this.#table = table;
   }
 
   get counters(): TrafficCounters | null {
     if (!this.hasCounters) return null;
-    const { bytesUp, bytesDown, connections } = this.#columns.read(this.slot);
+    const { bytesUp, bytesDown, connections } = this.#table.read(this.slot);
     return {
       bytesUp,
       bytesDown,
       connections,
       limitBytes: this.limitBytes,
-      createdAt: this.#columns.createdAt(this.slot),
+      createdAt: this.#table.createdAt(this.slot),
     };
   }
 }

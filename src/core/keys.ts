@@ -1,5 +1,5 @@
 import { type AdmissionReader, createAdmissionLog } from './admission-log.js';
-import { createCounterColumns } from './counter-columns.js';
+import { createCounterTable } from './counter-table.js';
 import { Entry, type KeyEntry } from './key-entry.js';
 import type { AccessKey } from './model.js';
 import { createOrderedKeys, type OrderedKeys } from './ordered-keys.js';
@@ -63,8 +63,11 @@ export interface CounterSource {
   kept(accessKey: string): KeptCounters | null;
   /** Everything that is to be kept. May be read on over later changes; a key that changes meanwhile may be old or new. */
   allKept(): Iterable<KeptCounters>;
-  /** The keys whose `kept` may have changed since the last call; none unless the registry was told to track them. */
-  takeChanged(): ReadonlySet<string>;
+  /**
+   * Visits what may have changed since the last call with what is to be kept of it now, as `kept` says; a key may come
+   * up twice. Nothing, unless the registry was told to track changes.
+   */
+  takeChanged(visit: (accessKey: string, kept: KeptCounters | null) => void): void;
 }
 
 /** The set of access keys with their counters (spec: "Access key lifecycle"). */
@@ -112,10 +115,12 @@ interface Departed {
 export function createKeyRegistry(now: () => number, { tracksChanges = false }: KeyRegistryOptions = {}): KeyRegistry {
   const entries = new Map<string, Entry>();
   const departed = new Map<string, Departed>();
-  const columns = createCounterColumns();
-  const order: OrderedKeys = createOrderedKeys(columns.compareBytesDown);
+  const table = createCounterTable();
+  const order: OrderedKeys = createOrderedKeys(table.compareBytesDown);
   const admissions = createAdmissionLog();
-  let changed = new Set<string>();
+  /** Changed entries, and names whose counters left or waited. An entry in hand saves looking its name up again. */
+  let listed: Entry[] = [];
+  let changedNames: string[] = [];
   let nextOrder = 0;
   let active = 0;
   let generation = 0;
@@ -131,23 +136,33 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   function mark(entry: Entry): void {
     order.touch(entry);
     entry.changedAt = generation;
-    if (tracksChanges) changed.add(entry.accessKey);
+    list(entry);
+  }
+
+  function list(entry: Entry): void {
+    if (!tracksChanges || entry.isListed) return;
+    entry.isListed = true;
+    listed.push(entry);
+  }
+
+  function listName(accessKey: string): void {
+    if (tracksChanges) changedNames.push(accessKey);
   }
 
   function forget(accessKey: string): void {
     const gone = departed.get(accessKey);
     if (gone === undefined) return;
-    columns.free(gone.slot);
+    table.free(gone.slot);
     departed.delete(accessKey);
-    if (tracksChanges) changed.add(accessKey);
+    listName(accessKey);
   }
 
   /** Runs a change of an entry's counters or record and follows what it means for the counts and for admission. */
   function changing(entry: Entry, isNew: boolean, change: () => void): void {
     const limitBefore = entry.limitBytes;
-    if (columns.hasTraffic(entry.slot) && !isNew) active -= 1;
+    if (table.hasTraffic(entry.slot) && !isNew) active -= 1;
     change();
-    if (columns.hasTraffic(entry.slot)) active += 1;
+    if (table.hasTraffic(entry.slot)) active += 1;
     const overBefore = entry.overLimit;
     entry.overLimit = isOver(entry);
     if (isNew || limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) admissions.note(entry.accessKey);
@@ -155,12 +170,12 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   }
 
   function isOver({ limitBytes, slot }: Entry): boolean {
-    return limitBytes !== null && columns.traffic(slot) >= limitBytes;
+    return limitBytes !== null && table.traffic(slot) >= limitBytes;
   }
 
   function startAtZero(entry: Entry): void {
-    columns.clear(entry.slot);
-    columns.setCreatedAt(entry.slot, now());
+    table.clear(entry.slot);
+    table.setCreatedAt(entry.slot, now());
     entry.hasCounters = true;
   }
 
@@ -168,13 +183,13 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   function register(key: AccessKey, change: (entry: Entry) => void): void {
     const waiting = departed.get(key.accessKey);
     departed.delete(key.accessKey);
-    // At a start a million keys find their counters as they are kept: no reason to write them all again.
-    const isAsKept = waiting?.leftAt === null && !changed.has(key.accessKey);
-    const entry = new Entry(key, nextOrder++, waiting?.slot ?? columns.take(), columns);
+    const entry = new Entry(key, nextOrder++, waiting?.slot ?? table.take(), table);
     entry.hasCounters = waiting !== undefined;
     entries.set(key.accessKey, entry);
+    // At a start a million keys find their counters as they are kept: no reason to write them all again.
+    entry.isListed = waiting?.leftAt === null;
     changing(entry, true, () => change(entry));
-    if (isAsKept) changed.delete(key.accessKey);
+    if (waiting?.leftAt === null) entry.isListed = false;
   }
 
   function put(key: AccessKey, change: (entry: Entry) => void): void {
@@ -195,13 +210,13 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   }
 
   function drop(entry: Entry, keepsCounters: boolean): void {
-    if (columns.hasTraffic(entry.slot)) active -= 1;
+    if (table.hasTraffic(entry.slot)) active -= 1;
     entries.delete(entry.accessKey);
     touch(entry);
     entry.alive = false;
     admissions.note(entry.accessKey);
     if (keepsCounters && entry.hasCounters) departed.set(entry.accessKey, { slot: entry.slot, leftAt: now() });
-    else columns.free(entry.slot);
+    else table.free(entry.slot);
     entry.hasCounters = false;
   }
 
@@ -217,7 +232,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     for (const [accessKey, { slot, leftAt }] of departed) {
       if (leftAt !== null) continue;
       departed.set(accessKey, { slot, leftAt: now() });
-      if (tracksChanges) changed.add(accessKey);
+      listName(accessKey);
     }
   }
 
@@ -233,9 +248,9 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       }
       withCounters(entry);
       const { slot } = entry;
-      if (!columns.hasTraffic(slot) && (bytesUp > 0n || bytesDown > 0n)) active += 1;
-      if (columns.add(slot, bytesUp, bytesDown)) full.push(accessKey);
-      if (connections !== null) columns.setConnections(slot, connections);
+      if (!table.hasTraffic(slot) && (bytesUp > 0n || bytesDown > 0n)) active += 1;
+      if (table.add(slot, bytesUp, bytesDown)) full.push(accessKey);
+      if (connections !== null) table.setConnections(slot, connections);
       if (!entry.overLimit && isOver(entry)) {
         entry.overLimit = true;
         admissions.note(accessKey);
@@ -247,8 +262,8 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
 
   function takeOverOne({ accessKey, leftAt, createdAt, ...values }: KeptCounters): void {
     const write = (slot: number) => {
-      columns.write(slot, values);
-      columns.setCreatedAt(slot, createdAt);
+      table.write(slot, values);
+      table.setCreatedAt(slot, createdAt);
     };
     const entry = entries.get(accessKey);
     if (entry !== undefined) {
@@ -258,14 +273,21 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       });
       return;
     }
-    const slot = departed.get(accessKey)?.slot ?? columns.take();
+    const slot = departed.get(accessKey)?.slot ?? table.take();
     departed.set(accessKey, { slot, leftAt });
     write(slot);
-    if (tracksChanges) changed.add(accessKey);
+    listName(accessKey);
   }
 
   function keptAt(accessKey: string, slot: number, leftAt: number | null): KeptCounters {
-    return { accessKey, ...columns.read(slot), createdAt: columns.createdAt(slot), leftAt };
+    return { accessKey, ...table.read(slot), createdAt: table.createdAt(slot), leftAt };
+  }
+
+  function keptOf(accessKey: string): KeptCounters | null {
+    const entry = entries.get(accessKey);
+    if (entry !== undefined) return entry.hasCounters ? keptAt(accessKey, entry.slot, null) : null;
+    const gone = departed.get(accessKey);
+    return gone === undefined ? null : keptAt(accessKey, gone.slot, gone.leftAt);
   }
 
   function* allKept(): Generator<KeptCounters> {
@@ -299,7 +321,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     createWithoutCounters(key) {
       forget(key.accessKey);
       put(key, (entry) => {
-        columns.clear(entry.slot);
+        table.clear(entry.slot);
         entry.hasCounters = false;
       });
     },
@@ -311,7 +333,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     reset(accessKey) {
       const entry = entries.get(accessKey);
       if (entry === undefined || !entry.hasCounters) return false;
-      changing(entry, false, () => columns.clear(entry.slot));
+      changing(entry, false, () => table.clear(entry.slot));
       return true;
     },
     remove(accessKey) {
@@ -328,7 +350,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       const answered = answeredGeneration;
       changing(entry, false, () => {
         withCounters(entry);
-        columns.write(entry.slot, values);
+        table.write(entry.slot, values);
       });
       answeredGeneration = answered;
       return true;
@@ -347,17 +369,18 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       for (const [accessKey] of old) forget(accessKey);
       return old.length;
     },
-    kept(accessKey) {
-      const entry = entries.get(accessKey);
-      if (entry !== undefined) return entry.hasCounters ? keptAt(accessKey, entry.slot, null) : null;
-      const gone = departed.get(accessKey);
-      return gone === undefined ? null : keptAt(accessKey, gone.slot, gone.leftAt);
-    },
+    kept: keptOf,
     allKept,
-    takeChanged() {
-      const taken = changed;
-      changed = new Set();
-      return taken;
+    takeChanged(visit) {
+      const [taken, names] = [listed, changedNames];
+      listed = [];
+      changedNames = [];
+      for (const entry of taken) {
+        entry.isListed = false;
+        const isKept = entry.alive && entry.hasCounters;
+        visit(entry.accessKey, isKept ? keptAt(entry.accessKey, entry.slot, null) : keptOf(entry.accessKey));
+      }
+      for (const accessKey of names) visit(accessKey, keptOf(accessKey));
     },
   };
 }

@@ -17,15 +17,13 @@ import {
   Token,
   toValue,
 } from '../wire/json-scanner.js';
+import { createQuickEntries } from './quick-entry.js';
 
 /** Characters of a report's id. */
 export const MOST_ID_LENGTH = 200;
 
 const U64 = 'an unsigned 64-bit integer';
-const ZERO = 0x30;
 const MINUS = 0x2d;
-/** So many digits always fit into a double. */
-const SAFE_DIGITS = 15;
 const MOST_DIGITS = 20;
 
 /**
@@ -97,8 +95,15 @@ function isNull(scanner: JsonScanner): boolean {
 function readEntries(scanner: JsonScanner): readonly UsageEntry[] {
   if (scanner.kind !== Token.openArray) throw invalid('entries', 'an array of entries');
   const entries: UsageEntry[] = [];
+  const quick = createQuickEntries();
   for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
-    entries.push(readEntry(scanner, entries.length));
+    const entry = quick.read(scanner.bytes, scanner.start);
+    if (entry === null) entries.push(readEntry(scanner, entries.length));
+    else {
+      entries.push(entry);
+      scanner.end = quick.end;
+      advance(scanner);
+    }
   }
   return entries;
 }
@@ -147,18 +152,8 @@ function readU64(scanner: JsonScanner, index: number, name: string): bigint {
   const { bytes, start, end } = scanner;
   const digits = end - start;
   const isWhole = scanner.kind === Token.number && scanner.integer && bytes[start] !== MINUS && digits <= MOST_DIGITS;
-  const value = !isWhole
-    ? null
-    : digits <= SAFE_DIGITS
-      ? small(bytes, start, end)
-      : BigInt(bytes.toString('latin1', start, end));
+  const value = isWhole ? BigInt(bytes.toString('latin1', start, end)) : null;
   if (value === null || value > MAX_U64) throw invalid(`entries[${index}].${name}`, U64);
   advance(scanner);
   return value;
-}
-
-function small(bytes: Buffer, start: number, end: number): bigint {
-  let value = 0;
-  for (let at = start; at < end; at += 1) value = value * 10 + (bytes[at] ?? ZERO) - ZERO;
-  return BigInt(value);
 }

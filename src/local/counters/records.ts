@@ -18,8 +18,9 @@ const REPORT = 4;
 const NO_REPORTS = 5;
 const END = 6;
 
+/** How a text's characters stand: as UTF-16 units, or as one byte each. */
 const WIDE = 1;
-const ONLY_LATIN1 = /^[\0-\xff]*$/;
+const MOST_NARROW = 0x7f;
 /** Tag, length of the name, three counters, two times. */
 const MOST_BESIDES_NAME = 1 + 4 + 3 * 8 + 2 * 8;
 
@@ -41,36 +42,54 @@ export interface RecordWriter {
 const FIRST_CAPACITY = 4096;
 
 export function createRecordWriter(): RecordWriter {
-  let bytes = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+  let bytes = new Uint8Array(FIRST_CAPACITY);
+  let view = new DataView(bytes.buffer);
   let at = 0;
   let records = 0;
 
   function begin(tag: number, nameLength: number): void {
     const needed = at + MOST_BESIDES_NAME + 2 * nameLength;
     if (needed > bytes.length) {
-      const wider = Buffer.allocUnsafeSlow(Math.max(2 * bytes.length, needed));
-      bytes.copy(wider, 0, 0, at);
+      const wider = new Uint8Array(Math.max(2 * bytes.length, needed));
+      wider.set(bytes.subarray(0, at));
       bytes = wider;
+      view = new DataView(bytes.buffer);
     }
     bytes[at] = tag;
     at += 1;
     records += 1;
   }
 
+  /** A loop: for the length of a key it is faster than a call into the runtime. */
   function text(value: string): void {
-    const isLatin1 = ONLY_LATIN1.test(value);
-    bytes.writeUInt32LE(value.length * 2 + (isLatin1 ? 0 : WIDE), at);
+    const header = at;
+    const { length } = value;
     at += 4;
-    at += bytes.write(value, at, isLatin1 ? 'latin1' : 'utf16le');
+    for (let i = 0; i < length; i += 1) {
+      const unit = value.charCodeAt(i);
+      if (unit > MOST_NARROW) {
+        wideText(value, header);
+        return;
+      }
+      bytes[at + i] = unit;
+    }
+    view.setUint32(header, length * 2, true);
+    at += length;
+  }
+
+  function wideText(value: string, header: number): void {
+    view.setUint32(header, value.length * 2 + WIDE, true);
+    for (let i = 0; i < value.length; i += 1) view.setUint16(at + 2 * i, value.charCodeAt(i), true);
+    at += 2 * value.length;
   }
 
   function number(value: bigint): void {
-    bytes.writeBigUInt64LE(value, at);
+    view.setBigUint64(at, value, true);
     at += 8;
   }
 
   function time(value: number): void {
-    bytes.writeDoubleLE(value, at);
+    view.setFloat64(at, value, true);
     at += 8;
   }
 
@@ -94,9 +113,9 @@ export function createRecordWriter(): RecordWriter {
     },
     noReports: () => begin(NO_REPORTS, 0),
     end() {
-      const others = records;
+      const others = BigInt(records);
       begin(END, 0);
-      number(BigInt(others));
+      number(others);
     },
     get length() {
       return at;
@@ -105,8 +124,9 @@ export function createRecordWriter(): RecordWriter {
       return records;
     },
     take() {
-      const taken = bytes.subarray(0, at);
-      bytes = Buffer.allocUnsafeSlow(Math.max(FIRST_CAPACITY, at));
+      const taken = Buffer.from(bytes.buffer, 0, at);
+      bytes = new Uint8Array(FIRST_CAPACITY);
+      view = new DataView(bytes.buffer);
       at = 0;
       return taken;
     },

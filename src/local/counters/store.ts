@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { CountersPort } from '../../core/counters-port.js';
-import type { KeyRegistry } from '../../core/keys.js';
+import type { KeptCounters, KeyRegistry } from '../../core/keys.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import type { RememberedReports, ReportChanges } from '../../core/remembered-reports.js';
 import { failureWords } from '../failure-words.js';
@@ -72,7 +72,7 @@ export async function openCountersStore(options: CountersStoreOptions): Promise<
   });
   if (!opened.mustRewrite) {
     reports.takeChanges();
-    keys.takeChanged();
+    keys.takeChanged(() => undefined);
   }
   const store = serve(options, opened);
   // What was salvaged or read in an older format goes into the new folder at once; a failure has been logged.
@@ -166,7 +166,7 @@ function createWrites(
   add: (records: Buffer) => Promise<void>,
 ) {
   let unwrittenKeys: ReadonlySet<string> = new Set();
-  let unwrittenReports: ReportChanges = { restored: false, added: [] };
+  let unwrittenReports = NO_REPORTS;
   let running: Promise<void> | null = null;
   let next: Promise<void> | null = null;
   const status: { -readonly [Name in keyof Omit<CountersStatus, 'movedAside'>]: CountersStatus[Name] } = {
@@ -178,29 +178,36 @@ function createWrites(
   };
 
   /** In one turn of the event loop, so that a report is in a batch whole. */
-  function gather(): { readonly changed: ReadonlySet<string>; readonly ids: ReportChanges } {
-    const taken = keys.takeChanged();
-    return {
-      changed: unwrittenKeys.size === 0 ? taken : new Set([...unwrittenKeys, ...taken]),
-      ids: together(unwrittenReports, reports.takeChanges()),
+  function gather(): Gathered {
+    const writer = createRecordWriter();
+    const changed: string[] = [];
+    const put = (accessKey: string, kept: KeptCounters | null) => {
+      changed.push(accessKey);
+      if (kept === null) writer.dropped(accessKey);
+      else writer.counters(kept);
     };
+    for (const accessKey of unwrittenKeys) put(accessKey, keys.kept(accessKey));
+    keys.takeChanged(put);
+    const ids = together(unwrittenReports, reports.takeChanges());
+    if (ids.restored) writer.noReports();
+    for (const id of ids.added) writer.report(id);
+    return { changed, ids, records: writer.take() };
   }
 
   async function writeBatch(): Promise<void> {
-    const { changed, ids } = gather();
-    if (changed.size === 0 && ids.added.length === 0 && !ids.restored) return;
     const began = clock.monotonic();
-    const records = encode(keys, changed, ids);
+    const { changed, ids, records } = gather();
+    if (records.length === 0) return;
     try {
       await add(records);
       unwrittenKeys = new Set();
-      unwrittenReports = { restored: false, added: [] };
+      unwrittenReports = NO_REPORTS;
       status.batches += 1;
       status.batchBytes += records.length;
       status.batchMilliseconds += clock.monotonic() - began;
       succeeded();
     } catch (error) {
-      unwrittenKeys = changed;
+      unwrittenKeys = new Set(changed);
       unwrittenReports = ids;
       status.failedBatches += 1;
       throw failed(error);
@@ -249,16 +256,12 @@ function createWrites(
   };
 }
 
-function encode(keys: KeyRegistry, changed: ReadonlySet<string>, ids: ReportChanges): Buffer {
-  const writer = createRecordWriter();
-  for (const accessKey of changed) {
-    const counters = keys.kept(accessKey);
-    if (counters === null) writer.dropped(accessKey);
-    else writer.counters(counters);
-  }
-  if (ids.restored) writer.noReports();
-  for (const id of ids.added) writer.report(id);
-  return writer.take();
+const NO_REPORTS: ReportChanges = { restored: false, added: [] };
+
+interface Gathered {
+  readonly changed: readonly string[];
+  readonly ids: ReportChanges;
+  readonly records: Buffer;
 }
 
 function together(before: ReportChanges, now: ReportChanges): ReportChanges {
