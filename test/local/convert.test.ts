@@ -82,3 +82,80 @@ describe('converting a file and back', () => {
     expect(readDocument(back.bytes).configuration).toEqual(before);
   });
 });
+
+describe('what has no place in the other layout', () => {
+  const lossesOf = (value: object) => {
+    const bytes = Buffer.from(JSON.stringify(value));
+    const to = 'inbounds' in value ? 'access_keys' : 'inbounds';
+    const { losses, bytes: converted } = convertFile(bytes, to);
+    return { places: losses.map(({ place }) => place), converted: JSON.parse(converted.toString()) };
+  };
+
+  it.each([
+    ['a listener that is not enabled', { api: { bind: '127.0.0.1:1', token: 't' } }, ['api']],
+    ['routing that is not enabled', { outbound: { enabled: false, protocol: 'socks5' } }, ['outbound']],
+    ['an address that is none', { listen: '203.0.113.7' }, ['listen']],
+    ['a bind that is none', { api: { enabled: true, bind: 'nowhere' } }, ['api.bind']],
+    ['another proxy than socks5', { outbound: { enabled: true, protocol: 'http' } }, ['outbound.protocol']],
+    ['members of the other layout', { routing: {}, outbounds: [] }, ['routing', 'outbounds']],
+    ['a member that would be the key', { access_keys: [{ access_key: 'a', key: 'b' }] }, ['access_keys[0].key']],
+    ['keys that are no array', { access_keys: { a: 1 } }, ['access_keys']],
+    [
+      'members that an outbound or a rule has',
+      { outbound: { enabled: true, protocol: 'socks5', tag: 1, rules: [{ action: 'direct', outbound: 'x' }] } },
+      ['outbound.tag', 'outbound.rules[0].outbound'],
+    ],
+  ])('%s is named on the way to inbounds, and left out', (_, value, places) => {
+    const { converted, ...found } = lossesOf({ mode: 'server', ...value });
+    expect(found.places).toEqual(places);
+    expect(converted).toMatchObject({ mode: 'server' });
+    expect(converted.inbounds[0]).toMatchObject({ protocol: 'ostp' });
+  });
+
+  const OSTP = { protocol: 'ostp', port: 1, users: ['a'] };
+  const SOCKS = { protocol: 'socks5', tag: 'proxy' };
+  it.each([
+    ['a second inbound for keys', { inbounds: [OSTP, { ...OSTP, users: ['b'] }] }, ['inbounds[1]']],
+    ['an inbound of another kind', { inbounds: [OSTP, { protocol: 'other' }, 5] }, ['inbounds[1]', 'inbounds[2]']],
+    ['a second listener', { inbounds: [OSTP, { protocol: 'api' }, { protocol: 'api' }] }, ['inbounds[2]']],
+    ['a tag of its own', { inbounds: [{ ...OSTP, tag: 'mine' }] }, ['inbounds[0].tag']],
+    ['a member of the inbound', { inbounds: [{ ...OSTP, sni: 'x' }] }, ['inbounds[0].sni']],
+    ['a root list beside inbounds', { inbounds: [OSTP], access_keys: ['b'] }, ['access_keys']],
+    ['a port of 70000', { inbounds: [{ ...OSTP, port: 70000 }] }, ['inbounds[0].port']],
+    ['rules without a proxy', { inbounds: [OSTP], routing: { rules: [{ outbound: 'x' }] } }, ['routing.rules']],
+    [
+      'another outbound, and the rule to it',
+      {
+        inbounds: [OSTP],
+        outbounds: [SOCKS, { protocol: 'http', tag: 'h' }],
+        routing: { rules: [{ outbound: 'h' }, { outbound: 'nowhere' }], strategy: 1 },
+      },
+      ['outbounds[1]', 'routing.strategy', 'routing.rules[0].outbound', 'routing.rules[1].outbound'],
+    ],
+  ])('%s is named on the way to access_keys, and left out', (_, value, places) => {
+    const { converted, ...found } = lossesOf({ mode: 'server', ...value });
+    expect(found.places).toEqual(places);
+    expect(converted.access_keys[0]).toBe('a');
+  });
+
+  it('the keys of several inbounds become one list in their order', () => {
+    const text = `{ "inbounds": [
+      { "protocol": "ostp", "users": [ "a", "b" // last of the first
+      ] },
+      { "protocol": "ostp", "users": [] }, { "protocol": "ostp" },
+      { "protocol": "ostp", "users": [ /* first of the last */ { "key": "a" }, { "key": "c" } ] }
+    ] }`;
+    const { bytes } = convertFile(Buffer.from(text), 'access_keys');
+    const { configuration, document } = readDocument(bytes);
+    expect(configuration.keys.map(({ accessKey }) => accessKey)).toEqual(['a', 'b', 'c']);
+    expect(besideKeys(document)).toEqual(['// last of the first', '/* first of the last */']);
+  });
+
+  it.each([
+    ['{"mode": "server", "inbounds": []}', 'the file has the layout with inbounds already'],
+    ['{"mode": "server", "api": {"token": "a", "token": "b"}}', 'api.token: it stands there twice; leave one'],
+    ['{"mode": ', 'unexpected end of input'],
+  ])('%s is an error that says why', (text, message) => {
+    expect(() => convertFile(Buffer.from(text), 'inbounds')).toThrow(message);
+  });
+});

@@ -1,0 +1,160 @@
+import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../revisions/index.js';
+import { readDocument } from '../../src/local/document/document.js';
+import { ROOT } from '../build.js';
+import { runHere } from './context.js';
+
+const SAMPLES = join(ROOT, 'fixtures/samples');
+const SAMPLE_NAMES = await readdir(SAMPLES);
+const NEW = 'server-0.3.21.jsonc';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keyway-file-command-'));
+  for (const name of SAMPLE_NAMES) await copyFile(join(SAMPLES, name), join(folder, name));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const run = (...argv: string[]) => runHere(['config', ...argv], { folder });
+const text = (name: string) => readFile(join(folder, name), 'utf8');
+const versions = (name: string) => readdir(join(folder, `${name}.keyway`, 'versions'));
+
+describe('keyway config check', () => {
+  it.each(SAMPLE_NAMES)('of the sample %s says what is in it and changes nothing', async (name) => {
+    const { code, output, complaints } = await run('check', name);
+    expect({ code, complaints }).toEqual({ code: 0, complaints: '' });
+    expect(output).toContain(`${name} has the layout with ${name === NEW ? 'inbounds' : 'access_keys'}.`);
+    for (const { id } of REVISIONS) expect(output).toMatch(new RegExp(`^${id.replaceAll('.', '\\.')} +\\d`, 'm'));
+    expect(output).not.toContain('sample-static-token');
+    expect((await readdir(folder)).toSorted()).toEqual(SAMPLE_NAMES.toSorted());
+  });
+
+  it('shows how a root list differs, with the keys in full, and how to take it over', async () => {
+    const { output } = await run('check', NEW);
+    expect(output).toMatch(/only there:\n +made-in-the-panel \(name "Made in the panel"\)/);
+    expect(output).toMatch(/only in inbounds, perhaps deleted[^\n]+:\n +0c9e8d7f6a5b4c3d2e1f00112233ff44/);
+    expect(output).toMatch(/guest-2026: name "Guests", limit 107374182400 bytes; in inbounds [^\n]+53687091200 bytes/);
+    expect(output).toContain(`keyway config adopt ${NEW}`);
+    expect(output).toContain('inbounds[0].users[1].owner');
+  });
+
+  it('with --json gives the same to programs, numbers exact', async () => {
+    const { output } = await run('check', NEW, '--json');
+    expect(JSON.parse(output)).toMatchObject({
+      layout: 'inbounds',
+      keys: 3,
+      rootList: { onlyInList: [{ access_key: 'made-in-the-panel', name: 'Made in the panel', limit_bytes: null }] },
+      unknown: [{ place: 'inbounds[0].users[1].owner', count: 1 }],
+      lines: REVISIONS.map(({ id }) => ({ id })),
+    });
+  });
+
+  it('suggests what a misspelt member may have meant', async () => {
+    await writeFile(
+      join(folder, 'a.json'),
+      '{"mode": "server", "access_keys": [{"access_key": "a", "limit_byte": 5}]}',
+    );
+    expect((await run('check', 'a.json')).output).toContain('access_keys[0].limit_byte (did you mean limit_bytes?)');
+  });
+
+  it('of a file that is missing, a folder or broken says so with exit code 1', async () => {
+    await writeFile(join(folder, 'broken.json'), '{"mode": ');
+    expect(await run('check', 'none.json')).toMatchObject({
+      code: 1,
+      complaints: 'keyway config check: none.json: No such file or directory (ENOENT)\n',
+    });
+    expect(await run('check', '.')).toMatchObject({ code: 1, complaints: expect.stringContaining('Is a directory') });
+    const broken = await run('check', 'broken.json');
+    expect(broken).toMatchObject({ code: 1, output: '', complaints: expect.stringContaining('at line 1 column 10') });
+  });
+
+  it.each(['check', 'adopt', 'convert'])('%s without a file, or with two, is a usage problem', async (command) => {
+    const layout = command === 'convert' ? ['--layout', 'inbounds'] : [];
+    for (const words of [[], ['a', 'b']]) {
+      const { code, complaints } = await run(command, ...words, ...layout);
+      expect(code).toBe(2);
+      expect(complaints).toContain(`expected keyway config ${command} FILE, and flags`);
+    }
+  });
+});
+
+describe('keyway config adopt', () => {
+  it('without a request shows the differences and writes nothing', async () => {
+    const before = await text(NEW);
+    const { code, output } = await run('adopt', NEW);
+    expect(code).toBe(0);
+    expect(output).toContain('only in access_keys (--add): made-in-the-panel');
+    expect(await text(NEW)).toBe(before);
+    expect(await readdir(folder)).not.toContain(`${NEW}.keyway`);
+  });
+
+  it('does what is asked, shows it first and keeps the version before, which restore brings back', async () => {
+    const before = await text(NEW);
+    const { code, output } = await run('adopt', NEW, '--add', '--update');
+    expect(code).toBe(0);
+    expect(output).toMatch(/^\+ made-in-the-panel.*\n~ guest-2026: .*\n- the root access_keys \(3\)/);
+    const { configuration } = readDocument(Buffer.from(await text(NEW)));
+    expect(configuration.keys.map(({ accessKey }) => accessKey)).toContain('made-in-the-panel');
+    expect(configuration.warnings).toEqual([]);
+    const [kept = ''] = await versions(NEW);
+    expect(await run('restore', kept.slice(0, 18), '--config', NEW)).toMatchObject({ code: 0 });
+    expect(await text(NEW)).toBe(before);
+  });
+
+  it('with --key does it for that key alone, with --json for programs', async () => {
+    const { output } = await run('adopt', NEW, '--remove', '--add', '--key', 'made-in-the-panel', '--json');
+    expect(JSON.parse(output)).toMatchObject({
+      added: [{ access_key: 'made-in-the-panel' }],
+      removed: [],
+      listRemoved: false,
+      written: true,
+    });
+    expect(await text(NEW)).toContain('0c9e8d7f6a5b4c3d2e1f00112233ff44');
+  });
+
+  it('of a file without such a list is an error, and nothing is written', async () => {
+    const { code, complaints } = await run('adopt', 'server.jsonc', '--add');
+    expect(code).toBe(1);
+    expect(complaints).toContain('server.jsonc: the file has no inbounds');
+  });
+});
+
+describe('keyway config convert', () => {
+  it('replaces the file, which reads the same, and keeps what it was for ever', async () => {
+    const before = readDocument(Buffer.from(await text('server.jsonc'))).configuration;
+    await run('convert', 'server.jsonc', '--layout', 'inbounds');
+    const after = readDocument(Buffer.from(await text('server.jsonc')));
+    expect(after.document.layout.name).toBe('inbounds');
+    expect(after.configuration).toEqual(before);
+    expect(await versions('server.jsonc')).toEqual([expect.stringMatching(/-forever\.gz$/)]);
+  });
+
+  it('names what has no place and refuses it with exit code 1, unless --force', async () => {
+    const before = await text(NEW);
+    const argv = ['convert', NEW, '--layout', 'access_keys', '--out', 'old.jsonc'];
+    const refused = await run(...argv);
+    expect(refused).toMatchObject({ code: 1, output: '' });
+    expect(refused.complaints).toMatch(/^access_keys: it stands beside inbounds/);
+    expect(refused.complaints).toContain('outbounds[0].tag: ');
+    expect(await readdir(folder)).not.toContain('old.jsonc');
+    expect(await run(...argv, '--force')).toMatchObject({ code: 0, complaints: '' });
+    expect(await text(NEW)).toBe(before);
+    expect((await stat(join(folder, 'old.jsonc'))).mode & 0o777).toBe(0o600);
+    expect(readDocument(Buffer.from(await text('old.jsonc'))).configuration.keys).toHaveLength(3);
+    expect(await run(...argv, '--force')).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('old.jsonc exists and is not overwritten'),
+    });
+  });
+
+  it('without a layout, or with an unknown one, is a usage problem', async () => {
+    for (const argv of [[], ['--layout', 'newest']]) {
+      const { code, complaints } = await run('convert', 'server.jsonc', ...argv);
+      expect(code).toBe(2);
+      expect(complaints).toContain('expected --layout inbounds or --layout access_keys');
+    }
+  });
+});

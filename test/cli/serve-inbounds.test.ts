@@ -1,0 +1,92 @@
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { keyDigest } from '../../src/core/key-digest.js';
+import { readDocument } from '../../src/local/document/document.js';
+import { buildIfOlder, ROOT } from '../build.js';
+import { type Running, startKeyway } from './process.js';
+
+const NAME = 'server-0.3.21.jsonc';
+const JSON_BODY = { 'content-type': 'application/json' };
+const TOKEN = { authorization: 'Bearer sample-static-token' };
+
+let folder = '';
+let running: Running | null = null;
+beforeAll(buildIfOlder);
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keyway-inbounds-'));
+  await copyFile(join(ROOT, 'fixtures/samples', NAME), join(folder, NAME));
+});
+afterEach(async () => {
+  running?.child.kill('SIGKILL');
+  await running?.ended;
+  await rm(folder, { recursive: true });
+});
+
+async function serve(...argv: string[]) {
+  running = startKeyway(['serve', '--config', NAME, '--bind', '127.0.0.1:0', ...argv], { folder });
+  const { url } = await running.logged((record) => typeof record.url === 'string');
+  return { url: String(url), log: running.log };
+}
+
+async function ask(url: string, init: RequestInit = {}): Promise<{ status: number; data: unknown; error: unknown }> {
+  const response = await fetch(url, init);
+  const { data, error } = (await response.json()) as { data?: unknown; error?: unknown };
+  return { status: response.status, data, error };
+}
+
+describe("keyway serve of a new server's file", () => {
+  it('gives an old panel and a new one the same keys, and writes theirs to the inbound', async () => {
+    const { url } = await serve('--revision', '0.2.46', '--revision', 'current@new');
+    const login = await ask(`${url}/panel/api/login`, {
+      method: 'POST',
+      headers: JSON_BODY,
+      body: '{"username":"admin","password":"password"}',
+    });
+    const session = { authorization: `Bearer ${(login.data as { token: string }).token}` };
+    const before = await readFile(join(folder, NAME), 'utf8');
+    await ask(`${url}/panel/api/users`, {
+      method: 'POST',
+      headers: { ...session, ...JSON_BODY },
+      body: '{"access_key":"from-the-old","name":"Old"}',
+    });
+    const listed = await ask(`${url}/new/api/users`, { headers: TOKEN });
+    expect(listed.data).toHaveLength(4);
+    expect(listed.data).toContainEqual(expect.objectContaining({ access_key: 'from-the-old', name: 'Old' }));
+    await ask(`${url}/new/api/users/from-the-old`, { method: 'DELETE', headers: TOKEN });
+    expect((await ask(`${url}/panel/api/users`, { headers: session })).data).toHaveLength(3);
+    await ask(`${url}/new/api/users`, {
+      method: 'POST',
+      headers: { ...TOKEN, ...JSON_BODY },
+      body: '{"access_key":"n"}',
+    });
+    expect(await readFile(join(folder, NAME), 'utf8')).toBe(
+      before.replace('53687091200 } // 50 GiB', '53687091200 }, // 50 GiB\n        { "key": "n" }'),
+    );
+    expect((await ask(`${url}/new/api/router/rules`, { headers: TOKEN })).data).toHaveLength(2);
+  });
+
+  it('says at start how the root list differs, keys as digests', async () => {
+    const { log } = await serve();
+    const warnings = log().flatMap(({ level, msg }) => (level === 'warn' ? [String(msg)] : []));
+    expect(warnings).toContain(`access_keys: 1 key stands only there: ${keyDigest('made-in-the-panel')}`);
+    expect(warnings.join('\n')).toContain(keyDigest('0c9e8d7f6a5b4c3d2e1f00112233ff44'));
+    expect(warnings.join('\n')).toContain(keyDigest('guest-2026'));
+    expect(JSON.stringify(log())).not.toContain('made-in-the-panel');
+  });
+
+  it("refuses an old panel's copy with --guard-config", async () => {
+    const { url } = await serve('--guard-config');
+    const body = '{"mode":"server","access_keys":[],"api":{"enabled":true,"token":"sample-static-token"}}';
+    const before = await readFile(join(folder, NAME));
+    const { status, error } = await ask(`${url}/panel/api/server/config`, {
+      method: 'PUT',
+      headers: { ...TOKEN, ...JSON_BODY },
+      body,
+    });
+    expect({ status, error }).toEqual({ status: 400, error: expect.stringContaining('"ostp"') });
+    expect(await readFile(join(folder, NAME))).toEqual(before);
+    expect(readDocument(before).configuration.keys).toHaveLength(3);
+  });
+});
