@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { canPin, LOAD_CORE, SERVER_CORE } from './child.js';
 import { creates } from './creates.js';
+import { layouts } from './layouts.js';
 import { compressedLists, lists, userBesideLists } from './lists.js';
 import { type LoadProcess, startLoad } from './load-process.js';
 import type { Bench, Measure, Row } from './measure.js';
@@ -19,6 +20,7 @@ const MEASURES: readonly Measure[] = [
   ...lists,
   userBesideLists,
   ...creates,
+  layouts,
   statusOfMany,
   startWithMillion,
   smallServer,
