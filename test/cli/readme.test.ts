@@ -31,6 +31,10 @@ describe('README.md', () => {
       ).toBe(true);
     }
     const flags = Object.values(SETTINGS).flatMap(({ flag, negation }) => [flag, negation?.flag]);
-    for (const [, flag] of readme.matchAll(/--([a-z][a-z-]+)/g)) expect([...flags, 'settings', 'help']).toContain(flag);
+    const helps = await Promise.all(COMMANDS.map(async ({ load }) => (await load()).help()));
+    const shown = helps.flatMap((help) => [...help.matchAll(/^ {2}--([a-z][a-z-]+)/gm)].map(([, flag]) => flag));
+    for (const [, flag] of readme.matchAll(/--([a-z][a-z-]+)/g)) {
+      expect([...flags, ...shown, 'settings', 'help']).toContain(flag);
+    }
   });
 });
