@@ -17,7 +17,8 @@ function asJson(): string {
     const { id, from, to, reportedVersion, recordedFrom, root, auth, snapshot, online, shareQuery } = revision;
     const traits = { root: root.name, auth: auth.name, snapshot: snapshot.name, online: online.name };
     const capabilities = [...revision.capabilities];
-    return { id, from, to, reportedVersion, recordedFrom, ...traits, shareQuery: shareQuery.name, capabilities };
+    const file = revision.fileReading.name;
+    return { id, from, to, reportedVersion, recordedFrom, ...traits, shareQuery: shareQuery.name, file, capabilities };
   });
   return JSON.stringify(records, null, 2);
 }

@@ -7,6 +7,15 @@ export interface Loss {
   readonly text: string;
 }
 
+/** Why a member cannot go where another meaning waits for it. */
+export const TAKEN = 'the other layout means something else by this member; it is left out';
+
+/** Why something is not taken along. */
+export const NO_PLACE = 'it has no place in the other layout; it is left out';
+
+/** Tags that a conversion gives; those of the outbounds are the actions that they stand for. */
+export const TAGS = { keys: 'ostp-in', listener: 'api-in', proxy: 'proxy', direct: 'direct', block: 'block' } as const;
+
 /** What is found on the way to another layout. */
 export interface Losses {
   add(place: string, text: string): void;

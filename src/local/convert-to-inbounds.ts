@@ -1,5 +1,6 @@
+import { type Plan, planOf } from './convert-access-keys-plan.js';
 import { renameKeys } from './convert-keys.js';
-import { type Losses, loseMembers } from './convert-losses.js';
+import { type Losses, loseMembers, TAGS, TAKEN } from './convert-losses.js';
 import {
   type Draft,
   draftOf,
@@ -14,17 +15,12 @@ import {
   rootStyle,
   withComments,
 } from './convert-text.js';
-import { type Address, addressOf } from './document/address.js';
+import type { Address } from './document/address.js';
 import { membersOf } from './document/element.js';
-import { actionNamed, isAbsent } from './document/reading.js';
+import { isAbsent } from './document/reading.js';
 import { removeItems } from './document/sequence.js';
 import { type Splice, splice } from './document/splice.js';
 import { memberOf, type ObjectNode, type ValueNode } from './document/tree.js';
-
-/** Tags that a conversion gives; those of the outbounds are the actions that they stand for. */
-export const TAGS = { keys: 'ostp-in', listener: 'api-in', proxy: 'proxy', direct: 'direct', block: 'block' } as const;
-
-const TAKEN = 'the other layout means something else by this member; it is left out';
 
 /**
  * A file with a root `access_keys` in the layout with inbounds. What has no place there is named in `losses` and left out.
@@ -35,69 +31,11 @@ export function toInbounds(source: Buffer, losses: Losses): Buffer {
   refuseRepeated(first.root, '');
   refuseRepeated(memberOf(first.root, 'api'), 'api');
   refuseRepeated(memberOf(first.root, 'outbound'), 'outbound');
-  const plan = planOf(first, losses);
+  const plan = planOf(first.root, losses);
   let draft = edited(first, inPlace(first, plan, losses));
   if (plan.hasApi) draft = edited(draft, prefixApi(draft, plan.bind));
   if (plan.hasOutbound) draft = edited(draft, tagOutbound(draft));
   return withComments(source, compose(draft, plan), 'inbounds');
-}
-
-interface Plan {
-  /** The address for clients, and that of the listener. */
-  readonly listen: Address | null;
-  readonly bind: Address | null;
-  readonly hasApi: boolean;
-  readonly hasOutbound: boolean;
-  readonly hasKeys: boolean;
-  readonly defaultAction: string | null;
-}
-
-function planOf({ root }: Draft, losses: Losses): Plan {
-  loseMembers(root, '', (name) => isOne(root, name, ['inbounds', 'outbounds', 'routing']), TAKEN, losses);
-  const keys = memberOf(root, 'access_keys');
-  if (!isAbsent(keys) && keys.kind !== 'keys') losses.add('access_keys', 'it is no array; it is left out');
-  const hasApi = isUsed(memberOf(root, 'api'), 'api', 'an inbound with the protocol "api" is always served', losses);
-  const hasOutbound = isUsed(memberOf(root, 'outbound'), 'outbound', 'outbounds are always in use', losses);
-  return {
-    listen: readAddress(memberOf(root, 'listen'), 'listen', losses),
-    bind: hasApi ? readAddress(memberOf(memberOf(root, 'api'), 'bind'), 'api.bind', losses) : null,
-    hasApi,
-    hasOutbound,
-    hasKeys: keys?.kind === 'keys',
-    defaultAction: hasOutbound ? readDefault(memberOf(memberOf(root, 'outbound'), 'default_action'), losses) : null,
-  };
-}
-
-/** True for a member of the root with one of these names that holds something. */
-function isOne(root: ObjectNode, name: string, names: readonly string[]): boolean {
-  return names.includes(name) && !isAbsent(memberOf(root, name));
-}
-
-/** True for an object that says that it is enabled; what is not enabled has no place in the other layout. */
-function isUsed(node: ValueNode | undefined, place: string, why: string, losses: Losses): boolean {
-  if (isAbsent(node)) return false;
-  if (node.kind !== 'object') {
-    losses.add(place, 'it is no object; it is left out');
-    return false;
-  }
-  const enabled = memberOf(node, 'enabled');
-  if (enabled?.kind === 'boolean' && enabled.value) return true;
-  losses.add(place, `it is not enabled, and ${why}; it is left out`);
-  return false;
-}
-
-function readAddress(node: ValueNode | undefined, place: string, losses: Losses): Address | null {
-  if (isAbsent(node)) return null;
-  const address = node.kind === 'string' ? addressOf(node.value) : null;
-  if (address === null) losses.add(place, 'it is no host:port; it is left out');
-  return address;
-}
-
-function readDefault(node: ValueNode | undefined, losses: Losses): string | null {
-  if (isAbsent(node)) return null;
-  const action = node.kind === 'string' ? actionNamed(node.value) : null;
-  if (action === null) losses.add('outbound.default_action', 'it is none of proxy, direct and block; it is left out');
-  return action;
 }
 
 /** Everything that changes where it stands: keys, rules, and the members of `api` and `outbound`. */
