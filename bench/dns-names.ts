@@ -12,7 +12,7 @@ export function freeName(index: number): string {
 
 /** A list in hosts format. */
 export function* listText(names: number): Generator<string> {
-  const lines = 10_000;
+  const lines = 1000;
   for (let start = 0; start < names; start += lines) {
     const count = Math.min(lines, names - start);
     yield Array.from({ length: count }, (_, index) => `0.0.0.0 ${blockedName(start + index)}\n`).join('');

@@ -15,6 +15,7 @@ import { blockedName, freeName, listText } from './dns-names.js';
 import type { RefreshFigures } from './dns-server.js';
 import type { SetFigures } from './dns-set.js';
 import { countText, type Measure, type Row, timeText } from './measure.js';
+import { processorSeconds } from './process-figures.js';
 import { tableText } from './table.js';
 
 const NAMES = 1_000_000;
@@ -39,7 +40,12 @@ async function measureSet(): Promise<readonly Row[]> {
     const { resident, lookUpsPerSecond, pauseMs, loadMs } = figures;
     return [
       row('1M blocked names: resident', `${(resident / MB).toFixed(0)} MB`, '≤ 120 MB', resident <= 120 * MB),
-      row('the same: look-ups', `${countText(lookUpsPerSecond)}/s`, '≥ 1M/s', lookUpsPerSecond >= 1e6),
+      row(
+        'the same: look-ups, for a second of one core',
+        `${countText(lookUpsPerSecond)}/s`,
+        '≥ 1M/s',
+        lookUpsPerSecond >= 1e6,
+      ),
       row(
         'the same: longest pause while they load',
         timeText(pauseMs),
@@ -67,11 +73,12 @@ async function measureServer(quick: boolean): Promise<readonly Row[]> {
     const port = portOf(await server.hear());
     const cached = Array.from({ length: 1000 }, (_, index) => freeName(index));
     const blocked = Array.from({ length: 1000 }, (_, index) => blockedName(index * 997));
-    await loadDns({ port, names: cached, outstanding: 50, until: sleep(1500) });
+    await loadDns({ port, names: cached, outstanding: 50, until: upstream.asked(cached.length) });
+    await loadDns({ port, names: [...cached, ...blocked], outstanding: OUTSTANDING, until: sleep(quick ? 500 : 3000) });
     const time = quick ? 1000 : 8000;
     return [
-      await rateOf({ what: 'cached', port, names: cached, time, code: 0 }),
-      await rateOf({ what: 'blocked', port, names: blocked, time, code: 3 }),
+      await rateOf({ what: 'cached', server, port, names: cached, time, code: 0 }),
+      await rateOf({ what: 'blocked', server, port, names: blocked, time, code: 3 }),
       ...(await refreshUnderLoad(server, port, { cached, list, quick })),
     ];
   } finally {
@@ -83,6 +90,7 @@ async function measureServer(quick: boolean): Promise<readonly Row[]> {
 
 interface Rate {
   readonly what: string;
+  readonly server: Child;
   readonly port: number;
   readonly names: readonly string[];
   readonly time: number;
@@ -90,12 +98,16 @@ interface Rate {
   readonly code: number;
 }
 
-async function rateOf({ what, port, names, time, code }: Rate): Promise<Row> {
+/** The rate by the clock informs; the bar is about what one core does, whoever else uses it meanwhile. */
+async function rateOf({ what, server, port, names, time, code }: Rate): Promise<Row> {
+  const before = processorSeconds(server.pid);
   const load = await loadDns({ port, names, outstanding: OUTSTANDING, until: sleep(time) });
+  const rate = load.answered / (processorSeconds(server.pid) - before);
   const right = load.codes.get(code) === load.answered && load.lost === 0;
   const times = `p50 ${timeText(load.p50)}, p99 ${timeText(load.p99)}, ${load.lost} lost`;
-  const measure = `${what} answers over UDP, ${OUTSTANDING} outstanding`;
-  return row(measure, `${countText(load.perSecond)}/s`, '≥ 20,000/s', right && load.perSecond >= 20_000, times);
+  const byClock = `${countText(load.perSecond)}/s by the clock, ${times}`;
+  const measure = `${what} answers over UDP, ${OUTSTANDING} outstanding, for a second of one core`;
+  return row(measure, `${countText(rate)}/s`, '≥ 20,000/s', right && rate >= 20_000, byClock);
 }
 
 interface UnderLoad {
@@ -133,9 +145,18 @@ async function refreshUnderLoad(
   ];
 }
 
+interface Upstream {
+  readonly url: string;
+  /** Resolves when it was asked so many times. */
+  asked(times: number): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** A DoH server without TLS: it only fills the cache. */
-async function startUpstream(): Promise<{ readonly url: string; close(): Promise<void> }> {
+async function startUpstream(): Promise<Upstream> {
+  let asked = 0;
   const server = createServer(async (request, response) => {
+    asked += 1;
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const query = Buffer.concat(chunks);
@@ -153,6 +174,9 @@ async function startUpstream(): Promise<{ readonly url: string; close(): Promise
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
+    async asked(times) {
+      while (asked < times) await sleep(20);
+    },
     url: `http://127.0.0.1:${port}/dns-query`,
     async close() {
       server.closeAllConnections();

@@ -17,15 +17,18 @@ const CODE_DOT = 0x2e;
 
 /** Joins lists whose sets were built under this seed. */
 export function createBlocklist(seed: number, lists: readonly ListNames[]): Blocklist {
-  const blocked = lists.map((list) => list.blocked).filter((set) => set.size > 0);
-  const excepted = lists.map((list) => list.excepted).filter((set) => set.size > 0);
+  const blocked = together(lists.map((list) => list.blocked));
+  const excepted = together(lists.map((list) => list.excepted));
 
   /** Asks the sets for the name and for every name above it, with one walk over its characters. */
-  function inAny(sets: readonly NameSet[], name: string): boolean {
+  function inAny({ sets, leastDots }: Sets, name: string): boolean {
     let hash = seed;
+    let dots = 0;
     for (let start = name.length - 1; start >= 0; start--) {
-      hash = hashStep(hash, name.charCodeAt(start));
-      if (start > 0 && name.charCodeAt(start - 1) !== CODE_DOT) continue;
+      const character = name.charCodeAt(start);
+      if (character === CODE_DOT) dots += 1;
+      hash = hashStep(hash, character);
+      if ((start > 0 && name.charCodeAt(start - 1) !== CODE_DOT) || dots < leastDots) continue;
       const whole = hashEnd(hash);
       for (const set of sets) if (set.has(name, start, whole)) return true;
     }
@@ -33,8 +36,18 @@ export function createBlocklist(seed: number, lists: readonly ListNames[]): Bloc
   }
 
   return {
-    blocks: (name) => blocked.length > 0 && inAny(blocked, name) && !(excepted.length > 0 && inAny(excepted, name)),
+    blocks: (name) => blocked.sets.length > 0 && inAny(blocked, name) && !inAny(excepted, name),
   };
+}
+
+interface Sets {
+  readonly sets: readonly NameSet[];
+  readonly leastDots: number;
+}
+
+function together(all: readonly NameSet[]): Sets {
+  const sets = all.filter((set) => set.size > 0);
+  return { sets, leastDots: Math.min(...sets.map((set) => set.leastDots)) };
 }
 
 /** Blocks nothing. */

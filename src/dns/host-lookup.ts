@@ -1,4 +1,4 @@
-import { getServers, lookup, Resolver } from 'node:dns/promises';
+import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
@@ -15,17 +15,20 @@ export interface HostLookupOptions {
   readonly custom: (host: string) => string | null;
   /** Where the resolver listens, or null. */
   readonly own: () => { readonly address: string; readonly port: number } | null;
+  /** The machine's name servers as `Resolver.getServers` writes them; default: what it says now. */
+  readonly nameServers?: (() => readonly string[]) | undefined;
 }
 
 /**
  * Looks up by the machine's own ways (hosts file, name servers). When one of the machine's name servers is this very
  * resolver, the other name servers are asked instead; with none left the look-up fails and says what helps.
  */
-export function createHostLookup({ custom, own }: HostLookupOptions): HostLookup {
+export function createHostLookup({ custom, own, nameServers }: HostLookupOptions): HostLookup {
   const running = new Map<string, Promise<readonly string[]>>();
 
   async function find(host: string): Promise<readonly string[]> {
-    const servers = getServers();
+    // A new one reads the system's settings as they are now.
+    const servers = nameServers?.() ?? new Resolver().getServers();
     const others = servers.filter((server) => !isOwn(server, own()));
     if (others.length === servers.length) return (await lookup(host, { all: true })).map(({ address }) => address);
     if (others.length === 0) {

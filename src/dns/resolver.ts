@@ -50,6 +50,8 @@ export interface ResolverOptions {
   readonly log: LogPort;
   /** Certificates to trust besides those that Node trusts (PEM). */
   readonly ca?: readonly string[];
+  /** The machine's name servers; default: what the system says. */
+  readonly nameServers?: () => readonly string[];
   /** The size of a list in bytes; default 100 MB. */
   readonly mostListBytes?: number;
   /** Milliseconds that the download of a list may take; default five minutes. */
@@ -84,7 +86,11 @@ export function createResolver(options: ResolverOptions): Resolver {
     mostBytes: options.mostListBytes ?? MOST_LIST_BYTES,
     listTimeout: options.listTimeout ?? LIST_MS,
   });
-  const lookup = createHostLookup({ custom: (host) => state.custom.address(host), own: () => listener });
+  const lookup = createHostLookup({
+    custom: (host) => state.custom.address(host),
+    own: () => listener,
+    nameServers: options.nameServers,
+  });
   let dns: DnsConfig = DEFAULT_DNS;
   let outbound: OutboundSettings | null = null;
   let state: AnsweringState = stateFor(dns, null);

@@ -324,4 +324,22 @@ describe('the resolver', () => {
     expect(queries.at(-1)?.domain).toBe('h1004.example');
     expect(Math.abs((queries[0]?.timestamp ?? 0) - Date.now() / 1000)).toBeLessThan(60);
   });
+
+  it('bound to more than loopback limits what one network gets over UDP, and says to come by TCP', async () => {
+    const { port } = await startResolver({ bind: '0.0.0.0', customDomains: new Map([['a.example', '192.0.2.7']]) });
+    const socket = createSocket('udp4');
+    later(async () => socket.close());
+    const codes = { whole: 0, truncated: 0 };
+    socket.on('message', (reply) => {
+      codes[(reply.readUInt8(2) & 0x02) === 0 ? 'whole' : 'truncated'] += 1;
+    });
+    const query = encodeQuery({ name: 'a.example' });
+    await until(() => {
+      for (let index = 0; index < 100; index++) socket.send(query, port(), '127.0.0.1');
+      return codes.truncated > 0;
+    }, 'answers are truncated');
+    expect(codes.whole).toBeGreaterThan(500);
+    const [whole] = await askTcp(port(), [{ name: 'a.example' }]);
+    expect(whole && dataOf(whole)).toEqual(['192.0.2.7']);
+  });
 });
