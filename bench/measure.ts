@@ -11,8 +11,8 @@ export interface Row {
   /** The ratio or value that the bar is about. */
   readonly value: string;
   readonly bar: string;
-  /** Null for a line that only informs. */
-  readonly met: boolean | null;
+  /** Null for a line that only informs; `unsure` where the machine had no time to say. */
+  readonly met: boolean | 'unsure' | null;
 }
 
 /** Something that the bench can measure by itself: `--only` names it. */
@@ -61,17 +61,31 @@ export function medianRatio<R>({ gateway, against }: Pairs<R>, ratio: (gateway: 
   return median(gateway.flatMap((one, i) => against.slice(i, i + 1).map((other) => ratio(one, other))));
 }
 
-/** The row of a comparison of rates. */
+/** Below this share of its core it was not the server that was measured, but who kept it waiting. */
+const BUSY = 0.8;
+
+/** The row of a comparison of rates. A ratio near 1 is also given by processor time, which others on the machine change less. */
 export function rateRow(measure: string, pairs: Pairs<LoadRound>, bar: number): Row {
   const ratio = medianRatio(pairs, (gateway, against) => gateway.rate / against.rate);
+  const byProcessor = median(pairs.against.map(processorTime)) / median(pairs.gateway.map(processorTime));
   return {
     measure,
     gateway: rateText(pairs.gateway),
     against: rateText(pairs.against),
-    value: `${ratio.toFixed(bar < 2 ? 3 : 1)} ×`,
+    value: bar < 2 ? `${ratio.toFixed(3)} × (processor time: ${byProcessor.toFixed(3)} ×)` : `${ratio.toFixed(1)} ×`,
     bar: `≥ ${bar} ×`,
-    met: ratio >= bar,
+    met: verdict(pairs, ratio >= bar),
   };
+}
+
+/** Milliseconds of processor time for each answer. */
+function processorTime({ busy, elapsed, answers }: LoadRound): number {
+  return (busy * elapsed) / answers;
+}
+
+/** What was slowed by something else than itself proves nothing against, nor what it is compared with for, the gateway. */
+function verdict({ gateway, against }: Pairs<LoadRound>, met: boolean): boolean | 'unsure' {
+  return median((met ? against : gateway).map(({ busy }) => busy)) >= BUSY ? met : 'unsure';
 }
 
 /** A median rate and time, with a word when the server had time left. */
@@ -79,7 +93,7 @@ function rateText(rounds: readonly LoadRound[]): string {
   const rate = median(rounds.map((round) => round.rate));
   const busy = median(rounds.map((round) => round.busy));
   const time = median(rounds.map(({ p50 }) => p50));
-  const idle = busy < 0.9 ? `, server ${Math.round(busy * 100)} % busy` : '';
+  const idle = busy < BUSY ? `, server ${Math.round(busy * 100)} % busy` : '';
   return `${countText(rate)}/s (${timeText(time)}${idle})`;
 }
 

@@ -11,9 +11,14 @@ export function tableText(rows: readonly Row[]): string {
 }
 
 function cellsOf({ measure, gateway, against, value, bar, met }: Row): string[] {
-  return [measure, gateway, against, value, bar, met === null ? '' : met ? 'met' : 'MISSED'];
+  return [measure, gateway, against, value, bar, verdictText(met)];
 }
 
 function lineText(cells: readonly string[]): string {
   return `| ${cells.join(' | ')} |`;
+}
+
+function verdictText(met: Row['met']): string {
+  if (met === null || met === 'unsure') return met ?? '';
+  return met ? 'met' : 'MISSED';
 }
