@@ -157,3 +157,15 @@ async function* limited(chunks: AsyncIterable<Buffer>, mostBytes: number): Async
     yield chunk;
   }
 }
+
+/**
+ * A list may lead to a link-local address only when its own URL says so, which the configuration file alone can: not by a
+ * name that has one.
+ */
+export function linkLocalRefusal(urls: readonly string[]): (host: string, address: string) => string | null {
+  const written = new Set(urls.flatMap((text) => (httpUrl(text) === null ? [] : [hostOf(new URL(text))])));
+  return (host, address) => {
+    if (!isLinkLocal(address) || (host === address && written.has(host))) return null;
+    return `${host} leads to a link-local address`;
+  };
+}

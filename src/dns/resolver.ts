@@ -1,16 +1,16 @@
-import { isIP } from 'node:net';
 import { DEFAULT_DNS, type DnsConfig, type DnsQuery, type OutboundSettings } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
-import { hostOf, httpUrl, isLinkLocal } from '../wire/dns-values.js';
+import { httpUrl } from '../wire/dns-values.js';
 import { type AnsweringState, createResponder } from './answering.js';
 import { createBlocklists, type ListState, shownUrl } from './blocklists.js';
 import { type Connections, createConnections } from './connections.js';
 import { reasonOf } from './failure-reason.js';
 import { createForwarder, type Forwarder } from './forwarder.js';
 import { createHostLookup } from './host-lookup.js';
-import { MOST_LIST_BYTES } from './list-source.js';
+import { createKeptListener } from './kept-listener.js';
+import { linkLocalRefusal, MOST_LIST_BYTES } from './list-source.js';
 import { createListStore, NO_STORE } from './list-store.js';
-import { isLoopbackAddress, type Listener, openListener } from './listener.js';
+import { isLoopbackAddress } from './listener.js';
 import { createCustomDomains } from './local-answers.js';
 import { createQueryLog } from './query-log.js';
 import { createRateLimit } from './rate-limit.js';
@@ -88,20 +88,17 @@ export function createResolver(options: ResolverOptions): Resolver {
   });
   const lookup = createHostLookup({
     custom: (host) => state.custom.address(host),
-    own: () => listener,
+    own: () => listener.current(),
     nameServers: options.nameServers,
   });
   let dns: DnsConfig = DEFAULT_DNS;
   let outbound: OutboundSettings | null = null;
   let state: AnsweringState = stateFor(dns, null);
-  let listener: Listener | null = null;
   let phase: 'new' | 'running' | 'closed' = 'new';
   let forwarding = '';
   let listed = '';
   let work: Promise<void> = Promise.resolve();
   let refreshTimer: NodeJS.Timeout | undefined;
-  let bindTimer: NodeJS.Timeout | undefined;
-  let bindProblem = '';
 
   const respond = createResponder({
     state: () => state,
@@ -110,6 +107,12 @@ export function createResolver(options: ResolverOptions): Resolver {
     counts,
     clock,
     log,
+  });
+  const listener = createKeptListener({
+    respond,
+    log,
+    retryAfter: options.bindRetry ?? BIND_RETRY_MS,
+    retry: () => order(follow),
   });
 
   function stateFor(next: DnsConfig, forwarder: Forwarder | null): AnsweringState {
@@ -173,10 +176,9 @@ export function createResolver(options: ResolverOptions): Resolver {
 
   /** Brings lists and sockets to where the settings want them. */
   async function follow(): Promise<void> {
-    clearTimeout(bindTimer);
     if (!dns.enabled || phase === 'closed') {
       clearTimeout(refreshTimer);
-      await Promise.all([unlisten(), blocklists.restore([])]);
+      await Promise.all([listener.close(), blocklists.restore([])]);
       listed = '';
       return;
     }
@@ -185,49 +187,14 @@ export function createResolver(options: ResolverOptions): Resolver {
     listed = lists;
     // The kept lists block from the first answer on, also where there is no network.
     if (changed) await blocklists.restore(dns.adblockUrls);
-    await listen();
+    await listener.listen(dns.bind, dns.localPort);
     if (changed) startRefresh();
-  }
-
-  async function unlisten(): Promise<void> {
-    const open = listener;
-    listener = null;
-    await open?.close();
-  }
-
-  async function listen(): Promise<void> {
-    const { bind, localPort } = dns;
-    if (listener !== null && listener.address === bind && (listener.port === localPort || localPort === 0)) return;
-    await unlisten();
-    if (isIP(bind) === 0) {
-      log.error({ bind }, 'dns.bind: expected an IP address; the DNS server does not run');
-      return;
-    }
-    try {
-      listener = await openListener(bind, localPort, respond);
-      bindProblem = '';
-      log.info({ address: bind, port: listener.port }, 'the DNS server listens');
-    } catch (error) {
-      reportTaken(bind, localPort, error);
-    }
-  }
-
-  /** Said once for a place; then it is tried again in silence. */
-  function reportTaken(address: string, port: number, error: unknown): void {
-    const problem = `${address} ${port}`;
-    const reason = reasonOf(error);
-    if (problem !== bindProblem) {
-      const advice = 'if the server whose file this is has it, use --no-resolver or another dns.local_port';
-      log.error({ address, port, reason }, `the DNS server cannot listen, and will try again: ${advice}`);
-    }
-    bindProblem = problem;
-    bindTimer = setTimeout(() => order(follow), options.bindRetry ?? BIND_RETRY_MS).unref();
   }
 
   function startRefresh(): void {
     clearTimeout(refreshTimer);
     if (dns.adblockUrls.length === 0) return;
-    const connections = connectionsFor({ connectTimeout: LIST_CONNECT_MS, refuses: refusalOf(dns.adblockUrls) });
+    const connections = connectionsFor({ connectTimeout: LIST_CONNECT_MS, refuses: linkLocalRefusal(dns.adblockUrls) });
     void blocklists
       .refresh(dns.adblockUrls, connections)
       .then(() => connections.destroy())
@@ -278,25 +245,17 @@ export function createResolver(options: ResolverOptions): Resolver {
       clearTimeout(refreshTimer);
       await Promise.all([work, blocklists.close(), state.forwarder?.close()]);
     },
-    stats: () => ({
-      listening: listener === null ? null : { address: listener.address, port: listener.port },
-      ...counts,
-      cachedAnswers: state.forwarder?.cache.size ?? 0,
-      lists: blocklists.states(),
-      lastRefresh: blocklists.refreshedAt(),
-      lastRefreshError: blocklists.states().find(({ error }) => error !== null)?.error ?? null,
-    }),
-  };
-}
-
-/**
- * A list may lead to a link-local address only when its own URL says so, which the configuration file alone can: not by a
- * name that has one.
- */
-function refusalOf(urls: readonly string[]): (host: string, address: string) => string | null {
-  const written = new Set(urls.flatMap((text) => (httpUrl(text) === null ? [] : [hostOf(new URL(text))])));
-  return (host, address) => {
-    if (!isLinkLocal(address) || (host === address && written.has(host))) return null;
-    return `${host} leads to a link-local address`;
+    stats() {
+      const open = listener.current();
+      const lists = blocklists.states();
+      return {
+        listening: open === null ? null : { address: open.address, port: open.port },
+        ...counts,
+        cachedAnswers: state.forwarder?.cache.size ?? 0,
+        lists,
+        lastRefresh: blocklists.refreshedAt(),
+        lastRefreshError: lists.find(({ error }) => error !== null)?.error ?? null,
+      };
+    },
   };
 }
