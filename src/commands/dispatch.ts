@@ -55,6 +55,16 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./config-convert.js')).configConvert,
   },
   {
+    name: 'record',
+    summary: 'write what passes between clients and a server as scenarios',
+    load: async () => (await import('./record.js')).record,
+  },
+  {
+    name: 'compare',
+    summary: 'play scenarios on two servers and show where they differ',
+    load: async () => (await import('./compare.js')).compare,
+  },
+  {
     name: 'revisions',
     summary: 'list the revisions and the server versions that speak them',
     load: async () => (await import('./revisions.js')).revisions,

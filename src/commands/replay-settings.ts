@@ -114,8 +114,9 @@ export function credentialsOf(
 export async function keepSaved(
   saved: SavedState,
   { folder, fileSystem, clock, complain }: CommandContext,
+  label = '',
 ): Promise<() => Promise<void>> {
-  const name = `keyway-saved-${new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '')}.json`;
+  const name = `keyway-saved-${label === '' ? '' : `${label}-`}${new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '')}.json`;
   const path = join(folder, name);
   const { config, rules, dns, audit, keys } = saved;
   const content = writeJson({ config, rules, dns, audit: [...audit], keys: [...keys] }, 2);
@@ -135,7 +136,11 @@ export function reporterNameOf(reading: FlagReading): ReporterName {
   return known ?? 'text';
 }
 
-export function createReporter(name: ReporterName, { output }: CommandContext, sides?: [string, string]): Reporter {
+export function createReporter(
+  name: ReporterName,
+  { output }: CommandContext,
+  sides?: readonly [string, string],
+): Reporter {
   const line = (text: string) => output.line(text);
   switch (name) {
     case 'json':

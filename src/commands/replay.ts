@@ -183,6 +183,33 @@ function exitCodeOf(results: readonly ScenarioResult[], count: number, context: 
 
 export const replay: Command = {
   name: 'replay',
-  help: () => 'TBD',
+  help: () => `Usage: keyway replay [PATHS…] [--revision R]
+       keyway replay [PATHS…] --target URL --revision R [--writes | --destructive]
+
+Plays scenarios and compares every answer. PATHS are scenario files and folders; without them the
+scenarios that come with Keyway, or those of R.
+
+Without --target each scenario is played on an embedded core of its own that stands in exactly the
+state it names, with a fixed clock and fixed randomness; --revision plays it on another revision.
+
+On a target only what reads is played, unless more is permitted; what is not played says why. A
+login signs out whoever is signed in. Keys are made under generated texts, no other is touched, and
+they are removed at the end, on failure and on interrupt. What is replaced is saved first and put back.
+
+  --target URL               The server's base URL, with its web path: http://127.0.0.1:9090/secret
+  --revision R               earliest, dns, current, or a version such as 0.2.48.
+  --username NAME            The operator; the password comes from KEYWAY_PASSWORD.
+  --token TOKEN              The static token (or KEYWAY_TOKEN).
+  --writes                   Also makes keys of its own.
+  --destructive              Also replaces configuration, rules, DNS settings and audit list.
+  --update                   Rewrites the expected answers of recordings from the target.
+  --reporter json|junit|tap  For programs, instead of text.
+  --timeout SECONDS          How long one exchange may take. Default: 10.
+
+  keyway replay
+  KEYWAY_PASSWORD=… keyway replay --target http://127.0.0.1:9090 --revision 0.2.48 --username admin
+  keyway replay recordings --revision 0.3.6
+
+Exit codes: 0 equal, 1 something differs, 2 could not run.`,
   run,
 };

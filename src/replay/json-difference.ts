@@ -50,16 +50,31 @@ function memberDifferences(
   comparison: JsonComparison,
   path: string,
 ): readonly ValueDifference[] {
-  const names = new Set([...Object.keys(expected), ...Object.keys(actual)]);
+  const named = withNames(expected, actual, comparison.bindings);
+  const names = new Set([...Object.keys(named), ...Object.keys(actual)]);
   const differences: ValueDifference[] = [];
   for (const name of names) {
     const at = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const wanted = Object.hasOwn(expected, name) ? expected[name] : undefined;
+    const wanted = Object.hasOwn(named, name) ? named[name] : undefined;
     const given = Object.hasOwn(actual, name) ? actual[name] : undefined;
     if (wanted === undefined || given === undefined) differences.push({ path: at, expected: wanted, actual: given });
     else differences.push(...jsonDifferences(wanted, given, comparison, at));
   }
   return differences;
+}
+
+/** The expected members under the names that their placeholders stand for; an open one takes the first name that is left. */
+function withNames(expected: Members, actual: Members, bindings: Bindings): Members {
+  const names = Object.keys(expected);
+  if (!names.some((name) => name.includes('<'))) return expected;
+  const left = new Set(Object.keys(actual).filter((name) => !Object.hasOwn(expected, name)));
+  const result: Record<string, JsonValue> = Object.create(null);
+  for (const name of names) {
+    const found = name.includes('<') ? [...left].find((each) => matchText(name, each, bindings)) : undefined;
+    if (found !== undefined) left.delete(found);
+    result[found ?? name] = expected[name] ?? null;
+  }
+  return result;
 }
 
 function arrayDifferences(
@@ -119,7 +134,8 @@ function isOpen(value: JsonValue, bindings: Bindings): boolean {
   return isJsonObject(value) && Object.values(value).some((member) => isOpen(member, bindings));
 }
 
-function coversPath(pattern: string, path: string): boolean {
+/** Whether a JSON pointer is the pattern; a segment `*` of it stands for any. */
+export function coversPath(pattern: string, path: string): boolean {
   const wanted = pattern.split('/');
   const given = path.split('/');
   return (

@@ -49,7 +49,7 @@ async function removed(accessKey: string, control: Control): Promise<boolean> {
  * Lets only such key changes through that touch no key of others, and notes every key that comes into being. What would
  * touch another's is not sent: the call rejects.
  */
-export function guardKeys(caller: Caller, { own, control, apiRoot }: Guarded): Caller {
+export function guardKeys(caller: Caller, { own, apiRoot }: Guarded): Caller {
   return {
     close: () => caller.close(),
     async send(call) {
@@ -57,7 +57,9 @@ export function guardKeys(caller: Caller, { own, control, apiRoot }: Guarded): C
       const matched = path === null ? null : matchOperation(call.method, path);
       if (matched === null || matched.operation.method === 'GET') return caller.send(call);
       const named = matched.keySegment === null ? keyInBody(call) : decoded(matched.keySegment);
-      if (matched.operation.path.startsWith('/users') && named !== null) await refuseForeign(named, own, control);
+      if (matched.operation.path.startsWith('/users') && named !== null) {
+        await refuseForeign(caller, call, { accessKey: named, own, apiRoot });
+      }
       const makes = matched.operation.name === 'createUser' || matched.operation.name === 'bulkCreateUsers';
       if (makes && named !== null) own.add(named);
       const answer = await caller.send(call);
@@ -69,15 +71,20 @@ export function guardKeys(caller: Caller, { own, control, apiRoot }: Guarded): C
 
 interface Guarded {
   readonly own: OwnKeys;
-  readonly control: Control;
   readonly apiRoot: string;
 }
 
-async function refuseForeign(accessKey: string, own: OwnKeys, control: Control): Promise<void> {
-  if (own.isOwn(accessKey)) return;
-  const { status } = await control.send('GET', `/users/${encodeURIComponent(accessKey)}`);
-  if (status === 400 || status === 404) return;
-  throw new Error('not sent: it would change a key that was not made here');
+/** Asks with the call's own credential: a login of ours would end the scenario's session. */
+async function refuseForeign(
+  caller: Caller,
+  call: Call,
+  { accessKey, own, apiRoot }: Guarded & { readonly accessKey: string },
+): Promise<void> {
+  if (accessKey === '' || own.isOwn(accessKey)) return;
+  const path = `${apiRoot}/users/${encodeURIComponent(accessKey)}`;
+  const headers = new Map([...call.headers].filter(([name]) => name.toLowerCase() === 'authorization'));
+  const { status } = await caller.send({ method: 'GET', path, headers, body: undefined });
+  if (status === 200) throw new Error('not sent: it would change a key that was not made here');
 }
 
 function keyInBody({ body }: Call): string | null {

@@ -9,7 +9,19 @@ const NUMBERED: Readonly<Record<string, string>> = {
   key: '[0-9a-f]{32}|[0-9a-f]{16}',
   session: '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}',
   'audit-id': '[0-9a-f]{1,16}',
+  // What a recording strips: a name, a text of a configuration, and a secret, which equals any value.
+  name: '.*',
+  text: '.*',
+  secret: '.*',
 };
+
+/** Set in the bindings of a recording whose own keys became placeholders: such a key may be any text. */
+const ANY_KEY = 'form:key';
+
+/** Bindings before the first step; in an anonymous recording `<key:n>` stands for any text. */
+export function createBindings(isAnonymous: boolean): Bindings {
+  return new Map(isAnonymous ? [[ANY_KEY, 'any']] : []);
+}
 
 /** What differs from run to run and is known by its form alone. */
 const FORMS: Readonly<Record<string, string>> = {
@@ -17,7 +29,8 @@ const FORMS: Readonly<Record<string, string>> = {
   version: '[0-9]+\\.[0-9]+\\.[0-9]+[-+.0-9A-Za-z]*',
 };
 
-const PLACEHOLDER = /<(?:(key|session|audit-id):([0-9]+)|(time|version))>/g;
+const PLACEHOLDER = /<(?:(key|session|audit-id|name|text|secret):([0-9]+)|(time|version))>/g;
+const WHOLE_SECRET = /^<secret:[0-9]+>$/;
 /** A whole text that is described instead of written out. */
 const DESCRIBED = /^<text (containing|starting|matching):(.*)>$/s;
 const UPTIME = '<uptime>';
@@ -58,11 +71,18 @@ export function hasUnbound(text: string, bindings: Bindings): boolean {
  */
 export function matchText(expected: string, actual: JsonValue, bindings: Bindings): boolean {
   if (expected === UPTIME) return typeof actual === 'bigint' && actual >= 0n;
+  if (WHOLE_SECRET.test(expected)) return matchSecret(expected.slice(1, -1), actual, bindings);
   if (typeof actual !== 'string') return false;
   if (!expected.includes('<')) return expected === actual;
   const described = DESCRIBED.exec(expected);
   if (described !== null) return matchDescription(described[1] ?? '', described[2] ?? '', actual);
   return matchTemplate(expected, actual, bindings);
+}
+
+/** A secret equals any value; the last text that it was is what it stands for in the requests that follow. */
+function matchSecret(name: string, actual: JsonValue, bindings: Bindings): true {
+  if (typeof actual === 'string') bindings.set(name, actual);
+  return true;
 }
 
 function matchDescription(how: string, what: string, actual: string): boolean {
@@ -86,15 +106,16 @@ function matchTemplate(expected: string, actual: string, bindings: Bindings): bo
 
 /** The pattern of one placeholder; an unbound one becomes a group, listed in `groups`, and later ones refer back to it. */
 function placeholderPattern(match: RegExpMatchArray, bindings: Bindings, groups: string[]): string {
-  const [, kind, number, form] = match;
-  if (kind === undefined) return `(?:${FORMS[form ?? ''] ?? ''})`;
+  const [, kind, number, described] = match;
+  if (kind === undefined) return `(?:${FORMS[described ?? ''] ?? ''})`;
   const name = `${kind}:${number}`;
-  const value = bindings.get(name);
+  const value = kind === 'secret' ? undefined : bindings.get(name);
   if (value !== undefined) return escapeRegExp(value);
   const earlier = groups.indexOf(name);
   if (earlier >= 0) return `(?:\\${earlier + 1})`;
   groups.push(name);
-  return `(${NUMBERED[kind] ?? ''})`;
+  const form = kind === 'key' && bindings.has(ANY_KEY) ? '.*' : (NUMBERED[kind] ?? '');
+  return `(${form})`;
 }
 
 function bindAll(names: readonly string[], values: readonly (string | undefined)[], bindings: Bindings): boolean {
@@ -111,6 +132,7 @@ function bindAll(names: readonly string[], values: readonly (string | undefined)
 /** Whether another number of the same kind already has this value. */
 function isTaken(name: string, value: string, bindings: ReadonlyMap<string, string>): boolean {
   const kind = name.slice(0, name.indexOf(':') + 1);
+  if (kind === 'secret:') return false;
   for (const [other, taken] of bindings) {
     if (other !== name && other.startsWith(kind) && taken === value) return true;
   }

@@ -4,7 +4,7 @@ import { type Answer, type Call, type Caller, createCaller } from './call.js';
 import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
 import { createCall, type Target } from './create-call.js';
 import { writeJson } from './format.js';
-import { type Bindings, UnboundPlaceholder } from './placeholders.js';
+import { type Bindings, createBindings, UnboundPlaceholder } from './placeholders.js';
 import type {
   Breakage,
   CounterState,
@@ -82,7 +82,11 @@ interface Chain extends PlayOptions {
 export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<readonly Difference[]> {
   const { origin } = options.target;
   const caller = options.caller ?? createCaller({ origin, timeoutMilliseconds: options.timeoutMilliseconds ?? 10_000 });
-  const chain: Chain = { ...options, bindings: options.bindings ?? new Map(), caller };
+  const chain: Chain = {
+    ...options,
+    bindings: options.bindings ?? createBindings(scenario.anonymous === true),
+    caller,
+  };
   const differences: Difference[] = [];
   try {
     for (const [index, step] of scenario.exchanges.entries()) {

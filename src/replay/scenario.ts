@@ -24,6 +24,8 @@ export interface Scenario {
   readonly serverVersion?: string;
   /** `YYYY-MM-DD`. */
   readonly recordedAt?: string;
+  /** A recording whose access keys became placeholders: `<key:n>` stands for any text, not for a generated one alone. */
+  readonly anonymous?: true;
   /** Rows of the specification that this scenario stands for, such as `error:userNotFound`. */
   readonly covers?: readonly string[];
   readonly given: Given;
@@ -206,7 +208,7 @@ const afterwards: Check<FileAfterwards> = onlyOneOf(
 const scenario: Check<Scenario> = members(
   { title: text, revision: text, source: oneOf('spec', 'recorded'), given, exchanges: listOf(step) },
   // biome-ignore lint/suspicious/noThenProperty: the format's own name; its value is no function, so nothing awaits it
-  { serverVersion: text, recordedAt: text, covers: listOf(text), then: afterwards },
+  { serverVersion: text, recordedAt: text, anonymous: settled, covers: listOf(text), then: afterwards },
 );
 
 function onlyOneOf<T>(left: string, right: string, check: Check<T>): Check<T> {

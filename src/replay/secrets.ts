@@ -12,7 +12,11 @@ export interface FillIn {
 }
 
 /** What the player puts where a recording holds a secret that no answer told; a login that must pass carries `right`. */
-export const STAND_IN = { token: 'keyway-stand-in-token', password: 'keyway-stand-in-password' } as const;
+export const STAND_IN = {
+  token: 'keyway-stand-in-token',
+  username: 'operator',
+  password: 'keyway-stand-in-password',
+} as const;
 
 /** A caller that puts the run's own credentials where a recording's stood. */
 export function fillCredentials(caller: Caller, { authorization, credentials, apiRoot }: FillIn): Caller {

@@ -15,6 +15,7 @@ import { restoreState, type SavedState, saveState } from './saved-state.js';
 import { isExchange, type Scenario } from './scenario.js';
 import type { ScenarioFile } from './scenario-files.js';
 import { fillCredentials } from './secrets.js';
+import { standInsFor } from './stand-ins.js';
 import { type Announcement, learnAnnouncement, learnFacts, type TargetFacts } from './target-facts.js';
 import { type Cast, type CastConfiguration, configurationIn, mergedConfiguration, translate } from './translate.js';
 import { effectsOf, isTokenOnlyAKey, needsConfiguration, type Permissions, whyNot } from './why-not.js';
@@ -127,11 +128,12 @@ async function playOn(live: Live, file: ScenarioFile, watching: Watching): Promi
     if (live.options.permissions.destructive) await keepState(live);
     const authorization = await live.control.authorization();
     const { scenario } = file;
-    const guarded = guardKeys(live.caller, { own: live.own, control: live.control, apiRoot: live.target.apiRoot });
+    const guarded = guardKeys(live.caller, { own: live.own, apiRoot: live.target.apiRoot });
     const options = { target: live.target, addresses: ADDRESSES, stage: NO_STAGE, pages: 'ignored' as const };
     if (!hasGivenState(scenario)) {
       const filled = fillCredentials(guarded, { authorization, credentials: live.options.credentials, ...live.target });
-      return await playFile(file, { ...options, ...watching, caller: filled });
+      const bindings = standInsFor(scenario, live.own.prefix);
+      return await playFile(file, { ...options, bindings, ...watching, caller: filled });
     }
     const cast = await prepare(live, scenario, authorization);
     const stage = cast.configuration === null ? NO_STAGE : stageOf(live, cast.configuration);

@@ -1,0 +1,264 @@
+import { compareRuns, type DifferenceGroup, groupDifferences, type Run, type RunStep } from '../replay/compare-runs.js';
+import { writeJson } from '../replay/format.js';
+import { brokenResult, type ScenarioResult, summaryOf, unplayedResult } from '../replay/result.js';
+import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../replay/scenario-files.js';
+import { standInsFor } from '../replay/stand-ins.js';
+import { createTargetPlayer, type TargetPlayer } from '../replay/target-player.js';
+import type { Permissions } from '../replay/why-not.js';
+import { parseFlags, problemText } from '../settings-flags.js';
+import type { JsonValue } from '../wire/json.js';
+import type { Revision } from '../wire/revision.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import {
+  type BaseUrl,
+  baseUrlOf,
+  createReporter,
+  credentialsOf,
+  isOfRevision,
+  keepSaved,
+  type ReporterName,
+  readFlags,
+  reporterNameOf,
+  revisionOf,
+  scenarioPaths,
+  switchFlag,
+  timeoutOf,
+  valueFlag,
+} from './replay-settings.js';
+
+const SIDES = ['left', 'right'] as const;
+type Side = (typeof SIDES)[number];
+
+const FLAGS = [
+  ...SIDES.flatMap((side) => [
+    valueFlag(side, 'URL'),
+    valueFlag(`${side}-revision`, 'R'),
+    valueFlag(`${side}-username`, 'NAME'),
+    valueFlag(`${side}-token`, 'TOKEN'),
+  ]),
+  switchFlag('writes'),
+  switchFlag('destructive'),
+  valueFlag('reporter', 'json|junit|tap'),
+  valueFlag('timeout', 'SECONDS'),
+];
+
+interface SideSettings {
+  readonly url: BaseUrl;
+  readonly revision: Revision;
+  readonly credentials: ReturnType<typeof credentialsOf>;
+}
+
+interface CompareSettings {
+  readonly left: SideSettings;
+  readonly right: SideSettings;
+  readonly permissions: Permissions;
+  readonly reporter: ReporterName;
+  readonly timeoutMilliseconds: number;
+  readonly words: readonly string[];
+}
+
+function readSettings(
+  argv: readonly string[],
+  context: CommandContext,
+): CompareSettings | { readonly problems: readonly string[] } {
+  const flags = parseFlags(argv, FLAGS);
+  const reading = readFlags(flags);
+  const side = (name: Side): SideSettings | null => {
+    const url = baseUrlOf(reading, name);
+    if (reading.value(name) === null) reading.problems.push(`--${name}: expected the base URL of a server`);
+    const other = name === 'left' ? 'right-revision' : 'left-revision';
+    const asked = reading.value(`${name}-revision`) === null ? other : `${name}-revision`;
+    const revision = revisionOf(reading, asked);
+    if (reading.value(asked) === null) reading.problems.push(`--${name}-revision: expected what the server speaks`);
+    const prefix = name.toUpperCase();
+    const sources = { username: `${prefix}_USERNAME`, password: `${prefix}_PASSWORD`, token: `${prefix}_TOKEN` };
+    const ofSide = { ...reading, value: (flag: string) => reading.value(`${name}-${flag}`) };
+    const credentials = credentialsOf(ofSide, context, sources);
+    return url === null || revision === null ? null : { url, revision, credentials };
+  };
+  const [left, right] = [side('left'), side('right')];
+  const destructive = reading.isOn('destructive');
+  const permissions = { writes: reading.isOn('writes') || destructive, destructive };
+  const rest = { reporter: reporterNameOf(reading), timeoutMilliseconds: timeoutOf(reading), words: flags.words };
+  const problems = [...flags.problems.map(problemText), ...new Set(reading.problems)];
+  return left === null || right === null || problems.length > 0 ? { problems } : { left, right, permissions, ...rest };
+}
+
+async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const settings = readSettings(argv, context);
+  if ('problems' in settings) return usageProblem(context, 'compare', settings.problems);
+  const stop = { asked: false };
+  context.untilStopped().then(() => {
+    stop.asked = true;
+  });
+  const players: TargetPlayer[] = [];
+  const problems: string[] = [];
+  try {
+    const files = await chosenFiles(settings, context);
+    const left = await meet('left', settings, context);
+    players.push(left);
+    const right = await meet('right', settings, context);
+    players.push(right);
+    const results = await compareAll(files, { left, right, settings, context, isStopped: () => stop.asked });
+    if (stop.asked)
+      context.complain(`keyway compare: interrupted after ${results.length} of ${files.length} scenarios`);
+    const { different, broken } = summaryOf(results);
+    return different > 0 ? 1 : broken > 0 || stop.asked ? 2 : 0;
+  } catch (error) {
+    context.complain(`keyway compare: ${wordsOf(error)}`);
+    return 2;
+  } finally {
+    for (const player of players) problems.push(...(await player.finish()));
+    for (const problem of problems) context.complain(`keyway compare: ${problem}`);
+  }
+}
+
+async function chosenFiles({ words, left, right }: CompareSettings, context: CommandContext) {
+  const files = await readScenarioFiles(scenarioPaths(words, context), context.fileSystem);
+  if (files.length === 0) throw new Error('there is no scenario in these paths');
+  if (words.length > 0) return files;
+  return files.filter(
+    (file) =>
+      file.kind === 'broken' ||
+      isOfRevision(file.scenario.revision, left.revision) ||
+      isOfRevision(file.scenario.revision, right.revision),
+  );
+}
+
+async function meet(side: Side, settings: CompareSettings, context: CommandContext): Promise<TargetPlayer> {
+  const { url, revision, credentials } = settings[side];
+  const { permissions, timeoutMilliseconds } = settings;
+  try {
+    return await createTargetPlayer({
+      ...url,
+      revision,
+      credentials,
+      permissions,
+      timeoutMilliseconds,
+      random: context.random,
+      keepSaved: (saved) => keepSaved(saved, context, side),
+    });
+  } catch (error) {
+    throw new Error(`--${side} ${url.origin}: ${wordsOf(error)}`, { cause: error });
+  }
+}
+
+interface Comparing {
+  readonly left: TargetPlayer;
+  readonly right: TargetPlayer;
+  readonly settings: CompareSettings;
+  readonly context: CommandContext;
+  readonly isStopped: () => boolean;
+}
+
+async function compareAll(
+  files: readonly (ScenarioFile | BrokenFile)[],
+  comparing: Comparing,
+): Promise<readonly ScenarioResult[]> {
+  const { left, right, settings, context } = comparing;
+  const say = settings.reporter === 'text' ? context.output.line : context.complain;
+  const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
+  for (const [player, url] of [[left, settings.left.url] as const, [right, settings.right.url] as const]) {
+    for (const line of player.plan(scenarios)) say(`on ${url.origin}: ${line}`);
+  }
+  const reporter = createReporter(settings.reporter, context, ['left', 'right']);
+  reporter.begin(files.length);
+  const results: ScenarioResult[] = [];
+  const compared: Compared[] = [];
+  for (const file of files) {
+    if (comparing.isStopped()) break;
+    const { result, differences } = await compareOne(file, comparing);
+    results.push(result);
+    compared.push({ name: result.name, differences });
+    reporter.done(result);
+  }
+  reporter.end(results, summaryOf(results));
+  if (settings.reporter === 'text') for (const line of groupLines(groupDifferences(compared))) say(line);
+  return results;
+}
+
+type Compared = Parameters<typeof groupDifferences>[0][number];
+
+async function compareOne(
+  file: ScenarioFile | BrokenFile,
+  { left, right, settings, isStopped }: Comparing,
+): Promise<Omit<Compared, 'name'> & { readonly result: ScenarioResult }> {
+  if (file.kind === 'broken') return { result: brokenResult(file), differences: [] };
+  const why = reasonOf('left', left, file) ?? reasonOf('right', right, file);
+  if (why !== null) return { result: unplayedResult(file, 'skipped', why), differences: [] };
+  const runs: Run[] = [];
+  for (const player of [left, right, left]) {
+    const steps: RunStep[] = [];
+    const bindings = standInsFor(file.scenario, 'keyway-compare-');
+    const played = await player.play(file, { onStep: (step) => steps.push(step), isStopped, bindings });
+    if (played.outcome === 'broken') return { result: played, differences: [] };
+    runs.push({ steps, bindings });
+  }
+  const [one, other, again] = runs;
+  if (one === undefined || other === undefined || again === undefined || isStopped()) {
+    return { result: unplayedResult(file, 'skipped', 'interrupted'), differences: [] };
+  }
+  const { differences, partedAt } = compareRuns(one, other, again, {
+    left: settings.left.revision,
+    right: settings.right.revision,
+  });
+  return { result: resultOf(file, differences, partedAt), differences };
+}
+
+function reasonOf(side: Side, player: TargetPlayer, { scenario }: ScenarioFile): string | null {
+  const why = player.whyNot(scenario);
+  return why === null ? null : `${side}: ${why}`;
+}
+
+function resultOf(file: ScenarioFile, differences: Compared['differences'], partedAt: number | null): ScenarioResult {
+  const { name, path, scenario } = file;
+  return {
+    name,
+    path,
+    title: scenario.title,
+    outcome: differences.length === 0 ? 'equal' : 'different',
+    reason: null,
+    differences: differences.map(({ operation, ...each }) => ({ ...each, request: operation })),
+    known: 0,
+    hint: partedAt === null ? null : `from step ${partedAt} on the servers stand in different states: not compared`,
+    milliseconds: 0,
+  };
+}
+
+function groupLines(groups: readonly DifferenceGroup[]): readonly string[] {
+  if (groups.length === 0) return ['No differences.'];
+  const show = (value: JsonValue | undefined) => (value === undefined ? 'nothing' : writeJson(value).slice(0, 60));
+  return [
+    'What differs (left | right, an example each):',
+    ...groups.map(({ operation, where, expected, actual, scenarios }) => {
+      return `  ${operation} ${where}: ${show(expected)} | ${show(actual)} (scenarios: ${scenarios.length})`;
+    }),
+  ];
+}
+
+export const compare: Command = {
+  name: 'compare',
+  help: () => `Usage: keyway compare --left URL --right URL [--left-revision R] [--right-revision R] [PATHS…]
+
+Plays scenarios on two servers and shows where they answer differently. The left one is played
+twice: where it differs from itself (times, counts, generated values), nothing is reported. PATHS are
+scenario files and folders; without them the scenarios of both revisions that come with Keyway.
+
+The same rules as in "keyway replay --target" keep both servers safe: only reads, unless --writes
+or --destructive. At least one revision is needed; the other side then speaks the same.
+
+  --left URL, --right URL        The servers' base URLs, with their web paths.
+  --left-revision R, --right-revision R
+                                 earliest, dns, current, or a version such as 0.2.48.
+  --left-username, --left-token, --right-username, --right-token
+                                 Credentials; also LEFT_USERNAME, LEFT_TOKEN, RIGHT_…. The passwords come
+                                 from LEFT_PASSWORD and RIGHT_PASSWORD.
+  --writes                       Also makes keys of its own, and removes them.
+  --destructive                  Also replaces configuration, rules, DNS settings and audit list, and puts
+                                 them back.
+  --reporter json|junit|tap      For programs, instead of text.
+  --timeout SECONDS              How long one exchange may take. Default: 10.
+
+Exit codes: 0 equal, 1 something differs, 2 could not run.`,
+  run,
+};

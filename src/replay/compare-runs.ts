@@ -1,0 +1,237 @@
+import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import type { OperationName } from '../wire/operations.js';
+import type { Revision } from '../wire/revision.js';
+import type { Answer } from './call.js';
+import { effectOf, matchOperation, operationPath } from './effects.js';
+import { writeJson } from './format.js';
+import { coversPath } from './json-difference.js';
+import type { Bindings } from './placeholders.js';
+import type { Exchange } from './scenario.js';
+
+/** What one server answered to one step of a scenario. */
+export interface RunStep {
+  /** Number of the step, from 1. */
+  readonly step: number;
+  readonly exchange: Exchange;
+  /** Null when there was no answer. */
+  readonly answer: Answer | null;
+}
+
+/** One scenario played on one server. */
+export interface Run {
+  readonly steps: readonly RunStep[];
+  /** What the placeholders stood for there. */
+  readonly bindings: Bindings;
+}
+
+/** One place where two servers answer differently. */
+export interface RunDifference {
+  readonly step: number;
+  /** The operation, or what the scenario calls a request that is none. */
+  readonly operation: string;
+  /** `status`, `header NAME`, `body POINTER`, `text`, `connection`, or `operation` when one revision does not serve it. */
+  readonly where: string;
+  readonly expected: JsonValue | undefined;
+  readonly actual: JsonValue | undefined;
+}
+
+/** What two runs differ in, and the step from which on they cannot be compared, or null. */
+export interface RunComparison {
+  readonly differences: readonly RunDifference[];
+  /** The first step after which the servers stand in different states. */
+  readonly partedAt: number | null;
+}
+
+interface Sides {
+  readonly left: Revision;
+  readonly right: Revision;
+}
+
+/**
+ * Compares what two servers answered. `again` is a second run of the left one: where it differs from the first by itself
+ * (times, counts, generated values) nothing is reported. Once one server has accepted a change that the other refused,
+ * they stand in different states, and what follows is not compared.
+ */
+export function compareRuns(left: Run, right: Run, again: Run, sides: Sides): RunComparison {
+  const differences: RunDifference[] = [];
+  for (const [index, one] of left.steps.entries()) {
+    const other = right.steps[index];
+    if (other === undefined) break;
+    const leftPlaces = placesOf(one, left.bindings);
+    const rightPlaces = placesOf(other, right.bindings);
+    const second = again.steps[index];
+    const noise = second === undefined ? new Set<string>() : differing(leftPlaces, placesOf(second, again.bindings));
+    const found = [...differing(leftPlaces, rightPlaces)].filter((place) => !noise.has(place));
+    const operation = operationName(one.exchange);
+    const parts = isParting(one, other);
+    differences.push(...describe(found, { one, operation, leftPlaces, rightPlaces, sides }));
+    if (parts) return { differences, partedAt: one.step };
+  }
+  return { differences, partedAt: null };
+}
+
+interface Described {
+  readonly one: RunStep;
+  readonly operation: string;
+  readonly leftPlaces: Places;
+  readonly rightPlaces: Places;
+  readonly sides: Sides;
+}
+
+function describe(found: readonly string[], at: Described): readonly RunDifference[] {
+  const { one, operation, leftPlaces, rightPlaces } = at;
+  if (found.length === 0) return [];
+  const differenceAt = (where: string): RunDifference => ({
+    step: one.step,
+    operation,
+    where,
+    expected: leftPlaces.get(where),
+    actual: rightPlaces.get(where),
+  });
+  const served = servedDifference(at);
+  if (served !== null) return [served];
+  // With another status the rest of an answer says nothing of its own.
+  return found.includes('status') ? [differenceAt('status')] : found.map(differenceAt);
+}
+
+/** One difference for an operation that one of the two revisions does not have, whatever it answers instead. */
+function servedDifference({ one, operation, sides }: Described): RunDifference | null {
+  const needed = matchedBy(one.exchange)?.operation.capability ?? null;
+  if (needed === null) return null;
+  const [left, right] = [sides.left.capabilities.has(needed), sides.right.capabilities.has(needed)];
+  if (left === right) return null;
+  const words = (isServed: boolean) => (isServed ? 'served' : 'not served');
+  return { step: one.step, operation, where: 'operation', expected: words(left), actual: words(right) };
+}
+
+function matchedBy({ request }: Exchange) {
+  return matchOperation(request.method, operationPath(request));
+}
+
+function operationName(exchange: Exchange): OperationName | string {
+  return matchedBy(exchange)?.operation.name ?? exchange.operation;
+}
+
+function isParting(one: RunStep, other: RunStep): boolean {
+  const { method } = one.exchange.request;
+  const effect = effectOf(method, operationPath(one.exchange.request));
+  return effect !== 'reads' && isAccepted(one.answer) !== isAccepted(other.answer);
+}
+
+function isAccepted(answer: Answer | null): boolean {
+  return answer !== null && answer.status < 300;
+}
+
+/** Every place of an answer with its value. */
+type Places = ReadonlyMap<string, JsonValue>;
+
+const HEADERS = ['content-type', 'location', 'access-control-allow-origin'];
+
+function placesOf({ exchange, answer }: RunStep, bindings: Bindings): Places {
+  const places = new Map<string, JsonValue>();
+  if (answer === null) return places.set('connection', 'no answer');
+  places.set('status', BigInt(answer.status));
+  for (const name of HEADERS) {
+    const value = answer.headers.get(name);
+    if (value !== undefined) places.set(`header ${name}`, value);
+  }
+  const allow = answer.headers.get('allow');
+  if (allow !== undefined)
+    places.set(
+      'header allow',
+      allow
+        .split(/\s*,\s*/)
+        .sort()
+        .join(', '),
+    );
+  const value = parsed(answer.body);
+  const named = namer(bindings);
+  if (value === undefined) {
+    if (!isPage(answer)) places.set('text', named(answer.body.toString('utf8')));
+  } else flatten(value, '', { places, named, unordered: exchange.response.unordered ?? [] });
+  return places;
+}
+
+/** A server's own panel is no contract. */
+function isPage({ headers }: Answer): boolean {
+  return headers.get('content-type')?.startsWith('text/html') === true;
+}
+
+interface Flattening {
+  readonly places: Map<string, JsonValue>;
+  readonly named: (text: string) => string;
+  readonly unordered: readonly string[];
+}
+
+function flatten(value: JsonValue, path: string, into: Flattening): void {
+  if (Array.isArray(value)) {
+    if (value.length === 0) into.places.set(`body ${path}`, []);
+    const isUnordered = into.unordered.some((pattern) => coversPath(pattern, path));
+    const elements = isUnordered ? [...value].sort((a, b) => compareTexts(writeJson(a), writeJson(b))) : value;
+    for (const [index, element] of elements.entries()) flatten(element, `${path}/${index}`, into);
+  } else if (isJsonObject(value)) {
+    if (Object.keys(value).length === 0) into.places.set(`body ${path}`, {});
+    for (const [name, member] of Object.entries(value)) {
+      flatten(member, `${path}/${into.named(name).replaceAll('~', '~0').replaceAll('/', '~1')}`, into);
+    }
+  } else into.places.set(`body ${path}`, typeof value === 'string' ? into.named(value) : value);
+}
+
+function compareTexts(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Puts the placeholder's name where the value stands that a server made for it. */
+function namer(bindings: Bindings): (text: string) => string {
+  const values = [...bindings].filter(
+    ([name, value]) => /^(?:key|session|audit-id|secret):/.test(name) && value.length > 3,
+  );
+  return (text) => values.reduce((named, [name, value]) => named.replaceAll(value, `<${name}>`), text);
+}
+
+function differing(left: Places, right: Places): ReadonlySet<string> {
+  const places = new Set([...left.keys(), ...right.keys()]);
+  return new Set([...places].filter((place) => !same(left.get(place), right.get(place))));
+}
+
+function same(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  if (left === undefined || right === undefined) return left === right;
+  return writeJson(left) === writeJson(right);
+}
+
+function parsed(bytes: Buffer): JsonValue | undefined {
+  try {
+    return parseJson(bytes);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** The same difference in several places and scenarios, once. */
+export interface DifferenceGroup {
+  readonly operation: string;
+  /** With `*` for the places in lists. */
+  readonly where: string;
+  /** One of them, as an example. */
+  readonly expected: JsonValue | undefined;
+  readonly actual: JsonValue | undefined;
+  readonly scenarios: readonly string[];
+}
+
+/** Gathers differences by operation and place. */
+export function groupDifferences(
+  compared: readonly { readonly name: string; readonly differences: readonly RunDifference[] }[],
+): readonly DifferenceGroup[] {
+  const groups = new Map<string, DifferenceGroup>();
+  for (const { name, differences } of compared) {
+    for (const { operation, where, expected, actual } of differences) {
+      const place = where.replaceAll(/\/\d+(?=\/|$)/g, '/*');
+      const key = `${operation} ${place}`;
+      const present = groups.get(key) ?? { operation, where: place, expected, actual, scenarios: [] };
+      const scenarios = present.scenarios.includes(name) ? present.scenarios : [...present.scenarios, name];
+      groups.set(key, { ...present, scenarios });
+    }
+  }
+  return [...groups.values()].sort((a, b) => compareTexts(`${a.operation} ${a.where}`, `${b.operation} ${b.where}`));
+}
