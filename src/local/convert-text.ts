@@ -2,7 +2,7 @@ import { commentsBetween } from './document/comments.js';
 import { ROOT_SHAPE, readRoot } from './document/document.js';
 import { membersOf, styleOf } from './document/element.js';
 import { ConfigurationShapeError } from './document/layout.js';
-import { insertItems, type SequenceStyle, sequenceStyle } from './document/sequence.js';
+import { insertItems, removeItems, type SequenceStyle, sequenceStyle } from './document/sequence.js';
 import { applySplices, type Splice, sortSplices, splice } from './document/splice.js';
 import { fileStyle, lineIndent, renderItems } from './document/style.js';
 import type { ObjectNode, ValueNode } from './document/tree.js';
@@ -92,6 +92,15 @@ export function refuseRepeated(node: ValueNode | undefined, place: string): void
     if (seen.has(name)) throw new ConfigurationShapeError(`${where}: it stands there twice; leave one`);
     seen.add(name);
   }
+}
+
+/** Removes members of the root, and one of the blank lines before and after them. */
+export function removeFromRoot({ bytes, root }: Draft, names: readonly string[]): readonly Splice[] {
+  return removeItems(bytes, membersOf(root), indexesOf(root, names)).map((cut) => {
+    const before = bytes.toString('latin1', Math.max(cut.from - 4, 0), cut.from);
+    const [blank] = /^\r?\n/.exec(bytes.toString('latin1', cut.to, cut.to + 2)) ?? [''];
+    return /\n\r?\n$/.test(before) ? { ...cut, to: cut.to + blank.length } : cut;
+  });
 }
 
 /** The indexes of members with these names. */

@@ -10,6 +10,7 @@ import {
   memberText,
   movedText,
   refuseRepeated,
+  removeFromRoot,
   rootStyle,
   withComments,
 } from './convert-text.js';
@@ -127,7 +128,7 @@ function putInFront(draft: Draft, { bind }: Plan): readonly Splice[] {
 
 /** Puts the parts where the other layout has them. */
 function compose(draft: Draft, plan: Plan): Draft {
-  const { bytes, root } = draft;
+  const { root } = draft;
   const style = rootStyle(draft);
   const parts = partsOf(root);
   const separator = style.manyLines ? `,${style.eol}${style.indent}` : `,${style.gap}`;
@@ -150,7 +151,7 @@ function compose(draft: Draft, plan: Plan): Draft {
   return edited(draft, [
     ...put('inbounds', members),
     ...put('outbounds', outbound === null ? [] : [memberText('outbound', outbound, style)]),
-    ...removeItems(bytes, membersOf(root), indexesOf(root, gone)),
+    ...removeFromRoot(draft, gone),
   ]);
 }
 

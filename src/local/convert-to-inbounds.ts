@@ -12,6 +12,7 @@ import {
   memberText,
   movedText,
   refuseRepeated,
+  removeFromRoot,
   rootStyle,
   withComments,
 } from './convert-text.js';
@@ -112,7 +113,7 @@ function tagOutbound(draft: Draft): readonly Splice[] {
 
 /** Puts the parts where the other layout has them. */
 function compose(draft: Draft, plan: Plan): Draft {
-  const { bytes, root } = draft;
+  const { root } = draft;
   const routing = plan.hasOutbound ? routingText(draft, plan) : null;
   const style = rootStyle(draft);
   const inbounds = inboundsText(draft, plan);
@@ -128,7 +129,7 @@ function compose(draft: Draft, plan: Plan): Draft {
   const composed = edited(draft, [
     ...put('access_keys', plan.hasKeys ? memberText('inbounds', inbounds, style) : null),
     ...put('outbound', routing),
-    ...removeItems(bytes, membersOf(root), indexesOf(root, gone)),
+    ...removeFromRoot(draft, gone),
   ]);
   if (plan.hasKeys) return composed;
   const last = composed.root.members.length - 1;

@@ -71,6 +71,43 @@ describe('converting a file and back', () => {
     );
   });
 
+  it('of members that all have a place loses nothing: the file reads the same', () => {
+    const optional = { requiredKeys: [] };
+    const address = fc.constantFrom('203.0.113.7:50000', '[::1]:9', ':1');
+    const rule = fc.record({ domain_suffix: fc.constant(['.a']), action: fc.constantFrom('proxy', 'direct', 'block') });
+    const outbound = fc.record({
+      enabled: fc.constant(true),
+      protocol: fc.constant('socks5'),
+      address: fc.constant('192.0.2.1'),
+      default_action: fc.constantFrom('proxy', 'block', null),
+      rules: fc.array(rule, { maxLength: 3 }),
+      extra: fc.constant({ deep: [1] }),
+    });
+    const api = fc.record({ enabled: fc.constant(true), bind: address, token: fc.constant('t'), tls: fc.constant(1) });
+    const members = {
+      listen: address,
+      access_keys: fc.array(fc.constantFrom('a', { access_key: 'b', name: 'B' }), { maxLength: 3 }),
+      api,
+      outbound,
+      dns: fc.constant({ enabled: true }),
+      monitoring: fc.constant([{}]),
+    };
+    fc.assert(
+      fc.property(fc.record(members, optional), fc.constantFrom(0, 2, '\t'), fc.boolean(), (value, indent, marked) => {
+        const bytes = Buffer.from(
+          `${marked ? '\ufeff' : ''}${JSON.stringify({ mode: 'server', ...value }, null, indent)}`,
+        );
+        const { configuration } = readDocument(bytes);
+        const converted = convertFile(bytes, 'inbounds');
+        const back = convertFile(converted.bytes, 'access_keys');
+        expect([converted.losses, back.losses]).toEqual([[], []]);
+        for (const { bytes: one } of [converted, back]) {
+          expect({ ...readDocument(one).configuration, warnings: [] }).toEqual({ ...configuration, warnings: [] });
+        }
+      }),
+    );
+  });
+
   it('of the sample with access_keys gives a file that reads the same, and then the same again, without a loss', async () => {
     const bytes = await sample('server.jsonc');
     const before = readDocument(bytes).configuration;
