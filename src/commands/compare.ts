@@ -187,9 +187,13 @@ async function compareOne(
   const why = reasonOf('left', left, file) ?? reasonOf('right', right, file);
   if (why !== null) return { result: unplayedResult(file, 'skipped', why), differences: [] };
   const runs: Run[] = [];
-  for (const player of [left, right, left]) {
+  for (const [player, side] of [
+    [left, settings.left],
+    [right, settings.right],
+    [left, settings.left],
+  ] as const) {
     const steps: RunStep[] = [];
-    const bindings = standInsFor(file.scenario, 'keyway-compare-');
+    const bindings = standInsFor(file.scenario, 'keyway-compare-', side.credentials.operator?.username);
     const played = await player.play(file, { onStep: (step) => steps.push(step), isStopped, bindings });
     if (played.outcome === 'broken') return { result: played, differences: [] };
     runs.push({ steps, bindings });

@@ -1,8 +1,12 @@
 import type { TargetCredentials } from '../replay/control.js';
+import { formatScenario } from '../replay/format.js';
 import { runInOrder } from '../replay/in-order.js';
+import type { PlayedStep } from '../replay/play.js';
 import { brokenResult, type ScenarioResult, summaryOf } from '../replay/result.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../replay/scenario-files.js';
-import { createTargetPlayer } from '../replay/target-player.js';
+import { standInsFor } from '../replay/stand-ins.js';
+import { createTargetPlayer, type TargetPlayer } from '../replay/target-player.js';
+import { updatedScenario } from '../replay/update.js';
 import type { Permissions } from '../replay/why-not.js';
 import { playEmbedded } from '../replay-embedded.js';
 import { parseFlags, problemText } from '../settings-flags.js';
@@ -172,6 +176,30 @@ async function playTargetFiles(
   }
   const code = exitCodeOf(results, files.length, context, stop);
   return problems.length > 0 && code === 0 ? 2 : code;
+}
+
+async function playOne(
+  file: ScenarioFile | BrokenFile,
+  player: TargetPlayer,
+  { update, credentials }: ReplaySettings,
+  context: CommandContext,
+  stop: Stop,
+): Promise<ScenarioResult> {
+  if (file.kind === 'broken') return brokenResult(file);
+  const isStopped = () => stop.asked;
+  if (!update) return player.play(file, { isStopped });
+  const steps: PlayedStep[] = [];
+  const bindings = standInsFor(file.scenario, player.keyPrefix, credentials.operator?.username);
+  const result = await player.play(file, { isStopped, bindings, onStep: (step) => steps.push(step) });
+  if (result.outcome !== 'different' || stop.asked) return result;
+  if (file.scenario.source === 'spec')
+    return { ...result, hint: 'not rewritten: this scenario is written from the specification' };
+  const date = new Date(context.clock.now()).toISOString().slice(0, 10);
+  const marks = { serverVersion: player.facts.version, date };
+  const content = formatScenario(updatedScenario(file.scenario, { steps, bindings }, marks));
+  await context.fileSystem.overwrite(file.path, Buffer.from(content));
+  context.complain(`rewrote ${file.path}`);
+  return { ...result, outcome: 'equal', known: result.differences.length, differences: [] };
 }
 
 function exitCodeOf(results: readonly ScenarioResult[], count: number, context: CommandContext, stop: Stop): ExitCode {

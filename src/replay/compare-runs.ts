@@ -61,14 +61,25 @@ export function compareRuns(left: Run, right: Run, again: Run, sides: Sides): Ru
     const rightPlaces = placesOf(other, right.bindings);
     const second = again.steps[index];
     const noise = second === undefined ? new Set<string>() : differing(leftPlaces, placesOf(second, again.bindings));
-    const found = [...differing(leftPlaces, rightPlaces)].filter((place) => !noise.has(place));
     const operation = operationName(one.exchange);
+    const found = [...differing(leftPlaces, rightPlaces)].filter((place) => {
+      return !noise.has(place) && !OF_ITS_OWN.has(`${operation} ${place.replaceAll(INDEX, '/*')}`);
+    });
     const parts = isParting(one, other);
     differences.push(...describe(found, { one, operation, leftPlaces, rightPlaces, sides }));
     if (parts) return { differences, partedAt: one.step };
   }
   return { differences, partedAt: null };
 }
+
+const INDEX = /\/\d+(?=\/|$)/g;
+
+/** What two servers never share, even where the left one happens to say it twice: its version, its age, its time of day. */
+const OF_ITS_OWN = new Set([
+  'getStatus body /data/version',
+  'getStatus body /data/uptime_seconds',
+  'listAudit body /data/*/time',
+]);
 
 interface Described {
   readonly one: RunStep;
@@ -226,7 +237,7 @@ export function groupDifferences(
   const groups = new Map<string, DifferenceGroup>();
   for (const { name, differences } of compared) {
     for (const { operation, where, expected, actual } of differences) {
-      const place = where.replaceAll(/\/\d+(?=\/|$)/g, '/*');
+      const place = where.replaceAll(INDEX, '/*');
       const key = `${operation} ${place}`;
       const present = groups.get(key) ?? { operation, where: place, expected, actual, scenarios: [] };
       const scenarios = present.scenarios.includes(name) ? present.scenarios : [...present.scenarios, name];

@@ -98,7 +98,8 @@ function arrayDifferences(
 
 /**
  * Pairs equal elements whatever their place. Elements whose placeholders are all known go first, so that an open
- * placeholder takes what is left. What finds no partner is one difference each, at the array itself.
+ * placeholder takes what is left. What finds no partner, not even one about the same
+ * access key, is one difference each, at the array itself.
  */
 function unorderedDifferences(
   expected: readonly JsonValue[],
@@ -114,10 +115,32 @@ function unorderedDifferences(
     if (index < 0) missing.push(element);
     else left.splice(index, 1);
   }
+  const paired = pairByKey(missing, left, comparison);
   return [
+    ...paired.flatMap(({ wanted, given }) =>
+      jsonDifferences(wanted, given, comparison, `${path}/${actual.indexOf(given)}`),
+    ),
     ...missing.map((element) => ({ path, expected: element, actual: undefined })),
     ...left.map((element) => ({ path, expected: undefined, actual: element })),
   ];
+}
+
+/** Takes out of both lists the elements that are about the same access key, so that only what differs in them is shown. */
+function pairByKey(
+  missing: JsonValue[],
+  left: JsonValue[],
+  { bindings }: JsonComparison,
+): readonly { readonly wanted: JsonValue; readonly given: JsonValue }[] {
+  const keyOf = (value: JsonValue) => (isJsonObject(value) ? value.access_key : undefined);
+  return [...missing].flatMap((wanted) => {
+    const key = keyOf(wanted);
+    if (typeof key !== 'string' || hasUnbound(key, bindings)) return [];
+    const given = left.find((each) => matchText(key, keyOf(each) ?? null, bindings));
+    if (given === undefined) return [];
+    missing.splice(missing.indexOf(wanted), 1);
+    left.splice(left.indexOf(given), 1);
+    return [{ wanted, given }];
+  });
 }
 
 /** Compares on a copy of the bindings, which are kept only when everything matches. */

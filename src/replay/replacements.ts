@@ -14,10 +14,22 @@ export interface Replacements {
   value(kind: ValueKind, value: string): string;
 }
 
-/** With `keepValues`, keys, names and texts that nobody generated stay readable; secrets never do. */
-export function createReplacements(keepValues: boolean): Replacements {
+/**
+ * With `keepValues`, keys, names and texts that nobody generated stay readable; secrets never do. `present` are
+ * placeholders (`key:1`) with their values that exist already.
+ */
+export function createReplacements(
+  keepValues: boolean,
+  present: ReadonlyMap<string, string> = new Map(),
+): Replacements {
   const known = new Map<string, string>();
   const counts = new Map<string, number>();
+  for (const [name, value] of present) {
+    const [kind = '', number = ''] = name.split(':');
+    if (kind === 'form') continue;
+    known.set(value, `<${name}>`);
+    counts.set(kind, Math.max(counts.get(kind) ?? 0, Number(number)));
+  }
 
   function next(kind: string): string {
     const count = (counts.get(kind) ?? 0) + 1;
@@ -26,8 +38,8 @@ export function createReplacements(keepValues: boolean): Replacements {
   }
 
   function remembered(kind: string, value: string): string {
-    const present = known.get(value);
-    if (present !== undefined) return present;
+    const shown = known.get(value);
+    if (shown !== undefined) return shown;
     const fresh = next(kind);
     known.set(value, fresh);
     return fresh;
@@ -35,8 +47,8 @@ export function createReplacements(keepValues: boolean): Replacements {
 
   return {
     secret(value) {
-      const present = known.get(value);
-      if (present?.startsWith('<secret:') === true || present?.startsWith('<session:') === true) return present;
+      const shown = known.get(value);
+      if (shown?.startsWith('<secret:') === true || shown?.startsWith('<session:') === true) return shown;
       const fresh = next('secret');
       known.set(value, fresh);
       return fresh;
@@ -44,8 +56,8 @@ export function createReplacements(keepValues: boolean): Replacements {
     generated: remembered,
     value(kind, value) {
       if (value === '') return value;
-      const present = known.get(value);
-      if (present !== undefined) return present;
+      const shown = known.get(value);
+      if (shown !== undefined) return shown;
       // What looks like a placeholder itself cannot be written out: it would be read as one.
       return keepValues && !value.includes('<') ? value : remembered(kind, value);
     },

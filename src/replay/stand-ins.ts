@@ -11,15 +11,16 @@ const NUMBERED = /<((?:key|name|text|secret):(\d+))>/g;
 /**
  * Values for those placeholders of a recording that a client brought along: no answer tells them before they are sent.
  * A credential that was accepted gets the marks that the run's own credential is put in for; one that was refused, a wrong one.
- * Keys are left out but for a client's own new one: a request about a key that nothing told cannot be played.
+ * The name of an accepted login is `username`, where there is one. Keys are left out but for a client's own new one: a request about a key that nothing told cannot be played.
  */
-export function standInsFor(scenario: Scenario, unique: string): Bindings {
+export function standInsFor(scenario: Scenario, unique: string, username: string | null = null): Bindings {
   const bindings = createBindings(scenario.anonymous === true);
   const told = new Set<string>();
   for (const exchange of scenario.exchanges.filter(isExchange)) {
     for (const [, name = ''] of writeJson(requestOf(exchange)).matchAll(NUMBERED)) {
       if (told.has(name) || bindings.has(name)) continue;
-      const value = standIn(name, exchange, unique);
+      const isOperator = name.startsWith('name:') && isAcceptedLogin(exchange);
+      const value = isOperator && username !== null ? username : standIn(name, exchange, unique);
       if (value !== null) bindings.set(name, value);
     }
     for (const [, name = ''] of writeJson(exchange.response.body ?? null).matchAll(NUMBERED)) told.add(name);
@@ -67,16 +68,19 @@ function isClosed({ exchanges }: Scenario): boolean {
 }
 
 function listenerFor({ exchanges }: Scenario, bindings: Bindings): GivenListener {
-  const login = exchanges.filter(isExchange).find(({ operation, response: { status } }) => {
-    return operation === 'login' && status === 200;
-  });
+  const login = exchanges.filter(isExchange).find(isAcceptedLogin);
   const body = login?.request.body;
   const name = body !== undefined && isJsonObject(body) && typeof body.username === 'string' ? body.username : '';
   return {
     token: STAND_IN.token,
+    webpath: '',
     username: name === '' ? STAND_IN.username : fillText(name, bindings),
     password_hash: createHash('sha256').update(STAND_IN.password).digest('hex'),
   };
+}
+
+function isAcceptedLogin({ operation, response }: Exchange): boolean {
+  return operation === 'login' && response.status === 200;
 }
 
 function requestOf({ request }: Exchange): JsonValue {
@@ -135,6 +139,9 @@ function textFor(member: string | null, number: string): string {
       return `https://text-${number}.example/`;
     case 'custom_domains':
       return `192.0.2.${Number(number) % 250}`;
+    case 'listen':
+    case 'bind':
+      return `text-${number}.example:50000`;
     case 'ip_cidr':
       return `192.0.2.${Number(number) % 250}/32`;
     default:

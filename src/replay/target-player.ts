@@ -43,6 +43,8 @@ export type Watching = Pick<PlayOptions, 'onStep' | 'isStopped' | 'bindings'>;
 export interface TargetPlayer {
   readonly facts: TargetFacts;
   readonly target: Target;
+  /** What every key that the run names itself begins with. */
+  readonly keyPrefix: string;
   /** Why a scenario is not played there; null when it is. */
   whyNot(scenario: Scenario): string | null;
   /** What will be changed there, one sentence each, before anything is. */
@@ -66,6 +68,7 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
   return {
     facts,
     target,
+    keyPrefix: own.prefix,
     whyNot: reason,
     plan: (scenarios) =>
       planOf(
@@ -132,7 +135,7 @@ async function playOn(live: Live, file: ScenarioFile, watching: Watching): Promi
     const options = { target: live.target, addresses: ADDRESSES, stage: NO_STAGE, pages: 'ignored' as const };
     if (!hasGivenState(scenario)) {
       const filled = fillCredentials(guarded, { authorization, credentials: live.options.credentials, ...live.target });
-      const bindings = standInsFor(scenario, live.own.prefix);
+      const bindings = standInsFor(scenario, live.own.prefix, live.options.credentials.operator?.username);
       return await playFile(file, { ...options, bindings, ...watching, caller: filled });
     }
     const cast = await prepare(live, scenario, authorization);
