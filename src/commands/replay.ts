@@ -164,8 +164,7 @@ async function playTargetFiles(
     reporter.begin(files.length);
     for (const file of files) {
       if (stop.asked) break;
-      const result =
-        file.kind === 'broken' ? brokenResult(file) : await player.play(file, { isStopped: () => stop.asked });
+      const result = await playOne(file, player, settings, context, stop);
       results.push(result);
       reporter.done(result);
     }
