@@ -251,17 +251,19 @@ scenario files and folders; without them the scenarios of both revisions that co
 The same rules as in "keyway replay --target" keep both servers safe: only reads, unless --writes
 or --destructive. At least one revision is needed; the other side then speaks the same.
 
-  --left URL, --right URL        The servers' base URLs, with their web paths.
-  --left-revision R, --right-revision R
-                                 earliest, dns, current, or a version such as 0.2.48.
-  --left-username, --left-token, --right-username, --right-token
-                                 Credentials; also LEFT_USERNAME, LEFT_TOKEN, RIGHT_…. The passwords come
-                                 from LEFT_PASSWORD and RIGHT_PASSWORD.
-  --writes                       Also makes keys of its own, and removes them.
-  --destructive                  Also replaces configuration, rules, DNS settings and audit list, and puts
-                                 them back.
-  --reporter json|junit|tap      For programs, instead of text.
-  --timeout SECONDS              How long one exchange may take. Default: 10.
+  --left URL                 A server's base URL, with its web path.
+  --right URL                The other's.
+  --left-revision R          earliest, dns, current, or a version such as 0.2.48.
+  --right-revision R         The same for the right one.
+  --left-username NAME       The operator (or LEFT_USERNAME); the password comes from LEFT_PASSWORD.
+  --right-username NAME      The right one's (or RIGHT_USERNAME), with RIGHT_PASSWORD.
+  --left-token TOKEN         The static token (or LEFT_TOKEN).
+  --right-token TOKEN        The right one's (or RIGHT_TOKEN).
+  --writes                   Also makes keys of its own, and removes them.
+  --destructive              Also replaces configuration, rules, DNS settings and audit list, and puts
+                             them back.
+  --reporter json|junit|tap  For programs, instead of text.
+  --timeout SECONDS          How long one exchange may take. Default: 10.
 
 Exit codes: 0 equal, 1 something differs, 2 could not run.`,
   run,

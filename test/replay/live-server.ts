@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { resolveRevision } from '../../revisions/index.js';
+import { createGateway } from '../../src/index.js';
+import { systemRandom } from '../../src/local/system-ports.js';
+import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../src/replay/target-player.js';
+import type { Revision } from '../../src/wire/revision.js';
+
+export const USERNAME = 'boss';
+export const PASSWORD = 'live-password-7';
+export const TOKEN = 'live-token-7';
+
+/** The file of a server that others use. */
+export const SERVER_FILE = JSON.stringify({
+  mode: 'server',
+  listen: '198.51.100.9:50000',
+  access_keys: ['foreign-1', { access_key: 'foreign-2', name: 'Somebody', limit_bytes: 7 }],
+  outbound: {
+    enabled: true,
+    protocol: 'socks5',
+    address: '127.0.0.1',
+    port: 9050,
+    default_action: 'direct',
+    rules: [{ domain_suffix: ['.onion'], action: 'proxy' }],
+  },
+  dns: { enabled: false },
+  api: {
+    enabled: true,
+    bind: '127.0.0.1:9090',
+    token: TOKEN,
+    webpath: '/panel',
+    username: USERNAME,
+    password_hash: createHash('sha256').update(PASSWORD).digest('hex'),
+  },
+});
+
+export interface LiveServer {
+  readonly origin: string;
+  readonly app: Awaited<ReturnType<typeof createGateway>>;
+  /** The file as a value. */
+  file(): Promise<unknown>;
+  /** The keys with their traffic, as the core has them. */
+  keys(): readonly string[];
+  close(): Promise<void>;
+}
+
+/** A gateway as an operator runs it, with login guard; it closes with the test. */
+export async function startLiveServer(revision: string): Promise<LiveServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-live-'));
+  const configPath = join(folder, 'server.jsonc');
+  await writeFile(configPath, SERVER_FILE);
+  const app = await createGateway({ mounts: [{ revision }], configPath });
+  app.keyway.core.keys.setCounters('foreign-1', { bytesUp: 11n, bytesDown: 12n, connections: 1n });
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  let closed = false;
+  const close = async () => {
+    if (closed) return;
+    closed = true;
+    await app.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  onTestFinished(close);
+  return {
+    origin,
+    app,
+    file: async () => JSON.parse(await readFile(configPath, 'utf8')),
+    keys: () =>
+      app.keyway.core.keys
+        .ordered()
+        .map((each) => `${each.accessKey} ${each.name} ${each.limitBytes} ${each.counters?.bytesUp}`),
+    close,
+  };
+}
+
+export function revisionNamed(text: string): Revision {
+  const resolved = resolveRevision(text);
+  if (!resolved.ok) throw new Error(resolved.problem);
+  return resolved.revision;
+}
+
+/** A player with the server's own credentials. */
+export function playerOn(
+  origin: string,
+  revision: string,
+  options: Partial<TargetOptions> = {},
+): Promise<TargetPlayer> {
+  return createTargetPlayer({
+    origin,
+    webpath: '',
+    revision: revisionNamed(revision),
+    credentials: { token: TOKEN, operator: { username: USERNAME, password: PASSWORD } },
+    permissions: { writes: false, destructive: false },
+    timeoutMilliseconds: 10_000,
+    random: systemRandom,
+    keepSaved: async () => async () => undefined,
+    ...options,
+  });
+}
