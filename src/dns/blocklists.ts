@@ -130,10 +130,11 @@ export function createBlocklists(options: BlocklistsOptions): Blocklists {
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     if (abort.signal.aborted) return;
     publish(new Map(urls.map((url) => [url, next.get(url) ?? NOT_LOADED])));
+    await store.tidy(urls, UNUSED_COPY_MS).catch(() => undefined);
+    // Last of all: whoever sees the refresh ended may ask for another one, which must not join this one.
     refreshedAt = clock.now();
     const names = [...next.values()].reduce((sum, list) => sum + (list.names?.blocked.size ?? 0), 0);
     log.info({ lists: urls.length, names }, 'the blocklists are refreshed');
-    await store.tidy(urls, UNUSED_COPY_MS).catch(() => undefined);
   }
 
   async function giveUp(): Promise<void> {
