@@ -21,6 +21,8 @@ export interface CounterTable {
   /** Bytes up and down together, which may pass 64 bits. */
   traffic(slot: number): bigint;
   hasTraffic(slot: number): boolean;
+  /** Reads something of the row, so that it is near when it is needed. */
+  look(slot: number): number;
   /** Milliseconds since the epoch. */
   createdAt(slot: number): number;
   setCreatedAt(slot: number, createdAt: number): void;
@@ -105,6 +107,7 @@ export function createCounterTable(): CounterTable {
       const at = 2 * ROW * slot;
       return halves[at] !== 0 || halves[at + 1] !== 0 || halves[at + 2] !== 0 || halves[at + 3] !== 0;
     },
+    look: (slot) => halves[2 * ROW * slot] ?? 0,
     createdAt: (slot) => times[slot * ROW + CREATED] ?? 0,
     setCreatedAt(slot, createdAt) {
       times[slot * ROW + CREATED] = createdAt;

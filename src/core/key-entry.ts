@@ -19,25 +19,26 @@ export interface KeyEntry extends KeySnapshot {
  * prototype, and a million keys keep no objects for their counters.
  */
 export class Entry implements KeyEntry {
-  readonly accessKey: string;
-  name: string | null;
-  limitBytes: bigint | null;
-  readonly order: number;
+  // What counting a report looks at comes first, and so stands in one piece of memory.
   readonly slot: number;
   changedAt = 0;
-  alive = true;
   overLimit = false;
   hasCounters = false;
   /** It is among the changes that a store has not asked for yet. */
   isListed = false;
+  readonly accessKey: string;
+  limitBytes: bigint | null;
+  name: string | null;
+  readonly order: number;
+  alive = true;
   readonly #table: CounterTable;
 
   constructor(key: AccessKey, order: number, slot: number, table: CounterTable) {
-    this.accessKey = key.accessKey;
-    this.name = key.name;
-    this.limitBytes = key.limitBytes;
-    this.order = order;
     this.slot = slot;
+    this.accessKey = key.accessKey;
+    this.limitBytes = key.limitBytes;
+    this.name = key.name;
+    this.order = order;
     this.#table = table;
   }
 

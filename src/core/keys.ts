@@ -68,6 +68,8 @@ export interface CounterSource {
    * up twice. Nothing, unless the registry was told to track changes.
    */
   takeChanged(visit: (accessKey: string, kept: KeptCounters | null) => void): void;
+  /** As `takeChanged`, for a store that has all of it already. */
+  forgetChanged(): void;
 }
 
 /** The set of access keys with their counters (spec: "Access key lifecycle"). */
@@ -89,10 +91,10 @@ export interface KeyRegistry extends KeyReader, CounterSource {
   /** Counts a report, whole: no reader sees a part of it. */
   addUsage(entries: readonly UsageEntry[]): UsageOutcome;
   /**
-   * Takes over kept counters, key by key; of keys that are not registered they wait for the key. A key without a time of
-   * leaving that the next configuration does not have leaves with it.
+   * Takes over the counters of one key as they were kept; while the key is not registered they wait for it. One without
+   * a time of leaving that the next configuration does not have leaves with that.
    */
-  takeOver(all: Iterable<KeptCounters>): void;
+  takeOver(kept: KeptCounters): void;
   /** Sets everything to what was kept: keys that are not named in it start at zero, and nothing else waits for its key. */
   restore(all: Iterable<KeptCounters>): void;
   /** Drops the counters of keys that left at or before this time; returns how many. */
@@ -104,17 +106,16 @@ export interface KeyRegistryOptions {
   readonly tracksChanges?: boolean;
 }
 
-/** A key that left by the configuration: the row of its counters waits for its return. */
-interface Departed {
-  readonly slot: number;
-  /** Null until a configuration has shown that the key is not in it. */
-  readonly leftAt: number | null;
-}
+/** Entries that are fetched together: their rows and names stay near meanwhile. */
+const AT_ONCE = 256;
 
 /** Creates an empty registry. `now` gives milliseconds since the epoch, for `createdAt` and `leftAt`. */
 export function createKeyRegistry(now: () => number, { tracksChanges = false }: KeyRegistryOptions = {}): KeyRegistry {
   const entries = new Map<string, Entry>();
-  const departed = new Map<string, Departed>();
+  /** Keys that left by the configuration: the rows of their counters wait for their return. */
+  const departed = new Map<string, number>();
+  /** Since when; a key is not in it until a configuration has shown that it is not there. */
+  const leftTimes = new Map<string, number>();
   const table = createCounterTable();
   const order: OrderedKeys = createOrderedKeys(table.compareBytesDown);
   const admissions = createAdmissionLog();
@@ -125,6 +126,8 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   let active = 0;
   let generation = 0;
   let answeredGeneration = 0;
+  /** Keeps the compiler from leaving `fetch` out. */
+  const fetched = { sum: 0 };
 
   function touch(entry: Entry): void {
     generation += 1;
@@ -150,22 +153,23 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   }
 
   function forget(accessKey: string): void {
-    const gone = departed.get(accessKey);
-    if (gone === undefined) return;
-    table.free(gone.slot);
+    const slot = departed.get(accessKey);
+    if (slot === undefined) return;
+    table.free(slot);
     departed.delete(accessKey);
+    leftTimes.delete(accessKey);
     listName(accessKey);
   }
 
   /** Runs a change of an entry's counters or record and follows what it means for the counts and for admission. */
-  function changing(entry: Entry, isNew: boolean, change: () => void): void {
+  function changing(entry: Entry, change: () => void): void {
     const limitBefore = entry.limitBytes;
-    if (table.hasTraffic(entry.slot) && !isNew) active -= 1;
+    if (table.hasTraffic(entry.slot)) active -= 1;
     change();
     if (table.hasTraffic(entry.slot)) active += 1;
     const overBefore = entry.overLimit;
     entry.overLimit = isOver(entry);
-    if (isNew || limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) admissions.note(entry.accessKey);
+    if (limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) admissions.note(entry.accessKey);
     touch(entry);
   }
 
@@ -182,14 +186,19 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   /** Counters that wait for the key come with it; whoever does not want them forgets them before. */
   function register(key: AccessKey, change: (entry: Entry) => void): void {
     const waiting = departed.get(key.accessKey);
-    departed.delete(key.accessKey);
-    const entry = new Entry(key, nextOrder++, waiting?.slot ?? table.take(), table);
+    if (waiting !== undefined) departed.delete(key.accessKey);
+    const entry = new Entry(key, nextOrder++, waiting ?? table.take(), table);
     entry.hasCounters = waiting !== undefined;
     entries.set(key.accessKey, entry);
     // At a start a million keys find their counters as they are kept: no reason to write them all again.
-    entry.isListed = waiting?.leftAt === null;
-    changing(entry, true, () => change(entry));
-    if (waiting?.leftAt === null) entry.isListed = false;
+    const isAsKept = waiting !== undefined && !leftTimes.delete(key.accessKey);
+    entry.isListed = isAsKept;
+    change(entry);
+    if (table.hasTraffic(entry.slot)) active += 1;
+    entry.overLimit = isOver(entry);
+    admissions.note(entry.accessKey);
+    touch(entry);
+    if (isAsKept) entry.isListed = false;
   }
 
   function put(key: AccessKey, change: (entry: Entry) => void): void {
@@ -198,7 +207,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       register(key, change);
       return;
     }
-    changing(entry, false, () => {
+    changing(entry, () => {
       entry.name = key.name;
       entry.limitBytes = key.limitBytes;
       change(entry);
@@ -215,8 +224,10 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     touch(entry);
     entry.alive = false;
     admissions.note(entry.accessKey);
-    if (keepsCounters && entry.hasCounters) departed.set(entry.accessKey, { slot: entry.slot, leftAt: now() });
-    else table.free(entry.slot);
+    if (keepsCounters && entry.hasCounters) {
+      departed.set(entry.accessKey, entry.slot);
+      leftTimes.set(entry.accessKey, now());
+    } else table.free(entry.slot);
     entry.hasCounters = false;
   }
 
@@ -229,9 +240,9 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       const present = entries.get(key.accessKey);
       if (present === undefined || !present.hasCounters || !sameRecord(present, key)) put(key, withCounters);
     }
-    for (const [accessKey, { slot, leftAt }] of departed) {
-      if (leftAt !== null) continue;
-      departed.set(accessKey, { slot, leftAt: now() });
+    for (const accessKey of departed.keys()) {
+      if (leftTimes.has(accessKey)) continue;
+      leftTimes.set(accessKey, now());
       listName(accessKey);
     }
   }
@@ -240,8 +251,12 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     const unknown: string[] = [];
     const full: string[] = [];
     generation += 1;
+    const found = report.map(({ accessKey }) => entries.get(accessKey));
+    fetch(found);
+    let next = 0;
     for (const { accessKey, bytesUp, bytesDown, connections } of report) {
-      const entry = entries.get(accessKey);
+      const entry = found[next];
+      next += 1;
       if (entry === undefined) {
         unknown.push(accessKey);
         continue;
@@ -260,41 +275,59 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     return { unknown, full };
   }
 
-  function takeOverOne({ accessKey, leftAt, createdAt, ...values }: KeptCounters): void {
-    const write = (slot: number) => {
-      table.write(slot, values);
-      table.setCreatedAt(slot, createdAt);
-    };
+  /**
+   * Looks at the rows and names of entries before any is worked on. With a million keys each of them is far away in memory;
+   * asked for in one go, they come side by side instead of one after the other.
+   */
+  function fetch(some: readonly (Entry | undefined)[]): void {
+    let seen = 0;
+    for (const entry of some) {
+      if (entry !== undefined) seen += table.look(entry.slot) + entry.accessKey.charCodeAt(0);
+    }
+    fetched.sum = seen;
+  }
+
+  function writeRow(slot: number, kept: KeptCounters): void {
+    table.write(slot, kept);
+    table.setCreatedAt(slot, kept.createdAt);
+  }
+
+  function takeOver(kept: KeptCounters): void {
+    const { accessKey, leftAt } = kept;
     const entry = entries.get(accessKey);
     if (entry !== undefined) {
-      changing(entry, false, () => {
-        write(entry.slot);
+      changing(entry, () => {
+        writeRow(entry.slot, kept);
         entry.hasCounters = true;
       });
       return;
     }
-    const slot = departed.get(accessKey)?.slot ?? table.take();
-    departed.set(accessKey, { slot, leftAt });
-    write(slot);
+    const slot = departed.get(accessKey) ?? table.take();
+    departed.set(accessKey, slot);
+    if (leftAt === null) leftTimes.delete(accessKey);
+    else leftTimes.set(accessKey, leftAt);
+    writeRow(slot, kept);
     listName(accessKey);
   }
 
+  /** Written out: this runs for every changed key of every batch, and a spread takes most of its time. */
   function keptAt(accessKey: string, slot: number, leftAt: number | null): KeptCounters {
-    return { accessKey, ...table.read(slot), createdAt: table.createdAt(slot), leftAt };
+    const { bytesUp, bytesDown, connections } = table.read(slot);
+    return { accessKey, bytesUp, bytesDown, connections, createdAt: table.createdAt(slot), leftAt };
   }
 
   function keptOf(accessKey: string): KeptCounters | null {
     const entry = entries.get(accessKey);
     if (entry !== undefined) return entry.hasCounters ? keptAt(accessKey, entry.slot, null) : null;
-    const gone = departed.get(accessKey);
-    return gone === undefined ? null : keptAt(accessKey, gone.slot, gone.leftAt);
+    const slot = departed.get(accessKey);
+    return slot === undefined ? null : keptAt(accessKey, slot, leftTimes.get(accessKey) ?? null);
   }
 
   function* allKept(): Generator<KeptCounters> {
     for (const { accessKey, hasCounters, slot } of entries.values()) {
       if (hasCounters) yield keptAt(accessKey, slot, null);
     }
-    for (const [accessKey, { slot, leftAt }] of departed) yield keptAt(accessKey, slot, leftAt);
+    for (const [accessKey, slot] of departed) yield keptAt(accessKey, slot, leftTimes.get(accessKey) ?? null);
   }
 
   return {
@@ -333,7 +366,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     reset(accessKey) {
       const entry = entries.get(accessKey);
       if (entry === undefined || !entry.hasCounters) return false;
-      changing(entry, false, () => table.clear(entry.slot));
+      changing(entry, () => table.clear(entry.slot));
       return true;
     },
     remove(accessKey) {
@@ -348,7 +381,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       const entry = entries.get(accessKey);
       if (entry === undefined) return false;
       const answered = answeredGeneration;
-      changing(entry, false, () => {
+      changing(entry, () => {
         withCounters(entry);
         table.write(entry.slot, values);
       });
@@ -356,29 +389,36 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       return true;
     },
     addUsage,
-    takeOver(all) {
-      for (const kept of all) takeOverOne(kept);
-    },
+    takeOver,
     restore(all) {
-      for (const entry of entries.values()) changing(entry, false, () => startAtZero(entry));
+      for (const entry of entries.values()) changing(entry, () => startAtZero(entry));
       for (const accessKey of [...departed.keys()]) forget(accessKey);
-      for (const kept of all) takeOverOne(kept);
+      for (const kept of all) takeOver(kept);
     },
     forgetDeparted(leftUntil) {
-      const old = [...departed].filter(([, { leftAt }]) => leftAt !== null && leftAt <= leftUntil);
+      const old = [...leftTimes].filter(([, leftAt]) => leftAt <= leftUntil);
       for (const [accessKey] of old) forget(accessKey);
       return old.length;
     },
     kept: keptOf,
     allKept,
+    forgetChanged() {
+      for (const entry of listed) entry.isListed = false;
+      listed = [];
+      changedNames = [];
+    },
     takeChanged(visit) {
       const [taken, names] = [listed, changedNames];
       listed = [];
       changedNames = [];
-      for (const entry of taken) {
-        entry.isListed = false;
-        const isKept = entry.alive && entry.hasCounters;
-        visit(entry.accessKey, isKept ? keptAt(entry.accessKey, entry.slot, null) : keptOf(entry.accessKey));
+      for (let from = 0; from < taken.length; from += AT_ONCE) {
+        const some = taken.slice(from, from + AT_ONCE);
+        fetch(some);
+        for (const entry of some) {
+          entry.isListed = false;
+          const isKept = entry.alive && entry.hasCounters;
+          visit(entry.accessKey, isKept ? keptAt(entry.accessKey, entry.slot, null) : keptOf(entry.accessKey));
+        }
       }
       for (const accessKey of names) visit(accessKey, keptOf(accessKey));
     },

@@ -135,10 +135,11 @@ export function createRecordWriter(): RecordWriter {
 
 /** Reads records one after the other. Throws a `RangeError` where the bytes are none: they were checked before. */
 export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let at = 0;
 
   function text(): string {
-    const header = bytes.readUInt32LE(at);
+    const header = view.getUint32(at, true);
     const isWide = header % 2 === WIDE;
     const start = at + 4;
     at = start + (isWide ? header - WIDE : header / 2);
@@ -148,17 +149,20 @@ export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void):
 
   function number(): bigint {
     at += 8;
-    return bytes.readBigUInt64LE(at - 8);
+    return view.getBigUint64(at - 8, true);
   }
 
   function time(): number {
     at += 8;
-    return bytes.readDoubleLE(at - 8);
+    return view.getFloat64(at - 8, true);
   }
 
   function counters(isDeparted: boolean): KeptCounters {
     const accessKey = text();
-    const [bytesUp, bytesDown, connections, createdAt] = [number(), number(), number(), time()];
+    const bytesUp = number();
+    const bytesDown = number();
+    const connections = number();
+    const createdAt = time();
     return { accessKey, bytesUp, bytesDown, connections, createdAt, leftAt: isDeparted ? time() : null };
   }
 

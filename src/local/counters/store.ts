@@ -43,7 +43,7 @@ export interface CountersStoreOptions {
   readonly keepGone?: number;
   /** How often changes are written, in milliseconds, 0 for never by itself; default 400. */
   readonly writeMilliseconds?: number;
-  /** Bytes of log after which the state is written anew; default 32 MiB. */
+  /** Bytes of log after which the state is written anew, unless twice the state is more; default 32 MiB. */
   readonly compactBytes?: number;
   readonly formats?: readonly StoreFormat[];
 }
@@ -65,14 +65,14 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
 export async function openCountersStore(options: CountersStoreOptions): Promise<CountersStore> {
   const { fileSystem, dataFolder, keys, reports, log, formats = STORE_FORMATS } = options;
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) => {
-    if (record.kind === 'counters') keys.takeOver([record.counters]);
+    if (record.kind === 'counters') keys.takeOver(record.counters);
     else if (record.kind === 'dropped') keys.remove(record.accessKey);
     else if (record.kind === 'report') reports.add(record.id);
     else if (record.kind === 'noReports') reports.restore([]);
   });
   if (!opened.mustRewrite) {
     reports.takeChanges();
-    keys.takeChanged(() => undefined);
+    keys.forgetChanged();
   }
   const store = serve(options, opened);
   // What was salvaged or read in an older format goes into the new folder at once; a failure has been logged.
@@ -135,7 +135,7 @@ function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
 
   async function flush(): Promise<void> {
     await writes.flush();
-    const limit = Math.max(options.compactBytes ?? COMPACT_BYTES, stateBytes);
+    const limit = Math.max(options.compactBytes ?? COMPACT_BYTES, 2 * stateBytes);
     if (tail.bytes + oldLogBytes > limit && clock.monotonic() >= compactsAgainAt) void compact();
   }
 

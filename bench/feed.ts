@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SERVER_CORE, startChild } from './child.js';
+import type { LoadRound } from './load-process.js';
+import { type Bench, countText, type Measure, type Row, timeText } from './measure.js';
+import { listUsers } from './requests.js';
+import { sampleKeyName, TOKEN } from './sample-keys.js';
+import { type BenchServer, startCommand } from './servers.js';
+import { median } from './statistics.js';
+
+const ENTRIES = 1000;
+
+interface FeedServer extends BenchServer {
+  readonly feedPort: number;
+}
+
+async function startFeedServer(path: string): Promise<FeedServer> {
+  const child = startChild(new URL('./feed-server.js', import.meta.url), [path], SERVER_CORE);
+  const ready = await child.hear();
+  if (typeof ready !== 'object' || ready === null || !('port' in ready) || !('feedPort' in ready)) {
+    throw new Error('the feed server has not begun well');
+  }
+  return { port: Number(ready.port), feedPort: Number(ready.feedPort), child };
+}
+
+/** Where the load client finds the feed. */
+const feedOf = (server: FeedServer): BenchServer => ({ port: server.feedPort, child: server.child });
+
+/** So many reports that go through all keys in an order like chance, each of a thousand entries. */
+function reports(keys: number, count: number, ack: 'memory' | 'durable'): readonly string[] {
+  return Array.from({ length: count }, (_, report) => {
+    const entries = Array.from({ length: ENTRIES }, (_, i) => {
+      const index = ((report * ENTRIES + i) * 7919) % keys;
+      return {
+        access_key: sampleKeyName(index),
+        bytes_up: 1000 + i,
+        bytes_down: 50_000 + report + i,
+        connections: i % 3,
+      };
+    });
+    const body = JSON.stringify({ entries });
+    const head = [
+      `POST /v1/usage?ack=${ack} HTTP/1.1`,
+      'Host: 127.0.0.1',
+      `Authorization: Bearer ${TOKEN}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+    ];
+    return `${head.join('\r\n')}\r\n\r\n${body}`;
+  });
+}
+
+const BARS = { memory: 200_000, durable: 100_000 } as const;
+const SMALL = 10_000;
+const LARGE = 1_000_000;
+
+/** Every key of the large server comes up once in so many reports. */
+async function rates(
+  bench: Bench,
+  server: FeedServer,
+  keys: number,
+  ack: 'memory' | 'durable',
+): Promise<readonly LoadRound[]> {
+  const requests = reports(keys, Math.min(200, keys / ENTRIES), ack);
+  const [length, count] = bench.quick ? [1000, 2] : [3000, 5];
+  const rounds: LoadRound[] = [];
+  for (let round = 0; round <= count; round += 1) {
+    const order = { connections: 1, requests, until: { milliseconds: length } };
+    const result = await bench.load.put(feedOf(server), order);
+    if (round > 0) rounds.push(result);
+  }
+  return rounds;
+}
+
+export const feedRates: Measure = {
+  name: 'feed',
+  async run(bench) {
+    const small = await bench.using(startFeedServer(await bench.file(SMALL)));
+    const large = await bench.using(startFeedServer(await bench.file(LARGE)));
+    await sleep(2000);
+    const rows: Row[] = [];
+    for (const ack of ['memory', 'durable'] as const) {
+      const [few, many] = [await rates(bench, small, SMALL, ack), await rates(bench, large, LARGE, ack)];
+      const rate = median(few.map((round) => round.rate * ENTRIES));
+      rows.push({
+        measure: `usage entries a second, one connection, reports of 1,000, acknowledged: ${ack}`,
+        gateway: `${countText(rate)}/s with 10k keys`,
+        against: `${countText(median(many.map((round) => round.rate * ENTRIES)))}/s with 1M keys`,
+        value: `${countText(rate)}/s`,
+        bar: `≥ ${countText(BARS[ack])}/s`,
+        met: rate >= BARS[ack],
+      });
+      const time = (list: readonly LoadRound[]) => median(list.map((round) => 1e6 / (round.rate * ENTRIES)));
+      const processor = (list: readonly LoadRound[]) =>
+        median(list.map((round) => (1e6 * round.busy) / (round.rate * ENTRIES)));
+      const text = (list: readonly LoadRound[], keys: string) =>
+        `${time(list).toFixed(2)} µs with ${keys} keys (processor ${processor(list).toFixed(2)} µs)`;
+      const growth = time(many) / time(few);
+      rows.push({
+        measure: `the same: time per entry with 1M keys against 10k, acknowledged: ${ack}`,
+        gateway: text(many, '1M'),
+        against: text(few, '10k'),
+        value: `${growth.toFixed(2)} ×`,
+        bar: '≤ 2 ×',
+        met: growth <= 2,
+      });
+    }
+    return rows;
+  },
+};
+
+const LISTED = 100_000;
+const REPORTED_PER_SECOND = 50_000;
+const LIST_BAR = 150;
+
+export const listsBesideFeed: Measure = {
+  name: 'lists-beside-feed',
+  async run(bench) {
+    const server = await bench.using(startFeedServer(await bench.file(LISTED)));
+    const listing = await bench.secondLoad();
+    const requests = reports(LISTED, LISTED / ENTRIES, 'memory');
+    const seconds = bench.quick ? 3 : 15;
+    await listing.put(server, { connections: 1, requests: listUsers, until: { each: 5 } });
+    const perReport = (1000 * ENTRIES) / REPORTED_PER_SECOND;
+    let going = true;
+    const order = { connections: 1, requests, until: { each: 1 } };
+    const reporting = (async () => {
+      const began = performance.now();
+      let sent = 0;
+      for (; going; sent += 1) {
+        await sleep(Math.max(0, began + sent * perReport - performance.now()));
+        await bench.load.put(feedOf(server), {
+          ...order,
+          requests: requests.slice(sent % requests.length).slice(0, 1),
+        });
+      }
+      return (sent * ENTRIES * 1000) / (performance.now() - began);
+    })();
+    const lists = await listing.put(server, {
+      connections: 1,
+      requests: listUsers,
+      until: { milliseconds: seconds * 1000 },
+    });
+    going = false;
+    const rate = await reporting;
+    return [
+      {
+        measure: 'GET /users at 100k keys while usage of 50,000 entries a second comes in, p99',
+        gateway: `${countText(rate)} entries/s, list p50 ${timeText(lists.p50)}`,
+        against: `${countText(lists.answers)} lists, slowest ${timeText(lists.slowest)}`,
+        value: timeText(lists.p99),
+        bar: `≤ ${LIST_BAR} ms`,
+        met: lists.p99 <= LIST_BAR,
+      },
+    ];
+  },
+};
+
+const MEMORY_BAR = 600;
+const START_BAR_MS = 8000;
+
+/** What the counters of a key and all that stands around them take, beside a server that has no keys. */
+export const countersOfMillion: Measure = {
+  name: 'counters-1m',
+  async run(bench) {
+    const empty = await bench.using(startFeedServer(await bench.file(0)));
+    const path = await bench.file(LARGE);
+    const server = await bench.using(startFeedServer(path));
+    for (let from = 0; from < LARGE / ENTRIES; from += 100) {
+      const requests = reports(LARGE, from + 100, 'memory').slice(from);
+      await bench.load.put(feedOf(server), { connections: 1, requests, until: { each: 100 } });
+    }
+    await sleep(3000);
+    const perKey = ((await heldBytes(server)) - (await heldBytes(empty))) / LARGE;
+    await server.child.stop();
+    const times: number[] = [];
+    for (let round = 0; round < (bench.quick ? 1 : 3); round += 1) {
+      const started = await bench.using(startCommand(path));
+      times.push(started.firstAnswer);
+      await started.child.stop();
+    }
+    const time = median(times);
+    return [
+      {
+        measure: 'memory with 1M keys with counters, after collection: heap and buffers',
+        gateway: 'gateway with its file and store',
+        against: '',
+        value: `${perKey.toFixed(0)} bytes a key`,
+        bar: `≤ ${MEMORY_BAR} bytes a key`,
+        met: perKey <= MEMORY_BAR,
+      },
+      {
+        measure: 'start with 1M counters to first answer',
+        gateway: 'keyway serve',
+        against: '',
+        value: timeText(time),
+        bar: '≤ 8 s',
+        met: time <= START_BAR_MS,
+      },
+    ];
+  },
+};
+
+/** What the process holds once everything that can go has gone. */
+async function heldBytes(server: FeedServer): Promise<number> {
+  const usage = await server.child.ask({ memory: true });
+  if (typeof usage !== 'object' || usage === null || !('heapUsed' in usage) || !('external' in usage)) {
+    throw new Error('the feed server does not tell its memory');
+  }
+  return Number(usage.heapUsed) + Number(usage.external);
+}
