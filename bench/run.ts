@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { canPin, LOAD_CORE, SERVER_CORE } from './child.js';
 import { creates } from './creates.js';
+import { countersOfMillion, feedRates, listsBesideFeed } from './feed.js';
 import { layouts } from './layouts.js';
 import { compressedLists, lists, userBesideLists } from './lists.js';
 import { type LoadProcess, startLoad } from './load-process.js';
@@ -25,6 +26,9 @@ const MEASURES: readonly Measure[] = [
   startWithMillion,
   smallServer,
   compressedLists,
+  feedRates,
+  listsBesideFeed,
+  countersOfMillion,
 ];
 
 /** Runs one measure with servers and files of its own, and leaves nothing behind. */
