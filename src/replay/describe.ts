@@ -61,14 +61,25 @@ function placeOf(
   if (isApi) return { path: stripPath(path, passed.method, replacements) };
   if (base !== '' && isBelow(passed.path, base)) {
     const rest = passed.path.slice(base.length);
-    return { root: 'base', path: isFile(passed) ? pathOnly(rest) : stripPath(rest, passed.method, replacements) };
+    return {
+      root: 'base',
+      path: isFile(passed, replacements) ? pathOnly(rest) : stripPath(rest, passed.method, replacements),
+    };
   }
   return { root: 'server', path: stripPath(passed.path, passed.method, replacements) };
 }
 
-/** A file that the server really has: its name is the panel build's, known to everybody. */
-function isFile({ status, responseHeaders }: PassedExchange): boolean {
-  return status === 200 && !(responseHeaders.get('content-type') ?? 'text/html').startsWith('text/html');
+const FILE_TYPE = /^(?:text\/(?:css|javascript)|application\/(?:javascript|wasm|manifest\+json)|image\/|font\/)/;
+
+/** A file of the panel that the server really has: its name is the build's, known to everybody, unless it passed elsewhere. */
+function isFile({ path, status, responseHeaders }: PassedExchange, replacements: Replacements): boolean {
+  const isStatic = status === 200 && FILE_TYPE.test(responseHeaders.get('content-type') ?? '');
+  return (
+    isStatic &&
+    !pathOnly(path)
+      .split('/')
+      .some((segment) => replacements.isKnown(decodedOr(segment)))
+  );
 }
 
 function stripPath(path: string, method: string, replacements: Replacements): string {

@@ -16,10 +16,11 @@ const NUMBERED = /<((?:key|name|text|secret):(\d+))>/g;
 export function standInsFor(scenario: Scenario, unique: string, username: string | null = null): Bindings {
   const bindings = createBindings(scenario.anonymous === true);
   const told = new Set<string>();
+  const operatorNames = new Set(scenario.exchanges.filter(isExchange).filter(isAcceptedLogin).map(usernameOf));
   for (const exchange of scenario.exchanges.filter(isExchange)) {
     for (const [, name = ''] of writeJson(requestOf(exchange)).matchAll(NUMBERED)) {
       if (told.has(name) || bindings.has(name)) continue;
-      const isOperator = name.startsWith('name:') && isAcceptedLogin(exchange);
+      const isOperator = operatorNames.has(`<${name}>`);
       const value = isOperator && username !== null ? username : standIn(name, exchange, unique);
       if (value !== null) bindings.set(name, value);
     }
@@ -69,8 +70,7 @@ function isClosed({ exchanges }: Scenario): boolean {
 
 function listenerFor({ exchanges }: Scenario, bindings: Bindings): GivenListener {
   const login = exchanges.filter(isExchange).find(isAcceptedLogin);
-  const body = login?.request.body;
-  const name = body !== undefined && isJsonObject(body) && typeof body.username === 'string' ? body.username : '';
+  const name = login === undefined ? '' : usernameOf(login);
   return {
     token: STAND_IN.token,
     webpath: '',
@@ -81,6 +81,10 @@ function listenerFor({ exchanges }: Scenario, bindings: Bindings): GivenListener
 
 function isAcceptedLogin({ operation, response }: Exchange): boolean {
   return operation === 'login' && response.status === 200;
+}
+
+function usernameOf({ request: { body } }: Exchange): string {
+  return body !== undefined && isJsonObject(body) && typeof body.username === 'string' ? body.username : '';
 }
 
 function requestOf({ request }: Exchange): JsonValue {
