@@ -6,6 +6,7 @@ import { createFileSystem } from './local/file-system.js';
 import { tryWriting } from './local/try-writing.js';
 import type { Mount } from './northbound/mount.js';
 import { isLoopback, openMountProblems, refusal } from './open-mounts.js';
+import { startFeed } from './serve-feed.js';
 import { resolverFor } from './serve-resolver.js';
 import { dataFolderOf, type Settings } from './settings.js';
 import { StartError } from './start-error.js';
@@ -21,6 +22,7 @@ export interface RunningGateway {
 
 /** The listener of the spec when nobody says otherwise (spec: "Configuration of the listener"). */
 const DEFAULT_BIND = '127.0.0.1:9090';
+const DAY = 86_400_000;
 
 /**
  * Starts the gateway that the settings describe. Null when the file's listener is not enabled and no `--bind` overrides
@@ -47,6 +49,8 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
     if (openProblems().length > 0) throw new StartError(openProblems());
     await reportWriting(settings, log);
     reportSurroundings(gateway, log);
+    const { feedBind } = settings;
+    if (feedBind !== null) await startFeed(gateway, { bind: feedBind, token: settings.feedToken }, log);
     const url = await listen(gateway, listening.bind);
     resolver?.start();
     watchForRestarts(gateway, listener, log);
@@ -99,6 +103,7 @@ function gatewayOptions(settings: Settings): GatewayOptions {
     }),
     ...(settings.config === null ? {} : { configPath: settings.config }),
     ...(dataDir === null ? {} : { dataDir }),
+    keepGone: settings.keepGone * DAY,
     listener: withoutNulls({
       token: settings.token,
       username: settings.username,

@@ -1,7 +1,10 @@
 import type { Settings } from './settings.js';
 import type { SettingProblem } from './settings-flags.js';
 
-/** What is wrong with settings that are each well formed: no or an unknown revision, a panel folder for no mount. */
+/**
+ * What is wrong with settings that are each well formed: no or an unknown revision, a panel folder for no mount, a feed
+ * that anybody could write to.
+ */
 export function crossProblems(
   settings: Settings,
   placeOf: (name: keyof Settings) => string,
@@ -17,7 +20,16 @@ export function crossProblems(
   if (settings.revision.length === 0) {
     return [{ setting: 'revision', place: placeOf('revision'), message: 'expected at least one revision' }];
   }
-  return [...revisions, ...panelProblems(settings, placeOf('panelDir'))];
+  return [
+    ...revisions,
+    ...panelProblems(settings, placeOf('panelDir')),
+    ...feedProblems(settings, placeOf('feedBind')),
+  ];
+}
+
+function feedProblems({ feedBind, feedToken }: Settings, place: string): readonly SettingProblem[] {
+  if (feedBind === null || feedToken !== null || feedBind.startsWith('unix:')) return [];
+  return [{ setting: 'feed-bind', place, message: 'expected --feed-token with it: only a Unix socket needs none' }];
 }
 
 function panelProblems({ revision, panelDir }: Settings, place: string): readonly SettingProblem[] {

@@ -98,6 +98,25 @@ export const bindAddress = stringKind('an address as host:port, such as 127.0.0.
   return wholeNumber(portText, 0, 65535) === undefined ? undefined : text;
 });
 
+const SOCKET = 'unix:';
+
+/** A listening address or a Unix socket; a relative path starts at the folder. */
+export const feedAddress = stringKind(
+  'an address as host:port, or unix: and a path, such as unix:/run/keyway/feed.sock',
+  (text, folder) => {
+    if (!text.startsWith(SOCKET)) return bindAddress.read(text, folder);
+    const found = path.read(text.slice(SOCKET.length), folder);
+    return found === undefined ? undefined : SOCKET + found;
+  },
+);
+
+/** So many days, 0 for none. */
+export const days: Kind<number> = {
+  member: 'integer',
+  expected: 'a whole number of days up to 36500',
+  read: (text) => wholeNumber(text, 0, 36_500),
+};
+
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
 
 /** RFC 3986 section 3.1. */

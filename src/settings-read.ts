@@ -94,6 +94,9 @@ function takeAll(take: <Name extends SettingName>(name: Name) => Settings[Name])
     loginGuard: take('loginGuard'),
     inPlace: take('inPlace'),
     guardConfig: take('guardConfig'),
+    feedBind: take('feedBind'),
+    feedToken: take('feedToken'),
+    keepGone: take('keepGone'),
     noResolver: take('noResolver'),
     logLevel: take('logLevel'),
   };

@@ -32,6 +32,12 @@ export interface Settings {
   readonly loginGuard: LoginGuardSetting | 'off';
   readonly inPlace: boolean;
   readonly guardConfig: boolean;
+  /** `host:port`, or `unix:` and an absolute path; null is no feed. */
+  readonly feedBind: string | null;
+  /** Null only where none is asked for: without a feed, or with one on a Unix socket. */
+  readonly feedToken: string | null;
+  /** Days. */
+  readonly keepGone: number;
   readonly noResolver: boolean;
   readonly logLevel: LogLevel;
 }
@@ -278,6 +284,29 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     defaultText: 'off',
     description:
       'Refuse to replace, through the API, a file with inbounds by one that has none for keys. Otherwise that is done, logged as an error, and the version before kept for ever.',
+  }),
+  feedBind: one(kinds.feedAddress, {
+    flag: 'feed-bind',
+    placeholder: 'HOST:PORT|unix:PATH',
+    default: null,
+    defaultText: 'no feed',
+    description:
+      "Where the tunnel server reports traffic and asks whom to admit. A Unix socket is open to its owner's user and group.",
+  }),
+  feedToken: one(kinds.someText, {
+    flag: 'feed-token',
+    placeholder: 'TOKEN',
+    secret: true,
+    default: null,
+    defaultText: 'none',
+    description: 'The token that the feed asks for. Needed with --feed-bind, unless that is a Unix socket.',
+  }),
+  keepGone: one(kinds.days, {
+    flag: 'keep-gone',
+    placeholder: 'DAYS',
+    default: 30,
+    defaultText: '30',
+    description: 'How long counters of a key that left by an edit or a restore are kept, in case it returns.',
   }),
   noResolver: one(kinds.onOrOff, {
     flag: 'no-resolver',

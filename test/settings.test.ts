@@ -67,6 +67,9 @@ describe('settings with nothing given', () => {
       loginGuard: { failures: 5, minutes: 5 },
       inPlace: false,
       guardConfig: false,
+      feedBind: null,
+      feedToken: null,
+      keepGone: 30,
       noResolver: false,
       logLevel: 'info',
     });
@@ -137,6 +140,7 @@ describe('each kind of value', () => {
     ['password-hash', 'a'.repeat(64), { passwordHash: 'a'.repeat(64) }],
     ['panel-dir', './a=b', { panelDir: [{ mount: null, folder: '/srv/keyway/a=b' }] }],
     ['trust-proxy', 'fd00::/8', { trustProxy: ['fd00::/8'] }],
+    ['keep-gone', '0', { keepGone: 0 }],
     ['login-guard', 'off', { loginGuard: 'off' }],
     ['login-guard', '3/10', { loginGuard: { failures: 3, minutes: 10 } }],
   ];
@@ -166,6 +170,9 @@ describe('each kind of value', () => {
     ['panel-dir', 'dns=panel'],
     ['trust-proxy', '10.0.0.0/33'],
     ['report-version', ''],
+    ['feed-bind', 'unix:'],
+    ['feed-bind', '9091'],
+    ['keep-gone', '-1'],
     ['login-guard', '5'],
     ['login-guard', '0/5'],
     ['log-level', 'trace'],
@@ -310,5 +317,21 @@ describe('suggest', () => {
     expect(suggest('server-prot', ['server-port', 'server-host'])).toBe('server-port');
     expect(suggest('zzzzzzzz', ['bind', 'token'])).toBeUndefined();
     expect(suggest('x'.repeat(1_000_000), ['bind'])).toBeUndefined();
+  });
+});
+
+describe('the feed', () => {
+  it('on a port needs a token, on a Unix socket it needs none', async () => {
+    expect(await problemsOf({ argv: ['--feed-bind', '127.0.0.1:9091'] })).toEqual([
+      'feed-bind (flag --feed-bind): expected --feed-token with it: only a Unix socket needs none',
+    ]);
+    expect(await settingsOf({ argv: ['--feed-bind', '127.0.0.1:9091', '--feed-token', 't'] })).toMatchObject({
+      feedBind: '127.0.0.1:9091',
+      feedToken: 't',
+    });
+    expect(await settingsOf({ argv: ['--feed-bind', 'unix:feed.sock'] })).toMatchObject({
+      feedBind: 'unix:/srv/keyway/feed.sock',
+      feedToken: null,
+    });
   });
 });
