@@ -178,7 +178,7 @@ function flatten(value: JsonValue, path: string, into: Flattening): void {
   if (Array.isArray(value)) {
     if (value.length === 0) into.places.set(`body ${path}`, []);
     const isUnordered = into.unordered.some((pattern) => coversPath(pattern, path));
-    const elements = isUnordered ? [...value].sort((a, b) => compareTexts(writeJson(a), writeJson(b))) : value;
+    const elements = isUnordered ? inOneOrder(value, into.named) : value;
     for (const [index, element] of elements.entries()) flatten(element, `${path}/${index}`, into);
   } else if (isJsonObject(value)) {
     if (Object.keys(value).length === 0) into.places.set(`body ${path}`, {});
@@ -186,6 +186,12 @@ function flatten(value: JsonValue, path: string, into: Flattening): void {
       flatten(member, `${path}/${into.named(name).replaceAll('~', '~0').replaceAll('/', '~1')}`, into);
     }
   } else into.places.set(`body ${path}`, typeof value === 'string' ? into.named(value) : value);
+}
+
+/** By their text once values that servers made have their placeholders' names, which are the same on both. */
+function inOneOrder(list: readonly JsonValue[], named: (text: string) => string): readonly JsonValue[] {
+  const texts = new Map(list.map((each) => [each, named(writeJson(each))]));
+  return [...list].sort((a, b) => compareTexts(texts.get(a) ?? '', texts.get(b) ?? ''));
 }
 
 function compareTexts(left: string, right: string): number {

@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { buildIfOlder, ROOT } from '../build.js';
+import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { runKeyway, startKeyway } from './process.js';
+
+const run = promisify(execFile);
+
+beforeAll(buildIfOlder, 240_000);
+
+async function emptyFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-replay-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** One scenario of the pack with its text changed, in a folder of its own. */
+async function changedScenario(file: string, change: (text: string) => string): Promise<string> {
+  const folder = await emptyFolder();
+  const text = await readFile(join(ROOT, 'fixtures', file), 'utf8');
+  await writeFile(join(folder, 'changed.json'), change(text));
+  return folder;
+}
+
+const wrongText = (text: string) => text.replace('"error":"unauthorized"', '"error":"not you"');
+
+describe('keyway replay without a target', () => {
+  test('plays the whole pack green from any folder', async () => {
+    const ended = await runKeyway(['replay'], { folder: await emptyFolder() });
+    expect(ended.complaints).toBe('');
+    expect(ended.output).toMatch(/\d{3} equal, 0 different, 0 skipped\n$/);
+    expect(ended.code).toBe(0);
+  });
+
+  test('of a tarball plays the pack green from an empty folder', async () => {
+    const folder = await emptyFolder();
+    await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
+    const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
+    await run('tar', ['-xzf', tarball], { cwd: folder });
+    const modules = join(folder, 'node_modules');
+    await mkdir(modules);
+    // What npm would install beside it; the package itself is the unpacked one.
+    for (const name of await readdir(join(ROOT, 'node_modules'))) {
+      if (!name.startsWith('.')) await symlink(join(ROOT, 'node_modules', name), join(modules, name));
+    }
+    const empty = join(folder, 'empty');
+    await mkdir(empty);
+    const command = join(folder, 'package/dist/src/cli.js');
+    const { stdout } = await run(process.execPath, [command, 'replay', '--revision', 'earliest'], { cwd: empty });
+    expect(stdout).toMatch(/ [1-9]\d* equal, 0 different, 0 skipped\n$|^[\s\S]*\n[1-9]\d* equal, 0 different/);
+  });
+
+  test('with one text changed prints the difference side by side and exits 1', async () => {
+    const folder = await changedScenario('current/auth.json', wrongText);
+    const ended = await runKeyway(['replay', 'changed.json'], { folder });
+    expect(ended.code).toBe(1);
+    expect(ended.output).toContain('step 2: GET /server/status');
+    expect(ended.output).toMatch(/body \/error\s+\| "not you"\s+\| "unauthorized"/);
+    expect(ended.output).toContain('0 equal, 1 different, 0 skipped');
+  });
+
+  test('names file, path and expectation of what is no scenario, and plays the others', async () => {
+    const folder = await changedScenario('current/auth.json', (text) => text.replace('"method":"GET"', '"method":5'));
+    await writeFile(join(folder, 'good.json'), await readFile(join(ROOT, 'fixtures/current/auth.json'), 'utf8'));
+    await writeFile(join(folder, 'text.json'), 'no JSON');
+    const ended = await runKeyway(['replay', '.'], { folder });
+    expect(ended.code).toBe(2);
+    expect(ended.output).toContain(
+      `${join(folder, 'changed.json')}: /exchanges/1/request/method: expected a method in capitals`,
+    );
+    expect(ended.output).toContain('text.json: /: expected JSON');
+    expect(ended.output).toContain('1 equal, 0 different, 0 skipped, 2 that could not be played');
+  });
+
+  test('reports for programs', async () => {
+    const folder = await changedScenario('current/auth.json', wrongText);
+    const reporters = ['json', 'junit', 'tap'].map((name) =>
+      runKeyway(['replay', 'changed.json', '--reporter', name], { folder }),
+    );
+    const [json, junit, tap] = await Promise.all(reporters);
+    const document = JSON.parse(json?.output ?? '');
+    expect(document.summary).toEqual({ equal: 0, different: 1, skipped: 0, broken: 0 });
+    const difference = { step: 2, where: 'body /error', expected: 'not you', found: 'unauthorized' };
+    expect(document.scenarios[0].differences[0]).toMatchObject(difference);
+    expect(junit?.output).toMatch(/<testsuites tests="1" failures="1" errors="0" skipped="0">/);
+    expect(junit?.output).toContain('expected &quot;not you&quot;');
+    expect(tap?.output).toMatch(/^TAP version 14\n1\.\.1\nnot ok 1 - changed\n/);
+    for (const ended of [json, junit, tap]) expect(ended?.code).toBe(1);
+  });
+
+  test.each([
+    [['--target', 'ftp://x'], '--target: expected the server'],
+    [['--target', 'http://x'], '--revision: expected what the target speaks'],
+    [['--writes'], '--writes: expected a --target beside it'],
+    [['--timeout', '0'], '--timeout: expected seconds'],
+    [['--reporter', 'xml'], '--reporter: expected one of text, json, junit, tap'],
+    [['--revision', 'old'], '--revision: expected earliest, dns, current'],
+    [['--target', 'http://x', '--revision', 'dns', '--username', 'u'], 'KEYWAY_PASSWORD: expected the password'],
+    [['--target', 'http://x', '--revision', 'dns', '--update'], '--update: expected the paths'],
+  ])('refuses %j', async (argv, problem) => {
+    const ended = await runKeyway(['replay', ...argv], { folder: ROOT });
+    expect(ended.complaints).toContain(problem);
+    expect(ended.code).toBe(2);
+  });
+
+  test('of a path that is not there says so and exits 2', async () => {
+    const ended = await runKeyway(['replay', 'nowhere'], { folder: await emptyFolder() });
+    expect(ended.complaints).toContain('nowhere cannot be read');
+    expect(ended.code).toBe(2);
+  });
+});
+
+describe('keyway replay on a target', () => {
+  const environment = { KEYWAY_PASSWORD: PASSWORD };
+  const flagsFor = (origin: string, revision: string) =>
+    ['replay', '--target', origin, '--revision', revision, '--username', USERNAME, '--token', TOKEN] as const;
+
+  test.each(['earliest', 'dns', 'current'])('that is a running gateway of %s is green', async (revision) => {
+    const server = await startLiveServer(revision);
+    const folder = await emptyFolder();
+    const ended = await runKeyway([...flagsFor(server.origin, revision), '--destructive'], { folder, environment });
+    expect(ended.output).toMatch(/\n[3-9]\d equal, 0 different, \d+ skipped\n$/);
+    expect(ended.code).toBe(0);
+    // It said what it would change before the first scenario, and has nothing left behind.
+    const said = ended.output.indexOf('replaces configuration');
+    expect(said).toBeGreaterThan(-1);
+    expect(said).toBeLessThan(ended.output.search(/^equal/m));
+    expect(await readdir(folder)).toEqual([]);
+    expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
+  });
+
+  test.each(['SIGINT', 'SIGTERM'] as const)('ended by %s removes its keys and puts everything back', async (signal) => {
+    const server = await startLiveServer('current');
+    const keys = server.keys();
+    const folder = await emptyFolder();
+    const running = startKeyway([...flagsFor(server.origin, 'current'), '--destructive'], { folder, environment });
+    const begun = new Promise<void>((resolve) => {
+      server.app.keyway.configuration?.onReload(() => resolve());
+    });
+    await begun;
+    running.child.kill(signal);
+    const ended = await running.ended;
+    expect(ended.complaints).toContain('interrupted after');
+    expect(ended.code).toBe(2);
+    expect(server.keys()).toEqual(keys);
+    expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('whose login is refused could not run', async () => {
+    const server = await startLiveServer('dns');
+    const argv = flagsFor(server.origin, 'dns');
+    const ended = await runKeyway(argv, { folder: ROOT, environment: { KEYWAY_PASSWORD: 'wrong' } });
+    expect(ended.complaints).toContain(`the login as ${USERNAME} was refused with 401`);
+    expect(ended.code).toBe(2);
+  });
+
+  test('rewrites recordings with --update, marks them, and never a scenario of the specification', async () => {
+    const server = await startLiveServer('current');
+    const recording = {
+      title: 't',
+      revision: 'current',
+      source: 'recorded',
+      recordedAt: '2020-01-01',
+      given: {},
+      exchanges: [
+        {
+          operation: 'listAudit',
+          request: { method: 'GET', path: '/audit' },
+          response: { status: 200, body: { ok: true, data: ['old'] } },
+        },
+      ],
+    };
+    const folder = await changedScenario('current/auth.json', wrongText);
+    const spec = await readFile(join(folder, 'changed.json'), 'utf8');
+    await writeFile(join(folder, 'recording.json'), JSON.stringify(recording));
+    const argv = [...flagsFor(server.origin, 'current'), '--update', '.'];
+    const ended = await runKeyway(argv, { folder, environment });
+    expect(ended.complaints).toContain(`rewrote ${join(folder, 'recording.json')}`);
+    expect(ended.output).toContain('not rewritten: this scenario is written from the specification');
+    const after = JSON.parse(await readFile(join(folder, 'recording.json'), 'utf8'));
+    expect(after).toMatchObject({ source: 'recorded', serverVersion: '0.3.6' });
+    expect(after.recordedAt).not.toBe('2020-01-01');
+    expect(after.exchanges[0].response.body).toEqual({ ok: true, data: [] });
+    expect(await readFile(join(folder, 'changed.json'), 'utf8')).toBe(spec);
+  });
+});
