@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { resolveRevision } from '../../revisions/index.js';
 import { failureCode } from '../local/failure-words.js';
 import { createLog, type Log } from '../log.js';
@@ -37,6 +38,7 @@ export async function serveUntilStopped(
       log.info({ config: settings.config }, notEnabled(settings));
       return 0;
     }
+    keepMemorySmall();
     announceListening(gateway, context, log);
     announce(gateway, log);
     log.info({ signal: await stopped }, 'stopping: no new requests, what was accepted is finished');
@@ -53,6 +55,14 @@ export async function serveUntilStopped(
   } finally {
     await log.flush();
   }
+}
+
+/**
+ * Keeps V8's young generation at the size that the start gave it. Left alone it grows to 48 MB under the first burst of
+ * requests and stays there, on servers that are rented by the gigabyte; requests are no slower for it.
+ */
+function keepMemorySmall(): void {
+  setFlagsFromString('--semi-space-growth-factor=1');
 }
 
 async function readServeSettings(

@@ -24,6 +24,9 @@ interface Task {
   readonly run: () => Promise<void>;
 }
 
+/** Turns of the event loop that the first commit waits for more, so that steady traffic does not hold it up. */
+const MOST_TURNS = 8;
+
 /** `commit` gives one result per item: null when it is committed, else its error. */
 export function createCommitQueue<T>(
   commit: (items: readonly T[]) => Promise<readonly (Error | null)[]>,
@@ -41,8 +44,7 @@ export function createCommitQueue<T>(
   }
 
   async function work(): Promise<void> {
-    // Requests that arrive together come in one turn of the event loop: they share the first commit already.
-    await nextTurn();
+    await gathered();
     for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
       if (first.kind === 'task') {
         waiting.shift();
@@ -50,6 +52,14 @@ export function createCommitQueue<T>(
       } else {
         await commitWaiting();
       }
+    }
+  }
+
+  /** Requests that arrive together come in a few turns of the event loop: they share the first commit already. */
+  async function gathered(): Promise<void> {
+    for (let seen = 0, turns = 0; waiting.length > seen && turns < MOST_TURNS; turns++) {
+      seen = waiting.length;
+      await nextTurn();
     }
   }
 
