@@ -1,23 +1,42 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
-import { effectOf, operationPath } from './effects.js';
+import type { OperationName } from '../wire/operations.js';
+import { type Effect, effectOf, operationPath } from './effects.js';
+import { keyOf } from './given-state.js';
 import type { CounterState, Exchange, Given } from './scenario.js';
 
 /**
- * The state that a recorded session began in, as far as its answers tell: its configuration, keys and counters before its
- * first change. What no answer told is left out, so that a replay on an embedded core shows the difference.
+ * The state that a recorded session began in, as far as its answers tell: its configuration, keys and counters as they were
+ * read before the session changed them. What no answer told is left out, so that a replay on an embedded core shows it.
  */
 export function inferGiven(exchanges: readonly Exchange[]): Given {
-  const change = exchanges.findIndex(({ request, response }) => {
-    const effect = effectOf(request.method, operationPath(request));
-    return response.status === 200 && effect !== 'reads' && effect !== 'login' && effect !== 'other';
-  });
-  const before = exchanges.slice(0, change < 0 ? undefined : change).filter(({ response }) => response.status === 200);
-  const answer = (operation: string) => dataOf(before.find((each) => each.operation === operation));
-  const snapshots = snapshotsIn(before);
-  const known = answer('getConfig');
-  const config = isJsonObject(known) ? known : fileOf(snapshots, answer('getRules'), answer('getDnsConfig'));
+  const read = (operation: OperationName, ...changes: readonly Effect[]) => firstRead(exchanges, operation, changes);
+  const snapshots = snapshotsIn(untilChange(exchanges, KEY_CHANGES));
+  const config = read('getConfig', 'config', 'rules', 'dns');
+  const file = isJsonObject(config)
+    ? withKeysBefore(config, exchanges, snapshots)
+    : fileOf(snapshots, read('getRules', 'config', 'rules'), read('getDnsConfig', 'config', 'dns'));
   const counters = snapshots.map(countersOf).filter((each) => each.bytes_up + each.bytes_down + each.connections > 0n);
-  return { config, ...(counters.length === 0 ? {} : { counters }) };
+  return { config: file, ...(counters.length === 0 ? {} : { counters }) };
+}
+
+/** A replaced configuration may bring another key list. */
+const KEY_CHANGES: readonly Effect[] = ['keys', 'config'];
+
+/** The exchanges before the first successful one that has any of these effects. */
+function untilChange(exchanges: readonly Exchange[], changes: readonly Effect[]): readonly Exchange[] {
+  const change = exchanges.findIndex(
+    ({ request, response }) =>
+      response.status === 200 && changes.includes(effectOf(request.method, operationPath(request))),
+  );
+  return exchanges.slice(0, change < 0 ? undefined : change);
+}
+
+function firstRead(exchanges: readonly Exchange[], operation: OperationName, changes: readonly Effect[]): JsonValue {
+  return dataOf(untilChange(exchanges, changes).find((each) => each.operation === operation && isRead(each)));
+}
+
+function isRead({ response }: Exchange): boolean {
+  return response.status === 200;
 }
 
 function dataOf(exchange: Exchange | undefined): JsonValue {
@@ -27,23 +46,53 @@ function dataOf(exchange: Exchange | undefined): JsonValue {
 
 /** The list of keys, else each key that was asked for, in the order of their registration as far as it shows. */
 function snapshotsIn(before: readonly Exchange[]): readonly JsonObject[] {
-  const list = dataOf(before.find(({ operation }) => operation === 'listUsers'));
-  const single = before.filter(({ operation }) => operation === 'getUser').map(dataOf);
+  const list = dataOf(before.find((each) => each.operation === 'listUsers' && isRead(each)));
+  const single = before.filter((each) => each.operation === 'getUser' && isRead(each)).map(dataOf);
   const found = (Array.isArray(list) ? list : single).filter(isJsonObject);
   return [...new Map(found.map((each) => [each.access_key, each])).values()];
 }
 
-function fileOf(snapshots: readonly JsonObject[], rules: JsonValue, dns: JsonValue): JsonObject {
-  const keys = snapshots.map(({ access_key = '', name = null, limit_bytes = null }) => {
-    if (name === null && limit_bytes === null) return access_key;
-    return { access_key, ...(name === null ? {} : { name }), ...(limit_bytes === null ? {} : { limit_bytes }) };
+/** A file that was read after the session had changed keys, with the keys from before: as they were listed, and none that the session made. */
+function withKeysBefore(
+  config: JsonObject,
+  exchanges: readonly Exchange[],
+  snapshots: readonly JsonObject[],
+): JsonObject {
+  const readAt = exchanges.findIndex((each) => each.operation === 'getConfig' && isRead(each));
+  if (untilChange(exchanges, KEY_CHANGES).length > readAt) return config;
+  const { access_keys: list } = config;
+  if (!Array.isArray(list)) return config;
+  const made = new Set(exchanges.slice(0, readAt).flatMap(keysMade));
+  const listed = new Map(snapshots.map((each) => [each.access_key, each]));
+  const present = list.flatMap((element) => {
+    const [key] = keyOf(element);
+    const before = key === undefined ? undefined : listed.get(key.accessKey);
+    if (before !== undefined) return [elementOf(before)];
+    return key !== undefined && made.has(key.accessKey) ? [] : [element];
   });
+  const inFile = new Set(list.flatMap(keyOf).map(({ accessKey }) => accessKey));
+  const removed = snapshots.filter(({ access_key }) => typeof access_key === 'string' && !inFile.has(access_key));
+  return { ...config, access_keys: [...present, ...removed.map(elementOf)] };
+}
+
+function keysMade(exchange: Exchange): readonly string[] {
+  if (!isRead(exchange) || !['createUser', 'bulkCreateUsers'].includes(exchange.operation)) return [];
+  const data = dataOf(exchange);
+  return (Array.isArray(data) ? data : [data]).filter((each) => typeof each === 'string');
+}
+
+function fileOf(snapshots: readonly JsonObject[], rules: JsonValue, dns: JsonValue): JsonObject {
   return {
     mode: 'server',
-    access_keys: keys,
+    access_keys: snapshots.map(elementOf),
     ...(Array.isArray(rules) && rules.length > 0 ? { outbound: { enabled: true, rules } } : {}),
     ...(isJsonObject(dns) ? { dns } : {}),
   };
+}
+
+function elementOf({ access_key = '', name = null, limit_bytes = null }: JsonObject): JsonValue {
+  if (name === null && limit_bytes === null) return access_key;
+  return { access_key, ...(name === null ? {} : { name }), ...(limit_bytes === null ? {} : { limit_bytes }) };
 }
 
 function countersOf({ access_key, bytes_up, bytes_down, connections }: JsonObject): CounterState {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
 import { createGateway } from '../../src/index.js';
@@ -47,12 +47,21 @@ export interface LiveServer {
   close(): Promise<void>;
 }
 
-/** A gateway as an operator runs it, with login guard; it closes with the test. */
-export async function startLiveServer(revision: string): Promise<LiveServer> {
+/** A gateway as an operator runs it, with login guard, perhaps with a panel of these files; it closes with the test. */
+export async function startLiveServer(
+  revision: string,
+  panel: Readonly<Record<string, string>> = {},
+): Promise<LiveServer> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-live-'));
   const configPath = join(folder, 'server.jsonc');
   await writeFile(configPath, SERVER_FILE);
-  const app = await createGateway({ mounts: [{ revision }], configPath });
+  const panelDir = join(folder, 'panel');
+  for (const [name, content] of Object.entries(panel)) {
+    await mkdir(dirname(join(panelDir, name)), { recursive: true });
+    await writeFile(join(panelDir, name), content);
+  }
+  const hasPanel = Object.keys(panel).length > 0;
+  const app = await createGateway({ mounts: [{ revision }], configPath, ...(hasPanel ? { panelDir } : {}) });
   app.keyway.core.keys.setCounters('foreign-1', { bytesUp: 11n, bytesDown: 12n, connections: 1n });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   let closed = false;
