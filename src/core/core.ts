@@ -127,9 +127,11 @@ export function createCore(options: CoreOptions): Core {
       await updateUser({ accessKey, name: keys.get(accessKey)?.name ?? null, limitBytes });
     },
     async deleteUser(accessKey) {
-      const hadCounters = keys.kept(accessKey) !== null;
-      if (!keys.remove(accessKey)) throw new DomainError('userNotFound');
-      await both(saveKey(accessKey, null), hadCounters ? keepCounters() : null);
+      // A crash must not leave the key in the file without its counters: these go once the file is written.
+      if (!keys.setAside(accessKey)) throw new DomainError('userNotFound');
+      await saveKey(accessKey, null);
+      keys.forget(accessKey);
+      await keepCounters();
     },
     async resetUser(accessKey) {
       if (!keys.reset(accessKey)) throw new DomainError('userNotFound');

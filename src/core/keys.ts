@@ -84,6 +84,10 @@ export interface KeyRegistry extends KeyReader, CounterSource {
   reset(accessKey: string): boolean;
   /** Drops record and counters; false when the key is unknown. */
   remove(accessKey: string): boolean;
+  /** Drops the record; the counters wait as if the key had left by the configuration. False when the key is unknown. */
+  setAside(accessKey: string): boolean;
+  /** Drops counters that wait for their key. */
+  forget(accessKey: string): void;
   /** Takes over the keys of a configuration: counters of those that stay are kept, of those that go set aside until they return. */
   replaceAll(keys: readonly AccessKey[]): void;
   /** The data plane's door: present values of one key; false when the key is unknown. */
@@ -376,6 +380,13 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       drop(entry, false);
       return true;
     },
+    setAside(accessKey) {
+      const entry = entries.get(accessKey);
+      if (entry === undefined) return false;
+      drop(entry, true);
+      return true;
+    },
+    forget,
     replaceAll,
     setCounters(accessKey, values) {
       const entry = entries.get(accessKey);
