@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { compareRuns, groupDifferences, type Run } from '../../src/replay/compare-runs.js';
+import { revisionNamed } from './live-server.js';
+
+const sides = { left: revisionNamed('dns'), right: revisionNamed('current') };
+
+/** A run of `[method, path, status, data]`, answered in JSON. */
+function runOf(...steps: readonly (readonly [string, string, number, unknown])[]): Run {
+  return {
+    bindings: new Map(),
+    steps: steps.map(([method, path, status, data], index) => ({
+      step: index + 1,
+      exchange: { operation: 'x', request: { method, path }, response: { status: 200 } },
+      answer: {
+        status,
+        headers: new Map([['content-type', 'application/json']]),
+        body: Buffer.from(JSON.stringify({ ok: status === 200, data })),
+      },
+    })),
+  };
+}
+
+describe('two runs', () => {
+  test('that answer the same do not differ', () => {
+    const run = runOf(['GET', '/users', 200, [{ a: 1 }]]);
+    expect(compareRuns(run, run, run, sides)).toEqual({ differences: [], partedAt: null });
+  });
+
+  test('differ where the left one does not differ from itself', () => {
+    const left = runOf(['GET', '/users/a', 200, { time: '1', name: 'A' }]);
+    const again = runOf(['GET', '/users/a', 200, { time: '2', name: 'A' }]);
+    const right = runOf(['GET', '/users/a', 200, { time: '3', name: 'B' }]);
+    expect(compareRuns(left, right, again, sides).differences).toEqual([
+      { step: 1, operation: 'getUser', where: 'body /data/name', expected: 'A', actual: 'B' },
+    ]);
+  });
+
+  test('say once that one of them does not serve an operation', () => {
+    const left = runOf(['GET', '/dns/config', 200, { enabled: false, adblock_urls: [] }]);
+    const right = runOf(['GET', '/dns/config', 404, undefined]);
+    expect(compareRuns(left, right, left, sides).differences).toEqual([
+      { step: 1, operation: 'getDnsConfig', where: 'operation', expected: 'served', actual: 'not served' },
+    ]);
+  });
+
+  test('are not compared any further once one took a change that the other refused', () => {
+    const left = runOf(['POST', '/users', 200, 'k'], ['GET', '/users', 200, ['k']]);
+    const right = runOf(['POST', '/users', 400, undefined], ['GET', '/users', 200, []]);
+    const { differences, partedAt } = compareRuns(left, right, left, sides);
+    expect(partedAt).toBe(1);
+    expect(differences.map(({ where }) => where)).toEqual(['status']);
+  });
+
+  test('take a server-made value for the same wherever its placeholder stands', () => {
+    const named = (run: Run, key: string): Run => ({ ...run, bindings: new Map([['key:1', key]]) });
+    const left = named(runOf(['GET', '/users', 200, [{ access_key: 'aaaa' }]]), 'aaaa');
+    const right = named(runOf(['GET', '/users', 200, [{ access_key: 'bbbb' }]]), 'bbbb');
+    expect(compareRuns(left, right, left, sides).differences).toEqual([]);
+  });
+
+  test('are summed up by operation and place', () => {
+    const difference = { step: 1, operation: 'listUsers', expected: true, actual: false };
+    const differences = [0, 1].map((index) => ({ ...difference, where: `body /data/${index}/online` }));
+    expect(groupDifferences(['a', 'b'].map((name) => ({ name, differences })))).toEqual([
+      { operation: 'listUsers', where: 'body /data/*/online', expected: true, actual: false, scenarios: ['a', 'b'] },
+    ]);
+  });
+});
