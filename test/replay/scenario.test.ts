@@ -127,6 +127,7 @@ const scenario = fc.record(
     source: fc.constantFrom('spec' as const, 'recorded' as const),
     serverVersion: name,
     recordedAt: name,
+    anonymous: fc.constant(true as const),
     covers: lines,
     given: fc
       .tuple(file, fc.record({ counters, listener: fc.record({ token: fc.string() }) }, { requiredKeys: [] }))
