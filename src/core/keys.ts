@@ -99,7 +99,7 @@ export interface KeyRegistry extends KeyReader, CounterSource {
    * a time of leaving that the next configuration does not have leaves with that.
    */
   takeOver(kept: KeptCounters): void;
-  /** Sets everything to what was kept: keys that are not named in it start at zero, and nothing else waits for its key. */
+  /** Sets every registered key to what was kept, or to zero; what else was kept waits for its key. */
   restore(all: Iterable<KeptCounters>): void;
   /** Drops the counters of keys that left at or before this time; returns how many. */
   forgetDeparted(leftUntil: number): number;
@@ -403,8 +403,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     takeOver,
     restore(all) {
       for (const entry of entries.values()) changing(entry, () => startAtZero(entry));
-      for (const accessKey of [...departed.keys()]) forget(accessKey);
-      for (const kept of all) takeOver(kept);
+      for (const kept of all) takeOver(entries.has(kept.accessKey) ? kept : { ...kept, leftAt: kept.leftAt ?? now() });
     },
     forgetDeparted(leftUntil) {
       const old = [...leftTimes].filter(([, leftAt]) => leftAt <= leftUntil);

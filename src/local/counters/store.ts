@@ -8,6 +8,7 @@ import { openStoreFolder, STORE_FORMATS, type StoreFormat } from './open-folder.
 import { listStore } from './read-store.js';
 import { createRecordWriter } from './records.js';
 import { createStoreLog } from './store-log.js';
+import { take } from './stored.js';
 import { finishState, writeState } from './write-state.js';
 
 /** What operations may know of the store. */
@@ -64,12 +65,9 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
  */
 export async function openCountersStore(options: CountersStoreOptions): Promise<CountersStore> {
   const { fileSystem, dataFolder, keys, reports, log, formats = STORE_FORMATS } = options;
-  const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) => {
-    if (record.kind === 'counters') keys.takeOver(record.counters);
-    else if (record.kind === 'dropped') keys.remove(record.accessKey);
-    else if (record.kind === 'report') reports.add(record.id);
-    else if (record.kind === 'noReports') reports.restore([]);
-  });
+  const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) =>
+    take(record, keys, reports),
+  );
   if (!opened.mustRewrite) {
     reports.takeChanges();
     keys.forgetChanged();

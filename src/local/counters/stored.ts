@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createKeyRegistry, type KeptCounters } from '../../core/keys.js';
+import type { FileSystemPort } from '../../core/ports.js';
+import { createRememberedReports } from '../../core/remembered-reports.js';
+import { failureCode } from '../failure-words.js';
+import { readTarget, sameFile } from '../write-file.js';
+import type { StoredState } from './lines.js';
+import { CountersStoreError, findSource, STORE_FORMATS } from './open-folder.js';
+import type { StoreRecord } from './records.js';
+
+const ATTEMPTS = 400;
+const PAUSE_MS = 5;
+
+/**
+ * What is durable at one moment: configuration file, counters and remembered reports, read beside a Keyway that may be
+ * serving. The store's sizes are taken while the configuration file is seen to stay the same, and what the store had by
+ * then never changes. Without a configuration path, counters and reports alone. Changes nothing. Rejects with
+ * `CountersStoreError` or the file system's error.
+ */
+export async function readStored(
+  fileSystem: FileSystemPort,
+  dataFolder: string,
+  configurationPath: string | null,
+): Promise<StoredState> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    try {
+      const found = await readOnce(fileSystem, dataFolder, configurationPath);
+      if (found !== null) return found;
+    } catch (error) {
+      // The state was written anew meanwhile, and the files that were listed are gone.
+      const isGone = failureCode(error) === 'ENOENT' && attempt < ATTEMPTS - 1;
+      if (!isGone || !(await exists(fileSystem, dataFolder))) throw error;
+    }
+    await sleep(PAUSE_MS);
+  }
+  throw new CountersStoreError('the configuration file is being written all the time: try again');
+}
+
+async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean> {
+  return fileSystem.stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Null when the configuration file changed meanwhile. */
+async function readOnce(
+  fileSystem: FileSystemPort,
+  dataFolder: string,
+  configurationPath: string | null,
+): Promise<StoredState | null> {
+  const file = configurationPath === null ? null : await readTarget(fileSystem, configurationPath);
+  const { format, folder, files } = await findSource(fileSystem, dataFolder, STORE_FORMATS);
+  if (file !== null && !sameFile(file.stat, await fileSystem.stat(file.realPath))) return null;
+  const keys = createKeyRegistry(() => 0);
+  const reports = createRememberedReports();
+  const { damage } = await format.read(fileSystem, folder, files, (record) => take(record, keys, reports));
+  if (damage.length > 0) {
+    throw new CountersStoreError(`the store of counters in ${folder} is damaged: ${damage.join('; ')}`);
+  }
+  return { configuration: file?.bytes ?? null, counters: [...keys.allKept()], reports: reports.all() };
+}
+
+/** Follows one record of a store. */
+export function take(
+  record: StoreRecord,
+  keys: { takeOver(kept: KeptCounters): void; forget(accessKey: string): void },
+  reports: { add(id: string): void; restore(ids: readonly string[]): void },
+): void {
+  if (record.kind === 'counters') keys.takeOver(record.counters);
+  else if (record.kind === 'dropped') keys.forget(record.accessKey);
+  else if (record.kind === 'report') reports.add(record.id);
+  else if (record.kind === 'noReports') reports.restore([]);
+}
