@@ -42,9 +42,7 @@ function passes(scheme: Scheme, credentials: Credentials, header: string | undef
 }
 
 const subsets = (ids: readonly string[]): string[][] =>
-  ids
-    .reduce<string[][]>((sets, id) => [...sets, ...sets.map((set) => [...set, id])], [[]])
-    .filter((set) => set.length > 0);
+  Array.from({ length: 2 ** ids.length - 1 }, (_, set) => ids.filter((_id, index) => ((set + 1) >> index) % 2 === 1));
 
 const MOUNT_SETS = [...subsets(['earliest', 'dns', 'current']), ...Object.keys(SCHEMES).map((id) => [id])];
 
