@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { canPin, LOAD_CORE, SERVER_CORE } from './child.js';
 import { creates } from './creates.js';
+import { dns } from './dns.js';
 import { countersOfMillion, feedRates, listsBesideFeed } from './feed.js';
 import { layouts } from './layouts.js';
 import { compressedLists, lists, userBesideLists } from './lists.js';
@@ -29,6 +30,7 @@ const MEASURES: readonly Measure[] = [
   feedRates,
   listsBesideFeed,
   countersOfMillion,
+  dns,
 ];
 
 /** Runs one measure with servers and files of its own, and leaves nothing behind. */
