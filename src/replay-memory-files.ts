@@ -42,8 +42,19 @@ export function createMemoryFiles(): FileSystemPort {
 
   function present(path: string, call: string): Entry {
     const entry = entries.get(path);
-    if (entry === undefined) throw failure('ENOENT', call, path);
-    return entry;
+    if (entry !== undefined) return entry;
+    throw failure(isBelowFile(path) ? 'ENOTDIR' : 'ENOENT', call, path);
+  }
+
+  /** Whether the nearest thing above that exists is a file. */
+  function isBelowFile(path: string): boolean {
+    let above = dirname(path);
+    while (!entries.has(above)) above = dirname(above);
+    return entries.get(above)?.kind === 'file';
+  }
+
+  function parentFolder(path: string, call: string): void {
+    if (present(dirname(path), call).kind !== 'folder') throw failure('ENOTDIR', call, path);
   }
 
   function file(path: string, call: string): Entry {
@@ -77,7 +88,7 @@ export function createMemoryFiles(): FileSystemPort {
     },
     async create(path, content, mode) {
       if (entries.has(path)) throw failure('EEXIST', 'open', path);
-      if (present(dirname(path), 'open').kind !== 'folder') throw failure('ENOTDIR', 'open', path);
+      parentFolder(path, 'open');
       const changedAt = tick();
       entries.set(path, { kind: 'file', content: Buffer.from(content), ino: changedAt, mode, changedAt });
       changed(path);
@@ -90,6 +101,7 @@ export function createMemoryFiles(): FileSystemPort {
     sync: async (path) => void present(path, 'open'),
     syncFolder: async (path) => void present(path, 'open'),
     async rename(from, to) {
+      parentFolder(to, 'rename');
       const entry = present(from, 'rename');
       if (entries.get(to)?.kind === 'folder') throw failure('EISDIR', 'rename', to);
       if (entry.kind === 'folder') throw failure('EPERM', 'rename', from);

@@ -1,8 +1,9 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
-import { ERROR_TABLE } from '../wire/errors.js';
-import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject, type JsonValue } from '../wire/json.js';
 import { OPERATIONS, type OperationName } from '../wire/operations.js';
 import type { Target } from './create-call.js';
+import { describeEnvelope, parsed } from './describe-data.js';
+import { requestHeaders, responseHeaders } from './describe-headers.js';
 import { matchOperation, pathOnly } from './effects.js';
 import type { Replacements } from './replacements.js';
 import type { Exchange, PathRoot, ScenarioRequest, ScenarioResponse } from './scenario.js';
@@ -110,77 +111,6 @@ function decodedOr(segment: string): string {
   }
 }
 
-const TYPES = new Set(['text/plain', 'text/html', 'application/json', '*/*', 'application/x-www-form-urlencoded']);
-const ORIGIN = 'https://origin.invalid';
-const METHODS = /^(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS)$/;
-const HEADER_NAMES = new Set(['authorization', 'content-type', 'accept', '*']);
-
-function requestHeaders(headers: ReadonlyMap<string, string>, replacements: Replacements): Record<string, string> {
-  const result: Record<string, string> = {};
-  for (const [name, value] of headers) {
-    const kept = requestHeader(name, value, replacements);
-    if (kept !== null) result[name] = kept;
-  }
-  return result;
-}
-
-function requestHeader(name: string, value: string, replacements: Replacements): string | null {
-  switch (name) {
-    case 'authorization':
-      return value.startsWith('Bearer ')
-        ? `Bearer ${value === 'Bearer ' ? '' : replacements.secret(value.slice('Bearer '.length))}`
-        : replacements.secret(value);
-    case 'accept':
-      return knownTypes(value);
-    case 'content-type':
-      return knownTypes(value) ?? 'application/octet-stream';
-    case 'origin':
-      return ORIGIN;
-    case 'access-control-request-method':
-      return METHODS.test(value) ? value : null;
-    case 'access-control-request-headers':
-      return onlyKnown(value, (each) => HEADER_NAMES.has(each.toLowerCase()));
-    default:
-      return null;
-  }
-}
-
-/** The media types of a header that say something to this API; null for none. */
-function knownTypes(value: string): string | null {
-  return (
-    onlyKnown(value, (each) => TYPES.has(each.split(';')[0]?.trim().toLowerCase() ?? '')).replace(/;[^,]*/g, '') || null
-  );
-}
-
-function onlyKnown(list: string, isKnown: (each: string) => boolean): string {
-  const kept = list.split(',').map((each) => each.trim());
-  return kept.filter(isKnown).join(', ');
-}
-
-function responseHeaders(
-  headers: ReadonlyMap<string, string>,
-  request: ReadonlyMap<string, string>,
-  replacements: Replacements,
-): Record<string, string> {
-  const result: Record<string, string> = {};
-  const set = (name: string, kept: (value: string) => string | null) => {
-    const value = headers.get(name);
-    const shown = value === undefined ? null : kept(value);
-    if (shown !== null) result[name] = shown;
-  };
-  set('content-type', (value) => (/^[a-z]+\/[a-z0-9.+-]+(; ?charset=[a-z0-9-]+)?$/i.test(value) ? value : null));
-  set('location', (value) => replacements.secret(value));
-  set('allow', (value) => onlyKnown(value, (each) => METHODS.test(each.toUpperCase())));
-  set('access-control-allow-origin', (value) =>
-    value === '*' ? value : value === request.get('origin') ? ORIGIN : null,
-  );
-  set('access-control-allow-methods', (value) =>
-    onlyKnown(value, (each) => METHODS.test(each.toUpperCase()) || each === '*'),
-  );
-  set('access-control-allow-headers', (value) => onlyKnown(value, (each) => HEADER_NAMES.has(each.toLowerCase())));
-  return result;
-}
-
 function headersMember(headers: Record<string, string>): { readonly headers?: Record<string, string> } {
   return Object.keys(headers).length === 0 ? {} : { headers };
 }
@@ -232,139 +162,10 @@ function decompressed({ responseBody, responseHeaders: headers }: PassedExchange
   }
 }
 
-function describeEnvelope(
-  value: JsonValue,
-  operation: OperationName | null,
-  passed: PassedExchange,
-  replacements: Replacements,
-): JsonValue {
-  if (!isJsonObject(value)) return stripJson(value, replacements);
-  const result: JsonObject = {};
-  for (const [name, member] of Object.entries(value)) {
-    if (name === 'error' && typeof member === 'string') result.error = stripError(member, replacements);
-    else if (name === 'data') result.data = describeData(member, operation, passed, replacements);
-    else if (name === 'ok') result.ok = member;
-    else Object.assign(result, stripJson({ [name]: member }, replacements));
-  }
-  return result;
-}
-
-const FIXED_ERRORS = Object.values(ERROR_TABLE).flatMap(({ text, except, withDetail }) =>
-  withDetail === true ? [] : [text, ...Object.values(except ?? {}).map((each) => each.text)],
-);
-const OPEN_ERRORS = Object.values(ERROR_TABLE).flatMap(({ text, withDetail }) =>
-  withDetail === true && text.startsWith('Failed') ? [text] : [],
-);
-
-function stripError(text: string, replacements: Replacements): string {
-  if (FIXED_ERRORS.includes(text)) return text;
-  const beginning = OPEN_ERRORS.find((each) => text.startsWith(each));
-  return beginning === undefined ? replacements.value('text', text) : `<text starting:${beginning}>`;
-}
-
-const CONFIRMATIONS = new Set(['User updated', 'User removed']);
-
-function describeData(
-  data: JsonValue,
-  operation: OperationName | null,
-  passed: PassedExchange,
-  replacements: Replacements,
-): JsonValue {
-  if (typeof data === 'string') return describeText(data, operation, passed, replacements);
-  switch (operation) {
-    case 'login':
-      return replaceMember(data, 'token', (token) => replacements.generated('session', token), replacements);
-    case 'bulkCreateUsers':
-      return Array.isArray(data)
-        ? data.map((key) =>
-            typeof key === 'string' ? replacements.generated('key', key) : stripJson(key, replacements),
-          )
-        : stripJson(data, replacements);
-    case 'getStatus':
-      return isJsonObject(data) ? { ...describeStatus(data, replacements) } : stripJson(data, replacements);
-    case 'listAudit':
-      return Array.isArray(data)
-        ? data.map((entry) => describeAuditEntry(entry, replacements))
-        : stripJson(data, replacements);
-    default:
-      return stripJson(data, replacements);
-  }
-}
-
-function describeText(
-  text: string,
-  operation: OperationName | null,
-  passed: PassedExchange,
-  replacements: Replacements,
-): string {
-  if (CONFIRMATIONS.has(text)) return text;
-  if (operation === 'subscribe') return describeLink(text, replacements);
-  if (operation !== 'createUser') return replacements.value('text', text);
-  const body = parsed(passed.requestBody);
-  const isNamed = body !== undefined && isJsonObject(body) && body.access_key === text;
-  return isNamed ? replacements.value('key', text) : replacements.generated('key', text);
-}
-
-const KNOWN_QUERY = /^(?:\?(?:type=udp|owndns=true)(?:&(?:type=udp|owndns=true))*)?$/;
-
-/** The parts of a share link (spec: Subscription, rule 2), each on its own. */
-function describeLink(link: string, replacements: Replacements): string {
-  const [whole, scheme = '', key = '', address = '', query = ''] =
-    /^([a-z][a-z0-9+.-]*):\/\/(.*)@([^@?]*)(\?.*)?$/is.exec(link) ?? [];
-  if (whole === undefined) return replacements.value('text', link);
-  const shownScheme = scheme === 'ostp' ? scheme : replacements.value('text', scheme);
-  const shownQuery = KNOWN_QUERY.test(query) ? query : replacements.value('text', query);
-  const shown = [replacements.value('key', key), replacements.value('text', address)];
-  return `${shownScheme}://${shown.join('@')}${shownQuery}`;
-}
-
-function describeStatus(data: JsonObject, replacements: Replacements): JsonObject {
-  const { version, uptime_seconds, ...rest } = data;
-  return {
-    ...(version === undefined ? {} : { version: typeof version === 'string' ? '<version>' : version }),
-    ...(uptime_seconds === undefined ? {} : { uptime_seconds: '<uptime>' }),
-    ...asObject(stripJson(rest, replacements)),
-  };
-}
-
-function describeAuditEntry(entry: JsonValue, replacements: Replacements): JsonValue {
-  if (!isJsonObject(entry)) return stripJson(entry, replacements);
-  const { id, time, ...rest } = entry;
-  return {
-    ...(typeof id === 'string' ? { id: replacements.generated('audit-id', id) } : {}),
-    ...(typeof time === 'string' ? { time: '<time>' } : {}),
-    ...asObject(stripJson(rest, replacements)),
-  };
-}
-
-function replaceMember(
-  data: JsonValue,
-  name: string,
-  replace: (text: string) => string,
-  replacements: Replacements,
-): JsonValue {
-  if (!isJsonObject(data) || typeof data[name] !== 'string') return stripJson(data, replacements);
-  const { [name]: text, ...rest } = data;
-  return { [name]: replace(String(text)), ...asObject(stripJson(rest, replacements)) };
-}
-
-function asObject(value: JsonValue): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
 /** Keys with equal traffic have no order between them. */
 function unorderedOf(value: JsonValue, operation: OperationName | null): Pick<ScenarioResponse, 'unordered'> {
   const data = isJsonObject(value) ? value.data : null;
   if (operation !== 'listUsers' || !Array.isArray(data)) return {};
   const sums = data.map((each) => (isJsonObject(each) ? String(each.bytes_down) : ''));
   return new Set(sums).size < sums.length ? { unordered: ['/data'] } : {};
-}
-
-function parsed(bytes: Buffer): JsonValue | undefined {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -1,0 +1,154 @@
+import { isJsonObject, type JsonObject } from '../wire/json.js';
+import type { Revision } from '../wire/revision.js';
+import { type Addresses, replaceAddressesInJson } from './addresses.js';
+import type { Control, TargetCredentials } from './control.js';
+import type { Target } from './create-call.js';
+import { writeJson } from './format.js';
+import { type GivenState, givenStateOf, hasGivenState } from './given-state.js';
+import type { OwnKeys } from './own-keys.js';
+import type { Stage } from './play.js';
+import { isExchange, type Scenario } from './scenario.js';
+import { type Announcement, learnAnnouncement, type TargetFacts } from './target-facts.js';
+import { type Cast, type CastConfiguration, configurationIn, mergedConfiguration } from './translate.js';
+import { effectsOf, isTokenOnlyAKey, needsConfiguration, type Permissions } from './why-not.js';
+
+/** The addresses that a scenario's marks stand for; the server's own listener stays what it is. */
+export const ADDRESSES: Addresses = { api: '127.0.0.1:9090', listen: '127.0.0.1:50000' };
+
+/** A live server that a run has met. */
+export interface Prepared {
+  readonly options: {
+    readonly revision: Revision;
+    readonly credentials: TargetCredentials;
+    readonly permissions: Permissions;
+  };
+  readonly target: Target;
+  readonly control: Control;
+  readonly facts: TargetFacts;
+  readonly own: OwnKeys;
+}
+
+/** Whether a scenario's own configuration has to stand on the server. */
+export function isInstalled(scenario: Scenario, facts: TargetFacts): boolean {
+  if (!hasGivenState(scenario)) return false;
+  const state = givenStateOf(scenario);
+  if (!state.hasFile || facts.config === null || facts.config === 'none') return false;
+  const exchanges = scenario.exchanges.filter(isExchange);
+  const links = exchanges.some(({ operation }) => operation === 'subscribe');
+  return needsConfiguration(exchanges) || (links && state.dnsEnabled !== facts.dnsEnabled);
+}
+
+/** Makes the keys of the given state, and puts its configuration there where the scenario asks for it. */
+export async function prepare(live: Prepared, scenario: Scenario, authorization: string | null): Promise<Cast> {
+  const { control, facts, own, options } = live;
+  const state = givenStateOf(scenario);
+  const before = await countsOf(control, facts);
+  if (options.permissions.writes) await makeKeys(live, state);
+  const exchanges = scenario.exchanges.filter(isExchange);
+  const configuration = isInstalled(scenario, facts) ? await install(live, state) : null;
+  if (effectsOf(exchanges).has('audit')) await control.send('DELETE', '/audit');
+  const made = options.permissions.writes ? 0n : BigInt(state.keys.length);
+  return {
+    apiRoot: live.target.apiRoot,
+    state,
+    server: scenario.given.server,
+    own,
+    bearer: !isTokenOnlyAKey(exchanges, state.credentials.token)
+      ? null
+      : facts.hasToken
+        ? `Bearer ${options.credentials.token}`
+        : authorization,
+    token: facts.hasToken ? options.credentials.token : null,
+    operator: options.credentials.operator,
+    announced: facts.announced ?? (await announcementOf(live, state)),
+    before: { ...before, total: before.total - made },
+    configuration,
+    onManyWrongLogins: () => control.login(),
+  };
+}
+
+async function countsOf(control: Control, facts: TargetFacts): Promise<{ total: bigint; active: bigint }> {
+  if (!facts.isOpen && !facts.hasToken && !facts.hasOperator) return { total: 0n, active: 0n };
+  const { data } = await control.send('GET', '/server/status');
+  const count = (name: string) => {
+    const value = data !== undefined && isJsonObject(data) ? data[name] : undefined;
+    return typeof value === 'bigint' ? value : 0n;
+  };
+  return { total: count('total_users'), active: count('active_users') };
+}
+
+async function makeKeys({ control, own }: Prepared, state: GivenState): Promise<void> {
+  for (const { accessKey, name, limitBytes } of state.keys) {
+    const key = own.prefix + accessKey;
+    own.add(key);
+    const body: JsonObject = { access_key: key, name, limit_bytes: limitBytes };
+    const { status, error } = await control.send('POST', '/users', body);
+    if (status !== 200) throw new Error(`a key for the scenario could not be made: ${status} ${error}`);
+  }
+}
+
+async function install(
+  { control, own, facts, options }: Prepared,
+  state: GivenState,
+): Promise<CastConfiguration | null> {
+  if (state.root === null || facts.config === null || facts.config === 'none') return null;
+  const current = replaceAddressesInJson(state.root, ADDRESSES);
+  if (!isJsonObject(current)) return null;
+  const { status, error } = await control.send(
+    'PUT',
+    '/server/config',
+    mergedConfiguration(current, facts.config, own),
+  );
+  if (status !== 200) throw new Error(`the scenario's configuration could not be put there: ${status} ${error}`);
+  await takeOver(control, options.revision, current);
+  return { saved: facts.config, current };
+}
+
+/** Servers that read their file only at their start take rules and DNS settings through the API alone. */
+async function takeOver(control: Control, { capabilities }: Revision, wanted: JsonObject): Promise<void> {
+  const rules = isJsonObject(wanted.outbound) ? wanted.outbound.rules : undefined;
+  if (capabilities.has('rules') && Array.isArray(rules)) {
+    const { data } = await control.send('GET', '/router/rules');
+    if (Array.isArray(data) && data.length !== rules.length) await control.send('PUT', '/router/rules', rules);
+  }
+  if (capabilities.has('dns') && isJsonObject(wanted.dns)) {
+    const { data } = await control.send('GET', '/dns/config');
+    const present = data !== undefined && isJsonObject(data) ? data : {};
+    if (present.enabled !== wanted.dns.enabled)
+      await control.send('POST', '/dns/config', { ...present, ...wanted.dns });
+  }
+}
+
+async function announcementOf(
+  { control, own, facts, options }: Prepared,
+  state: GivenState,
+): Promise<Announcement | null> {
+  const [first] = state.keys;
+  if (first === undefined || !options.permissions.writes) return null;
+  return learnAnnouncement(control, own.prefix + first.accessKey, options.revision, facts.dnsEnabled);
+}
+
+/** What the API shows of the file, as the scenario would have it. */
+export function stageOf({ control, own }: Prepared, configuration: CastConfiguration): Stage {
+  return {
+    ...NO_STAGE,
+    async configText() {
+      const { data } = await control.send('GET', '/server/config');
+      if (data === undefined || !isJsonObject(data)) return '';
+      return writeJson(configurationIn(data, configuration, own)).replaceAll(own.prefix, '');
+    },
+  };
+}
+
+const impossible = async (): Promise<never> => {
+  throw new Error('a live server cannot be given this');
+};
+
+/** What a live server cannot be given. */
+export const NO_STAGE: Stage = {
+  counters: impossible,
+  handEdit: impossible,
+  settle: async () => undefined,
+  breakFile: impossible,
+  configText: impossible,
+};

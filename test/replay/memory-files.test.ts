@@ -1,0 +1,96 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { FileSystemPort } from '../../src/core/ports.js';
+import { createFileSystem } from '../../src/local/file-system.js';
+import { createMemoryFiles } from '../../src/replay-memory-files.js';
+
+type Act = (files: FileSystemPort, folder: string) => Promise<unknown>;
+
+const name = fc.constantFrom('a', 'b', 'folder', 'folder/c');
+const content = fc.string({ maxLength: 8 }).map((text) => Buffer.from(text));
+const at = (folder: string, path: string) => join(folder, path);
+
+const act: fc.Arbitrary<Act> = fc.oneof(
+  fc.tuple(name, content).map(
+    ([path, bytes]): Act =>
+      (files, folder) =>
+        files.create(at(folder, path), bytes, 0o600),
+  ),
+  fc.tuple(name, content).map(
+    ([path, bytes]): Act =>
+      (files, folder) =>
+        files.overwrite(at(folder, path), bytes),
+  ),
+  fc.tuple(name, content).map(
+    ([path, bytes]): Act =>
+      (files, folder) =>
+        files.append(at(folder, path), bytes),
+  ),
+  fc.tuple(name, content).map(
+    ([path, bytes]): Act =>
+      (files, folder) =>
+        files.matches(at(folder, path), bytes),
+  ),
+  name.map(
+    (path): Act =>
+      async (files, folder) =>
+        String(await files.read(at(folder, path))),
+  ),
+  name.map(
+    (path): Act =>
+      async (files, folder) => {
+        const { kind, size } = await files.stat(at(folder, path));
+        return kind === 'file' ? `${kind} ${size}` : kind;
+      },
+  ),
+  fc.constant<Act>((files, folder) => files.makeFolder(at(folder, 'folder'), 0o700)),
+  fc.constant<Act>(async (files, folder) => [...(await files.list(folder))].sort()),
+  fc.tuple(fc.constantFrom('a', 'b'), fc.constantFrom('a', 'b', 'folder/c')).map(
+    ([from, to]): Act =>
+      (files, folder) =>
+        files.rename(at(folder, from), at(folder, to)),
+  ),
+  fc.constantFrom('a', 'b', 'folder/c').map(
+    (path): Act =>
+      (files, folder) =>
+        files.remove(at(folder, path)),
+  ),
+);
+
+/** What an act gives: its value, or the code that it fails with. */
+async function outcome(work: Promise<unknown>): Promise<unknown> {
+  try {
+    return await work;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? error.code : error;
+  }
+}
+
+test('files in memory do what files on the disk do', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(act, { maxLength: 20 }), async (acts) => {
+      const folder = await mkdtemp(join(tmpdir(), 'keyway-files-'));
+      try {
+        const [disk, memory] = [createFileSystem(), createMemoryFiles()];
+        await memory.makeFolder('/x', 0o700);
+        for (const each of acts) {
+          expect(await outcome(each(memory, '/x'))).toEqual(await outcome(each(disk, folder)));
+        }
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a change in a watched folder calls back', async () => {
+  const memory = createMemoryFiles();
+  await memory.makeFolder('/x', 0o700);
+  const changed = new Promise<void>((resolve) => memory.watch('/x', resolve));
+  await memory.create('/x/a', Buffer.from('1'), 0o600);
+  await changed;
+});
