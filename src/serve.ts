@@ -1,6 +1,7 @@
 import { resolveRevision } from '../revisions/index.js';
 import { hostAndPort } from './bind-address.js';
 import { composeGateway, type Gateway, type GatewayMount, type GatewayOptions } from './compose.js';
+import { DEFAULT_BIND } from './core/model.js';
 import type { LogPort } from './core/ports.js';
 import { createFileSystem } from './local/file-system.js';
 import { tryWriting } from './local/try-writing.js';
@@ -20,8 +21,6 @@ export interface RunningGateway {
   close(): Promise<void>;
 }
 
-/** The listener of the spec when nobody says otherwise (spec: "Configuration of the listener"). */
-const DEFAULT_BIND = '127.0.0.1:9090';
 const DAY = 86_400_000;
 
 /**

@@ -82,14 +82,17 @@ async function readServeSettings(
   return answer.ok ? answer.settings : usageProblem(context, name, answer.problems.map(problemText));
 }
 
-/** A missing file is nearly always a wrong folder or a first start; both have a remedy. */
-async function refuseMissing({ config }: Settings, { fileSystem }: CommandContext): Promise<void> {
-  if (config === null) return;
-  const missing = await fileSystem.stat(config).then(
+/** Whether nothing stands at the path; what cannot be looked at for another reason is for whoever opens it to say. */
+export async function isMissing(path: string, { fileSystem }: CommandContext): Promise<boolean> {
+  return fileSystem.stat(path).then(
     () => false,
     (error: unknown) => failureCode(error) === 'ENOENT',
   );
-  if (missing) {
+}
+
+/** A missing file is nearly always a wrong folder or a first start; both have a remedy. */
+async function refuseMissing({ config }: Settings, context: CommandContext): Promise<void> {
+  if (config !== null && (await isMissing(config, context))) {
     throw new StartError([
       `there is no configuration file ${config}: write one with "keyway init", or name the server's own with --config`,
     ]);

@@ -1,10 +1,9 @@
-import { failureCode } from '../local/failure-words.js';
 import type { Log } from '../log.js';
 import type { RunningGateway } from '../serve.js';
 import type { Settings } from '../settings.js';
 import type { Command, CommandContext } from './command.js';
 import { passwordSentence, writeStarterFile } from './init.js';
-import { serveUntilStopped } from './serve.js';
+import { isMissing, serveUntilStopped } from './serve.js';
 
 /** Says a line to whoever started it: as it is on a terminal, else as a line of the log, which is JSON there. */
 type Say = (log: Log, fields: Readonly<Record<string, unknown>>, line: string) => void;
@@ -17,12 +16,7 @@ function createSay({ output }: CommandContext): Say {
 }
 
 async function createMissing({ config }: Settings, context: CommandContext, say: Say, log: Log): Promise<void> {
-  if (config === null) return;
-  const missing = await context.fileSystem.stat(config).then(
-    () => false,
-    (error: unknown) => failureCode(error) === 'ENOENT',
-  );
-  if (!missing) return;
+  if (config === null || !(await isMissing(config, context))) return;
   const starter = await writeStarterFile(config, context);
   say(log, { config }, `Wrote the starter file ${config}`);
   const place = 'file' in starter.password ? { passwordFile: starter.password.file } : {};

@@ -105,6 +105,9 @@ export interface ListenerConfig extends Credentials {
   readonly webpath: string;
 }
 
+/** Where the listener is when nobody says otherwise (spec: "Configuration of the listener"). */
+export const DEFAULT_BIND = '127.0.0.1:9090';
+
 /** One entry of the audit list (spec: "Audit entry"). */
 export interface AuditEntry {
   readonly id: string;

@@ -1,4 +1,4 @@
-import type { OutboundRule, OutboundSettings } from '../../core/model.js';
+import { DEFAULT_BIND, type OutboundRule, type OutboundSettings } from '../../core/model.js';
 import { ConfigurationShapeError, type Layout } from './layout.js';
 import {
   actionNamed,
@@ -37,7 +37,7 @@ export const accessKeysLayout: Layout = {
     if (!isObjectHere(api, 'api', warnings)) return null;
     return {
       enabled: readBoolean(memberOf(api, 'enabled'), 'api.enabled', false, warnings),
-      bind: readString(memberOf(api, 'bind'), 'api.bind', '127.0.0.1:9090', warnings),
+      bind: readString(memberOf(api, 'bind'), 'api.bind', DEFAULT_BIND, warnings),
       token: readString(memberOf(api, 'token'), 'api.token', null, warnings),
       webpath: readString(memberOf(api, 'webpath'), 'api.webpath', '', warnings),
       username: readString(memberOf(api, 'username'), 'api.username', '', warnings),
