@@ -14,6 +14,8 @@ export interface Counters {
   readonly usage: Usage;
   /** Null where nothing outlives the process. */
   readonly store: CountersStore | null;
+  /** Where that is. */
+  readonly dataFolder: string | null;
   /** Writes what is left and gives back what was taken. */
   close(): Promise<void>;
 }
@@ -35,7 +37,7 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
   const { dataFolder, isLocked, keepGone, fileSystem, clock, log } = place;
   const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
   const usage = createUsage(keys, log);
-  if (dataFolder === null) return { keys, usage, store: null, close: async () => undefined };
+  if (dataFolder === null) return { keys, usage, store: null, dataFolder, close: async () => undefined };
   const unlock = isLocked ? async () => undefined : await takeFolder(fileSystem, dataFolder);
   try {
     const store = await openCountersStore({
@@ -47,7 +49,7 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
       log,
       ...(keepGone === undefined ? {} : { keepGone }),
     });
-    return { keys, usage, store, close: () => store.close().finally(unlock) };
+    return { keys, usage, store, dataFolder, close: () => store.close().finally(unlock) };
   } catch (error) {
     await unlock();
     throw error;

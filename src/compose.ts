@@ -2,6 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { resolveRevision } from '../revisions/index.js';
 import { type Counters, openCounters } from './compose-counters.js';
+import { createRequests } from './compose-requests.js';
 import { type Core, createCore } from './core/core.js';
 import type { AnnouncedServer, Credentials, ServerConfiguration } from './core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from './core/ports.js';
@@ -137,7 +138,14 @@ async function assemble(
     protectAudit: options.protectAudit ?? false,
     refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: state.credentials() }) ?? false,
   });
+  const requests =
+    counters.dataFolder === null
+      ? null
+      : createRequests({ dataFolder: counters.dataFolder, configuration, counters, ...ports });
+  // What the disk does not take now is tried again while serving.
+  await requests?.look().catch((error: unknown) => log.warn({ err: error }, 'a restore or import is not done yet'));
   app.addHook('onClose', async () => {
+    await requests?.close();
     await counters.close();
     await configuration?.close();
   });

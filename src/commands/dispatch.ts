@@ -55,6 +55,26 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./config-convert.js')).configConvert,
   },
   {
+    name: 'counters export',
+    summary: 'print the stored counters as JSON lines',
+    load: async () => (await import('./counters.js')).countersExport,
+  },
+  {
+    name: 'counters import',
+    summary: 'take counters over from JSON lines',
+    load: async () => (await import('./counters.js')).countersImport,
+  },
+  {
+    name: 'backup',
+    summary: 'write configuration file, counters and remembered reports as one state',
+    load: async () => (await import('./backup.js')).backup,
+  },
+  {
+    name: 'restore',
+    summary: 'bring such a state back, also while serving',
+    load: async () => (await import('./backup.js')).restore,
+  },
+  {
     name: 'record',
     summary: 'write what passes between clients and a server as scenarios',
     load: async () => (await import('./record.js')).record,

@@ -32,6 +32,12 @@ export interface ConfigurationFile extends ConfigurationPort {
   /** The last good configuration, with the changes that are not written yet laid over it. */
   load(): ServerConfiguration;
   status(): ConfigurationFileStatus;
+  /**
+   * Makes the file, byte for byte, what a backup has; the present content is kept first. It is live when this resolves,
+   * for listeners with the reason `restored`. Rejects with the reason why these bytes are no configuration, or with
+   * `configWriteFailed`.
+   */
+  restore(bytes: Buffer): Promise<void>;
   /** Finishes every write that was accepted, tries what is pending once more, and gives the data folder back. */
   close(): Promise<void>;
 }
@@ -172,6 +178,10 @@ function serve(options: Options, opened: Opened): ConfigurationFile {
     save: async (change) => {
       if (closing.begun()) throw new DomainError('saveFailed');
       await queue.add(change);
+    },
+    restore: async (bytes) => {
+      if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
+      await writes.restore(bytes);
     },
     replace: async (body) => {
       if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');

@@ -14,8 +14,8 @@ export interface FileEdits<D> {
   onReload: ConfigurationPort['onReload'];
   /** The file holds something new, which nobody here has written. */
   found(before: Buffer, reading: FileReading<D>): void;
-  /** The file was replaced by this through the API. */
-  replaced(reading: FileReading<D>): void;
+  /** The file was replaced by this, through the API or from a backup. */
+  replaced(reading: FileReading<D>, reason: 'replaced' | 'restored'): void;
   /** How many keys are live now and would not be with this configuration. */
   wouldRemove(configuration: ServerConfiguration): number;
   /** Looks whether the file was edited; never rejects. */
@@ -126,10 +126,10 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
       listeners.push(listener);
     },
     found,
-    replaced: (reading) => {
+    replaced: (reading, reason) => {
       keepsNext = true;
       broken.ends();
-      goLive(reading, 'replaced');
+      goLive(reading, reason);
     },
     wouldRemove,
     check,

@@ -17,6 +17,8 @@ export interface FileWrites {
   /** Writes all that is pending and these changes at once; one result per change. Never rejects. */
   commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | null)[]>;
   replace(body: Buffer): Promise<void>;
+  /** Makes the file these bytes. Rejects as `replace` does, and with the format's own error before anything is written. */
+  restore(bytes: Buffer): Promise<void>;
   /** The changes whose write failed. */
   pending(): ConfigurationChange;
   writing(): boolean;
@@ -165,14 +167,13 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     }
   }
 
-  async function replace(body: Buffer): Promise<void> {
-    const reading = toReplacement(body, format);
+  async function putWhole(reading: FileReading<D>, reason: 'replaced' | 'restored'): Promise<void> {
     await queue.exclusive(async () => {
       writing = true;
       try {
         await undisturbed(() => replaceWith(reading));
         succeeded();
-        edits.replaced(reading);
+        edits.replaced(reading, reason);
       } catch (error) {
         if (error instanceof DomainError) throw error;
         failed(error);
@@ -195,7 +196,14 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     lastError = null;
   }
 
-  return { commit, replace, pending: () => pending, writing: () => writing, lastError: () => lastError };
+  return {
+    commit,
+    replace: async (body) => putWhole(toReplacement(body, format), 'replaced'),
+    restore: async (bytes) => putWhole(format.read(bytes), 'restored'),
+    pending: () => pending,
+    writing: () => writing,
+    lastError: () => lastError,
+  };
 }
 
 /** The parts of the change that the other one does not have. */

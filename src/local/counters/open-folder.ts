@@ -180,7 +180,10 @@ function asideName(number: number): string {
 
 /** 0 when no store was ever moved aside. */
 async function lastAside(fileSystem: FileSystemPort, dataFolder: string): Promise<number> {
-  const names = await fileSystem.list(dataFolder);
+  const names = await fileSystem.list(dataFolder).catch((error: unknown) => {
+    if (failureCode(error) === 'ENOENT') return [];
+    throw error;
+  });
   return Math.max(0, ...names.map((name) => Number(ASIDE_NAME.exec(name)?.[1] ?? 0)));
 }
 

@@ -1,0 +1,79 @@
+import { dirname, resolve } from 'node:path';
+import { readState, writeState } from '../local/counters/lines.js';
+import { readStored } from '../local/counters/stored.js';
+import { checkDataFolder } from '../local/data-folder.js';
+import { failureCode } from '../local/failure-words.js';
+import { settingsHelp } from '../settings-help.js';
+import { settleRequest } from '../settle-requests.js';
+import type { Command } from './command.js';
+import { runStored, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+
+/** It holds every key and credential. */
+const FILE_MODE = 0o600;
+
+const backingUp: StoredCommand = {
+  name: 'backup',
+  words: ['FILE'],
+  async work({ fileSystem, dataFolder, configPath }, [file = ''], { folder, output, clock }) {
+    if (configPath === null)
+      throw new Error('there is no configuration file: "keyway counters export" has all there is');
+    const path = resolve(folder, file);
+    await checkDataFolder(fileSystem, dataFolder, configPath);
+    const state = await readStored(fileSystem, dataFolder, configPath);
+    const content = writeState(state, clock.now());
+    try {
+      await fileSystem.create(path, content, FILE_MODE);
+    } catch (error) {
+      if (failureCode(error) === 'EEXIST') throw new Error(`${path} exists: give the backup another name`);
+      throw error;
+    }
+    await fileSystem.sync(path);
+    await fileSystem.syncFolder(dirname(path));
+    const { counters, reports } = state;
+    output.line(
+      `Wrote ${path}: the configuration file, counters of ${counters.length} keys, ${reports?.length ?? 0} remembered reports`,
+    );
+  },
+};
+
+const restoring: StoredCommand = {
+  name: 'restore',
+  words: ['FILE'],
+  async work(place, [file = ''], { folder, output }) {
+    if (place.configPath === null) throw new Error('there is no configuration file to restore into');
+    const content = await place.fileSystem.read(resolve(folder, file));
+    const { configuration, counters } = readState(content);
+    if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
+    await settleRequest(place, 'restore', content, configuration);
+    output.line(`${place.configPath} and the counters of ${counters.length} keys are again what ${file} holds`);
+  },
+};
+
+export const backup: Command = {
+  name: 'backup',
+  help: () => `Usage: keyway backup FILE [--config FILE] [--data-dir DIR]
+
+Writes the configuration file, the counters and the remembered reports as one consistent state into
+a new file (mode 0600: it holds every key and credential). It may run while Keyway serves: what it
+takes is what was durable at one moment, and what a crash at that moment would have left.
+
+${settingsHelp(STORED_SETTINGS)}
+
+  keyway backup /var/backups/keyway-$(date +%F).jsonl`,
+  run: (argv, context) => runStored(backingUp, argv, context),
+};
+
+export const restore: Command = {
+  name: 'restore',
+  help: () => `Usage: keyway restore FILE [--config FILE] [--data-dir DIR]
+
+Makes the configuration file, the counters and the remembered reports what a backup holds. The
+present configuration file is kept as a version first. A Keyway that serves from it takes both over
+in one moment. Counters of keys that the backup does not have wait for their return, as after an
+edit. A backup that is damaged or not whole changes nothing.
+
+${settingsHelp(STORED_SETTINGS)}
+
+  keyway restore /var/backups/keyway-2026-11-21.jsonl`,
+  run: (argv, context) => runStored(restoring, argv, context),
+};

@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';
+import { readStored } from '../local/counters/stored.js';
+import { settingsHelp } from '../settings-help.js';
+import { settleRequest } from '../settle-requests.js';
+import type { Command } from './command.js';
+import { runStored, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+
+const exporting: StoredCommand = {
+  name: 'counters export',
+  words: [],
+  async work({ fileSystem, dataFolder }, _words, { output }) {
+    const { counters } = await readStored(fileSystem, dataFolder, null);
+    // A line for each of a million keys, in pieces that a pipe takes.
+    for (let from = 0; from < counters.length; from += 1000) {
+      output.line(
+        counters
+          .slice(from, from + 1000)
+          .map(countersLine)
+          .join('\n'),
+      );
+    }
+  },
+};
+
+const importing: StoredCommand = {
+  name: 'counters import',
+  words: ['FILE'],
+  async work(place, [file = ''], { folder, input, output, clock }) {
+    const text = file === '-' ? await input.readAll() : await place.fileSystem.read(resolve(folder, file));
+    const counters = readCountersLines(text);
+    const content = writeState({ configuration: null, counters, reports: null }, clock.now());
+    await settleRequest(place, 'import', content, null);
+    output.line(`Took over the counters of ${counters.length} keys`);
+  },
+};
+
+export const countersExport: Command = {
+  name: 'counters export',
+  help: () => `Usage: keyway counters export [--config FILE] [--data-dir DIR]
+
+Prints the counters as they are stored, one JSON object a line: access_key, bytes_up, bytes_down,
+connections, created_at (milliseconds since 1970) and, of keys that left the configuration file and
+whose counters wait for their return, left_at. Integers are exact. It may run while Keyway serves,
+and then shows what is durable at one moment.
+
+${settingsHelp(STORED_SETTINGS)}
+
+  keyway counters export > counters.jsonl`,
+  run: (argv, context) => runStored(exporting, argv, context),
+};
+
+export const countersImport: Command = {
+  name: 'counters import',
+  help: () => `Usage: keyway counters import FILE [--config FILE] [--data-dir DIR]
+
+Takes over counters from lines as "keyway counters export" prints them, - for standard input: each
+replaces that key's counters, others stay. Counters of a key that is not in the configuration file
+wait for it. All lines are taken over, or none; a line that is wrong is named. It may run while
+Keyway serves: its answers show the imported counters at once.
+
+${settingsHelp(STORED_SETTINGS)}
+
+  keyway counters import counters.jsonl`,
+  run: (argv, context) => runStored(importing, argv, context),
+};

@@ -1,0 +1,49 @@
+import { dataFolderOf } from '../settings.js';
+import { parseFlags, problemText } from '../settings-flags.js';
+import { readSettings, type SettingName, settingFlags } from '../settings-read.js';
+import type { StoredPlace } from '../settle-requests.js';
+import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import { complainingLog } from './config.js';
+
+/** The settings of commands over what is stored. */
+export const STORED_SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
+
+/** A command over a configuration file and its data folder. */
+export interface StoredCommand {
+  readonly name: string;
+  /** What its words are called; it takes exactly these. */
+  readonly words: readonly string[];
+  /** What there is to say, for people. */
+  work(place: StoredPlace, words: readonly string[], context: CommandContext): Promise<void>;
+}
+
+/** Runs it over the place that the command line names; a failure is said. */
+export async function runStored(
+  command: StoredCommand,
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { environment, folder, fileSystem, clock } = context;
+  const flags = parseFlags(argv, settingFlags(STORED_SETTINGS));
+  const readFile = (path: string) => fileSystem.read(path);
+  const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
+  const answer = await readSettings(sources, STORED_SETTINGS);
+  const problems = answer.ok ? [] : answer.problems.map(problemText);
+  if (flags.words.length !== command.words.length) {
+    problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
+  }
+  if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
+  const { config: configPath, inPlace } = answer.settings;
+  const dataFolder = dataFolderOf(answer.settings);
+  if (dataFolder === null) {
+    return usageProblem(context, command.name, ['without a configuration file and --data-dir nothing is stored']);
+  }
+  try {
+    const place = { configPath, dataFolder, inPlace, fileSystem, clock, log: complainingLog(context) };
+    await command.work(place, flags.words, context);
+    return 0;
+  } catch (error) {
+    context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
+    return 1;
+  }
+}

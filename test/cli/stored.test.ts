@@ -1,0 +1,216 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readState } from '../../src/local/counters/lines.js';
+import { buildIfOlder } from '../build.js';
+import { type Running, runKeyway, startKeyway } from './process.js';
+
+let folder = '';
+const running: Running[] = [];
+beforeAll(buildIfOlder, 300_000);
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keyway-stored-'));
+});
+afterEach(async () => {
+  for (const { child, ended } of running.splice(0)) {
+    child.kill('SIGTERM');
+    await ended;
+  }
+  await rm(folder, { recursive: true });
+});
+
+const api = { enabled: true, bind: '127.0.0.1:0', token: 'api-token' };
+const fileText = (keys: readonly string[]) => JSON.stringify({ mode: 'server', api, access_keys: keys }, null, 2);
+const run = (...argv: readonly string[]) => runKeyway([...argv, '--config', 'server.json'], { folder });
+const users = ['alpha', 'beta'];
+
+interface Serving {
+  /** Bytes down of every key of the list. */
+  list(): Promise<Readonly<Record<string, string>>>;
+  change(method: string, path: string, body?: unknown): Promise<number>;
+  report(id: string, entries: readonly (readonly [string, number])[]): Promise<boolean>;
+  stop(): Promise<void>;
+}
+
+async function serve(): Promise<Serving> {
+  const argv = ['serve', '--config', 'server.json', '--feed-bind', '127.0.0.1:0', '--feed-token', 'feed-token'];
+  const process = startKeyway(argv, { folder });
+  running.push(process);
+  const feed = String((await process.logged((record) => record.feed !== undefined)).feed);
+  const url = `${String((await process.logged((record) => record.url !== undefined)).url)}/panel/api`;
+  const ask = (method: string, target: string, token: string, body?: unknown) =>
+    fetch(target, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  return {
+    async list() {
+      const text = await (await ask('GET', `${url}/users`, 'api-token')).text();
+      const found = [...text.matchAll(/"access_key":"([^"]+)".*?"bytes_down":(\d+)/g)];
+      return Object.fromEntries(found.map(([, key = '', bytes = '']) => [key, bytes]));
+    },
+    change: async (method, path, body) => (await ask(method, `${url}${path}`, 'api-token', body)).status,
+    async report(id, entries) {
+      const body = {
+        report_id: id,
+        entries: entries.map(([access_key, bytes_down]) => ({ access_key, bytes_up: 0, bytes_down })),
+      };
+      const answer = await ask('POST', `${feed}/v1/usage`, 'feed-token', body);
+      expect(answer.status).toBe(200);
+      return JSON.parse(await answer.text()).repeated;
+    },
+    async stop() {
+      process.child.kill('SIGTERM');
+      expect((await process.ended).code).toBe(0);
+    },
+  };
+}
+
+describe('keyway backup and restore', () => {
+  it('while serving bring file, counters and remembered reports back in one moment, exactly', async () => {
+    const text = `// mine\n${fileText(users)}\n`;
+    await writeFile(join(folder, 'server.json'), text);
+    const server = await serve();
+    await server.report('before', [
+      ['alpha', 5],
+      ['beta', 7],
+    ]);
+    expect(await run('backup', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    await server.report('after', [['alpha', 100]]);
+    await server.change('DELETE', '/users/beta');
+    await server.change('POST', '/users', { access_key: 'gamma' });
+    await server.report('gamma', [['gamma', 9]]);
+    expect(await run('restore', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    expect(await server.list()).toEqual({ beta: '7', alpha: '5' });
+    expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(text);
+    expect(await server.report('before', [['alpha', 5]])).toBe(true);
+    expect(await server.report('after', [['alpha', 100]])).toBe(false);
+    // What left by the restore waits for its key.
+    await server.change('PUT', '/server/config', JSON.parse(fileText([...users, 'gamma'])));
+    expect(await server.list()).toEqual({ alpha: '105', gamma: '9', beta: '7' });
+    await server.stop();
+    expect(await (await serve()).list()).toEqual({ alpha: '105', gamma: '9', beta: '7' });
+  });
+
+  it('a backup under a stream of reports and changes of keys has every report whole', async () => {
+    const keys = Array.from({ length: 20 }, (_, index) => `key-${index}`);
+    await writeFile(join(folder, 'server.json'), fileText(keys));
+    const server = await serve();
+    let going = true;
+    let sent = 0;
+    const reporting = (async () => {
+      for (; going; sent += 1)
+        await server.report(
+          `r${sent}`,
+          keys.map((key) => [key, 1] as const),
+        );
+    })();
+    const changing = (async () => {
+      for (let i = 0; going; i += 1)
+        await server.change(i % 2 === 0 ? 'POST' : 'DELETE', i % 2 === 0 ? '/users' : '/users/extra', {
+          access_key: 'extra',
+        });
+    })();
+    for (let i = 0; i < 5; i += 1) {
+      const least = sent;
+      expect((await run('backup', `state-${i}.jsonl`)).code).toBe(0);
+      const { counters, reports } = readState(await readFile(join(folder, `state-${i}.jsonl`)));
+      const bytes = new Set(
+        counters.filter(({ accessKey }) => accessKey !== 'extra').map(({ bytesDown }) => Number(bytesDown)),
+      );
+      expect([...bytes]).toHaveLength(1);
+      expect(reports?.length).toBe([...bytes][0]);
+      expect(reports?.length).toBeGreaterThanOrEqual(least);
+    }
+    going = false;
+    await Promise.all([reporting, changing]);
+  });
+
+  it('restores where no Keyway serves, also a configuration file that is gone or broken', async () => {
+    await writeFile(join(folder, 'server.json'), fileText(users));
+    const server = await serve();
+    await server.report('r', [['alpha', 5]]);
+    await server.stop();
+    expect((await run('backup', 'state.jsonl')).code).toBe(0);
+    for (const present of [null, '{ broken', fileText([])]) {
+      await rm(join(folder, 'server.json'));
+      if (present !== null) await writeFile(join(folder, 'server.json'), present);
+      expect(await run('restore', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
+      expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(fileText(users));
+    }
+    expect(await (await serve()).list()).toEqual({ alpha: '5', beta: '0' });
+  });
+
+  it('a backup that is damaged, cut short or none changes nothing, and a second backup overwrites nothing', async () => {
+    await writeFile(join(folder, 'server.json'), fileText(users));
+    expect((await run('backup', 'state.jsonl')).code).toBe(0);
+    expect(await run('backup', 'state.jsonl')).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('exists'),
+    });
+    const whole = await readFile(join(folder, 'state.jsonl'), 'utf8');
+    await writeFile(join(folder, 'server.json'), fileText(['alpha']));
+    const broken = [
+      whole.slice(0, -5),
+      whole.replace('"reports"', '"reportz"'),
+      'x',
+      '',
+      whole.split('\n').slice(1).join('\n'),
+    ];
+    for (const text of broken) {
+      await writeFile(join(folder, 'broken.jsonl'), text);
+      const { code, complaints } = await run('restore', 'broken.jsonl');
+      expect([code, complaints], text).toEqual([1, expect.stringMatching(/^keyway restore: /)]);
+    }
+    expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(fileText(['alpha']));
+    expect(await readdir(folder)).not.toContain('server.json.keyway');
+  });
+});
+
+describe('keyway counters', () => {
+  const line = (key: string, bytes: bigint) =>
+    `{"access_key":"${key}","bytes_up":${bytes},"bytes_down":${bytes},"connections":1,"created_at":7}`;
+
+  it('export what import has taken over, exactly, also while serving', async () => {
+    await writeFile(join(folder, 'server.json'), fileText(users));
+    const lines = [line('alpha', 2n ** 64n - 1n), line('beta', 2n ** 53n + 1n)];
+    await writeFile(join(folder, 'counters.jsonl'), `${lines.join('\n')}\n\n`);
+    expect(await run('counters', 'import', 'counters.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    expect((await run('counters', 'export')).output).toBe(`${lines.join('\n')}\n`);
+    const server = await serve();
+    expect(await server.list()).toEqual({ alpha: '18446744073709551615', beta: '9007199254740993' });
+    await writeFile(join(folder, 'counters.jsonl'), line('beta', 3n));
+    expect((await run('counters', 'import', 'counters.jsonl')).code).toBe(0);
+    expect(await server.list()).toEqual({ alpha: '18446744073709551615', beta: '3' });
+    expect((await run('counters', 'export')).output).toBe(`${lines[0]}\n${line('beta', 3n)}\n`);
+  });
+
+  it('import of keys that are not registered keeps their counters for them', async () => {
+    await writeFile(join(folder, 'server.json'), fileText(users));
+    await writeFile(join(folder, 'counters.jsonl'), line('gamma', 3n));
+    await run('counters', 'import', 'counters.jsonl');
+    expect((await run('counters', 'export')).output).toMatch(/"access_key":"gamma".*"left_at":\d+}/);
+    await writeFile(join(folder, 'server.json'), fileText(['gamma']));
+    expect(await (await serve()).list()).toEqual({ gamma: '3' });
+  });
+
+  it.each([
+    ['{', 'line 2: unexpected end of input'],
+    ['[]', 'line 2: expected a JSON object'],
+    [line('', 1n), 'line 2: access_key: expected a string that is not empty'],
+    [line('x', 2n ** 64n), 'line 2: bytes_up: expected an unsigned 64-bit integer'],
+    [line('x', -1n), 'line 2: bytes_up: expected an unsigned 64-bit integer'],
+    [line('alpha', 1n), 'line 2: "alpha" comes a second time'],
+    [line('x', 1n).replace('7}', '-7}'), 'line 2: created_at: expected milliseconds'],
+  ])('import of %s is refused with its line, and none of the others is taken over', async (bad, complaint) => {
+    await writeFile(join(folder, 'server.json'), fileText(users));
+    await writeFile(join(folder, 'counters.jsonl'), `${line('alpha', 1n)}\n${bad}\n`);
+    expect(await run('counters', 'import', 'counters.jsonl')).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining(complaint),
+    });
+    expect((await run('counters', 'export')).output).toBe('');
+  });
+});
