@@ -1,12 +1,10 @@
-import { hostAndPort } from './bind-address.js';
 import type { Gateway } from './compose.js';
 import type { LogPort } from './core/ports.js';
 import { createFeed, type Feed } from './feed/feed.js';
-import { type FeedAddress, listenFeed } from './feed/listen.js';
+import { listenAt } from './listen.js';
 import { systemRandom } from './local/system-ports.js';
-import { StartError } from './start-error.js';
 
-const SOCKET = 'unix:';
+const WORDS = { subject: 'the feed', remedy: 'give it another address with --feed-bind' };
 
 export interface FeedSettings {
   /** `host:port`, or `unix:` and a path. */
@@ -28,20 +26,8 @@ export async function startFeed(gateway: Gateway, settings: FeedSettings, log: L
   const feed = createFeed({ keys, usage, counters: store, token: settings.token, random: systemRandom, log });
   // Before the counters' own: hooks of this kind run in the reverse order.
   gateway.app.addHook('onClose', () => feed.app.close());
-  try {
-    const url = await listenFeed(feed.app, addressOf(settings.bind));
-    if (store === null) log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
-    log.info({ feed: url }, `the feed listens on ${url}`);
-    return { url, feed };
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    throw new StartError([
-      `the feed cannot listen on ${settings.bind} (${error.code}): give it another address with --feed-bind`,
-    ]);
-  }
-}
-
-function addressOf(bind: string): FeedAddress {
-  if (bind.startsWith(SOCKET)) return { kind: 'socket', path: bind.slice(SOCKET.length) };
-  return { kind: 'port', ...hostAndPort(bind) };
+  const url = await listenAt(feed.app, settings.bind, WORDS, log);
+  if (store === null) log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
+  log.info({ feed: url }, `the feed listens on ${url}`);
+  return { url, feed };
 }
