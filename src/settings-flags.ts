@@ -14,6 +14,9 @@ export function problemText({ setting, place, message }: SettingProblem): string
   return setting === '' ? `${place}: ${message}` : `${setting} (${place}): ${message}`;
 }
 
+/** What shells offer for a value or a word: paths, revisions, or one of these. Where it is left out, nothing. */
+export type Offered = 'paths' | 'revisions' | readonly string[];
+
 /** What a command line may hold. */
 export interface FlagShape {
   /** Without its dashes. */
@@ -21,6 +24,7 @@ export interface FlagShape {
   /** The name of its value in help texts; null for a switch. */
   readonly placeholder: string | null;
   readonly repeatable: boolean;
+  readonly offered?: Offered | undefined;
 }
 
 export interface ParsedFlags {

@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
+import type { Offered } from './settings-flags.js';
 
 /** The JSON type by which a value stands in the settings file. */
 export type MemberType = 'string' | 'integer' | 'boolean';
@@ -11,6 +12,7 @@ export interface Kind<T> {
   readonly expected: string;
   /** The value, or undefined when the text is none. Relative paths start at `folder`. */
   read(text: string, folder: string): T | undefined;
+  readonly offered?: Offered | undefined;
 }
 
 /** One `--revision`: what the operator wrote, and the web path after its `@`, trimmed of slashes. */
@@ -41,8 +43,12 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
 
-function stringKind<T>(expected: string, read: (text: string, folder: string) => T | undefined): Kind<T> {
-  return { member: 'string', expected, read };
+function stringKind<T>(
+  expected: string,
+  read: (text: string, folder: string) => T | undefined,
+  offered?: Offered,
+): Kind<T> {
+  return { member: 'string', expected, read, offered };
 }
 
 /** A whole number without sign or leading zero, within the bounds. */
@@ -60,8 +66,10 @@ export const someText = stringKind('a text that is not empty and has no control 
   text === '' || CONTROL_CHARACTER.test(text) ? undefined : text,
 );
 
-export const path = stringKind('a path', (text, folder) =>
-  text === '' || text.includes('\0') ? undefined : resolve(folder, text),
+export const path = stringKind(
+  'a path',
+  (text, folder) => (text === '' || text.includes('\0') ? undefined : resolve(folder, text)),
+  'paths',
 );
 
 /** A switch: present without a value, or with one of the usual words. */
@@ -155,14 +163,19 @@ export const mount = stringKind(
     const trimmed = readWebpath(text.slice(at + 1));
     return trimmed === undefined || trimmed === '' ? undefined : { text, revision, webpath: trimmed };
   },
+  'revisions',
 );
 
 /** What stands before a `=` names a mount unless it looks like a path, as in `./a=b`. */
-export const panelFolder = stringKind('a folder, perhaps with a mount and = before it', (text, folder) => {
-  const parts = /^([A-Za-z0-9][^=/\\]*(?:@[^=]*)?)=(.*)$/.exec(text);
-  const place = path.read(parts?.[2] ?? text, folder);
-  return place === undefined ? undefined : { mount: parts?.[1] ?? null, folder: place };
-});
+export const panelFolder = stringKind(
+  'a folder, perhaps with a mount and = before it',
+  (text, folder) => {
+    const parts = /^([A-Za-z0-9][^=/\\]*(?:@[^=]*)?)=(.*)$/.exec(text);
+    const place = path.read(parts?.[2] ?? text, folder);
+    return place === undefined ? undefined : { mount: parts?.[1] ?? null, folder: place };
+  },
+  'paths',
+);
 
 /** The root of a server's API, as `https://host:port/webpath/api`; `/api` is added where it is left out. */
 export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath/api, without ? or #", (text) => {
@@ -195,6 +208,8 @@ export const loginGuard = stringKind(
   },
 );
 
-export const logLevel = stringKind(`one of ${LOG_LEVELS.join(', ')}`, (text): LogLevel | undefined =>
-  LOG_LEVELS.find((level) => level === text),
+export const logLevel = stringKind(
+  `one of ${LOG_LEVELS.join(', ')}`,
+  (text): LogLevel | undefined => LOG_LEVELS.find((level) => level === text),
+  LOG_LEVELS,
 );

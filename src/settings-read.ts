@@ -10,6 +10,7 @@ export const SETTINGS_FLAG: FlagShape & { readonly description: string } = {
   flag: 'settings',
   placeholder: 'FILE',
   repeatable: false,
+  offered: 'paths',
   description:
     "A settings file of Keyway's own: JSON with comments, the settings by their member names. Relative paths in it start at its folder.",
 };
@@ -26,8 +27,8 @@ export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 /** The flags that these settings add to a command, in the table's order. */
 export function settingFlags(names: readonly SettingName[] = SETTING_NAMES): readonly FlagShape[] {
   const rows = SETTING_NAMES.filter((name) => names.includes(name)).map((name) => SETTINGS[name]);
-  const shapes = rows.flatMap(({ flag, placeholder, repeatable, negation }) => [
-    { flag, placeholder, repeatable },
+  const shapes = rows.flatMap(({ flag, placeholder, repeatable, negation, offered }) => [
+    { flag, placeholder, repeatable, offered },
     ...(negation === null ? [] : [{ flag: negation.flag, placeholder: null, repeatable: false }]),
   ]);
   return [...shapes, SETTINGS_FLAG];

@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { DEFAULT_REVISION } from '../revisions/index.js';
+import type { Offered } from './settings-flags.js';
 import type { Kind, LoginGuardSetting, LogLevel, MountSetting, PanelFolder } from './settings-kinds.js';
 import * as kinds from './settings-kinds.js';
 
@@ -62,6 +63,8 @@ export interface Setting<T> {
   readonly member: kinds.MemberType;
   readonly expected: string;
   readonly repeatable: boolean;
+  /** What shells offer for its value. */
+  readonly offered: Offered | undefined;
   /** Its value is never shown. */
   readonly secret: boolean;
   /** The default for help texts. */
@@ -84,7 +87,7 @@ interface Row<T> {
 
 function describeRow<T>(kind: Kind<unknown>, row: Row<T>) {
   const { flag, negation = null, placeholder = null, secret = false, defaultText, description } = row;
-  const { member, expected } = kind;
+  const { member, expected, offered } = kind;
   return {
     flag,
     negation,
@@ -94,6 +97,7 @@ function describeRow<T>(kind: Kind<unknown>, row: Row<T>) {
     description,
     member,
     expected,
+    offered,
     fallback: () => row.default,
   };
 }

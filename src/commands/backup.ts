@@ -6,7 +6,7 @@ import { failureCode } from '../local/failure-words.js';
 import { settingsHelp } from '../settings-help.js';
 import { settleRequest } from '../settle-requests.js';
 import type { Command } from './command.js';
-import { runStored, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import { runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 
 /** It holds every key and credential. */
 const FILE_MODE = 0o600;
@@ -51,6 +51,8 @@ const restoring: StoredCommand = {
 
 export const backup: Command = {
   name: 'backup',
+  flags: STORED_FLAGS,
+  words: 'paths',
   help: () => `Usage: keyway backup FILE [--config FILE] [--data-dir DIR]
 
 Writes the configuration file, the counters and the remembered reports as one consistent state into
@@ -65,6 +67,8 @@ ${settingsHelp(STORED_SETTINGS)}
 
 export const restore: Command = {
   name: 'restore',
+  flags: STORED_FLAGS,
+  words: 'paths',
   help: () => `Usage: keyway restore FILE [--config FILE] [--data-dir DIR]
 
 Makes the configuration file, the counters and the remembered reports what a backup holds. The

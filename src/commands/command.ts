@@ -1,4 +1,5 @@
 import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
+import type { FlagShape, Offered } from '../settings-flags.js';
 
 /** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong. */
 export type ExitCode = 0 | 1 | 2;
@@ -43,6 +44,10 @@ export interface Input {
 export interface Command {
   /** One word or two, such as `config list`. */
   readonly name: string;
+  /** What its command line may hold besides `--help`. */
+  readonly flags: readonly FlagShape[];
+  /** What shells offer for its words; left out where it takes none, or none that can be known. */
+  readonly words?: Offered;
   /** The whole help text. */
   help(): string;
   run(argv: readonly string[], context: CommandContext): Promise<ExitCode>;

@@ -16,6 +16,7 @@ import {
   credentialsOf,
   isOfRevision,
   keepSaved,
+  REPORTERS,
   type ReporterName,
   readFlags,
   reporterNameOf,
@@ -32,13 +33,13 @@ type Side = (typeof SIDES)[number];
 const FLAGS = [
   ...SIDES.flatMap((side) => [
     valueFlag(side, 'URL'),
-    valueFlag(`${side}-revision`, 'R'),
+    valueFlag(`${side}-revision`, 'R', 'revisions'),
     valueFlag(`${side}-username`, 'NAME'),
     valueFlag(`${side}-token`, 'TOKEN'),
   ]),
   switchFlag('writes'),
   switchFlag('destructive'),
-  valueFlag('reporter', 'json|junit|tap'),
+  valueFlag('reporter', 'json|junit|tap', REPORTERS),
   valueFlag('timeout', 'SECONDS'),
 ];
 
@@ -242,6 +243,8 @@ function groupLines(groups: readonly DifferenceGroup[]): readonly string[] {
 
 export const compare: Command = {
   name: 'compare',
+  flags: FLAGS,
+  words: 'paths',
   help: () => `Usage: keyway compare --left URL --right URL [--left-revision R] [--right-revision R] [PATHS…]
 
 Plays scenarios on two servers and shows where they answer differently. The left one is played

@@ -8,7 +8,7 @@ import { encodeJson } from '../wire/encode-json.js';
 import { prettyJson } from '../wire/json.js';
 import type { Command } from './command.js';
 import { carriedText, keyJson, keyText } from './config-check.js';
-import { type FileCommand, isOn, JSON_FLAG, plainText, runOnFile } from './config-file.js';
+import { type FileCommand, fileFlags, isOn, JSON_FLAG, plainText, runOnFile } from './config-file.js';
 
 const SETTINGS: readonly SettingName[] = ['dataDir', 'inPlace'];
 
@@ -105,6 +105,8 @@ function jsonText({ added, removed, updated, left, listRemoved, withoutKey }: Ad
 
 export const configAdopt: Command = {
   name: adopt.name,
+  flags: fileFlags(adopt),
+  words: 'paths',
   help: () => `Usage: keyway config adopt FILE [--add] [--remove] [--update] [--key K…] [--json]
 
 Servers whose file has inbounds write the keys of their own API to a root access_keys, which may be

@@ -6,7 +6,7 @@ import { didYouMean } from '../settings-suggest.js';
 import { type Encodable, encodeJson } from '../wire/encode-json.js';
 import { prettyJson } from '../wire/json.js';
 import type { Command } from './command.js';
-import { type FileCommand, isOn, JSON_FLAG, plainText, runOnFile } from './config-file.js';
+import { type FileCommand, fileFlags, isOn, JSON_FLAG, plainText, runOnFile } from './config-file.js';
 import { textTable } from './text-table.js';
 
 const check: FileCommand = {
@@ -184,6 +184,8 @@ export function keyJson({ accessKey, name, limitBytes }: AccessKey): Encodable {
 
 export const configCheck: Command = {
   name: check.name,
+  flags: fileFlags(check),
+  words: 'paths',
   help: () => `Usage: keyway config check FILE [--json]
 
 Says what stands in a server's configuration file, and changes nothing: its layout, where its keys

@@ -8,7 +8,7 @@ import { settingsHelp } from '../settings-help.js';
 import type { SettingName } from '../settings-read.js';
 import { wrap } from '../settings-text.js';
 import type { Command, CommandContext, ExitCode } from './command.js';
-import { type FileCommand, isOn, JSON_FLAG, type NamedFile, runOnFile } from './config-file.js';
+import { type FileCommand, fileFlags, isOn, JSON_FLAG, type NamedFile, runOnFile } from './config-file.js';
 
 const SETTINGS: readonly SettingName[] = ['dataDir', 'inPlace'];
 const LAYOUTS: readonly LayoutName[] = ['inbounds', 'access_keys'];
@@ -17,9 +17,9 @@ const convert: FileCommand = {
   name: 'config convert',
   settings: SETTINGS,
   flags: [
-    { flag: 'layout', placeholder: 'LAYOUT', repeatable: false },
+    { flag: 'layout', placeholder: 'LAYOUT', repeatable: false, offered: LAYOUTS },
     { flag: 'force', placeholder: null, repeatable: false },
-    { flag: 'out', placeholder: 'FILE', repeatable: false },
+    { flag: 'out', placeholder: 'FILE', repeatable: false, offered: 'paths' },
     JSON_FLAG,
   ],
   problems: (flags) => (layoutOf(flags) === undefined ? [`expected --layout ${LAYOUTS.join(' or --layout ')}`] : []),
@@ -81,6 +81,8 @@ function writtenText({ named }: NamedFile, layout: LayoutName, out: string | nul
 
 export const configConvert: Command = {
   name: convert.name,
+  flags: fileFlags(convert),
+  words: 'paths',
   help: () => `Usage: keyway config convert FILE --layout inbounds|access_keys [--force] [--out FILE] [--json]
 
 Converts a server's configuration file to the layout of newer servers (keys and listener under

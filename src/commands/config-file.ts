@@ -29,6 +29,11 @@ export interface NamedFile {
   readonly flags: ParsedFlags;
 }
 
+/** What its command line may hold. */
+export function fileFlags({ settings, flags }: FileCommand): readonly FlagShape[] {
+  return [...settingFlags(settings), ...flags];
+}
+
 /** Reads the command line and the file, and does the work. */
 export async function runOnFile(
   command: FileCommand,
@@ -36,7 +41,7 @@ export async function runOnFile(
   context: CommandContext,
 ): Promise<ExitCode> {
   const { environment, folder, fileSystem, clock } = context;
-  const flags = parseFlags(argv, [...settingFlags(command.settings), ...command.flags]);
+  const flags = parseFlags(argv, fileFlags(command));
   const readFile = (path: string) => fileSystem.read(path);
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
   const answer = await readSettings(sources, command.settings);

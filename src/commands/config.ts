@@ -26,13 +26,17 @@ interface Place {
   readonly words: readonly string[];
 }
 
+function flagsOf({ settings }: VersionsCommand): readonly FlagShape[] {
+  return [...settingFlags(settings), JSON_FLAG];
+}
+
 /** The place that a command line names, or the exit code after what is wrong was said. */
 async function readPlace(
   command: VersionsCommand,
   argv: readonly string[],
   context: CommandContext,
 ): Promise<Place | ExitCode> {
-  const flags = parseFlags(argv, [...settingFlags(command.settings), JSON_FLAG]);
+  const flags = parseFlags(argv, flagsOf(command));
   const { environment, folder, fileSystem, clock } = context;
   const readFile = (path: string) => fileSystem.read(path);
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
@@ -105,6 +109,7 @@ const restore: VersionsCommand = {
 
 export const configList: Command = {
   name: list.name,
+  flags: flagsOf(list),
   help: () => `Usage: keyway config list [--config FILE] [--data-dir DIR] [--json]
 
 Lists the kept versions of the server's configuration file, newest first. Keyway keeps one before
@@ -119,6 +124,7 @@ ${settingsHelp(list.settings)}
 
 export const configRestore: Command = {
   name: restore.name,
+  flags: flagsOf(restore),
   help: () => `Usage: keyway config restore VERSION [--config FILE] [--data-dir DIR] [--in-place] [--json]
 
 Makes the server's configuration file, byte for byte, what it was in that version; what it is now

@@ -4,7 +4,7 @@ import { readStored } from '../local/counters/stored.js';
 import { settingsHelp } from '../settings-help.js';
 import { settleRequest } from '../settle-requests.js';
 import type { Command } from './command.js';
-import { runStored, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import { runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 
 const exporting: StoredCommand = {
   name: 'counters export',
@@ -37,6 +37,7 @@ const importing: StoredCommand = {
 
 export const countersExport: Command = {
   name: 'counters export',
+  flags: STORED_FLAGS,
   help: () => `Usage: keyway counters export [--config FILE] [--data-dir DIR]
 
 Prints the counters as they are stored, one JSON object a line: access_key, bytes_up, bytes_down,
@@ -52,6 +53,8 @@ ${settingsHelp(STORED_SETTINGS)}
 
 export const countersImport: Command = {
   name: 'counters import',
+  flags: STORED_FLAGS,
+  words: 'paths',
   help: () => `Usage: keyway counters import FILE [--config FILE] [--data-dir DIR]
 
 Takes over counters from lines as "keyway counters export" prints them, - for standard input: each

@@ -45,6 +45,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 export const hashPassword: Command = {
   name: 'hash-password',
+  flags: [],
   help: () => `Usage: keyway hash-password
 
 Reads a password and prints its lowercase hexadecimal SHA-256, which is what the member

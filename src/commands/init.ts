@@ -101,6 +101,8 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 export const init: Command = {
   name: 'init',
+  flags: [],
+  words: 'paths',
   help: () => `Usage: keyway init [FILE]
 
 Writes a commented starter configuration file, by default ./keyway.jsonc, with one access key, an

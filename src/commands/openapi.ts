@@ -1,12 +1,14 @@
 import { resolveRevision } from '../../revisions/index.js';
-import { parseFlags, problemText } from '../settings-flags.js';
+import { type FlagShape, parseFlags, problemText } from '../settings-flags.js';
 import { encodeJson } from '../wire/encode-json.js';
 import { prettyJson } from '../wire/json.js';
 import { openApiDocument } from '../wire/openapi.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 
+const FLAGS: readonly FlagShape[] = [{ flag: 'revision', placeholder: 'R', repeatable: false, offered: 'revisions' }];
+
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const parsed = parseFlags(argv, [{ flag: 'revision', placeholder: 'R', repeatable: false }]);
+  const parsed = parseFlags(argv, FLAGS);
   const wanted = parsed.values.get('revision')?.[0];
   const resolved = wanted === undefined ? null : resolveRevision(wanted);
   const problems = parsed.problems.map(problemText);
@@ -24,6 +26,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 export const openapi: Command = {
   name: 'openapi',
+  flags: FLAGS,
   help: () => `Usage: keyway openapi --revision R
 
 Prints the OpenAPI 3.1 document of one revision as JSON: every operation with its path, schemas,

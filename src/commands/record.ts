@@ -15,10 +15,10 @@ const PRIVATE_FOLDER = 0o700;
 
 const FLAGS = [
   valueFlag('target', 'URL'),
-  valueFlag('revision', 'R'),
-  valueFlag('out', 'DIR'),
+  valueFlag('revision', 'R', 'revisions'),
+  valueFlag('out', 'DIR', 'paths'),
   valueFlag('listen', 'ADDR'),
-  valueFlag('from-har', 'FILE'),
+  valueFlag('from-har', 'FILE', 'paths'),
   switchFlag('keep-values'),
 ];
 
@@ -162,6 +162,7 @@ function report({ recorder, files, context }: Recording): void {
 
 export const record: Command = {
   name: 'record',
+  flags: FLAGS,
   help: () => `Usage: keyway record --target URL --revision R --out DIR [--listen ADDR]
        keyway record --from-har FILE --target URL --revision R --out DIR
 

@@ -7,13 +7,13 @@ import type { Reporter } from '../replay/report.js';
 import { createJsonReporter, createJunitReporter, createTapReporter } from '../replay/report-machine.js';
 import { createTextReporter } from '../replay/report-text.js';
 import type { SavedState } from '../replay/saved-state.js';
-import type { FlagShape, ParsedFlags } from '../settings-flags.js';
+import type { FlagShape, Offered, ParsedFlags } from '../settings-flags.js';
 import type { Revision } from '../wire/revision.js';
 import type { CommandContext } from './command.js';
 
 /** A flag that takes a value. */
-export function valueFlag(flag: string, placeholder: string): FlagShape {
-  return { flag, placeholder, repeatable: false };
+export function valueFlag(flag: string, placeholder: string, offered?: Offered): FlagShape {
+  return { flag, placeholder, repeatable: false, offered };
 }
 
 /** A flag that is there or not. */
@@ -126,7 +126,8 @@ export async function keepSaved(
   return () => fileSystem.remove(path);
 }
 
-const REPORTERS = ['text', 'json', 'junit', 'tap'] as const;
+/** How results can be written. */
+export const REPORTERS = ['text', 'json', 'junit', 'tap'] as const;
 export type ReporterName = (typeof REPORTERS)[number];
 
 export function reporterNameOf(reading: FlagReading): ReporterName {

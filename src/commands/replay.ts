@@ -20,6 +20,7 @@ import {
   type FlagReading,
   isOfRevision,
   keepSaved,
+  REPORTERS,
   type ReporterName,
   readFlags,
   reporterNameOf,
@@ -37,12 +38,12 @@ const SOURCES = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', toke
 
 const FLAGS = [
   valueFlag('target', 'URL'),
-  valueFlag('revision', 'R'),
+  valueFlag('revision', 'R', 'revisions'),
   valueFlag('username', 'NAME'),
   valueFlag('token', 'TOKEN'),
   switchFlag('writes'),
   switchFlag('destructive'),
-  valueFlag('reporter', 'json|junit|tap'),
+  valueFlag('reporter', 'json|junit|tap', REPORTERS),
   switchFlag('update'),
   valueFlag('timeout', 'SECONDS'),
 ];
@@ -210,6 +211,8 @@ function exitCodeOf(results: readonly ScenarioResult[], count: number, context: 
 
 export const replay: Command = {
   name: 'replay',
+  flags: FLAGS,
+  words: 'paths',
   help: () => `Usage: keyway replay [PATHS…] [--revision R]
        keyway replay [PATHS…] --target URL --revision R [--writes | --destructive]
 

@@ -1,6 +1,6 @@
 import { REVISIONS } from '../../revisions/index.js';
 import { revisionTable } from '../../revisions/table.js';
-import { parseFlags, problemText } from '../settings-flags.js';
+import { type FlagShape, parseFlags, problemText } from '../settings-flags.js';
 import { markdownTable } from '../settings-text.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 import { textTable } from './text-table.js';
@@ -23,8 +23,10 @@ function asJson(): string {
   return JSON.stringify(records, null, 2);
 }
 
+const FLAGS: readonly FlagShape[] = [{ flag: 'json', placeholder: null, repeatable: false }];
+
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const { values, words, problems } = parseFlags(argv, [{ flag: 'json', placeholder: null, repeatable: false }]);
+  const { values, words, problems } = parseFlags(argv, FLAGS);
   if (problems.length > 0 || words.length > 0) {
     const strayWords = words.length > 0 ? ['revisions takes no arguments but --json'] : [];
     return usageProblem(context, 'revisions', [...problems.map(problemText), ...strayWords]);
@@ -36,6 +38,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 export const revisions: Command = {
   name: 'revisions',
+  flags: FLAGS,
   help: () => `Usage: keyway revisions [--json]
 
 Lists every API shape that Keyway speaks, oldest first: its name for --revision, the first and last

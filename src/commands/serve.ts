@@ -6,7 +6,7 @@ import { type RunningGateway, startGateway } from '../serve.js';
 import type { Settings } from '../settings.js';
 import { problemText } from '../settings-flags.js';
 import { settingsHelp } from '../settings-help.js';
-import { settingsFromCommandLine } from '../settings-read.js';
+import { settingFlags, settingsFromCommandLine } from '../settings-read.js';
 import { StartError } from '../start-error.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 
@@ -110,6 +110,7 @@ function announceListening({ url, mounts }: RunningGateway, { version }: Command
 
 export const serve: Command = {
   name: 'serve',
+  flags: settingFlags(),
   help: () => `Usage: keyway serve [flags]
 
 Serves the management API of a server's configuration file, in one revision or several at once,

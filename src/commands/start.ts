@@ -1,6 +1,7 @@
 import type { Log } from '../log.js';
 import type { RunningGateway } from '../serve.js';
 import type { Settings } from '../settings.js';
+import { settingFlags } from '../settings-read.js';
 import type { Command, CommandContext } from './command.js';
 import { passwordSentence, writeStarterFile } from './init.js';
 import { isMissing, serveUntilStopped } from './serve.js';
@@ -31,6 +32,7 @@ function addressOf({ url, mounts }: RunningGateway): string {
 
 export const start: Command = {
   name: 'start',
+  flags: settingFlags(),
   help: () => `Usage: keyway start [flags]
 
 As "keyway serve", with the same flags, but a configuration file that does not exist is written

@@ -1,5 +1,5 @@
 import { dataFolderOf } from '../settings.js';
-import { parseFlags, problemText } from '../settings-flags.js';
+import { type FlagShape, parseFlags, problemText } from '../settings-flags.js';
 import { readSettings, type SettingName, settingFlags } from '../settings-read.js';
 import type { StoredPlace } from '../settle-requests.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
@@ -7,6 +7,9 @@ import { complainingLog } from './config.js';
 
 /** The settings of commands over what is stored. */
 export const STORED_SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
+
+/** What the command line of such a command may hold. */
+export const STORED_FLAGS: readonly FlagShape[] = settingFlags(STORED_SETTINGS);
 
 /** A command over a configuration file and its data folder. */
 export interface StoredCommand {
@@ -24,7 +27,7 @@ export async function runStored(
   context: CommandContext,
 ): Promise<ExitCode> {
   const { environment, folder, fileSystem, clock } = context;
-  const flags = parseFlags(argv, settingFlags(STORED_SETTINGS));
+  const flags = parseFlags(argv, STORED_FLAGS);
   const readFile = (path: string) => fileSystem.read(path);
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
   const answer = await readSettings(sources, STORED_SETTINGS);
