@@ -6,14 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClockPort, FileSystemPort, RandomPort } from './core/ports.js';
 import { createGateway } from './index.js';
 import { createFileSystem } from './local/file-system.js';
-import type { Addresses } from './replay/addresses.js';
+import { DEFAULT_ADDRESSES } from './replay/addresses.js';
 import { givenFile, type PlayOptions, type Stage } from './replay/play.js';
 import type { CounterState, Given, Scenario } from './replay/scenario.js';
 import { createMemoryFiles } from './replay-memory-files.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from './wire/json.js';
-
-/** The addresses that a scenario's marks stand for; nobody listens there. */
-const ADDRESSES: Addresses = { api: '127.0.0.1:9090', listen: '127.0.0.1:50000' };
 
 /** The index page of the servers that were recorded; the written fixtures use the same. */
 const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
@@ -115,7 +112,7 @@ export async function stageScenario(
 async function stageIn(place: Place, scenario: Scenario, revision: string): Promise<StagedGateway> {
   const { folder, files: fileSystem } = place;
   const configPath = join(folder, 'server.jsonc');
-  const file = givenFile(scenario, ADDRESSES);
+  const file = givenFile(scenario, DEFAULT_ADDRESSES);
   if (file !== undefined) await fileSystem.create(configPath, Buffer.from(file), PRIVATE_FILE);
   const app = await createGateway({
     mounts: [{ revision }],
@@ -139,7 +136,7 @@ async function stageIn(place: Place, scenario: Scenario, revision: string): Prom
     const mount = app.keyway.mounts[0];
     if (mount === undefined) throw new Error('a gateway without a mount');
     const target = { origin, apiRoot: mount.api, base: mount.base };
-    return { target, addresses: ADDRESSES, stage: createStage(app, configPath, fileSystem), close };
+    return { target, addresses: DEFAULT_ADDRESSES, stage: createStage(app, configPath, fileSystem), close };
   } catch (error) {
     await app.close();
     throw error;

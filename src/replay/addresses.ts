@@ -8,6 +8,9 @@ export interface Addresses {
   readonly listen: string;
 }
 
+/** What marks stand for where nothing listens at them: on embedded cores, and in the files of live servers. */
+export const DEFAULT_ADDRESSES: Addresses = { api: '127.0.0.1:9090', listen: '127.0.0.1:50000' };
+
 function portOf(address: string): string {
   return address.slice(address.lastIndexOf(':') + 1);
 }

@@ -1,10 +1,11 @@
-import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject, type JsonValue } from '../wire/json.js';
 import type { OperationName } from '../wire/operations.js';
 import type { Revision } from '../wire/revision.js';
 import type { Answer } from './call.js';
 import { effectOf, matchOperation, operationPath } from './effects.js';
 import { writeJson } from './format.js';
 import { coversPath } from './json-difference.js';
+import { jsonIn } from './json-in.js';
 import type { Bindings } from './placeholders.js';
 import type { Exchange } from './scenario.js';
 
@@ -155,7 +156,7 @@ function placesOf({ exchange, answer }: RunStep, bindings: Bindings): Places {
         .sort()
         .join(', '),
     );
-  const value = parsed(answer.body);
+  const value = jsonIn(answer.body);
   const named = namer(bindings);
   if (value === undefined) {
     if (!isPage(answer)) places.set('text', named(answer.body.toString('utf8')));
@@ -214,15 +215,6 @@ function differing(left: Places, right: Places): ReadonlySet<string> {
 function same(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
   if (left === undefined || right === undefined) return left === right;
   return writeJson(left) === writeJson(right);
-}
-
-function parsed(bytes: Buffer): JsonValue | undefined {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
 }
 
 /** The same difference in several places and scenarios, once. */

@@ -1,7 +1,8 @@
-import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject, type JsonOptions, type JsonValue } from '../wire/json.js';
 import type { Answer } from './call.js';
 import { corsDifferences } from './cors.js';
 import { jsonDifferences, type ValueDifference } from './json-difference.js';
+import { jsonIn } from './json-in.js';
 import { type Bindings, matchText } from './placeholders.js';
 import type { FileAfterwards, ScenarioResponse } from './scenario.js';
 
@@ -105,7 +106,7 @@ function contentDifferences(
 ): readonly AnswerDifference[] {
   if (response.text !== undefined) return textDifferences(response.text, answer, comparison);
   if (response.body === undefined) return [];
-  const actual = parseOrText(answer.body);
+  const actual = jsonOrText(answer.body);
   const options = { unordered: response.unordered ?? [], bindings: comparison.bindings };
   return jsonDifferences(openEnded(response.body), actual, options).map(placed('body'));
 }
@@ -125,16 +126,6 @@ function openEnded(body: JsonValue): JsonValue {
   return beginning === undefined ? body : { ...body, error: `<text starting:${beginning}>` };
 }
 
-/** A body as a JSON value, or as text when it is no JSON, so that the difference shows what came. */
-function parseOrText(bytes: Buffer): JsonValue {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return bytes.toString('utf8');
-    throw error;
-  }
-}
-
 export interface FileComparison {
   readonly bindings: Bindings;
   /** `ignored`: the order of the key list is no contract (recordings). */
@@ -148,9 +139,9 @@ export function compareFile(
   comparison: FileComparison,
 ): readonly AnswerDifference[] {
   if (expected.compare === 'bytes') return byteDifferences(expected, actual, comparison.bindings);
-  const wanted = expected.configText === undefined ? expected.config : parseTolerant(expected.configText.join('\n'));
+  const wanted = expected.configText === undefined ? expected.config : fileValue(expected.configText.join('\n'));
   if (wanted === undefined) return [];
-  const given = parseTolerant(actual);
+  const given = fileValue(actual);
   const unordered = comparison.keyOrder === 'ignored' ? KEY_LISTS : [];
   return jsonDifferences(wanted, given, { unordered, bindings: comparison.bindings }).map(placed('file'));
 }
@@ -162,7 +153,7 @@ export function compareFileAt(
   actual: string,
   bindings: Bindings,
 ): readonly AnswerDifference[] {
-  const given = valueAt(parseTolerant(actual), pointer);
+  const given = valueAt(fileValue(actual), pointer);
   if (given === undefined) return [{ where: `file ${pointer}`, expected, actual: undefined }];
   return jsonDifferences(expected, given, { unordered: [pointer], bindings }, pointer).map(placed('file'));
 }
@@ -182,15 +173,16 @@ function byteDifferences(expected: FileAfterwards, actual: string, bindings: Bin
   return matchText(wanted, actual, bindings) ? [] : [{ where: 'file', expected: wanted, actual }];
 }
 
-function parseTolerant(text: string): JsonValue {
-  try {
-    return parseJson(Buffer.from(text, 'utf8'), { comments: true });
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return text;
-    throw error;
-  }
-}
-
 function placed(what: 'body' | 'file'): (difference: ValueDifference) => AnswerDifference {
   return ({ path, expected, actual }) => ({ where: path === '' ? what : `${what} ${path}`, expected, actual });
+}
+
+function fileValue(text: string): JsonValue {
+  return jsonOrText(Buffer.from(text, 'utf8'), { comments: true });
+}
+
+/** Bytes as a JSON value, or as text when they are no JSON, so that the difference shows what came. */
+function jsonOrText(bytes: Buffer, options: JsonOptions = {}): JsonValue {
+  const value = jsonIn(bytes, options);
+  return value === undefined ? bytes.toString('utf8') : value;
 }

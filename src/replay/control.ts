@@ -1,8 +1,9 @@
-import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject, type JsonValue } from '../wire/json.js';
 import type { Revision } from '../wire/revision.js';
 import type { Answer, Call, Caller } from './call.js';
 import type { Target } from './create-call.js';
 import { writeJson } from './format.js';
+import { jsonIn } from './json-in.js';
 
 /** How the player signs in to a live server. */
 export interface TargetCredentials {
@@ -99,13 +100,9 @@ function bytesOf(body: JsonValue | undefined): Buffer | undefined {
 }
 
 function readEnvelope(answer: Answer): ControlAnswer {
-  const { status } = answer;
-  try {
-    const value = parseJson(answer.body);
-    const error = isJsonObject(value) && typeof value.error === 'string' ? value.error : '';
-    return { status, data: isJsonObject(value) ? value.data : undefined, error, answer };
-  } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error;
-    return { status, data: undefined, error: answer.body.toString('utf8').slice(0, 80), answer };
-  }
+  const { status, body } = answer;
+  const value = jsonIn(body);
+  if (value === undefined) return { status, data: undefined, error: body.toString('utf8').slice(0, 80), answer };
+  const error = isJsonObject(value) && typeof value.error === 'string' ? value.error : '';
+  return { status, data: isJsonObject(value) ? value.data : undefined, error, answer };
 }

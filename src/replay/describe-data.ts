@@ -1,6 +1,7 @@
 import { ERROR_TABLE } from '../wire/errors.js';
-import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
 import type { OperationName } from '../wire/operations.js';
+import { jsonIn } from './json-in.js';
 import type { Replacements } from './replacements.js';
 import { stripJson } from './strip.js';
 
@@ -73,7 +74,7 @@ function describeText(
   if (CONFIRMATIONS.has(text)) return text;
   if (operation === 'subscribe') return describeLink(text, replacements);
   if (operation !== 'createUser') return replacements.value('text', text);
-  const body = parsed(passed.requestBody);
+  const body = jsonIn(passed.requestBody);
   const isNamed = body !== undefined && isJsonObject(body) && body.access_key === text;
   return isNamed ? replacements.value('key', text) : replacements.generated('key', text);
 }
@@ -123,14 +124,4 @@ function replaceMember(
 
 function asObject(value: JsonValue): JsonObject {
   return isJsonObject(value) ? value : {};
-}
-
-/** JSON as a value; undefined for what is none. */
-export function parsed(bytes: Buffer): JsonValue | undefined {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -2,9 +2,10 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { isJsonObject, type JsonValue } from '../wire/json.js';
 import { OPERATIONS, type OperationName } from '../wire/operations.js';
 import type { Target } from './create-call.js';
-import { describeEnvelope, parsed } from './describe-data.js';
+import { describeEnvelope } from './describe-data.js';
 import { requestHeaders, responseHeaders } from './describe-headers.js';
 import { matchOperation, pathOnly } from './effects.js';
+import { jsonIn } from './json-in.js';
 import type { Replacements } from './replacements.js';
 import type { Exchange, PathRoot, ScenarioRequest, ScenarioResponse } from './scenario.js';
 import { stripJson } from './strip.js';
@@ -117,7 +118,7 @@ function headersMember(headers: Record<string, string>): { readonly headers?: Re
 
 function describeRequestBody(passed: PassedExchange, replacements: Replacements): Partial<ScenarioRequest> {
   if (passed.requestBody.length === 0) return {};
-  const value = parsed(passed.requestBody);
+  const value = jsonIn(passed.requestBody);
   // A body that is no JSON may hold anything; what stands in for it is no JSON either.
   if (value === undefined) return { text: replacements.value('text', passed.requestBody.toString('utf8')) };
   return { body: stripJson(value, replacements) };
@@ -132,7 +133,7 @@ function describeAnswer(
   const headers = responseHeaders(passed.responseHeaders, passed.requestHeaders, replacements);
   const content = decompressed(passed);
   const isJson = (headers['content-type'] ?? '').startsWith('application/json');
-  const value = isJson && content !== null ? parsed(content) : undefined;
+  const value = isJson && content !== null ? jsonIn(content) : undefined;
   if (value !== undefined) {
     const body = describeEnvelope(value, operation, passed, replacements);
     return { status, headers, body, ...unorderedOf(value, operation) };

@@ -1,7 +1,8 @@
-import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject } from '../wire/json.js';
 import type { Answer, Call, Caller } from './call.js';
 import type { Control } from './control.js';
 import { matchOperation } from './effects.js';
+import { jsonIn, LAST_WINS } from './json-in.js';
 import { decoded } from './why-not.js';
 
 /** The keys that a run has made on a live server, so that it touches no other and leaves none behind. */
@@ -88,22 +89,13 @@ async function refuseForeign(
 }
 
 function keyInBody({ body }: Call): string | null {
-  const value = body === undefined ? null : parsed(body);
+  const value = body === undefined ? undefined : jsonIn(body, LAST_WINS);
   return isJsonObject(value) && typeof value.access_key === 'string' ? value.access_key : null;
 }
 
 function keysIn({ status, body }: Answer): readonly string[] {
-  const value = status === 200 ? parsed(body) : null;
+  const value = status === 200 ? jsonIn(body, LAST_WINS) : undefined;
   const data = isJsonObject(value) ? value.data : null;
   const list = Array.isArray(data) ? data : [data];
   return list.filter((each) => typeof each === 'string');
-}
-
-function parsed(bytes: Buffer): JsonValue {
-  try {
-    return parseJson(bytes, { duplicates: 'last' });
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return null;
-    throw error;
-  }
 }

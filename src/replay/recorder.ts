@@ -1,8 +1,9 @@
-import { isJsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject } from '../wire/json.js';
 import { createClientSessions } from './client-sessions.js';
 import type { Target } from './create-call.js';
 import { describeExchange } from './describe.js';
 import { inferGiven } from './infer-given.js';
+import { jsonIn } from './json-in.js';
 import type { ProxiedExchange } from './proxy.js';
 import { createReplacements } from './replacements.js';
 import type { Exchange, Scenario } from './scenario.js';
@@ -87,17 +88,8 @@ function versionIn(body: Buffer): string | null {
 }
 
 function textAt(body: Buffer, member: string): string | null {
-  const data = dataOf(body);
+  const envelope = jsonIn(body);
+  const data = isJsonObject(envelope) ? envelope.data : undefined;
   const value = isJsonObject(data) ? data[member] : null;
   return typeof value === 'string' ? value : null;
-}
-
-function dataOf(body: Buffer): JsonValue {
-  try {
-    const value = parseJson(body);
-    return isJsonObject(value) ? (value.data ?? null) : null;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return null;
-    throw error;
-  }
 }

@@ -1,8 +1,9 @@
-import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json.js';
+import { isJsonObject } from '../wire/json.js';
 import type { Caller } from './call.js';
 import type { TargetCredentials } from './control.js';
 import { matchOperation } from './effects.js';
 import { writeJson } from './format.js';
+import { jsonIn } from './json-in.js';
 
 /** What a recording's stripped credentials stand for in this run. */
 export interface FillIn {
@@ -38,12 +39,7 @@ export function fillCredentials(caller: Caller, { authorization, credentials, ap
 }
 
 function withOperator(body: Buffer, { operator }: TargetCredentials): Buffer {
-  try {
-    const value = parseJson(body);
-    if (operator === null || !isJsonObject(value) || value.password !== STAND_IN.password) return body;
-    return Buffer.from(writeJson({ ...value, ...operator }));
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return body;
-    throw error;
-  }
+  const value = jsonIn(body);
+  if (operator === null || !isJsonObject(value) || value.password !== STAND_IN.password) return body;
+  return Buffer.from(writeJson({ ...value, ...operator }));
 }

@@ -1,5 +1,6 @@
 import type { RandomPort } from '../core/ports.js';
 import type { Revision } from '../wire/revision.js';
+import { DEFAULT_ADDRESSES } from './addresses.js';
 import { type Caller, createCaller } from './call.js';
 import { createControl, type TargetCredentials } from './control.js';
 import type { Target } from './create-call.js';
@@ -14,7 +15,7 @@ import type { ScenarioFile } from './scenario-files.js';
 import { fillCredentials } from './secrets.js';
 import { standInsFor } from './stand-ins.js';
 import { learnFacts, type TargetFacts } from './target-facts.js';
-import { ADDRESSES, isInstalled, NO_STAGE, type Prepared, prepare, stageOf } from './target-state.js';
+import { isInstalled, NO_STAGE, type Prepared, prepare, stageOf } from './target-state.js';
 import { translate } from './translate.js';
 import { effectsOf, type Permissions, whyNot } from './why-not.js';
 
@@ -113,7 +114,7 @@ async function playOn(live: Live, file: ScenarioFile, watching: Watching): Promi
     const authorization = await live.control.authorization();
     const { scenario } = file;
     const guarded = guardKeys(live.caller, { own: live.own, apiRoot: live.target.apiRoot });
-    const options = { target: live.target, addresses: ADDRESSES, stage: NO_STAGE, pages: 'ignored' as const };
+    const options = { target: live.target, addresses: DEFAULT_ADDRESSES, stage: NO_STAGE, pages: 'ignored' as const };
     if (!hasGivenState(scenario)) {
       const filled = fillCredentials(guarded, { authorization, credentials: live.options.credentials, ...live.target });
       const bindings = standInsFor(scenario, live.own.prefix, live.options.credentials.operator?.username);

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../wire/json.js';
 import type { Revision } from '../wire/revision.js';
-import { type Addresses, replaceAddressesInJson } from './addresses.js';
+import { DEFAULT_ADDRESSES, replaceAddressesInJson } from './addresses.js';
 import type { Control, TargetCredentials } from './control.js';
 import type { Target } from './create-call.js';
 import { writeJson } from './format.js';
@@ -11,9 +11,6 @@ import { isExchange, type Scenario } from './scenario.js';
 import { type Announcement, learnAnnouncement, type TargetFacts } from './target-facts.js';
 import { type Cast, type CastConfiguration, configurationIn, mergedConfiguration } from './translate.js';
 import { effectsOf, isTokenOnlyAKey, needsConfiguration, type Permissions } from './why-not.js';
-
-/** The addresses that a scenario's marks stand for; the server's own listener stays what it is. */
-export const ADDRESSES: Addresses = { api: '127.0.0.1:9090', listen: '127.0.0.1:50000' };
 
 /** A live server that a run has met. */
 export interface Prepared {
@@ -92,7 +89,7 @@ async function install(
   state: GivenState,
 ): Promise<CastConfiguration | null> {
   if (state.root === null || facts.config === null || facts.config === 'none') return null;
-  const current = replaceAddressesInJson(state.root, ADDRESSES);
+  const current = replaceAddressesInJson(state.root, DEFAULT_ADDRESSES);
   if (!isJsonObject(current)) return null;
   const { status, error } = await control.send(
     'PUT',

@@ -1,9 +1,10 @@
-import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
 import type { OperationName } from '../wire/operations.js';
 import type { Answer, Call, Caller } from './call.js';
 import { matchOperation } from './effects.js';
 import { writeJson } from './format.js';
 import { type GivenState, isPassword, keyOf } from './given-state.js';
+import { jsonIn, LAST_WINS } from './json-in.js';
 import type { OwnKeys } from './own-keys.js';
 import type { GivenServer } from './scenario.js';
 import type { Announcement } from './target-facts.js';
@@ -106,7 +107,7 @@ function bodyOut(body: Buffer | undefined, name: OperationName | null, cast: Cas
 const KEY_MEMBER = /("access_key"\s*:\s*")((?:[^"\\]|\\.)+)"/g;
 
 function loginOut(body: Buffer, { state, operator }: Cast): Buffer {
-  const value = parsed(body);
+  const value = jsonIn(body, LAST_WINS);
   if (operator === null || !isJsonObject(value)) return body;
   const { username, password } = value;
   const changed: JsonObject = { ...value };
@@ -116,7 +117,7 @@ function loginOut(body: Buffer, { state, operator }: Cast): Buffer {
 }
 
 function configOut(body: Buffer, cast: Cast): Buffer {
-  const value = parsed(body);
+  const value = jsonIn(body, LAST_WINS);
   if (!isJsonObject(value) || cast.configuration === null) return body;
   return Buffer.from(writeJson(mergedConfiguration(value, cast.configuration.saved, cast.own)));
 }
@@ -146,7 +147,7 @@ function prefixed(element: JsonValue, own: OwnKeys): JsonValue {
 }
 
 function replaced(body: Buffer | undefined, { configuration }: Cast): void {
-  const value = body === undefined ? null : parsed(body);
+  const value = body === undefined ? undefined : jsonIn(body, LAST_WINS);
   if (configuration !== null && isJsonObject(value)) configuration.current = value;
 }
 
@@ -160,7 +161,7 @@ function answerIn(answer: Answer, name: OperationName | null, cast: Cast): Answe
 /** The answer without what is not the scenario's; null where nothing has to go. */
 function shapedIn({ status, body }: Answer, name: OperationName, cast: Cast): JsonValue | null {
   if (status !== 200 || !(name === 'listUsers' || name === 'getStatus' || name === 'getConfig')) return null;
-  const value = parsed(body);
+  const value = jsonIn(body, LAST_WINS);
   if (!isJsonObject(value) || value.data === undefined) return null;
   return { ...value, data: dataIn(value.data, name, cast) };
 }
@@ -217,13 +218,4 @@ function announcedIn(text: string, { server, announced }: Cast): string {
   return text
     .replaceAll(`"${announced.scheme}://`, `"${server.shareScheme}://`)
     .replaceAll(announced.address, `${server.host}:${server.port}`);
-}
-
-function parsed(bytes: Buffer): JsonValue {
-  try {
-    return parseJson(bytes, { duplicates: 'last' });
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return null;
-    throw error;
-  }
 }

@@ -1,0 +1,14 @@
+import { type JsonOptions, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+
+/** As servers read what is sent to them: of repeated members the last one counts. */
+export const LAST_WINS: JsonOptions = { duplicates: 'last' };
+
+/** The JSON value that bytes of a server or client hold; undefined when they hold none. */
+export function jsonIn(bytes: Buffer, options: JsonOptions = {}): JsonValue | undefined {
+  try {
+    return parseJson(bytes, options);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
+}
