@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { askSecret } from './commands/ask-secret.js';
 import type { CommandContext, Input, Output } from './commands/command.js';
 import { runCommandLine } from './commands/dispatch.js';
+import { linesWithProgress, type ProgressTerminal } from './commands/progress-line.js';
 import { createFileSystem } from './local/file-system.js';
 import { systemClock, systemRandom } from './local/system-ports.js';
 import { isJsonObject, parseJson } from './wire/json.js';
@@ -17,13 +18,21 @@ function ownVersion(): string {
   return typeof version === 'string' ? version : 'unknown';
 }
 
-const output: Output = {
-  isTerminal: process.stdout.isTTY === true,
-  descriptor: process.stdout.fd,
-  line: (text) => {
-    process.stdout.write(`${text}\n`);
+/** Only where both are one: what is redirected or read by another program stays free of it. */
+const terminal: ProgressTerminal | null =
+  process.stdout.isTTY === true && process.stderr.isTTY === true
+    ? { write: (text) => process.stderr.write(text), columns: () => process.stderr.columns || 80 }
+    : null;
+
+const { line, complain, progress } = linesWithProgress(
+  {
+    line: (text) => process.stdout.write(`${text}\n`),
+    complain: (text) => process.stderr.write(`${text}\n`),
   },
-};
+  terminal,
+);
+
+const output: Output = { isTerminal: process.stdout.isTTY === true, descriptor: process.stdout.fd, line };
 
 const input: Input = {
   isTerminal: process.stdin.isTTY === true,
@@ -54,9 +63,8 @@ const context: CommandContext = {
   folder: process.cwd(),
   version: ownVersion(),
   output,
-  complain: (line) => {
-    process.stderr.write(`${line}\n`);
-  },
+  complain,
+  progress,
   input,
   fileSystem: createFileSystem(),
   clock: systemClock,
@@ -68,5 +76,6 @@ const context: CommandContext = {
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 const code = await runCommandLine(process.argv.slice(2), context);
+progress.clear();
 // Not left to the event loop: a terminal that was read from keeps it alive. The output goes out first.
 process.stdout.write('', () => process.exit(code));

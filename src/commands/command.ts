@@ -1,4 +1,4 @@
-import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
+import type { ClockPort, FileSystemPort, ProgressPort, RandomPort } from '../core/ports.js';
 import type { FlagShape, Offered } from '../settings-flags.js';
 
 /** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong. */
@@ -14,6 +14,8 @@ export interface CommandContext {
   readonly output: Output;
   /** Lines about problems. */
   readonly complain: (line: string) => void;
+  /** Shown on a terminal alone, until the next line. */
+  readonly progress: ProgressPort;
   readonly input: Input;
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;

@@ -21,6 +21,14 @@ export interface LogPort {
   error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }
 
+/** Tells somebody who waits how far long work is. */
+export interface ProgressPort {
+  /** What is under way and, where it is known, which share of it is done, from 0 to 1. */
+  show(what: string, share?: number): void;
+  /** Takes away what is shown. */
+  clear(): void;
+}
+
 /** What `stat` tells, following symbolic links. Times are nanoseconds since the epoch. */
 export interface FileStat {
   readonly dev: bigint;

@@ -1,30 +1,45 @@
 import type { CommandContext } from '../../src/commands/command.js';
 import { runCommandLine } from '../../src/commands/dispatch.js';
+import { linesWithProgress } from '../../src/commands/progress-line.js';
 import { createFileSystem } from '../../src/local/file-system.js';
 import { systemClock, systemRandom } from '../../src/local/system-ports.js';
+
+/** What a command left behind. */
+export interface RanHere {
+  readonly code: number;
+  readonly output: string;
+  readonly complaints: string;
+  /** What was shown of progress on the terminal, in order. */
+  readonly progress: readonly string[];
+}
 
 /** Runs a command line within the test's own process, in an empty environment; `terminal` is what it would see of one. */
 export async function runHere(
   argv: readonly string[],
   { folder = '/', terminal = false, secrets = [] as readonly (string | null)[] } = {},
-): Promise<{ readonly code: number; readonly output: string; readonly complaints: string }> {
+): Promise<RanHere> {
   let output = '';
   let complaints = '';
+  const shown: string[] = [];
   const answers = [...secrets];
+  const { line, complain, progress } = linesWithProgress(
+    {
+      line: (text) => {
+        output += `${text}\n`;
+      },
+      complain: (text) => {
+        complaints += `${text}\n`;
+      },
+    },
+    terminal ? { write: (text) => shown.push(text), columns: () => 80 } : null,
+  );
   const context: CommandContext = {
     environment: {},
     folder,
     version: '0.0.0',
-    output: {
-      isTerminal: terminal,
-      descriptor: 1,
-      line: (text) => {
-        output += `${text}\n`;
-      },
-    },
-    complain: (line) => {
-      complaints += `${line}\n`;
-    },
+    output: { isTerminal: terminal, descriptor: 1, line },
+    complain,
+    progress,
     input: {
       isTerminal: terminal,
       readAll: async () => Buffer.alloc(0),
@@ -36,5 +51,5 @@ export async function runHere(
     untilStopped: () => new Promise(() => undefined),
   };
   const code = await runCommandLine(argv, context);
-  return { code, output, complaints };
+  return { code, output, complaints, progress: shown };
 }
