@@ -21,6 +21,7 @@ export interface CounterTable {
   /** Bytes up and down together, which may pass 64 bits. */
   traffic(slot: number): bigint;
   hasTraffic(slot: number): boolean;
+  hasConnections(slot: number): boolean;
   /** Reads something of the row, so that it is near when it is needed. */
   look(slot: number): number;
   /** Milliseconds since the epoch. */
@@ -106,6 +107,10 @@ export function createCounterTable(): CounterTable {
     hasTraffic(slot) {
       const at = 2 * ROW * slot;
       return halves[at] !== 0 || halves[at + 1] !== 0 || halves[at + 2] !== 0 || halves[at + 3] !== 0;
+    },
+    hasConnections(slot) {
+      const at = 2 * (ROW * slot + CONNECTIONS);
+      return halves[at] !== 0 || halves[at + 1] !== 0;
     },
     look: (slot) => halves[2 * ROW * slot] ?? 0,
     createdAt: (slot) => times[slot * ROW + CREATED] ?? 0,

@@ -1,5 +1,6 @@
 import { type AdmissionReader, createAdmissionLog } from './admission-log.js';
 import { createCounterTable } from './counter-table.js';
+import { createKeyCounting, type KeyCounts } from './key-counts.js';
 import { Entry, type KeyEntry } from './key-entry.js';
 import type { AccessKey } from './model.js';
 import { createOrderedKeys, type OrderedKeys } from './ordered-keys.js';
@@ -48,6 +49,7 @@ export interface KeyReader {
   readonly size: number;
   /** Counter entries with traffic (spec: `active_users`). */
   readonly active: number;
+  readonly counts: KeyCounts;
   /** Counts every change. */
   readonly generation: number;
   /** The generation of the last change that did not come from the data plane. */
@@ -121,13 +123,13 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   /** Since when; a key is not in it until a configuration has shown that it is not there. */
   const leftTimes = new Map<string, number>();
   const table = createCounterTable();
+  const counting = createKeyCounting(table);
   const order: OrderedKeys = createOrderedKeys(table.compareBytesDown);
   const admissions = createAdmissionLog();
   /** Changed entries, and names whose counters left or waited. An entry in hand saves looking its name up again. */
   let listed: Entry[] = [];
   let changedNames: string[] = [];
   let nextOrder = 0;
-  let active = 0;
   let generation = 0;
   let answeredGeneration = 0;
   /** Keeps the compiler from leaving `fetch` out. */
@@ -168,11 +170,11 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   /** Runs a change of an entry's counters or record and follows what it means for the counts and for admission. */
   function changing(entry: Entry, change: () => void): void {
     const limitBefore = entry.limitBytes;
-    if (table.hasTraffic(entry.slot)) active -= 1;
-    change();
-    if (table.hasTraffic(entry.slot)) active += 1;
     const overBefore = entry.overLimit;
+    counting.leave(entry);
+    change();
     entry.overLimit = isOver(entry);
+    counting.enter(entry);
     if (limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) admissions.note(entry.accessKey);
     touch(entry);
   }
@@ -198,8 +200,8 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     const isAsKept = waiting !== undefined && !leftTimes.delete(key.accessKey);
     entry.isListed = isAsKept;
     change(entry);
-    if (table.hasTraffic(entry.slot)) active += 1;
     entry.overLimit = isOver(entry);
+    counting.enter(entry);
     admissions.note(entry.accessKey);
     touch(entry);
     if (isAsKept) entry.isListed = false;
@@ -223,7 +225,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   }
 
   function drop(entry: Entry, keepsCounters: boolean): void {
-    if (table.hasTraffic(entry.slot)) active -= 1;
+    counting.leave(entry);
     entries.delete(entry.accessKey);
     touch(entry);
     entry.alive = false;
@@ -265,15 +267,16 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
         unknown.push(accessKey);
         continue;
       }
+      counting.leave(entry);
       withCounters(entry);
       const { slot } = entry;
-      if (!table.hasTraffic(slot) && (bytesUp > 0n || bytesDown > 0n)) active += 1;
       if (table.add(slot, bytesUp, bytesDown)) full.push(accessKey);
       if (connections !== null) table.setConnections(slot, connections);
       if (!entry.overLimit && isOver(entry)) {
         entry.overLimit = true;
         admissions.note(accessKey);
       }
+      counting.enter(entry);
       mark(entry);
     }
     return { unknown, full };
@@ -341,8 +344,9 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       return entries.size;
     },
     get active() {
-      return active;
+      return counting.counts.active;
     },
+    counts: counting.counts,
     get generation() {
       return generation;
     },

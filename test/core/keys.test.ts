@@ -63,7 +63,44 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
         if (present !== undefined) present.counters = { up, down, connections };
       },
   ),
+  fc.array(fc.tuple(aKey, aCount, aCount, fc.option(aCount, { nil: null })), { maxLength: 4 }).map(
+    (entries): Step =>
+      (registry, model) => {
+        registry.addUsage(
+          entries.map(([accessKey, bytesUp, bytesDown, connections]) => ({
+            accessKey,
+            bytesUp,
+            bytesDown,
+            connections,
+          })),
+        );
+        for (const [accessKey, up, down, connections] of entries) {
+          const present = model.get(accessKey);
+          if (present === undefined) continue;
+          const before = present.counters ?? zero();
+          present.counters = {
+            up: capped(before.up + up),
+            down: capped(before.down + down),
+            connections: connections ?? before.connections,
+          };
+        }
+      },
+  ),
 );
+
+const capped = (sum: bigint): bigint => (sum > MAX_U64 ? MAX_U64 : sum);
+
+/** The counts as a walk over the model finds them. */
+function countsOf(model: ReadonlyMap<string, Model>) {
+  const all = [...model.values()].map(({ limit, counters }) => ({ limit, ...(counters ?? zero()), counters }));
+  const count = (holds: (key: (typeof all)[number]) => boolean) => all.filter(holds).length;
+  return {
+    active: count(({ up, down }) => up > 0n || down > 0n),
+    overLimit: count(({ limit, up, down }) => limit !== null && up + down >= limit),
+    withCounters: count(({ counters }) => counters !== null),
+    connected: count(({ connections }) => connections > 0n),
+  };
+}
 
 const byBytesDown = ([, a]: [string, Model], [, b]: [string, Model]): number => {
   const left = a.counters?.down ?? 0n;
@@ -85,8 +122,8 @@ describe('the key registry', () => {
         const expected = [...model].sort(byBytesDown);
         expect(registry.ordered().map(({ accessKey }) => accessKey)).toEqual(expected.map(([accessKey]) => accessKey));
         expect(registry.size).toBe(model.size);
-        const traffic = (m: Model) => m.counters !== null && (m.counters.up > 0n || m.counters.down > 0n);
-        expect(registry.active).toBe([...model.values()].filter(traffic).length);
+        expect(registry.counts).toEqual(countsOf(model));
+        expect(registry.active).toBe(registry.counts.active);
         for (const [accessKey, { name, limit, counters }] of model) {
           const entry = registry.get(accessKey);
           expect([entry?.name, entry?.limitBytes]).toEqual([name, limit]);
@@ -105,8 +142,10 @@ describe('the key registry', () => {
     registry.replaceAll([a]);
     registry.setCounters('a', { bytesUp: 1n, bytesDown: 2n, connections: 3n });
     registry.replaceAll([]);
-    expect([registry.get('a'), registry.active]).toEqual([undefined, 0]);
+    expect(registry.get('a')).toBeUndefined();
+    expect(registry.counts).toEqual({ active: 0, overLimit: 0, withCounters: 0, connected: 0 });
     registry.replaceAll([{ ...a, limitBytes: 9n }]);
+    expect(registry.counts).toEqual({ active: 1, overLimit: 0, withCounters: 1, connected: 1 });
     expect(registry.get('a')?.counters).toEqual({
       bytesUp: 1n,
       bytesDown: 2n,
