@@ -11,9 +11,10 @@ import { type ConfigurationFile, createConfigurationFile } from './local/configu
 import { createFileSystem } from './local/file-system.js';
 import { systemClock, systemRandom } from './local/system-ports.js';
 import { createApp } from './northbound/app.js';
+import type { AppOptions } from './northbound/app-options.js';
 import { embeddedPanel } from './northbound/embedded-panel.js';
 import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from './northbound/login-guard.js';
-import { createMount, type Mount, mountClashes, webpathProblem } from './northbound/mount.js';
+import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem } from './northbound/mount.js';
 import { panelFolder } from './northbound/panel-files.js';
 
 /** One revision to serve. */
@@ -51,7 +52,10 @@ export interface GatewayOptions {
   /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
   readonly guardConfig?: boolean;
   readonly loginGuard?: LoginGuardLimit | 'off';
+  /** Addresses or networks of proxies whose `X-Forwarded-For` names the caller; `unix` for those on a Unix socket. */
   readonly trustProxy?: readonly string[];
+  /** Makes the HTTP server that listens, such as one with TLS; default a plain one. */
+  readonly createServer?: AppOptions['createServer'];
   /** One log line per request; default false. */
   readonly requestLog?: boolean;
   /** How often the file is looked at for edits, besides being watched. Milliseconds, default 500. */
@@ -77,6 +81,8 @@ export interface Gateway {
   readonly counters: Counters;
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
+  /** Another app over the same core that answers the subscriptions of every mount, and nothing else. */
+  readonly subscriptions: () => FastifyInstance;
 }
 
 const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
@@ -124,7 +130,7 @@ async function assemble(
     for (const mount of mounts) mount.session.end();
     log.info({}, 'the credentials changed: every session has ended');
   });
-  const app = createApp({
+  const appOptions: AppOptions = {
     core,
     mounts,
     credentials: state.credentials,
@@ -137,7 +143,9 @@ async function assemble(
     requestLog: options.requestLog ?? false,
     protectAudit: options.protectAudit ?? false,
     refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: state.credentials() }) ?? false,
-  });
+    ...(options.createServer === undefined ? {} : { createServer: options.createServer }),
+  };
+  const app = createApp(appOptions);
   const requests =
     counters.dataFolder === null
       ? null
@@ -149,7 +157,16 @@ async function assemble(
     await counters.close();
     await configuration?.close();
   });
-  return { app, core, mounts, configuration, counters, credentials: state.credentials, announced: state.announced };
+  return {
+    app,
+    core,
+    mounts,
+    configuration,
+    counters,
+    credentials: state.credentials,
+    announced: state.announced,
+    subscriptions: () => createApp({ ...appOptions, mounts: mounts.map(subscriptionsOf) }),
+  };
 }
 
 async function openConfiguration(

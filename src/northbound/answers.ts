@@ -12,12 +12,13 @@ export function sendFailure(reply: FastifyReply, status: number, error: string):
 
 /**
  * 404, or 405 with `Allow` (design: "unmatched API path / method"). OPTIONS is answered wherever a path is served, and a
- * preflight anywhere below an API, so that a page of another origin can read that 404.
+ * preflight anywhere below an API that hides nothing, so that a page of another origin can read that 404.
  */
 export function answerUnmatched(mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const methods = methodsAt(mounts, request.url);
   const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
-  if (isPreflight && isApiPath(mounts, request.url)) return answerOptions(request, reply, methods);
+  const open = mounts.filter(({ hidesRest }) => !hidesRest);
+  if (isPreflight && isApiPath(open, request.url)) return answerOptions(request, reply, methods);
   if (methods.length === 0) return sendFailure(reply, 404, 'not found');
   if (request.method === 'OPTIONS') return answerOptions(request, reply, methods);
   return sendFailure(reply.header('allow', methods.join(', ')), 405, `method not allowed: use ${methods.join(', ')}`);

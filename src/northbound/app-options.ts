@@ -1,3 +1,4 @@
+import type { RequestListener, Server, ServerOptions } from 'node:http';
 import type { Core } from '../core/core.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
@@ -15,7 +16,9 @@ export interface AppOptions {
   readonly log: LogPort;
   /** Null never slows a login. */
   readonly loginGuard: LoginGuardLimit | null;
-  /** Addresses or networks whose `X-Forwarded-For` counts. */
+  /** Makes the server that listens; absent for a plain one. */
+  readonly createServer?: (options: ServerOptions, listener: RequestListener) => Server;
+  /** Addresses or networks whose `X-Forwarded-For` counts; `unix` for peers on a Unix socket. */
   readonly trustProxy: readonly string[];
   /** One log line per request. */
   readonly requestLog: boolean;

@@ -1,12 +1,15 @@
+import type { RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import type { LogPort } from '../core/ports.js';
 import { answerUnmatched, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { answerBrokenConnections } from './broken-connection.js';
+import { createCallerOf } from './caller.js';
 import { createListBody } from './list-body.js';
 import { createLogin } from './login.js';
 import { createLoginGuard } from './login-guard.js';
+import { servesPanel } from './mount.js';
 import { servePanel } from './panel.js';
 import { logRequests } from './request-log.js';
 import { serveOperations } from './routes.js';
@@ -15,23 +18,32 @@ import { serveOperations } from './routes.js';
 const HEADERS_TIMEOUT = 15_000;
 const REQUEST_TIMEOUT = 300_000;
 const CONNECTION_CHECKS = 5_000;
+/** Longer than proxies keep a connection that they do not use, so that it is they who close it. */
+const KEEP_ALIVE_TIMEOUT = 72_000;
 
 /** Bytes. A key of 10,000 characters outside ASCII takes 60,000 and more in a path. */
 const MAX_HEADER_SIZE = 128 * 1024;
 
+const SERVER_OPTIONS: ServerOptions = {
+  maxHeaderSize: MAX_HEADER_SIZE,
+  headersTimeout: HEADERS_TIMEOUT,
+  requestTimeout: REQUEST_TIMEOUT,
+  connectionsCheckingInterval: CONNECTION_CHECKS,
+  keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+};
+
 /** Creates the Fastify app that serves every mount over one core. It does not listen yet. */
 export function createApp(options: AppOptions): FastifyInstance {
-  const { core, mounts } = options;
-  const app = Fastify({
+  const { core, mounts, createServer } = options;
+  const app = Fastify<Server>({
+    ...(createServer === undefined
+      ? {}
+      : { serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler) }),
     logger: false,
-    trustProxy: options.trustProxy.length === 0 ? false : [...options.trustProxy],
     requestTimeout: REQUEST_TIMEOUT,
     forceCloseConnections: 'idle',
-    http: {
-      maxHeaderSize: MAX_HEADER_SIZE,
-      headersTimeout: HEADERS_TIMEOUT,
-      connectionsCheckingInterval: CONNECTION_CHECKS,
-    },
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    http: SERVER_OPTIONS,
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
     frameworkErrors: (error, _request, reply) => sendFailure(reply, 400, error.message),
     clientErrorHandler: answerBrokenConnections,
@@ -41,13 +53,14 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler((error: FastifyError, request, reply) => answerError(options.log, error, request, reply));
   app.setNotFoundHandler((request, reply) => answerUnmatched(mounts, request, reply));
-  if (options.requestLog) logRequests(app, options.log, options.clock);
+  const callerOf = createCallerOf(options.trustProxy);
+  if (options.requestLog) logRequests(app, options.log, options.clock, callerOf);
 
   const login = createLogin(options.credentials, createLoginGuard(options.loginGuard, options.clock), options.random);
   for (const mount of mounts) {
     const list = createListBody(core.keys, mount.revision, options.clock);
-    serveOperations(app, mount, { ...options, login, list });
-    if (mount.revision.capabilities.has('panel')) servePanel(app, mount, mounts);
+    serveOperations(app, mount, { ...options, login, list, callerOf });
+    if (servesPanel(mount)) servePanel(app, mount, mounts);
   }
   return app;
 }

@@ -8,6 +8,7 @@ import { successEnvelope, successEnvelopeOf, successEnvelopeOfBytes } from '../w
 import type { OperationName } from '../wire/operations.js';
 import type { CreateUser, WireDnsChange, WireOutboundRule } from '../wire/schemas.js';
 import { shareLink } from '../wire/share-link.js';
+import type { CallerOf } from './caller.js';
 import { acceptedCoding, type ListBody } from './list-body.js';
 import type { Login } from './login.js';
 import type { Mount } from './mount.js';
@@ -18,6 +19,7 @@ export interface HandlerContext {
   readonly announced: () => AnnouncedServer;
   readonly list: ListBody;
   readonly login: Login;
+  readonly callerOf: CallerOf;
 }
 
 /** One request to an operation, after the access check, its body read and found to fit its schema. */
@@ -125,8 +127,8 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   },
   subscribe,
   login: withBody<{ username: string; password?: string | null }>(
-    async ({ context: { login }, mount, request }, body) =>
-      answer({ token: login.begin(mount, request.ip, body.username, body.password ?? '') }),
+    async ({ context: { login, callerOf }, mount, request }, body) =>
+      answer({ token: login.begin(mount, callerOf(request.raw), body.username, body.password ?? '') }),
   ),
   listAudit: ({ context: { core } }) => answer(core.audit.list().map((entry) => ({ ...entry }))),
   addAudit: withBody<Audit>(async ({ context: { core } }, { eventEn, eventRu, success }) => {

@@ -1,5 +1,4 @@
-import { operationsWith } from '../wire/operations.js';
-import type { Mount } from './mount.js';
+import { type Mount, servesPanel } from './mount.js';
 
 /** The methods that some mount serves at this path, for `Allow`; empty where none does. */
 export function methodsAt(mounts: readonly Mount[], url: string): readonly string[] {
@@ -17,12 +16,12 @@ export function isApiPath(mounts: readonly Mount[], url: string): boolean {
 
 function methodsOf(mount: Mount, path: string): readonly string[] {
   if (isApiPath([mount], path)) {
-    return operationsWith(mount.revision.capabilities)
+    return mount.operations
       .filter((operation) => fits(operation.path, path.slice(mount.api.length)))
       .map(({ method }) => method);
   }
   const inPanel = path === mount.base || path.startsWith(`${mount.base}/`);
-  return mount.revision.capabilities.has('panel') && inPanel ? ['GET'] : [];
+  return servesPanel(mount) && inPanel ? ['GET'] : [];
 }
 
 function fits(template: string, path: string): boolean {

@@ -1,4 +1,5 @@
 import { createSession, type Session } from '../core/session.js';
+import { type Operation, operationsWith } from '../wire/operations.js';
 import type { Revision } from '../wire/revision.js';
 import type { PanelFiles } from './panel-files.js';
 
@@ -19,11 +20,27 @@ export interface Mount extends MountRequest {
   readonly base: string;
   readonly api: string;
   readonly session: Session;
+  /** What it serves of the API. */
+  readonly operations: readonly Operation[];
+  /** Whether everything but its operations is answered as if nothing were there, the panel and preflights included. */
+  readonly hidesRest: boolean;
 }
 
 export function createMount(request: MountRequest): Mount {
   const { base, api } = request.revision.root.paths(request.webpath);
-  return { ...request, base, api, label: `${request.revision.id} at ${api}`, session: createSession() };
+  const label = `${request.revision.id} at ${api}`;
+  const operations = operationsWith(request.revision.capabilities);
+  return { ...request, base, api, label, session: createSession(), operations, hidesRest: false };
+}
+
+/** The same mount with its subscriptions alone, for an address that anybody may reach. */
+export function subscriptionsOf(mount: Mount): Mount {
+  return { ...mount, operations: mount.operations.filter(({ name }) => name === 'subscribe'), hidesRest: true };
+}
+
+/** Whether the mount has a panel at its base. */
+export function servesPanel({ revision, hidesRest }: Mount): boolean {
+  return !hidesRest && revision.capabilities.has('panel');
 }
 
 /** One sentence for each two mounts that would answer the same paths, naming both. */

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { keyDigest } from '../core/key-digest.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
+import type { CallerOf } from './caller.js';
 
 /** One line per request. The path is the route's template: a key in it shows as its digest (design: "secrets in logs"). */
-export function logRequests(app: FastifyInstance, log: LogPort, clock: ClockPort): void {
+export function logRequests(app: FastifyInstance, log: LogPort, clock: ClockPort, callerOf: CallerOf): void {
   app.decorateRequest('startedAt', 0);
   app.addHook('onRequest', (request, _reply, done) => {
     request.startedAt = clock.monotonic();
@@ -18,7 +19,7 @@ export function logRequests(app: FastifyInstance, log: LogPort, clock: ClockPort
         ...(key === undefined ? {} : { key: keyDigest(key) }),
         status: reply.statusCode,
         milliseconds: Math.round((clock.monotonic() - request.startedAt) * 10) / 10,
-        address: request.ip,
+        address: callerOf(request.raw),
       },
       'request',
     );

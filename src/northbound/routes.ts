@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { errorAnswer } from '../wire/errors.js';
-import { type Operation, operationsWith } from '../wire/operations.js';
+import type { Operation } from '../wire/operations.js';
 import { answerUnmatched, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { type Answer, HANDLERS, type HandlerContext } from './handlers.js';
@@ -13,9 +13,9 @@ import { sendBody } from './send-body.js';
 /** What the routes of one mount share. */
 export type RouteContext = AppOptions & HandlerContext;
 
-/** Registers every operation that the mount's revision serves. */
+/** Registers every operation that the mount serves. */
 export function serveOperations(app: FastifyInstance, mount: Mount, context: RouteContext): void {
-  for (const operation of operationsWith(mount.revision.capabilities)) {
+  for (const operation of mount.operations) {
     const path = mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key');
     const admits = (request: FastifyRequest) => isOpenToAll(operation, context) || mayPass(mount, context, request);
     const refuse = (reply: FastifyReply) => sendDomainError(operation, new DomainError('unauthorized'), reply);
@@ -81,7 +81,7 @@ function serve(
   const fail = (error: unknown): void => {
     if (!(error instanceof DomainError)) throw error;
     const isLogin = operation.name === 'login' && error.code === 'unauthorized';
-    const wait = isLogin ? context.login.retryAfter(request.ip) : null;
+    const wait = isLogin ? context.login.retryAfter(context.callerOf(request.raw)) : null;
     if (wait !== null) reply.header('retry-after', wait);
     sendDomainError(operation, error, reply);
   };
