@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { DomainError } from '../core/errors.js';
 import type { ConfigurationChange, ServerConfiguration } from '../core/model.js';
 import type { ClockPort, ConfigurationPort, FileSystemPort, LogPort } from '../core/ports.js';
@@ -69,6 +70,7 @@ export interface ConfigurationFileOptions {
   readonly watch?: boolean;
   /** Who holds the data folder; by default as `/proc` tells it, which needs Linux: elsewhere give `createProcesses(pid)`. */
   readonly processes?: ProcessesPort;
+  readonly observer?: ConfigurationObserverPort;
   /** Waits before the file is read again; for tests. */
   readonly wait?: (milliseconds: number) => Promise<void>;
 }

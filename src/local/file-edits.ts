@@ -1,3 +1,4 @@
+import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import type { ConfigurationChange, ServerConfiguration } from '../core/model.js';
 import type { ConfigurationPort, FileSystemPort, LogPort, ReloadReason } from '../core/ports.js';
 import type { CommitQueue } from './commit-queue.js';
@@ -36,6 +37,7 @@ export interface FileEditsOptions<D> {
   readonly fileSystem: FileSystemPort;
   /** The changes whose write failed. */
   readonly pending: () => ConfigurationChange;
+  readonly observer?: ConfigurationObserverPort;
 }
 
 /** A change from outside that removes more keys than this may be a mishap: the version before is kept for ever. */
@@ -44,7 +46,7 @@ export const MANY_KEYS = 10;
 export function createFileEdits<D extends { readonly bytes: Buffer }>(options: FileEditsOptions<D>): FileEdits<D> {
   const { file, live, queue, versions, log, path, pending } = options;
   const listeners: Parameters<ConfigurationPort['onReload']>[0][] = [];
-  const broken = createBrokenState(log, path);
+  const broken = createBrokenState(log, path, () => options.observer?.reloaded('edited', 'refused'));
   let keepsNext = true;
   let lastSeen = '';
   let seenTwice = false;
@@ -64,6 +66,7 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
   function goLive({ configuration }: FileReading<D>, reason: ReloadReason): number {
     if (!isServer(configuration)) {
       log.warn({ file: path, mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
+      options.observer?.reloaded(reason, 'refused');
       return 0;
     }
     const removed = wouldRemove(configuration);
@@ -74,6 +77,7 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
       log.warn({ file: path, removed }, `${removed} keys were removed; the version before is kept for ever`);
     }
     for (const listener of listeners) tell(() => listener(next, reason));
+    options.observer?.reloaded(reason, 'applied');
     return removed;
   }
 
@@ -155,7 +159,7 @@ async function signatureOf(fileSystem: FileSystemPort, path: string): Promise<st
 }
 
 /** Says once per distinct content what is wrong; a content seen a single time may be one that is being written. */
-function createBrokenState(log: LogPort, path: string) {
+function createBrokenState(log: LogPort, path: string, refused: () => void) {
   let reason: string | null = null;
   let seen: Buffer | string | null = null;
   let logged = false;
@@ -174,6 +178,7 @@ function createBrokenState(log: LogPort, path: string) {
       const again = Buffer.isBuffer(now) && Buffer.isBuffer(seen) ? now.equals(seen) : now === seen;
       if (again && !logged) {
         log.warn({ file: path, reason }, 'the configuration file cannot be read; the last good state stays live');
+        refused();
       }
       logged = again;
       seen = now;

@@ -1,3 +1,4 @@
+import type { ConfigurationObserverPort, ConfigurationWrite } from '../core/configuration-observer.js';
 import { DomainError } from '../core/errors.js';
 import type { ConfigurationChange } from '../core/model.js';
 import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../core/ports.js';
@@ -40,6 +41,7 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly overwriting: InPlaceWriting | null;
   /** As `ConfigurationFileOptions` says. */
   readonly guard?: boolean;
+  readonly observer?: ConfigurationObserverPort;
 }
 
 const WRITE_ATTEMPTS = 20;
@@ -121,20 +123,31 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | null)[]> {
     const change = changes.reduce(mergeChanges, pending);
     if (changeCount(change) === 0) return changes.map(() => null);
+    const ended = beginning('changes', changeCount(change));
     writing = true;
     try {
       const refused = await undisturbed(() => write(change));
       pending = refused;
       live.wrote(without(change, refused));
       if (changeCount(refused) === 0) succeeded();
+      ended({ failed: changeCount(refused) > 0 });
       return changes.map((one) => (isRefused(one, refused) ? new DomainError('saveFailed') : null));
     } catch (error) {
       pending = change;
       failed(error);
+      ended({ failed: true });
       return changes.map(() => new DomainError('saveFailed'));
     } finally {
       writing = false;
     }
+  }
+
+  /** To be called before a write; what it gives tells the observer how it ended. */
+  function beginning(kind: ConfigurationWrite['kind'], changes: number) {
+    const began = clock.monotonic();
+    return (end: Pick<ConfigurationWrite, 'failed'>): void => {
+      options.observer?.wrote({ kind, changes, milliseconds: clock.monotonic() - began, ...end });
+    };
   }
 
   async function replaceWith(reading: FileReading<D>): Promise<void> {
@@ -169,14 +182,17 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   async function putWhole(reading: FileReading<D>, reason: 'replaced' | 'restored'): Promise<void> {
     await queue.exclusive(async () => {
+      const ended = beginning('whole', 1);
       writing = true;
       try {
         await undisturbed(() => replaceWith(reading));
         succeeded();
+        ended({ failed: false });
         edits.replaced(reading, reason);
       } catch (error) {
         if (error instanceof DomainError) throw error;
         failed(error);
+        ended({ failed: true });
         throw new DomainError('configWriteFailed', failureWords(error));
       } finally {
         writing = false;

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ConfigurationWrite } from '../../src/core/configuration-observer.js';
 import { DomainError } from '../../src/core/errors.js';
 import type { ServerConfiguration } from '../../src/core/model.js';
 import type { LogPort, ReloadReason } from '../../src/core/ports.js';
@@ -21,6 +22,9 @@ interface Stage {
   readonly file: ConfigurationFile;
   readonly reloads: { readonly configuration: ServerConfiguration; readonly reason: ReloadReason }[];
   readonly lines: string[];
+  /** What the observer was told of. */
+  readonly writes: Omit<ConfigurationWrite, 'milliseconds'>[];
+  readonly outcomes: string[];
   /** How long was waited for others, in milliseconds. */
   waited: number;
   onWait: () => void;
@@ -39,6 +43,8 @@ async function stage(
   const { pid = 1 } = options;
   let time = Date.UTC(2026, 0, 1);
   const state = { waited: 0, onWait(): void {} };
+  const writes: Stage['writes'] = [];
+  const outcomes: string[] = [];
   const file = await createConfigurationFile({
     path: PATH,
     dataFolder: DATA,
@@ -46,6 +52,13 @@ async function stage(
     clock: { now: () => time++, monotonic: () => time++ },
     log,
     pollMilliseconds: options.poll ?? 0,
+    observer: {
+      wrote: ({ milliseconds, ...write }) => {
+        expect(milliseconds).toBeGreaterThanOrEqual(0);
+        writes.push(write);
+      },
+      reloaded: (reason, outcome) => void outcomes.push(`${reason} ${outcome}`),
+    },
     processes: {
       own: async () => ({ pid, started: 'now' }),
       find: async (other) => (living.has(other) ? { pid: other, started: 'now' } : null),
@@ -58,7 +71,7 @@ async function stage(
   opened.push(file);
   const reloads: Stage['reloads'] = [];
   file.onReload((configuration, reason) => reloads.push({ configuration, reason }));
-  return Object.assign(state, { disk, file, reloads, lines });
+  return Object.assign(state, { disk, file, reloads, lines, writes, outcomes });
 }
 
 function adding(...names: string[]) {
@@ -315,3 +328,40 @@ function versions(disk: ForgetfulFileSystem) {
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   return listVersions({ fileSystem: disk.port, clock, log, path: PATH, dataFolder: DATA });
 }
+
+describe('the observer of the configuration file', () => {
+  it('is told of every write that ended: what it was to change, and whether it failed', async () => {
+    const { disk, file, writes } = await stage();
+    await Promise.all([file.save(adding('beta')), file.save(adding('gamma', 'delta'))]);
+    disk.fail('rename', 'EBUSY');
+    await expect(file.save(adding('epsilon'))).rejects.toEqual(saveFailed);
+    await expect(file.replace(Buffer.from('{"mode":"server"}'))).rejects.toMatchObject({ code: 'configWriteFailed' });
+    disk.heal();
+    await file.replace(Buffer.from('{"mode":"server"}'));
+    expect(writes).toEqual([
+      { kind: 'changes', changes: 3, failed: false },
+      { kind: 'changes', changes: 1, failed: true },
+      { kind: 'whole', changes: 1, failed: true },
+      { kind: 'whole', changes: 1, failed: false },
+    ]);
+  });
+
+  it('is told of every content from outside, once: whether it was applied', async () => {
+    const { disk, file, outcomes } = await stage(START, { poll: 5 });
+    disk.write(PATH, START.replace('alpha', 'edited'));
+    await until(() => outcomes.length === 1);
+    disk.write(PATH, '{ "mode": ');
+    await until(() => outcomes.length === 2);
+    disk.write(PATH, START.replace('server', 'client'));
+    await until(() => outcomes.length === 3);
+    await file.replace(Buffer.from('{"mode":"server"}'));
+    await file.restore(Buffer.from(START));
+    expect(outcomes).toEqual([
+      'edited applied',
+      'edited refused',
+      'edited refused',
+      'replaced applied',
+      'restored applied',
+    ]);
+  });
+});

@@ -1,0 +1,21 @@
+import type { ReloadReason } from './ports.js';
+
+/** A write of the configuration file that has ended. */
+export interface ConfigurationWrite {
+  /** `changes`: what operations had gathered; `whole`: the file was replaced through the API or from a backup. */
+  readonly kind: 'changes' | 'whole';
+  /** How many keys, rule lists and DNS settings it was to change; a whole file counts once. */
+  readonly changes: number;
+  readonly milliseconds: number;
+  /** Some or all of it is not in the file. */
+  readonly failed: boolean;
+}
+
+/** Told of what happens to the configuration file, at once; for metrics. It must not throw. */
+export interface ConfigurationObserverPort {
+  wrote(write: ConfigurationWrite): void;
+  /** The file's content came from outside; `refused`: it is no configuration, or not one of a server, and the last stays live. */
+  reloaded(reason: ReloadReason, outcome: ReloadOutcome): void;
+}
+
+export type ReloadOutcome = 'applied' | 'refused';
