@@ -31,7 +31,7 @@ export interface NamedFile {
 
 /** What its command line may hold. */
 export function fileFlags({ settings, flags }: FileCommand): readonly FlagShape[] {
-  return [...settingFlags(settings), ...flags];
+  return settings.length === 0 ? flags : [...settingFlags(settings), ...flags];
 }
 
 /** Reads the command line and the file, and does the work. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/index.js';
-import { COMMANDS } from '../../src/commands/dispatch.js';
+import { COMMANDS } from '../../src/commands/commands.js';
 import { passwordHashOf } from '../../src/commands/hash-password.js';
 import { parseJson } from '../../src/wire/json.js';
 import { buildIfOlder } from '../build.js';

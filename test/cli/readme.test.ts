@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/commands/dispatch.js';
+import { COMMANDS } from '../../src/commands/commands.js';
 import { withTables } from '../../src/commands/readme-tables.js';
 import { SETTINGS } from '../../src/settings.js';
 import { ROOT } from '../build.js';
