@@ -4,7 +4,7 @@
  */
 import { Agent, createServer, request } from 'node:http';
 import { join } from 'node:path';
-import { packFolder } from '../src/commands/replay-settings.js';
+import { packFolder } from '../src/commands/replay-run.js';
 import { createFileSystem } from '../src/local/file-system.js';
 import { runInOrder } from '../src/replay/in-order.js';
 import { startProxy } from '../src/replay/proxy.js';

@@ -1,29 +1,31 @@
 import { compareRuns, type DifferenceGroup, groupDifferences, type Run, type RunStep } from '../replay/compare-runs.js';
 import { writeJson } from '../replay/format.js';
 import { brokenResult, type ScenarioResult, summaryOf, unplayedResult } from '../replay/result.js';
-import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../replay/scenario-files.js';
+import type { BrokenFile, ScenarioFile } from '../replay/scenario-files.js';
 import { standInsFor } from '../replay/stand-ins.js';
 import { createTargetPlayer, type TargetPlayer } from '../replay/target-player.js';
-import type { Permissions } from '../replay/why-not.js';
 import { parseFlags, problemText } from '../settings-flags.js';
 import type { JsonValue } from '../wire/json.js';
 import type { Revision } from '../wire/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import {
+  chosenFiles,
+  createReporter,
+  exitCodeOf,
+  type FoundFiles,
+  keepSaved,
+  sayPlan,
+  watchForStop,
+} from './replay-run.js';
+import {
   type BaseUrl,
   baseUrlOf,
-  createReporter,
   credentialsOf,
-  isOfRevision,
-  keepSaved,
-  REPORTERS,
-  type ReporterName,
+  PLAY_FLAGS,
+  type PlaySettings,
   readFlags,
-  reporterNameOf,
+  readPlaySettings,
   revisionOf,
-  scenarioPaths,
-  switchFlag,
-  timeoutOf,
   valueFlag,
 } from './replay-settings.js';
 
@@ -37,10 +39,7 @@ const FLAGS = [
     valueFlag(`${side}-username`, 'NAME'),
     valueFlag(`${side}-token`, 'TOKEN'),
   ]),
-  switchFlag('writes'),
-  switchFlag('destructive'),
-  valueFlag('reporter', 'json|junit|tap', REPORTERS),
-  valueFlag('timeout', 'SECONDS'),
+  ...PLAY_FLAGS,
 ];
 
 interface SideSettings {
@@ -49,14 +48,7 @@ interface SideSettings {
   readonly credentials: ReturnType<typeof credentialsOf>;
 }
 
-interface CompareSettings {
-  readonly left: SideSettings;
-  readonly right: SideSettings;
-  readonly permissions: Permissions;
-  readonly reporter: ReporterName;
-  readonly timeoutMilliseconds: number;
-  readonly words: readonly string[];
-}
+type CompareSettings = PlaySettings & Readonly<Record<Side, SideSettings>>;
 
 function readSettings(
   argv: readonly string[],
@@ -78,52 +70,34 @@ function readSettings(
     return url === null || revision === null ? null : { url, revision, credentials };
   };
   const [left, right] = [side('left'), side('right')];
-  const destructive = reading.isOn('destructive');
-  const permissions = { writes: reading.isOn('writes') || destructive, destructive };
-  const rest = { reporter: reporterNameOf(reading), timeoutMilliseconds: timeoutOf(reading), words: flags.words };
+  const rest = readPlaySettings(reading, flags);
   const problems = [...flags.problems.map(problemText), ...new Set(reading.problems)];
-  return left === null || right === null || problems.length > 0 ? { problems } : { left, right, permissions, ...rest };
+  return left === null || right === null || problems.length > 0 ? { problems } : { left, right, ...rest };
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const settings = readSettings(argv, context);
   if ('problems' in settings) return usageProblem(context, 'compare', settings.problems);
-  const stop = { asked: false };
-  context.untilStopped().then(() => {
-    stop.asked = true;
-  });
+  const isStopped = watchForStop(context);
   const players: TargetPlayer[] = [];
   const problems: string[] = [];
+  const results: ScenarioResult[] = [];
   try {
-    const files = await chosenFiles(settings, context);
+    const files = await chosenFiles(settings, [settings.left.revision, settings.right.revision], context);
     const left = await meet('left', settings, context);
     players.push(left);
     const right = await meet('right', settings, context);
     players.push(right);
-    const results = await compareAll(files, { left, right, settings, context, isStopped: () => stop.asked });
-    if (stop.asked)
+    results.push(...(await compareAll(files, { left, right, settings, context, isStopped })));
+    if (isStopped())
       context.complain(`keyway compare: interrupted after ${results.length} of ${files.length} scenarios`);
-    const { different, broken } = summaryOf(results);
-    return different > 0 ? 1 : broken > 0 || stop.asked ? 2 : 0;
   } catch (error) {
-    context.complain(`keyway compare: ${wordsOf(error)}`);
-    return 2;
+    problems.push(wordsOf(error));
   } finally {
     for (const player of players) problems.push(...(await player.finish()));
-    for (const problem of problems) context.complain(`keyway compare: ${problem}`);
   }
-}
-
-async function chosenFiles({ words, left, right }: CompareSettings, context: CommandContext) {
-  const files = await readScenarioFiles(scenarioPaths(words, context), context.fileSystem);
-  if (files.length === 0) throw new Error('there is no scenario in these paths');
-  if (words.length > 0) return files;
-  return files.filter(
-    (file) =>
-      file.kind === 'broken' ||
-      isOfRevision(file.scenario.revision, left.revision) ||
-      isOfRevision(file.scenario.revision, right.revision),
-  );
+  for (const problem of problems) context.complain(`keyway compare: ${problem}`);
+  return exitCodeOf(results, { isStopped: isStopped(), problems });
 }
 
 async function meet(side: Side, settings: CompareSettings, context: CommandContext): Promise<TargetPlayer> {
@@ -152,17 +126,10 @@ interface Comparing {
   readonly isStopped: () => boolean;
 }
 
-async function compareAll(
-  files: readonly (ScenarioFile | BrokenFile)[],
-  comparing: Comparing,
-): Promise<readonly ScenarioResult[]> {
+async function compareAll(files: FoundFiles, comparing: Comparing): Promise<readonly ScenarioResult[]> {
   const { left, right, settings, context } = comparing;
-  const say = settings.reporter === 'text' ? context.output.line : context.complain;
-  const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
-  for (const [player, url] of [[left, settings.left.url] as const, [right, settings.right.url] as const]) {
-    for (const line of player.plan(scenarios)) say(`on ${url.origin}: ${line}`);
-  }
-  const reporter = createReporter(settings.reporter, context, ['left', 'right']);
+  for (const player of [left, right]) sayPlan(player, files, settings, context);
+  const reporter = createReporter(settings.reporter, context, SIDES);
   reporter.begin(files.length);
   const results: ScenarioResult[] = [];
   const compared: Compared[] = [];
@@ -174,7 +141,8 @@ async function compareAll(
     reporter.done(result);
   }
   reporter.end(results, summaryOf(results));
-  if (settings.reporter === 'text') for (const line of groupLines(groupDifferences(compared))) say(line);
+  if (settings.reporter === 'text')
+    for (const line of groupLines(groupDifferences(compared))) context.output.line(line);
   return results;
 }
 

@@ -1,12 +1,6 @@
-import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
 import { resolveRevision } from '../../revisions/index.js';
 import type { TargetCredentials } from '../replay/control.js';
-import { writeJson } from '../replay/format.js';
-import type { Reporter } from '../replay/report.js';
-import { createJsonReporter, createJunitReporter, createTapReporter } from '../replay/report-machine.js';
-import { createTextReporter } from '../replay/report-text.js';
-import type { SavedState } from '../replay/saved-state.js';
+import type { Permissions } from '../replay/why-not.js';
 import type { FlagShape, Offered, ParsedFlags } from '../settings-flags.js';
 import type { Revision } from '../wire/revision.js';
 import type { CommandContext } from './command.js';
@@ -22,7 +16,7 @@ export function switchFlag(flag: string): FlagShape {
 }
 
 /** The one value of a flag, or null. */
-export function firstValue({ values }: ParsedFlags, flag: string): string | null {
+function firstValue({ values }: ParsedFlags, flag: string): string | null {
   return values.get(flag)?.[0] ?? null;
 }
 
@@ -47,7 +41,7 @@ export function readFlags(flags: ParsedFlags): FlagReading {
 }
 
 /** Seconds, decimals allowed, as milliseconds. */
-export function timeoutOf(reading: FlagReading): number {
+function timeoutOf(reading: FlagReading): number {
   const text = reading.value('timeout') ?? '10';
   const seconds = Number(text);
   if (!/^\d+(\.\d+)?$/.test(text) || seconds <= 0 || seconds > 86_400) {
@@ -110,69 +104,40 @@ export function credentialsOf(
   return { token: reading.value('token') ?? environment[sources.token] ?? null, operator };
 }
 
-/** Writes what stood on a server beside the user, readable by nobody else, until it is put back. */
-export async function keepSaved(
-  saved: SavedState,
-  { folder, fileSystem, clock, complain }: CommandContext,
-  label = '',
-): Promise<() => Promise<void>> {
-  const name = `keyway-saved-${label === '' ? '' : `${label}-`}${new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '')}.json`;
-  const path = join(folder, name);
-  const { config, rules, dns, audit, keys } = saved;
-  const content = writeJson({ config, rules, dns, audit: [...audit], keys: [...keys] }, 2);
-  await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
-  await fileSystem.sync(path);
-  complain(`what stood there is saved in ${path} until it is put back`);
-  return () => fileSystem.remove(path);
-}
-
 /** How results can be written. */
-export const REPORTERS = ['text', 'json', 'junit', 'tap'] as const;
+const REPORTERS = ['text', 'json', 'junit', 'tap'] as const;
 export type ReporterName = (typeof REPORTERS)[number];
 
-export function reporterNameOf(reading: FlagReading): ReporterName {
+function reporterNameOf(reading: FlagReading): ReporterName {
   const text = reading.value('reporter') ?? 'text';
   const known = REPORTERS.find((each) => each === text);
   if (known === undefined) reading.problems.push(`--reporter: expected one of ${REPORTERS.join(', ')}`);
   return known ?? 'text';
 }
 
-export function createReporter(
-  name: ReporterName,
-  { output }: CommandContext,
-  sides?: readonly [string, string],
-): Reporter {
-  const line = (text: string) => output.line(text);
-  switch (name) {
-    case 'json':
-      return createJsonReporter(line);
-    case 'junit':
-      return createJunitReporter(line);
-    case 'tap':
-      return createTapReporter(line);
-    case 'text':
-      return createTextReporter({ line, isTerminal: output.isTerminal, ...(sides === undefined ? {} : { sides }) });
-  }
+/** The flags that every command which plays scenarios on servers takes. */
+export const PLAY_FLAGS: readonly FlagShape[] = [
+  switchFlag('writes'),
+  switchFlag('destructive'),
+  valueFlag('reporter', 'json|junit|tap', REPORTERS),
+  valueFlag('timeout', 'SECONDS'),
+];
+
+/** What they say. */
+export interface PlaySettings {
+  readonly permissions: Permissions;
+  readonly reporter: ReporterName;
+  readonly timeoutMilliseconds: number;
+  /** The paths of scenarios; none for those that come with Keyway. */
+  readonly words: readonly string[];
 }
 
-/** The folder of the scenarios that come with Keyway, wherever it is installed. */
-export function packFolder(): string {
-  let folder = import.meta.dirname;
-  while (!existsSync(join(folder, 'fixtures')) && dirname(folder) !== folder) folder = dirname(folder);
-  return join(folder, 'fixtures');
-}
-
-/** The paths that were asked for, or the whole pack. */
-export function scenarioPaths(words: readonly string[], { folder }: CommandContext): readonly string[] {
-  return words.length === 0
-    ? PACK_FOLDERS.map((each) => join(packFolder(), each))
-    : words.map((each) => resolve(folder, each));
-}
-
-const PACK_FOLDERS = ['earliest', 'dns', 'current', 'lines', 'recorded'];
-
-/** Whether a scenario belongs to a revision: it names it, or a server version that speaks it. */
-export function isOfRevision(scenarioRevision: string, revision: Revision): boolean {
-  const resolved = resolveRevision(scenarioRevision);
-  return resolved.ok && resolved.revision === revision;
+export function readPlaySettings(reading: FlagReading, { words }: ParsedFlags): PlaySettings {
+  const destructive = reading.isOn('destructive');
+  return {
+    permissions: { writes: reading.isOn('writes') || destructive, destructive },
+    reporter: reporterNameOf(reading),
+    timeoutMilliseconds: timeoutOf(reading),
+    words,
+  };
 }

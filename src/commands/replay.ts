@@ -3,31 +3,34 @@ import { formatScenario } from '../replay/format.js';
 import { runInOrder } from '../replay/in-order.js';
 import type { PlayedStep } from '../replay/play.js';
 import { brokenResult, type ScenarioResult, summaryOf } from '../replay/result.js';
-import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../replay/scenario-files.js';
+import type { BrokenFile, ScenarioFile } from '../replay/scenario-files.js';
 import { standInsFor } from '../replay/stand-ins.js';
 import { createTargetPlayer, type TargetPlayer } from '../replay/target-player.js';
 import { updatedScenario } from '../replay/update.js';
-import type { Permissions } from '../replay/why-not.js';
 import { playEmbedded } from '../replay-embedded.js';
 import { parseFlags, problemText } from '../settings-flags.js';
 import type { Revision } from '../wire/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import {
+  chosenFiles,
+  createReporter,
+  exitCodeOf,
+  type FoundFiles,
+  keepSaved,
+  sayPlan,
+  watchForStop,
+} from './replay-run.js';
+import {
   type BaseUrl,
   baseUrlOf,
-  createReporter,
   credentialsOf,
   type FlagReading,
-  isOfRevision,
-  keepSaved,
-  REPORTERS,
-  type ReporterName,
+  PLAY_FLAGS,
+  type PlaySettings,
   readFlags,
-  reporterNameOf,
+  readPlaySettings,
   revisionOf,
-  scenarioPaths,
   switchFlag,
-  timeoutOf,
   valueFlag,
 } from './replay-settings.js';
 
@@ -41,39 +44,28 @@ const FLAGS = [
   valueFlag('revision', 'R', 'revisions'),
   valueFlag('username', 'NAME'),
   valueFlag('token', 'TOKEN'),
-  switchFlag('writes'),
-  switchFlag('destructive'),
-  valueFlag('reporter', 'json|junit|tap', REPORTERS),
   switchFlag('update'),
-  valueFlag('timeout', 'SECONDS'),
+  ...PLAY_FLAGS,
 ];
 
-interface ReplaySettings {
+interface ReplaySettings extends PlaySettings {
   readonly target: BaseUrl | null;
   readonly revision: Revision | null;
   readonly revisionText: string | null;
   readonly credentials: TargetCredentials;
-  readonly permissions: Permissions;
-  readonly reporter: ReporterName;
   readonly update: boolean;
-  readonly timeoutMilliseconds: number;
-  readonly words: readonly string[];
 }
 
 function readSettings(argv: readonly string[], context: CommandContext): ReplaySettings | readonly string[] {
   const flags = parseFlags(argv, FLAGS);
   const reading = readFlags(flags);
-  const destructive = reading.isOn('destructive');
   const settings: ReplaySettings = {
     target: baseUrlOf(reading, 'target'),
     revision: revisionOf(reading, 'revision'),
     revisionText: reading.value('revision'),
     credentials: credentialsOf(reading, context, SOURCES),
-    permissions: { writes: reading.isOn('writes') || destructive, destructive },
-    reporter: reporterNameOf(reading),
     update: reading.isOn('update'),
-    timeoutMilliseconds: timeoutOf(reading),
-    words: flags.words,
+    ...readPlaySettings(reading, flags),
   };
   const problems = [...flags.problems.map(problemText), ...reading.problems];
   if (reading.value('target') === null) problems.push(...onlyForTargets(settings, reading));
@@ -92,42 +84,41 @@ function onlyForTargets({ update }: ReplaySettings, reading: FlagReading): reado
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const settings = readSettings(argv, context);
   if (!('words' in settings)) return usageProblem(context, 'replay', settings);
-  const stop = { asked: false };
-  context.untilStopped().then(() => {
-    stop.asked = true;
-  });
+  const isStopped = watchForStop(context);
   try {
-    const files = await chosenFiles(settings, context);
     const { target, revision } = settings;
-    if (target === null || revision === null) return await playEmbeddedFiles(files, settings, context, stop);
-    return await playTargetFiles(files, { ...settings, target, revision }, context, stop);
+    const files = await chosenFiles(settings, revision === null ? [] : [revision], context);
+    const { results, problems } =
+      target === null || revision === null
+        ? await playEmbeddedFiles(files, settings, { context, isStopped })
+        : await playTargetFiles(files, { ...settings, target, revision }, { context, isStopped });
+    if (isStopped())
+      context.complain(`keyway replay: interrupted after ${results.length} of ${files.length} scenarios`);
+    return exitCodeOf(results, { isStopped: isStopped(), problems });
   } catch (error) {
     context.complain(`keyway replay: ${wordsOf(error)}`);
     return 2;
   }
 }
 
-/** Every scenario of the paths; of the pack those of the revision that was asked for. */
-async function chosenFiles({ words, revision }: ReplaySettings, context: CommandContext) {
-  const files = await readScenarioFiles(scenarioPaths(words, context), context.fileSystem);
-  if (files.length === 0) throw new Error('there is no scenario in these paths');
-  if (words.length > 0 || revision === null) return files;
-  return files.filter((file) => file.kind === 'broken' || isOfRevision(file.scenario.revision, revision));
+interface Playing {
+  readonly context: CommandContext;
+  readonly isStopped: () => boolean;
 }
 
-interface Stop {
-  asked: boolean;
+interface Played {
+  readonly results: readonly ScenarioResult[];
+  /** What could not be put back on the server. */
+  readonly problems: readonly string[];
 }
 
 async function playEmbeddedFiles(
-  files: readonly (ScenarioFile | BrokenFile)[],
+  files: FoundFiles,
   { reporter: name, revisionText, timeoutMilliseconds }: ReplaySettings,
-  context: CommandContext,
-  stop: Stop,
-): Promise<ExitCode> {
+  { context, isStopped }: Playing,
+): Promise<Played> {
   const reporter = createReporter(name, context);
   reporter.begin(files.length);
-  const isStopped = () => stop.asked;
   const options = { revision: revisionText, timeoutMilliseconds, isStopped };
   const results = await runInOrder<ScenarioFile | BrokenFile, ScenarioResult>(files, AT_ONCE, {
     work: async (file) => (file.kind === 'broken' ? brokenResult(file) : playEmbedded(file, options)),
@@ -135,37 +126,29 @@ async function playEmbeddedFiles(
     isStopped,
   });
   reporter.end(results, summaryOf(results));
-  return exitCodeOf(results, files.length, context, stop);
+  return { results, problems: [] };
 }
 
 async function playTargetFiles(
-  files: readonly (ScenarioFile | BrokenFile)[],
+  files: FoundFiles,
   settings: ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision },
-  context: CommandContext,
-  stop: Stop,
-): Promise<ExitCode> {
-  const { target, revision, credentials, permissions, timeoutMilliseconds } = settings;
-  const { random } = context;
+  { context, isStopped }: Playing,
+): Promise<Played> {
   const player = await createTargetPlayer({
-    ...target,
-    revision,
-    credentials,
-    permissions,
-    timeoutMilliseconds,
-    random,
+    ...settings,
+    ...settings.target,
+    random: context.random,
     keepSaved: (saved) => keepSaved(saved, context),
   });
   const results: ScenarioResult[] = [];
   let problems: readonly string[] = [];
   try {
-    const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
-    const say = settings.reporter === 'text' ? context.output.line : context.complain;
-    for (const line of player.plan(scenarios)) say(`on ${target.origin}: ${line}`);
+    sayPlan(player, files, settings, context);
     const reporter = createReporter(settings.reporter, context);
     reporter.begin(files.length);
     for (const file of files) {
-      if (stop.asked) break;
-      const result = await playOne(file, player, settings, context, stop);
+      if (isStopped()) break;
+      const result = await playOne(file, player, settings, { context, isStopped });
       results.push(result);
       reporter.done(result);
     }
@@ -174,24 +157,21 @@ async function playTargetFiles(
     problems = await player.finish();
     for (const problem of problems) context.complain(`keyway replay: ${problem}`);
   }
-  const code = exitCodeOf(results, files.length, context, stop);
-  return problems.length > 0 && code === 0 ? 2 : code;
+  return { results, problems };
 }
 
 async function playOne(
   file: ScenarioFile | BrokenFile,
   player: TargetPlayer,
   { update, credentials }: ReplaySettings,
-  context: CommandContext,
-  stop: Stop,
+  { context, isStopped }: Playing,
 ): Promise<ScenarioResult> {
   if (file.kind === 'broken') return brokenResult(file);
-  const isStopped = () => stop.asked;
   if (!update) return player.play(file, { isStopped });
   const steps: PlayedStep[] = [];
   const bindings = standInsFor(file.scenario, player.keyPrefix, credentials.operator?.username);
   const result = await player.play(file, { isStopped, bindings, onStep: (step) => steps.push(step) });
-  if (result.outcome !== 'different' || stop.asked) return result;
+  if (result.outcome !== 'different' || isStopped()) return result;
   if (file.scenario.source === 'spec')
     return { ...result, hint: 'not rewritten: this scenario is written from the specification' };
   const date = new Date(context.clock.now()).toISOString().slice(0, 10);
@@ -200,13 +180,6 @@ async function playOne(
   await context.fileSystem.overwrite(file.path, Buffer.from(content));
   context.complain(`rewrote ${file.path}`);
   return { ...result, outcome: 'equal', known: result.differences.length, differences: [] };
-}
-
-function exitCodeOf(results: readonly ScenarioResult[], count: number, context: CommandContext, stop: Stop): ExitCode {
-  if (stop.asked) context.complain(`keyway replay: interrupted after ${results.length} of ${count} scenarios`);
-  const { different, broken } = summaryOf(results);
-  if (different > 0) return 1;
-  return broken > 0 || stop.asked ? 2 : 0;
 }
 
 export const replay: Command = {

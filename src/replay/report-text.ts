@@ -15,50 +15,16 @@ const PLACE = 24;
 const SIDE = 36;
 /** Lines that one value may take before the rest of it is left out. */
 const MOST_LINES = 6;
-const BAR = 30;
 
-export interface TextReport {
-  readonly line: LineSink;
-  /** Whether the lines go to a terminal: then a bar shows how far it is. */
-  readonly isTerminal: boolean;
-  /** What the two sides are called. */
-  readonly sides?: readonly [string, string];
-}
-
-/** One line per scenario, its differences side by side, a bar on a terminal, and a summary. */
-export function createTextReporter({ line, isTerminal, sides = ['expected', 'found'] }: TextReport): Reporter {
-  let count = 0;
-  let done = 0;
-  let barShown = false;
-  const aboveBar = (text: string) => {
-    line(barShown ? `${ERASE_LINE_ABOVE}${text}` : text);
-    barShown = false;
-  };
-  const showBar = () => {
-    if (!isTerminal) return;
-    line(`${barShown ? ERASE_LINE_ABOVE : ''}${bar(done, count)}`);
-    barShown = true;
-  };
+/** One line per scenario, its differences side by side, and a summary. */
+export function createTextReporter(line: LineSink, sides: readonly [string, string]): Reporter {
   return {
-    begin(total) {
-      count = total;
-      showBar();
-    },
+    begin: () => undefined,
     done(result) {
-      done += 1;
-      for (const text of linesOf(result, sides)) aboveBar(text);
-      showBar();
+      for (const text of linesOf(result, sides)) line(text);
     },
-    end: (_results, summary) => aboveBar(summaryLine(summary)),
+    end: (_results, summary) => line(summaryLine(summary)),
   };
-}
-
-/** Up one line, to its beginning, and empty it. */
-const ERASE_LINE_ABOVE = '\u001b[1A\r\u001b[2K';
-
-function bar(done: number, count: number): string {
-  const filled = count === 0 ? BAR : Math.round((done / count) * BAR);
-  return `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}] ${done} of ${count}`;
 }
 
 function linesOf(result: ScenarioResult, sides: readonly [string, string]): readonly string[] {

@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { resolveRevision } from '../../revisions/index.js';
+import { writeJson } from '../replay/format.js';
+import type { LineSink, Reporter } from '../replay/report.js';
+import { createJsonReporter, createJunitReporter, createTapReporter } from '../replay/report-machine.js';
+import { createTextReporter } from '../replay/report-text.js';
+import { type ScenarioResult, summaryOf } from '../replay/result.js';
+import type { SavedState } from '../replay/saved-state.js';
+import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../replay/scenario-files.js';
+import type { TargetPlayer } from '../replay/target-player.js';
+import type { Revision } from '../wire/revision.js';
+import type { CommandContext, ExitCode } from './command.js';
+import type { PlaySettings, ReporterName } from './replay-settings.js';
+
+/** Writes what stood on a server beside the user, readable by nobody else, until it is put back. */
+export async function keepSaved(
+  saved: SavedState,
+  { folder, fileSystem, clock, complain }: CommandContext,
+  label = '',
+): Promise<() => Promise<void>> {
+  const name = `keyway-saved-${label === '' ? '' : `${label}-`}${new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '')}.json`;
+  const path = join(folder, name);
+  const { config, rules, dns, audit, keys } = saved;
+  const content = writeJson({ config, rules, dns, audit: [...audit], keys: [...keys] }, 2);
+  await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
+  await fileSystem.sync(path);
+  complain(`what stood there is saved in ${path} until it is put back`);
+  return () => fileSystem.remove(path);
+}
+
+/** Tells what becomes of scenarios in the form that was asked for, and on a terminal how far it is. */
+export function createReporter(
+  name: ReporterName,
+  { output, progress }: CommandContext,
+  sides: readonly [string, string] = ['expected', 'found'],
+): Reporter {
+  const reporter = REPORTERS[name](output.line, sides);
+  let [done, count] = [0, 0];
+  const show = () => progress.show(`${done} of ${count}`, done / Math.max(count, 1));
+  return {
+    begin(total) {
+      count = total;
+      reporter.begin(total);
+      show();
+    },
+    done(result) {
+      done += 1;
+      reporter.done(result);
+      show();
+    },
+    end: (results, summary) => reporter.end(results, summary),
+  };
+}
+
+const REPORTERS: Readonly<Record<ReporterName, (line: LineSink, sides: readonly [string, string]) => Reporter>> = {
+  text: createTextReporter,
+  json: createJsonReporter,
+  junit: createJunitReporter,
+  tap: createTapReporter,
+};
+
+/** The folder of the scenarios that come with Keyway, wherever it is installed. */
+export function packFolder(): string {
+  let folder = import.meta.dirname;
+  while (!existsSync(join(folder, 'fixtures')) && dirname(folder) !== folder) folder = dirname(folder);
+  return join(folder, 'fixtures');
+}
+
+const PACK_FOLDERS = ['earliest', 'dns', 'current', 'lines', 'recorded'];
+
+/** Scenario files and what was found to be none, in their order. */
+export type FoundFiles = readonly (ScenarioFile | BrokenFile)[];
+
+/**
+ * The scenarios of the paths; without paths those that come with Keyway, where revisions are named those that belong to
+ * one of them. Rejects with an error for people when there is none.
+ */
+export async function chosenFiles(
+  { words }: PlaySettings,
+  revisions: readonly Revision[],
+  { folder, fileSystem }: CommandContext,
+): Promise<FoundFiles> {
+  const asked = words.map((each) => resolve(folder, each));
+  const pack = PACK_FOLDERS.map((each) => join(packFolder(), each));
+  const files = await readScenarioFiles(asked.length > 0 ? asked : pack, fileSystem);
+  if (files.length === 0) throw new Error('there is no scenario in these paths');
+  if (asked.length > 0 || revisions.length === 0) return files;
+  return files.filter((file) => file.kind === 'broken' || isOfOne(file.scenario.revision, revisions));
+}
+
+/** Whether a scenario belongs to one of the revisions: it names it, or a server version that speaks it. */
+function isOfOne(scenarioRevision: string, revisions: readonly Revision[]): boolean {
+  const resolved = resolveRevision(scenarioRevision);
+  return resolved.ok && revisions.includes(resolved.revision);
+}
+
+/** Says what is going to be changed on a server, before it is; beside a report for programs as a complaint. */
+export function sayPlan(
+  { plan, target }: TargetPlayer,
+  files: FoundFiles,
+  { reporter }: PlaySettings,
+  { output, complain }: CommandContext,
+): void {
+  const say = reporter === 'text' ? output.line : complain;
+  const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
+  for (const line of plan(scenarios)) say(`on ${target.origin}: ${line}`);
+}
+
+/** Answers whether a signal has asked for the end. */
+export function watchForStop({ untilStopped }: CommandContext): () => boolean {
+  const stop = { asked: false };
+  untilStopped().then(() => {
+    stop.asked = true;
+  });
+  return () => stop.asked;
+}
+
+/** 1 when anything differs, 2 when something could not be played, was interrupted, or `problems` were left on a server. */
+export function exitCodeOf(
+  results: readonly ScenarioResult[],
+  { isStopped, problems = [] }: { readonly isStopped: boolean; readonly problems?: readonly string[] },
+): ExitCode {
+  const { different, broken } = summaryOf(results);
+  if (different > 0) return 1;
+  return broken > 0 || isStopped || problems.length > 0 ? 2 : 0;
+}
