@@ -4,6 +4,7 @@ import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { LoginGuardLimit } from './login-guard.js';
 import type { Mount } from './mount.js';
+import type { RequestsObserver } from './request-observer.js';
 
 /** What the northbound side is given. */
 export interface AppOptions {
@@ -22,6 +23,8 @@ export interface AppOptions {
   readonly trustProxy: readonly string[];
   /** One log line per request. */
   readonly requestLog: boolean;
+  /** Told of every answer and login. */
+  readonly observer?: RequestsObserver;
   /** Whether the audit operations ask for the mount's credential, which by the spec they do not. */
   readonly protectAudit: boolean;
   /** Whether a mount that its own rule leaves open must refuse everyone all the same (design: "a mount that …"). */

@@ -12,6 +12,7 @@ import { createLoginGuard } from './login-guard.js';
 import { servesPanel } from './mount.js';
 import { servePanel } from './panel.js';
 import { logRequests } from './request-log.js';
+import { createObserving } from './request-observer.js';
 import { serveOperations } from './routes.js';
 
 /** Milliseconds. A configuration of 256 MiB may take its time; headers may not. */
@@ -35,15 +36,17 @@ const SERVER_OPTIONS: ServerOptions = {
 /** Creates the Fastify app that serves every mount over one core. It does not listen yet. */
 export function createApp(options: AppOptions): FastifyInstance {
   const { core, mounts, createServer } = options;
+  const observing = createObserving(options.observer ?? null, options.clock);
+  const serverOptions: ServerOptions = { ...SERVER_OPTIONS, ...observing.serverOptions };
   const app = Fastify<Server>({
     ...(createServer === undefined
       ? {}
-      : { serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler) }),
+      : { serverFactory: (handler: RequestListener) => createServer(serverOptions, handler) }),
     logger: false,
     requestTimeout: REQUEST_TIMEOUT,
     forceCloseConnections: 'idle',
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-    http: SERVER_OPTIONS,
+    http: serverOptions,
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
     frameworkErrors: (error, _request, reply) => sendFailure(reply, 400, error.message),
     clientErrorHandler: answerBrokenConnections,
@@ -56,11 +59,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   const callerOf = createCallerOf(options.trustProxy);
   if (options.requestLog) logRequests(app, options.log, options.clock, callerOf);
 
-  const login = createLogin(options.credentials, createLoginGuard(options.loginGuard, options.clock), options.random);
+  const guard = createLoginGuard(options.loginGuard, options.clock);
+  const login = createLogin(options.credentials, guard, options.random, options.observer);
   for (const mount of mounts) {
     const list = createListBody(core.keys, mount.revision, options.clock);
-    serveOperations(app, mount, { ...options, login, list, callerOf });
-    if (servesPanel(mount)) servePanel(app, mount, mounts);
+    serveOperations(app, mount, { ...options, login, list, callerOf, observing });
+    if (servesPanel(mount)) servePanel(app, mount, mounts, observing);
   }
   return app;
 }

@@ -5,19 +5,23 @@ import { acceptedCoding } from './list-body.js';
 import { isApiPath } from './matching.js';
 import type { Mount } from './mount.js';
 import type { PanelFile } from './panel-files.js';
+import type { Observing } from './request-observer.js';
 
 const INDEX = 'index.html';
 
 /** Serves a mount's static panel at `{base}/` (spec: "Static panel"). */
-export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly Mount[]): void {
+export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly Mount[], observing: Observing): void {
+  const mark = observing.marking('panel', mount);
   const base = mount.base.replaceAll(':', '::'); // The router reads a lone colon as a parameter.
   app.get(base, (_request, reply) => {
+    mark(reply.raw);
     allowAnyOrigin(reply);
     return reply.code(308).header('location', `${mount.base}/`).send();
   });
   app.get<{ Params: { '*': string } }>(`${base}/*`, async (request, reply) => {
     allowAnyOrigin(reply);
     if (isApiPath(mounts, request.url)) return answerUnmatched(mounts, request, reply);
+    mark(reply.raw);
     return sendFile(mount, request.params['*'], request.headers['accept-encoding'], reply);
   });
 }

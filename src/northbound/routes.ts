@@ -8,10 +8,11 @@ import type { AppOptions } from './app-options.js';
 import { type Answer, HANDLERS, type HandlerContext } from './handlers.js';
 import type { Mount } from './mount.js';
 import { jsonBytes, readBody } from './request-body.js';
+import type { Observing } from './request-observer.js';
 import { sendBody } from './send-body.js';
 
 /** What the routes of one mount share. */
-export type RouteContext = AppOptions & HandlerContext;
+export type RouteContext = AppOptions & HandlerContext & { readonly observing: Observing };
 
 /** Registers every operation that the mount serves. */
 export function serveOperations(app: FastifyInstance, mount: Mount, context: RouteContext): void {
@@ -19,19 +20,23 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
     const path = mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key');
     const admits = (request: FastifyRequest) => isOpenToAll(operation, context) || mayPass(mount, context, request);
     const refuse = (reply: FastifyReply) => sendDomainError(operation, new DomainError('unauthorized'), reply);
+    const mark = context.observing.marking(operation.name, mount);
     const route = { method: operation.method, url: path, bodyLimit: operation.bodyLimit };
     // The framework reads no body of a GET: nothing is to be decided before it, and a hook costs as much as the check.
     if (operation.method === 'GET') {
       app.route({
         ...route,
-        handler: (request, reply) =>
-          admits(request) ? serve(operation, mount, context, request, reply) : refuse(reply),
+        handler(request, reply) {
+          mark(reply.raw);
+          return admits(request) ? serve(operation, mount, context, request, reply) : refuse(reply);
+        },
       });
       continue;
     }
     app.route({
       ...route,
       onRequest(request, reply, done) {
+        mark(reply.raw);
         if (!admits(request)) {
           refuse(reply);
           return;
