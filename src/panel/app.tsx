@@ -1,4 +1,3 @@
-import { Fragment } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Place } from './api/places.js';
 import { useWords } from './i18n/text.js';
@@ -12,9 +11,10 @@ import { Login } from './pages/login.js';
 import { OverviewPage } from './pages/overview.js';
 import { RulesPage } from './pages/rules/rules-page.js';
 import { keptInTab } from './state/kept.js';
+import { PlacesContext } from './state/places.js';
 import { type Page, route } from './state/route.js';
 import { useStore } from './state/store.js';
-import { createWorkspace, WorkspaceContext } from './state/workspace.js';
+import { createWorkspace, type Workspace, WorkspaceContext } from './state/workspace.js';
 import { ContactBar, Navigation } from './ui/frame.js';
 import { Toasts } from './ui/toasts.js';
 
@@ -33,30 +33,28 @@ interface AppProps {
   readonly memory: string;
 }
 
-/** The whole page: one workspace for the server that it points at. */
+/** The whole page: one workspace for each server that it has pointed at, so that nothing typed is lost by a look at another. */
 export function App({ places, memory }: AppProps) {
-  const [place, setPlace] = useState(() => places.find(({ root }) => root === keptInTab.read(memory)) ?? places[0]);
-  if (place === undefined) return null;
+  const [current, setCurrent] = useState(() => places.find(({ root }) => root === keptInTab.read(memory)) ?? places[0]);
+  const workspaces = useMemo(() => new Map<Place, Workspace>(), []);
+  if (current === undefined) return null;
+  const workspace = workspaces.get(current) ?? createWorkspace(current);
+  workspaces.set(current, workspace);
   const choose = (next: Place) => {
     keptInTab.write(memory, next.root);
-    setPlace(next);
+    setCurrent(next);
   };
   return (
-    <Fragment key={place.root}>
-      <Workplace place={place} places={places} onPlace={choose} />
-      <Toasts />
-    </Fragment>
+    <PlacesContext.Provider value={{ all: places, current, choose }}>
+      <WorkspaceContext.Provider value={workspace}>
+        <Workplace key={current.root} workspace={workspace} />
+        <Toasts />
+      </WorkspaceContext.Provider>
+    </PlacesContext.Provider>
   );
 }
 
-interface WorkplaceProps {
-  readonly place: Place;
-  readonly places: readonly Place[];
-  readonly onPlace: (place: Place) => void;
-}
-
-function Workplace({ place, places, onPlace }: WorkplaceProps) {
-  const workspace = useMemo(() => createWorkspace(place), [place]);
+function Workplace({ workspace }: { readonly workspace: Workspace }) {
   useEffect(() => {
     void workspace.start();
     return workspace.stop;
@@ -66,10 +64,10 @@ function Workplace({ place, places, onPlace }: WorkplaceProps) {
   if (session.phase === 'signedIn' && !entered) setEntered(true);
   if (session.phase === 'signedOut' && entered) setEntered(false);
   return (
-    <WorkspaceContext.Provider value={workspace}>
-      {session.phase !== 'signedIn' && <Login session={session} places={places} onPlace={onPlace} />}
+    <>
+      {session.phase !== 'signedIn' && <Login session={session} />}
       {entered && <Desk hidden={session.phase !== 'signedIn'} />}
-    </WorkspaceContext.Provider>
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import { render } from 'preact';
 import { findPlaces } from './api/places.js';
 import { App } from './app.js';
+import { askBeforeLeaving } from './state/drafts.js';
 import { applyPreferences } from './state/preferences.js';
 import './styles/tokens.css';
 import './styles/base.css';
@@ -14,6 +15,7 @@ function pageBase(): string {
 }
 
 applyPreferences();
+askBeforeLeaving();
 const base = pageBase();
 const root = document.getElementById('app');
 if (root !== null) render(<App places={await findPlaces(base)} memory={`keyway:place:${base}`} />, root);

@@ -29,7 +29,8 @@ export async function request(root: string, call: HttpCall): Promise<string> {
 }
 
 async function send(root: string, call: HttpCall): Promise<{ readonly response: Response; readonly text: string }> {
-  const signal = AbortSignal.timeout(call.timeout ?? TIMEOUT);
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), call.timeout ?? TIMEOUT);
   const body = call.text ?? (call.body === undefined ? undefined : encodeExact(call.body));
   const headers: Record<string, string> = { accept: call.accept ?? 'application/json' };
   if (call.authorization !== undefined) headers.authorization = call.authorization;
@@ -39,7 +40,7 @@ async function send(root: string, call: HttpCall): Promise<{ readonly response: 
       method: call.method,
       headers,
       ...(body === undefined ? {} : { body }),
-      signal,
+      signal: patience.signal,
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',
@@ -48,7 +49,9 @@ async function send(root: string, call: HttpCall): Promise<{ readonly response: 
     });
     return { response, text: await response.text() };
   } catch {
-    throw new ApiFailure(signal.aborted ? 'timeout' : 'unreachable');
+    throw new ApiFailure(patience.signal.aborted ? 'timeout' : 'unreachable');
+  } finally {
+    clearTimeout(timer);
   }
 }
 

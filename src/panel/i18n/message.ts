@@ -1,7 +1,16 @@
-/** A text, or its plural forms by the number `n` (CLDR categories). */
+/**
+ * A text, or its plural forms by the number `n` (CLDR categories). `single` stands for exactly 1 where that reads
+ * differently: in Russian `one` covers 21 and 101 too.
+ */
 export type Message =
   | string
-  | { readonly one: string; readonly few?: string; readonly many?: string; readonly other: string };
+  | {
+      readonly single?: string;
+      readonly one: string;
+      readonly few?: string;
+      readonly many?: string;
+      readonly other: string;
+    };
 
 export type Values = Readonly<Record<string, string | number | bigint>>;
 
@@ -16,7 +25,9 @@ export function fill(message: Message, language: string, values: Values = {}): s
 }
 
 function pluralForm(forms: Exclude<Message, string>, language: string, n: string | number | bigint): string {
-  const category = new Intl.PluralRules(language).select(Number(n));
+  const number = Number(n);
+  if (number === 1 && forms.single !== undefined) return forms.single;
+  const category = new Intl.PluralRules(language).select(number);
   const form =
     category === 'one' ? forms.one : category === 'few' ? forms.few : category === 'many' ? forms.many : undefined;
   return form ?? forms.other;

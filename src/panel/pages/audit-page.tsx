@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditEntry } from '../api/wire.js';
 import { sentence, useWords } from '../i18n/text.js';
+import type { Language } from '../state/preferences.js';
 import { useStore } from '../state/store.js';
 import { say } from '../state/toasts.js';
 import { useWorkspace } from '../state/workspace.js';
@@ -16,7 +17,12 @@ export function AuditPage() {
   return <AuditList />;
 }
 
-/** What was done, newest first, in the viewer's language. */
+/** In the viewer's language; other panels may have written one language alone. */
+function eventText({ eventEn, eventRu }: AuditEntry, language: Language): string {
+  return language === 'ru' ? eventRu || eventEn : eventEn || eventRu;
+}
+
+/** What was done, newest first. */
 function AuditList() {
   const words = useWords();
   const { server, contact } = useWorkspace();
@@ -80,7 +86,7 @@ function AuditList() {
               {entries.map((entry) => (
                 <tr key={entry.id}>
                   <td class="mono">{entry.time}</td>
-                  <td>{(words.language === 'ru' ? entry.eventRu : entry.eventEn).slice(0, 500)}</td>
+                  <td>{eventText(entry, words.language).slice(0, 500)}</td>
                   <td>
                     <span class={entry.success ? 'badge badge-good' : 'badge badge-block'}>
                       {words(entry.success ? 'audit.success' : 'audit.failure')}

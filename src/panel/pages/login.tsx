@@ -1,25 +1,26 @@
 import { useEffect, useId, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/failure.js';
-import { type Place, placeName } from '../api/places.js';
+import { placeName } from '../api/places.js';
 import { type MessageName, sentence, useWords, type Words } from '../i18n/text.js';
 import { note } from '../state/audit-notes.js';
+import { usePlaces } from '../state/places.js';
 import type { SessionState } from '../state/session.js';
 import { useStore } from '../state/store.js';
 import { useWorkspace } from '../state/workspace.js';
 import { Field, Switch } from '../ui/field.js';
 import { Notice } from '../ui/notice.js';
+import { ServerChoice } from '../ui/server-choice.js';
 import { Choices } from './choices.js';
 
 interface LoginProps {
   readonly session: Exclude<SessionState, { readonly phase: 'signedIn' }>;
-  readonly places: readonly Place[];
-  readonly onPlace: (place: Place) => void;
 }
 
 /** The way in: to this server, or to another that the panel was told of. */
-export function Login({ session, places, onPlace }: LoginProps) {
+export function Login({ session }: LoginProps) {
   const words = useWords();
   const workspace = useWorkspace();
+  const { all } = usePlaces();
   const heading = useId();
   return (
     <main class="login" id="content" aria-labelledby={heading}>
@@ -33,7 +34,11 @@ export function Login({ session, places, onPlace }: LoginProps) {
             {words(`login.lost.${session.reason}`)} {words('login.lost.stays')}
           </Notice>
         )}
-        <PlaceChoice places={places} current={workspace.place} onPlace={onPlace} disabled={session.phase === 'lost'} />
+        {all.length > 1 && (
+          <Field label={words('login.server')}>
+            {(control) => <ServerChoice control={control} disabled={session.phase === 'lost'} />}
+          </Field>
+        )}
         {session.phase === 'starting' ? (
           <p class="hint loading">{words('login.checking')}</p>
         ) : session.phase === 'signedOut' && session.problem !== null ? (
@@ -49,39 +54,6 @@ export function Login({ session, places, onPlace }: LoginProps) {
       </div>
       <Choices />
     </main>
-  );
-}
-
-interface PlaceChoiceProps {
-  readonly places: readonly Place[];
-  readonly current: Place;
-  readonly onPlace: (place: Place) => void;
-  readonly disabled: boolean;
-}
-
-function PlaceChoice({ places, current, onPlace, disabled }: PlaceChoiceProps) {
-  const words = useWords();
-  if (places.length < 2) return null;
-  return (
-    <Field label={words('login.server')}>
-      {(control) => (
-        <select
-          {...control}
-          value={current.root}
-          disabled={disabled}
-          onChange={(event) => {
-            const place = places.find(({ root }) => root === event.currentTarget.value);
-            if (place !== undefined) onPlace(place);
-          }}
-        >
-          {places.map(({ root, own }) => (
-            <option key={root} value={root}>
-              {own ? `${placeName(root)} (${words('login.thisServer')})` : placeName(root)}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
   );
 }
 

@@ -12,6 +12,7 @@ import { TrafficChart } from '../ui/chart.js';
 import { Icon } from '../ui/icon.js';
 import { Notice } from '../ui/notice.js';
 import { Size } from '../ui/size.js';
+import { Sparkline } from '../ui/sparkline.js';
 import { Usage } from './keys/row.js';
 
 const TOP = 8;
@@ -22,6 +23,8 @@ interface Summary {
   readonly online: number;
   readonly top: readonly User[];
   readonly near: readonly User[];
+  /** Whether `online` says that the key is connected; on older servers it says that it has counters. */
+  readonly tellsOnline: boolean;
 }
 
 function summarise(users: readonly User[]): Summary {
@@ -41,7 +44,8 @@ function summarise(users: readonly User[]): Summary {
     .filter((user) => isNear(user) || isOver(user))
     .sort((a, b) => (usedPart(b) ?? 0) - (usedPart(a) ?? 0))
     .slice(0, TOP);
-  return { up, down, online, top, near };
+  const tellsOnline = users.every((user) => user.last_seen !== undefined);
+  return { up, down, online, top, near, tellsOnline };
 }
 
 /** How the server and its traffic stand. */
@@ -59,7 +63,10 @@ export function OverviewPage() {
       {error !== null && list === null && <Notice tone="bad">{sentence(error, words)}</Notice>}
       <dl class="figures">
         <Figure label={words('overview.keys')}>{status === null ? '…' : whole(status.total_users)}</Figure>
-        <Figure label={words('overview.online')} hint={words('overview.onlineMeans')}>
+        <Figure
+          label={words('overview.online')}
+          hint={summary?.tellsOnline === false ? words('absent.online') : undefined}
+        >
           {summary === null ? '…' : whole(summary.online)}
         </Figure>
         <Figure label={words('overview.active')}>{status === null ? '…' : whole(status.active_users)}</Figure>
@@ -79,6 +86,7 @@ export function OverviewPage() {
           <ol class="ranking">
             {summary?.top.map((user) => (
               <Ranked key={user.access_key} user={user}>
+                <Sparkline points={users.history.of(user.access_key)} />
                 <Size bytes={user.bytes_down} />
               </Ranked>
             ))}
@@ -102,15 +110,16 @@ export function OverviewPage() {
 
 interface FigureProps {
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   readonly children: ComponentChildren;
 }
 
 function Figure({ label, hint, children }: FigureProps) {
   return (
-    <div title={hint}>
+    <div title={hint} class={hint === undefined ? '' : 'missing'}>
       <dt>{label}</dt>
       <dd>{children}</dd>
+      {hint !== undefined && <dd class="visually-hidden">{hint}</dd>}
     </div>
   );
 }
@@ -119,7 +128,7 @@ function Ranked({ user, children }: { readonly user: User; readonly children: Co
   return (
     <li>
       <a href={hrefOf('keys', user.access_key)}>{titleOf(user).slice(0, 120)}</a>
-      <span>{children}</span>
+      <span class="ranked">{children}</span>
     </li>
   );
 }

@@ -1,6 +1,7 @@
 import { sentence, wordsIn } from '../i18n/text.js';
 import { note } from './audit-notes.js';
 import { runBatch } from './batch.js';
+import { perWorkspace } from './per-workspace.js';
 import { preferences } from './preferences.js';
 import { createStore, type Store } from './store.js';
 import { say } from './toasts.js';
@@ -9,12 +10,13 @@ import type { Workspace } from './workspace.js';
 /** Milliseconds in which a confirmed deletion can still be taken back, because the server could not bring counters back. */
 export const UNDO_TIME = 5_000;
 
-/** Keys whose deletion was confirmed and is not sent yet. */
-export const leaving: Store<ReadonlySet<string>> = createStore<ReadonlySet<string>>(new Set());
+/** A server's keys whose deletion was confirmed and is not sent yet. */
+export const leavingOf = perWorkspace<Store<ReadonlySet<string>>>(() => createStore<ReadonlySet<string>>(new Set()));
 
 /** Deletes after the time to undo; when the page is left before, at once. */
 export function deleteLater(workspace: Workspace, keys: readonly string[], name: string): void {
   const words = wordsIn(preferences.get().language);
+  const leaving = leavingOf(workspace);
   leaving.set(new Set([...leaving.get(), ...keys]));
   const end = () => {
     clearTimeout(timer);
@@ -23,7 +25,7 @@ export function deleteLater(workspace: Workspace, keys: readonly string[], name:
   };
   const undo = () => {
     end();
-    release(keys);
+    release(leaving, keys);
     say({ tone: 'plain', text: words('delete.kept') });
   };
   const leave = () => {
@@ -48,12 +50,12 @@ async function deleteNow(workspace: Workspace, keys: readonly string[]): Promise
   const { done, failed, error } = await runBatch(keys, (key) => workspace.server.deleteUser(key)).finished;
   note(workspace, 'event.deleteKeys', failed === 0, { n: keys.length });
   await workspace.contact.now();
-  release(keys);
+  release(leavingOf(workspace), keys);
   if (done > 0) say({ tone: 'good', text: words('delete.done', { n: done }) });
   if (failed > 0) say({ tone: 'bad', text: words('batch.failed', { n: failed, why: sentence(error, words) }) });
 }
 
-function release(keys: readonly string[]): void {
+function release(leaving: Store<ReadonlySet<string>>, keys: readonly string[]): void {
   const gone = new Set(keys);
   leaving.set(new Set([...leaving.get()].filter((key) => !gone.has(key))));
 }

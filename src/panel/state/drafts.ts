@@ -1,3 +1,4 @@
+import { perWorkspace } from './per-workspace.js';
 import { createStore, type Store } from './store.js';
 import type { Workspace } from './workspace.js';
 
@@ -7,14 +8,24 @@ export interface Draft<T> {
   readonly now: T;
 }
 
-/** A place for one kind of draft. It outlives a change of page, so that nothing typed is lost; each server has its own. */
+const all = new Set<Store<Draft<unknown> | null>>();
+
+/** A place for one kind of draft, so that nothing typed is lost when the page or the server is changed. */
 export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | null> {
-  const byWorkspace = new WeakMap<Workspace, Store<Draft<T> | null>>();
-  return (workspace) => {
-    const known = byWorkspace.get(workspace);
-    if (known !== undefined) return known;
-    const made = createStore<Draft<T> | null>(null);
-    byWorkspace.set(workspace, made);
-    return made;
-  };
+  return perWorkspace(() => {
+    const store = createStore<Draft<T> | null>(null);
+    all.add(store);
+    return store;
+  });
+}
+
+/** Has the browser ask before a tab is closed in which something is edited and not saved. */
+export function askBeforeLeaving(): void {
+  window.addEventListener('beforeunload', (event) => {
+    const unsaved = [...all].some((store) => {
+      const draft = store.get();
+      return draft !== null && draft.base !== draft.now;
+    });
+    if (unsaved) event.preventDefault();
+  });
 }

@@ -13,6 +13,7 @@ export interface TrafficPoint {
 export interface TrafficHistory {
   readonly since: number | null;
   total(): readonly TrafficPoint[];
+  /** One key's share of the same points; empty where it did not move. */
   of(key: string): readonly TrafficPoint[];
   /** Takes the next list; `before` is the last one by key, null at first. */
   record(users: readonly User[], before: ReadonlyMap<string, User> | null, time: number): void;
@@ -46,7 +47,12 @@ export function createHistory(): TrafficHistory {
       return since;
     },
     total: () => total,
-    of: (key) => keys.get(key) ?? [],
+    of(key) {
+      const points = keys.get(key);
+      if (points === undefined) return [];
+      const moved = new Map(points.map((point) => [point.time, point]));
+      return total.slice(-KEY_POINTS).map(({ time, seconds }) => moved.get(time) ?? { time, seconds, up: 0, down: 0 });
+    },
     record(users, before, time) {
       const seconds = (time - last) / 1000;
       last = time;

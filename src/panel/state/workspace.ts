@@ -20,6 +20,7 @@ export interface Workspace {
   readonly users: Users;
   /** Signs nobody in; begins with what is kept. */
   start(): Promise<void>;
+  /** Sends nothing more by itself, until it is started again. */
   stop(): void;
 }
 
@@ -37,10 +38,11 @@ export function createWorkspace(place: Place): Workspace {
     if (Object.values(offers.get()).includes(null)) offers.set(await learnOffers(server, offers.get()));
   }
 
-  const unsubscribe = session.state.subscribe(() => {
+  let unsubscribe = () => {};
+  const follow = () => {
     if (session.state.get().phase === 'signedIn') void begin();
     else contact.stop();
-  });
+  };
 
   return {
     place,
@@ -50,7 +52,10 @@ export function createWorkspace(place: Place): Workspace {
     contact,
     status,
     users,
-    start: () => session.start(),
+    start() {
+      unsubscribe = session.state.subscribe(follow);
+      return session.start();
+    },
     stop() {
       unsubscribe();
       contact.stop();

@@ -2,8 +2,10 @@ import { useRef, useState } from 'preact/hooks';
 import { clockTime, useWords, type Words } from '../i18n/text.js';
 import type { TrafficPoint } from '../state/history.js';
 import { formatSize } from '../text/sizes.js';
+import { useWidth } from './width.js';
 
-const WIDTH = 720;
+/** Pixels; the drawing is as wide as there is room, so that its words are never scaled. */
+const FIRST_WIDTH = 720;
 const TOP = 12;
 const BOTTOM = 22;
 const MARGIN = 76;
@@ -15,17 +17,24 @@ interface ChartProps {
 }
 
 /** Bytes per second down and up over time, from what the page saw; hover or arrow keys read single points. */
-export function TrafficChart({ points, label, height = 180 }: ChartProps) {
+export function TrafficChart(props: ChartProps) {
+  const words = useWords();
+  if (props.points.length === 0) return <p class="chart-empty hint">{words('overview.chartWaiting')}</p>;
+  return <Drawing {...props} />;
+}
+
+function Drawing({ points, label, height = 180 }: ChartProps) {
   const words = useWords();
   const svg = useRef<SVGSVGElement>(null);
+  const figure = useRef<HTMLElement>(null);
+  const width = useWidth(figure, FIRST_WIDTH);
   const [chosen, setChosen] = useState<number | null>(null);
-  if (points.length === 0) return <p class="chart-empty hint">{words('overview.chartWaiting')}</p>;
-  const scale = scaleOf(points, height);
+  const scale = scaleOf(points, width, height);
   const at = chosen === null ? undefined : points[Math.min(chosen, points.length - 1)];
   const move = (event: PointerEvent) => {
     const box = svg.current?.getBoundingClientRect();
     if (box === undefined) return;
-    setChosen(nearest(points, scale.timeAt(((event.clientX - box.left) / box.width) * WIDTH)));
+    setChosen(nearest(points, scale.timeAt(((event.clientX - box.left) / box.width) * width)));
   };
   const step = (event: KeyboardEvent) => {
     const by = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0;
@@ -34,10 +43,10 @@ export function TrafficChart({ points, label, height = 180 }: ChartProps) {
     setChosen(Math.max(0, Math.min(points.length - 1, (chosen ?? points.length) + by)));
   };
   return (
-    <figure class="chart" onPointerMove={move} onPointerLeave={() => setChosen(null)}>
+    <figure ref={figure} class="chart" onPointerMove={move} onPointerLeave={() => setChosen(null)}>
       <svg
         ref={svg}
-        viewBox={`0 0 ${WIDTH} ${height}`}
+        viewBox={`0 0 ${width} ${height}`}
         role="img"
         aria-label={`${label}. ${at === undefined ? '' : readout(at, words)}`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys read the points
@@ -63,6 +72,7 @@ export function TrafficChart({ points, label, height = 180 }: ChartProps) {
 }
 
 interface Scale {
+  readonly right: number;
   readonly most: number;
   x(time: number): number;
   y(rate: number): number;
@@ -74,19 +84,21 @@ function rate(point: TrafficPoint, side: 'up' | 'down'): number {
   return point[side] / Math.max(point.seconds, 0.001);
 }
 
-function scaleOf(points: readonly TrafficPoint[], height: number): Scale {
+function scaleOf(points: readonly TrafficPoint[], width: number, height: number): Scale {
   const first = points[0]?.time ?? 0;
   const last = points[points.length - 1]?.time ?? first;
   const span = Math.max(last - first, 1);
   const peak = points.reduce((most, point) => Math.max(most, rate(point, 'up'), rate(point, 'down')), 0);
   const most = roundUp(peak);
-  const x = (time: number) => Math.round((MARGIN + ((time - first) / span) * (WIDTH - MARGIN - 8)) * 10) / 10;
+  const right = width - 8;
+  const x = (time: number) => Math.round((MARGIN + ((time - first) / span) * (right - MARGIN)) * 10) / 10;
   const y = (value: number) => Math.round((height - BOTTOM - (value / most) * (height - BOTTOM - TOP)) * 10) / 10;
   return {
+    right,
     most,
     x,
     y,
-    timeAt: (position) => first + ((position - MARGIN) / (WIDTH - MARGIN - 8)) * span,
+    timeAt: (position) => first + ((position - MARGIN) / (right - MARGIN)) * span,
     line: (side) => `M${points.map((point) => `${x(point.time)} ${y(rate(point, side))}`).join('L')}`,
   };
 }
@@ -127,7 +139,7 @@ function Axes({ scale, height, words, points }: AxesProps) {
     <g class="chart-axes">
       {[0, 0.5, 1].map((part) => (
         <g key={part}>
-          <line x1={MARGIN} x2={WIDTH - 8} y1={scale.y(scale.most * part)} y2={scale.y(scale.most * part)} />
+          <line x1={MARGIN} x2={scale.right} y1={scale.y(scale.most * part)} y2={scale.y(scale.most * part)} />
           <text x={MARGIN - 8} y={scale.y(scale.most * part) + 4} text-anchor="end">
             {part === 0 ? '0' : words('overview.perSecond', { size: formatSize(scale.most * part, words.language) })}
           </text>
@@ -137,7 +149,7 @@ function Axes({ scale, height, words, points }: AxesProps) {
         {first === undefined ? '' : clockTime(first.time, words.language)}
       </text>
       {points.length > 1 && last !== undefined && (
-        <text x={WIDTH - 8} y={height - 5} text-anchor="end">
+        <text x={scale.right} y={height - 5} text-anchor="end">
           {clockTime(last.time, words.language)}
         </text>
       )}

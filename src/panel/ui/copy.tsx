@@ -12,7 +12,8 @@ async function copy(text: string): Promise<boolean> {
     const area = document.createElement('textarea');
     area.value = text;
     area.className = 'offscreen';
-    (document.querySelector('dialog[open]') ?? document.body).append(area);
+    // Beside the last window that opened: nothing outside it can be selected.
+    (Array.from(document.querySelectorAll('dialog[open]')).at(-1) ?? document.body).append(area);
     area.select();
     const copied = document.execCommand('copy');
     area.remove();

@@ -2,11 +2,13 @@ import type { Feature } from '../api/offers.js';
 import { placeName } from '../api/places.js';
 import { clockTime, sentence, useWords } from '../i18n/text.js';
 import { Choices } from '../pages/choices.js';
+import { usePlaces } from '../state/places.js';
 import { hrefOf, PAGES, type Page, route } from '../state/route.js';
 import { useStore } from '../state/store.js';
 import { useWorkspace } from '../state/workspace.js';
 import { Icon } from './icon.js';
 import { Notice } from './notice.js';
+import { ServerChoice } from './server-choice.js';
 
 /** What a page needs of the server. */
 const NEEDS: Partial<Record<Page, Feature>> = { configuration: 'config', rules: 'rules', dns: 'dns', audit: 'audit' };
@@ -15,6 +17,7 @@ const NEEDS: Partial<Record<Page, Feature>> = { configuration: 'config', rules: 
 export function Navigation() {
   const words = useWords();
   const { offers: offersStore, place, session, status: statusStore } = useWorkspace();
+  const { all } = usePlaces();
   const { page } = useStore(route);
   const offers = useStore(offersStore);
   const status = useStore(statusStore);
@@ -26,7 +29,7 @@ export function Navigation() {
         <span class="mark" aria-hidden="true" />
         <div class="brand-text">
           <strong>Keyway</strong>
-          <span title={place.root}>{placeName(place.root)}</span>
+          {all.length > 1 ? <ServerChoice /> : <span title={place.root}>{placeName(place.root)}</span>}
         </div>
       </div>
       <nav aria-label={words('app.menu')}>

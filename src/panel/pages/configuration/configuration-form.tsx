@@ -1,5 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
+import { hrefOf } from '../../state/route.js';
+import { useStore } from '../../state/store.js';
+import { useWorkspace } from '../../state/workspace.js';
 import {
   flag,
   flagOf,
@@ -14,7 +17,8 @@ import {
 import { linesOf } from '../../text/networks.js';
 import { sha256 } from '../../text/sha256.js';
 import { Field, Switch } from '../../ui/field.js';
-import { countAt, placesIn, valueAt } from './document.js';
+import { countAt, type Path, placesIn, valueAt } from './document.js';
+import { RulesForm } from './rules-form.js';
 
 interface FormProps {
   readonly tree: JsonNode;
@@ -24,6 +28,7 @@ interface FormProps {
 /** The members that the specification names, as a form. What it does not know stays as it is. */
 export function ConfigurationForm({ tree, onChange }: FormProps) {
   const words = useWords();
+  const hasRules = useStore(useWorkspace().offers, ({ rules }) => rules);
   const places = placesIn(tree);
   const counts = {
     keys: words('keys.count', { n: countAt(tree, places.keys) }),
@@ -43,19 +48,33 @@ export function ConfigurationForm({ tree, onChange }: FormProps) {
           )}
         </Field>
         <p class="hint">
-          {words('config.contains', counts)} {words('config.others')}
+          {words('config.contains', counts)} {words(hasRules === false ? 'config.othersKeys' : 'config.others')}{' '}
+          <a href={hrefOf('keys')}>{words('page.keys')}</a>
+          {hasRules === true && (
+            <>
+              {' · '}
+              <a href={hrefOf('rules')}>{words('page.rules')}</a>
+            </>
+          )}
         </p>
       </section>
-      <ListenerForm tree={tree} onChange={onChange} />
+      {places.listener !== null && (
+        <ListenerForm tree={tree} onChange={onChange} listener={places.listener} hasBind={places.hasBind} />
+      )}
       <DnsForm tree={tree} onChange={onChange} />
+      {hasRules === false && <RulesForm tree={tree} onChange={onChange} />}
     </div>
   );
 }
 
-function ListenerForm({ tree, onChange }: FormProps) {
+interface ListenerFormProps extends FormProps {
+  readonly listener: Path;
+  readonly hasBind: boolean;
+}
+
+function ListenerForm({ tree, onChange, listener, hasBind }: ListenerFormProps) {
   const words = useWords();
   const [password, setPassword] = useState('');
-  const { listener, hasBind } = placesIn(tree);
   const at = (name: string) => valueAt(tree, [...listener, name]);
   const set = (name: string, value: JsonNode | undefined) => onChange(withValue(tree, [...listener, name], value));
   const line = (name: string, label: string, hint?: string) => (

@@ -37,11 +37,13 @@ export function readConfiguration(text: string): Reading {
   return { ok: true, tree };
 }
 
-type Path = readonly (string | number)[];
+/** Member names and item numbers from the root. */
+export type Path = readonly (string | number)[];
 
 /** Where the file describes the listener and the keys; servers since 0.3.7 write them as items of `inbounds`. */
 export interface Places {
-  readonly listener: Path;
+  /** Null where the file has none. */
+  readonly listener: Path | null;
   readonly keys: Path;
   readonly rules: Path;
   /** Whether the listener says `bind`, as opposed to a host and a port of its own. */
@@ -53,9 +55,9 @@ export function placesIn(tree: JsonNode): Places {
   if (inbounds?.kind !== 'array') {
     return { listener: ['api'], keys: ['access_keys'], rules: ['outbound', 'rules'], hasBind: true };
   }
-  const at = (protocol: string) => inbounds.items.findIndex((item) => textOf(memberOf(item, 'protocol')) === protocol);
+  const api = inbounds.items.findIndex((item) => textOf(memberOf(item, 'protocol')) === 'api');
   return {
-    listener: ['inbounds', at('api')],
+    listener: api < 0 ? null : ['inbounds', api],
     keys: [
       'inbounds',
       Math.max(

@@ -76,44 +76,56 @@ function Gone({ onClose }: { readonly onClose: () => void }) {
 
 function Facts({ user }: { readonly user: User }) {
   const words = useWords();
+  const tellsSeen = user.last_seen !== undefined;
+  const untold = [
+    ...(user.name === undefined ? [words('absent.names')] : []),
+    ...(tellsSeen ? [] : [words('absent.online'), words('absent.lastSeen')]),
+  ];
   return (
-    <dl class="facts">
-      <div>
-        <dt>{words('key.status')}</dt>
-        <dd>
-          <span class={user.online ? 'dot dot-on' : 'dot'} /> {words(user.online ? 'keys.online' : 'keys.offline')}
-        </dd>
-      </div>
-      <div>
-        <dt>{words('keys.connectionsLong')}</dt>
-        <dd>{String(user.connections)}</dd>
-      </div>
-      <div>
-        <dt>{words('keys.down')}</dt>
-        <dd>
-          <Size bytes={user.bytes_down} />
-        </dd>
-      </div>
-      <div>
-        <dt>{words('keys.up')}</dt>
-        <dd>
-          <Size bytes={user.bytes_up} />
-        </dd>
-      </div>
-      <div>
-        <dt>{words('key.total')}</dt>
-        <dd>
-          <Size bytes={usedBytes(user)} />
-        </dd>
-      </div>
-      <div>
-        <dt>{words('keys.limit')}</dt>
-        <dd>
-          {user.limit_bytes === null ? words('keys.unlimited') : <Size bytes={user.limit_bytes} />}{' '}
-          {user.limit_bytes !== null && <Usage user={user} />}
-        </dd>
-      </div>
-    </dl>
+    <>
+      <dl class="facts">
+        <div>
+          <dt>{words('key.status')}</dt>
+          <dd>
+            <span class={user.online ? 'dot dot-on' : 'dot'} /> {words(user.online ? 'keys.online' : 'keys.offline')}
+          </dd>
+        </div>
+        <div>
+          <dt>{words('keys.connectionsLong')}</dt>
+          <dd>{String(user.connections)}</dd>
+        </div>
+        <div>
+          <dt>{words('keys.down')}</dt>
+          <dd>
+            <Size bytes={user.bytes_down} />
+          </dd>
+        </div>
+        <div>
+          <dt>{words('keys.up')}</dt>
+          <dd>
+            <Size bytes={user.bytes_up} />
+          </dd>
+        </div>
+        <div>
+          <dt>{words('key.total')}</dt>
+          <dd>
+            <Size bytes={usedBytes(user)} />
+          </dd>
+        </div>
+        <div>
+          <dt>{words('keys.limit')}</dt>
+          <dd>
+            {user.limit_bytes === null ? words('keys.unlimited') : <Size bytes={user.limit_bytes} />}{' '}
+            {user.limit_bytes !== null && <Usage user={user} />}
+          </dd>
+        </div>
+        <div class={tellsSeen ? '' : 'missing'}>
+          <dt>{words('key.lastSeen')}</dt>
+          <dd>{words(tellsSeen ? 'key.notRecorded' : 'absent.short')}</dd>
+        </div>
+      </dl>
+      {untold.length > 0 && <p class="hint">{untold.join(' ')}</p>}
+    </>
   );
 }
 

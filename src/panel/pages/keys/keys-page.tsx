@@ -1,10 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { sentence, useWords } from '../../i18n/text.js';
-import { leaving } from '../../state/deletion.js';
+import { leavingOf } from '../../state/deletion.js';
+import { EVERYTHING, keysViewOf } from '../../state/keys-view.js';
 import { goTo, route } from '../../state/route.js';
 import { useStore } from '../../state/store.js';
 import { useWorkspace } from '../../state/workspace.js';
-import { type Filter, type Query, type Sorting, titleOf } from '../../text/key-list.js';
+import { titleOf } from '../../text/key-list.js';
 import { Empty, Notice } from '../../ui/notice.js';
 import { useArrangement } from './arrangement.js';
 import { DeleteDialog, LimitDialog, ResetDialog } from './batch-dialogs.js';
@@ -17,19 +18,16 @@ import { Toolbar } from './toolbar.js';
 
 export type Doing = 'create' | 'bulk' | 'delete' | 'limit' | 'reset';
 
-const EVERYTHING: Query = { kind: 'part', text: '' };
-
 /** The list of keys and everything that is done with them. */
 export function KeysPage() {
   const words = useWords();
-  const { users, contact } = useWorkspace();
+  const workspace = useWorkspace();
+  const { users, contact } = workspace;
   const { users: list, byKey, error } = useStore(users.state);
   const openKey = useStore(route, ({ key }) => key);
-  const going = useStore(leaving);
-  const [query, setQuery] = useState<Query>(EVERYTHING);
-  const [filter, setFilter] = useState<Filter>('all');
-  const [sorting, setSorting] = useState<Sorting>({ column: 'down', descending: true });
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const leaving = useStore(leavingOf(workspace));
+  const view = keysViewOf(workspace);
+  const { query, filter, sorting, selected } = useStore(view);
   const [doing, setDoing] = useState<Doing | null>(null);
   const [target, setTarget] = useState<string | null>(null);
   const grid = useRef<HTMLDivElement>(null);
@@ -47,12 +45,9 @@ export function KeysPage() {
       if (on) next.add(key);
       else next.delete(key);
     }
-    setSelected(next);
+    view.patch({ selected: next });
   };
-  const showAll = () => {
-    setQuery(EVERYTHING);
-    setFilter('all');
-  };
+  const unselect = () => view.patch({ selected: new Set() });
   const subject = target === null ? chosen : [target];
   const one = byKey.get(subject[0] ?? '');
   const close = () => {
@@ -60,7 +55,7 @@ export function KeysPage() {
     setTarget(null);
   };
   const finish = () => {
-    if (target === null) setSelected(new Set());
+    if (target === null) unselect();
     close();
   };
   const dialog = {
@@ -73,21 +68,14 @@ export function KeysPage() {
   return (
     <div class="page page-keys">
       <Toolbar
-        query={query}
-        onQuery={setQuery}
-        filter={filter}
-        onFilter={setFilter}
-        sorting={sorting}
-        onSort={setSorting}
+        view={view}
         shown={arranged.rows.length}
         total={list?.length ?? null}
         staleSince={arranged.staleSince}
         onSortAgain={arranged.sortAgain}
         onDo={setDoing}
       />
-      {chosen.length > 0 && (
-        <SelectionBar chosen={chosen} byKey={byKey} onDo={setDoing} onClear={() => setSelected(new Set())} />
-      )}
+      {chosen.length > 0 && <SelectionBar chosen={chosen} byKey={byKey} onDo={setDoing} onClear={unselect} />}
       {error !== null && list === null && <Notice tone="bad">{sentence(error, words)}</Notice>}
       {list === null && error === null && <p class="hint loading">{words('keys.loading')}</p>}
       {list !== null && list.length === 0 && (
@@ -99,7 +87,7 @@ export function KeysPage() {
       )}
       {list !== null && list.length > 0 && arranged.rows.length === 0 && (
         <Empty icon="search" title={words('keys.noMatch')} text={words('keys.noMatchText')}>
-          <button type="button" class="button" onClick={showAll}>
+          <button type="button" class="button" onClick={() => view.patch({ query: EVERYTHING, filter: 'all' })}>
             {words('keys.showAll')}
           </button>
         </Empty>
@@ -108,10 +96,10 @@ export function KeysPage() {
         <KeyTable
           rows={arranged.rows}
           sorting={sorting}
-          onSort={setSorting}
+          onSort={(next) => view.patch({ sorting: next })}
           selected={selected}
           onSelect={select}
-          leaving={going}
+          leaving={leaving}
           onOpen={(key) => goTo('keys', key)}
           onDelete={(key) => {
             setTarget(key);

@@ -24,6 +24,8 @@ export function KeyRow({ user, index, top, active, selected, leaving, onSelect, 
   const words = useWords();
   const key = user.access_key;
   const classes = ['row', active ? 'row-active' : '', selected ? 'row-selected' : '', leaving ? 'row-leaving' : ''];
+  const name = user.name ?? '';
+  const noName = user.name === undefined ? words('keys.untold') : words('keys.unnamed');
   const open = (event: MouseEvent) => {
     if (event.target instanceof Element && event.target.closest('a,input,button') !== null) return;
     if (window.getSelection()?.isCollapsed === false) return;
@@ -58,10 +60,10 @@ export function KeyRow({ user, index, top, active, selected, leaving, onSelect, 
         <a
           href={hrefOf('keys', key)}
           tabIndex={-1}
-          class={(user.name ?? '') === '' ? 'unnamed' : ''}
-          title={(user.name ?? '').slice(0, SHOWN)}
+          class={name === '' ? 'unnamed' : ''}
+          title={user.name === undefined ? words('absent.names') : name.slice(0, SHOWN)}
         >
-          {(user.name ?? '') === '' ? words('keys.unnamed') : user.name?.slice(0, SHOWN)}
+          {name === '' ? noName : name.slice(0, SHOWN)}
         </a>
       </div>
       <div class="cell cell-key" role="gridcell" title={key.slice(0, SHOWN)}>

@@ -32,6 +32,7 @@ interface HeadProps {
 
 export function TableHead({ rows, sorting, onSort, selected, onSelect }: HeadProps) {
   const words = useWords();
+  const untold = rows[0]?.name === undefined;
   const all = selected.size > 0 && rows.length > 0 && rows.every((user) => selected.has(user.access_key));
   return (
     <div class="grid-head" role="rowgroup">
@@ -53,14 +54,14 @@ export function TableHead({ rows, sorting, onSort, selected, onSelect }: HeadPro
         {HEADS.map(({ column, label, long }) => (
           <div
             key={column}
-            class={`cell cell-${column}`}
+            class={column === 'name' && untold ? 'cell cell-name missing' : `cell cell-${column}`}
             role="columnheader"
             aria-sort={sorting.column !== column ? 'none' : sorting.descending ? 'descending' : 'ascending'}
           >
             <button
               type="button"
               class="sort"
-              title={words(long ?? label)}
+              title={column === 'name' && untold ? words('absent.names') : words(long ?? label)}
               onClick={() => onSort(nextSorting(sorting, column))}
             >
               <span>{words(label)}</span>
@@ -73,24 +74,35 @@ export function TableHead({ rows, sorting, onSort, selected, onSelect }: HeadPro
   );
 }
 
-/** The same choice for narrow screens, where the table has no head. */
+/** The same choices for narrow screens, where the table has no head. */
 export function SortChoice({ sorting, onSort }: Pick<HeadProps, 'sorting' | 'onSort'>) {
   const words = useWords();
   return (
-    <select
-      class="sort-choice"
-      aria-label={words('keys.sortAgain')}
-      value={sorting.column}
-      onChange={(event) => {
-        const head = HEADS.find(({ column }) => column === event.currentTarget.value);
-        if (head !== undefined) onSort({ column: head.column, descending: !RISING.has(head.column) });
-      }}
-    >
-      {HEADS.map(({ column, label, long }) => (
-        <option key={column} value={column}>
-          {words(long ?? label)}
-        </option>
-      ))}
-    </select>
+    <span class="joined sort-choice">
+      <select
+        class="grow"
+        aria-label={words('keys.sortBy')}
+        value={sorting.column}
+        onChange={(event) => {
+          const head = HEADS.find(({ column }) => column === event.currentTarget.value);
+          if (head !== undefined) onSort({ column: head.column, descending: !RISING.has(head.column) });
+        }}
+      >
+        {HEADS.map(({ column, label, long }) => (
+          <option key={column} value={column}>
+            {words(long ?? label)}
+          </option>
+        ))}
+      </select>
+      <button
+        type="button"
+        class="button"
+        aria-label={words(sorting.descending ? 'keys.falling' : 'keys.rising')}
+        title={words(sorting.descending ? 'keys.falling' : 'keys.rising')}
+        onClick={() => onSort(nextSorting(sorting, sorting.column))}
+      >
+        <Icon name={sorting.descending ? 'down' : 'up'} />
+      </button>
+    </span>
   );
 }

@@ -1,16 +1,13 @@
 import { clockTime, useWords } from '../../i18n/text.js';
-import { FILTERS, type Filter, type Query, type Sorting } from '../../text/key-list.js';
+import { EVERYTHING, type KeysView } from '../../state/keys-view.js';
+import { type Store, useStore } from '../../state/store.js';
+import { FILTERS, type Query } from '../../text/key-list.js';
 import { Icon } from '../../ui/icon.js';
 import type { Doing } from './keys-page.js';
 import { SortChoice } from './table-head.js';
 
 interface ToolbarProps {
-  readonly query: Query;
-  readonly onQuery: (query: Query) => void;
-  readonly filter: Filter;
-  readonly onFilter: (filter: Filter) => void;
-  readonly sorting: Sorting;
-  readonly onSort: (sorting: Sorting) => void;
+  readonly view: Store<KeysView>;
   readonly shown: number;
   /** Null while the list is loading. */
   readonly total: number | null;
@@ -19,9 +16,11 @@ interface ToolbarProps {
   readonly onDo: (doing: Doing) => void;
 }
 
+/** Search, filters and what makes new keys. */
 export function Toolbar(props: ToolbarProps) {
   const words = useWords();
-  const { shown, total, filter, staleSince } = props;
+  const { view, shown, total, staleSince } = props;
+  const { query, filter, sorting } = useStore(view);
   return (
     <div class="toolbar">
       <div class="toolbar-line">
@@ -42,15 +41,20 @@ export function Toolbar(props: ToolbarProps) {
         </button>
       </div>
       <div class="toolbar-line">
-        <Search query={props.query} onQuery={props.onQuery} />
+        <Search query={query} onQuery={(next) => view.patch({ query: next })} />
         <div class="segments" role="group" aria-label={words('keys.filter')}>
           {FILTERS.map((name) => (
-            <button key={name} type="button" aria-pressed={filter === name} onClick={() => props.onFilter(name)}>
+            <button
+              key={name}
+              type="button"
+              aria-pressed={filter === name}
+              onClick={() => view.patch({ filter: name })}
+            >
               {words(`keys.filter.${name}`)}
             </button>
           ))}
         </div>
-        <SortChoice sorting={props.sorting} onSort={props.onSort} />
+        <SortChoice sorting={sorting} onSort={(next) => view.patch({ sorting: next })} />
         {staleSince !== null && (
           <span class="stale">
             {words('keys.sortStale', { time: clockTime(staleSince, words.language) })}
@@ -67,8 +71,13 @@ export function Toolbar(props: ToolbarProps) {
 /** Characters; a longer part can be in no name or key that anybody reads. */
 const LONGEST = 10_000;
 
+interface SearchProps {
+  readonly query: Query;
+  readonly onQuery: (query: Query) => void;
+}
+
 /** Searches as one types. Several pasted lines are looked up as whole keys and names instead. */
-function Search({ query, onQuery }: Pick<ToolbarProps, 'query' | 'onQuery'>) {
+function Search({ query, onQuery }: SearchProps) {
   const words = useWords();
   const paste = (event: ClipboardEvent) => {
     const lines = (event.clipboardData?.getData('text') ?? '')
@@ -84,7 +93,7 @@ function Search({ query, onQuery }: Pick<ToolbarProps, 'query' | 'onQuery'>) {
       type="button"
       class="icon-button"
       aria-label={words('keys.clearSearch')}
-      onClick={() => onQuery({ kind: 'part', text: '' })}
+      onClick={() => onQuery(EVERYTHING)}
     >
       <Icon name="close" />
     </button>

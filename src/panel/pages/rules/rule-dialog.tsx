@@ -5,7 +5,10 @@ import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 
-export const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
+const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
+
+/** What the dialog begins with for a rule that is not there yet. */
+export const NEW_RULE: OutboundRule = { domain_suffix: [], ip_cidr: [], action: 'proxy' };
 
 interface RuleDialogProps {
   readonly title: string;

@@ -11,13 +11,12 @@ import { encodeExact } from '../../text/exact-json.js';
 import { Absent } from '../../ui/absent.js';
 import { Icon } from '../../ui/icon.js';
 import { Empty, Notice } from '../../ui/notice.js';
-import { RuleDialog } from './rule-dialog.js';
+import { NEW_RULE, RuleDialog } from './rule-dialog.js';
 import { RuleList } from './rule-list.js';
 
 type Rules = readonly OutboundRule[];
 
 const draftOf = createDrafts<Rules>();
-const NEW_RULE: OutboundRule = { domain_suffix: [], ip_cidr: [], action: 'proxy' };
 
 export function RulesPage() {
   const words = useWords();
