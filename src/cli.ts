@@ -58,6 +58,11 @@ function untilStopped(): Promise<string> {
   });
 }
 
+/** Once somebody listens, SIGHUP no longer ends the process. */
+function onHangUp(listener: () => void): void {
+  process.on('SIGHUP', listener);
+}
+
 const context: CommandContext = {
   environment: process.env,
   folder: process.cwd(),
@@ -70,6 +75,7 @@ const context: CommandContext = {
   clock: systemClock,
   random: systemRandom,
   untilStopped,
+  onHangUp,
 };
 
 // Whoever reads the output may stop early (`keyway revisions | head -1`): no failure of ours.

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { hostAndPort } from './bind-address.js';
+import { listenAddress } from './bind-address.js';
 import type { Credentials } from './core/model.js';
 import type { Mount } from './northbound/mount.js';
 
@@ -7,7 +7,7 @@ import type { Mount } from './northbound/mount.js';
 export interface OpenMountContext {
   readonly mounts: readonly Mount[];
   readonly credentials: Credentials;
-  /** `host:port`. */
+  /** `host:port`, or `unix:` and a path. */
   readonly bind: string;
 }
 
@@ -29,7 +29,9 @@ export function refusal(mount: Mount, { mounts, credentials, bind }: OpenMountCo
   if ((token ?? '') !== '' || username !== '' || passwordHash !== '') return 'credentials are configured';
   const closed = mounts.find((other) => !isOpen(other, credentials));
   if (closed !== undefined) return `${closed.label} is closed`;
-  return isLoopback(hostAndPort(bind).host) ? null : `${bind} is reached by other machines`;
+  const address = listenAddress(bind);
+  // A Unix socket is, like loopback, reached from this machine alone.
+  return address.kind === 'socket' || isLoopback(address.host) ? null : `${bind} is reached by other machines`;
 }
 
 function isOpen(mount: Mount, credentials: Credentials): boolean {

@@ -3,7 +3,7 @@ import type { SettingProblem } from './settings-flags.js';
 
 /**
  * What is wrong with settings that are each well formed: no or an unknown revision, a panel folder for no mount, a feed
- * that anybody could write to.
+ * that anybody could write to, half of a certificate and its key, or both for nothing.
  */
 export function crossProblems(
   settings: Settings,
@@ -24,12 +24,30 @@ export function crossProblems(
     ...revisions,
     ...panelProblems(settings, placeOf('panelDir')),
     ...feedProblems(settings, placeOf('feedBind')),
+    ...tlsProblems(settings, placeOf),
   ];
 }
 
 function feedProblems({ feedBind, feedToken }: Settings, place: string): readonly SettingProblem[] {
   if (feedBind === null || feedToken !== null || feedBind.startsWith('unix:')) return [];
   return [{ setting: 'feed-bind', place, message: 'expected --feed-token with it: only a Unix socket needs none' }];
+}
+
+function tlsProblems(
+  { tlsCert, tlsKey, bind, subscriptionBind }: Settings,
+  placeOf: (name: keyof Settings) => string,
+): readonly SettingProblem[] {
+  const problem = (setting: string, place: string, message: string) => [{ setting, place, message }];
+  if (tlsCert === null && tlsKey === null) return [];
+  if (tlsKey === null) return problem('tls-cert', placeOf('tlsCert'), 'expected --tls-key with it');
+  if (tlsCert === null) return problem('tls-key', placeOf('tlsKey'), 'expected --tls-cert with it');
+  const isPlain = (address: string) => address.startsWith('unix:');
+  if (bind === null || !isPlain(bind) || (subscriptionBind !== null && !isPlain(subscriptionBind))) return [];
+  return problem(
+    'tls-cert',
+    placeOf('tlsCert'),
+    'expected an address as host:port to serve it on: Unix sockets have no TLS',
+  );
 }
 
 function panelProblems({ revision, panelDir }: Settings, place: string): readonly SettingProblem[] {

@@ -109,8 +109,8 @@ export const bindAddress = stringKind('an address as host:port, such as 127.0.0.
 const SOCKET = 'unix:';
 
 /** A listening address or a Unix socket; a relative path starts at the folder. */
-export const feedAddress = stringKind(
-  'an address as host:port, or unix: and a path, such as unix:/run/keyway/feed.sock',
+export const listenAddress = stringKind(
+  'an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway.sock',
   (text, folder) => {
     if (!text.startsWith(SOCKET)) return bindAddress.read(text, folder);
     const found = path.read(text.slice(SOCKET.length), folder);
@@ -188,7 +188,8 @@ export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath
 });
 
 /** An address alone stands for itself. */
-export const addressRange = stringKind('an IP address, or a range such as 10.0.0.0/8 or fd00::/8', (text) => {
+export const proxyAddress = stringKind('an IP address, a range such as 10.0.0.0/8 or fd00::/8, or unix', (text) => {
+  if (text === 'unix') return text;
   const slash = text.indexOf('/');
   const family = isIP(slash < 0 ? text : text.slice(0, slash));
   if (family === 0) return undefined;

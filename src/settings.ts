@@ -17,6 +17,11 @@ export interface Settings {
   readonly shareQuery: string;
   /** The listener's fields; null: from the file, or the specification's default when there is none. */
   readonly bind: string | null;
+  /** Both or neither; the certificate's chain stands behind it in its file. */
+  readonly tlsCert: string | null;
+  readonly tlsKey: string | null;
+  /** `host:port`, or `unix:` and an absolute path; null is no such listener. */
+  readonly subscriptionBind: string | null;
   readonly token: string | null;
   readonly webpath: string | null;
   readonly username: string | null;
@@ -180,13 +185,36 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     defaultText: 'empty',
     description: 'The query of share links, written with its ?, in revisions that have a configured one.',
   }),
-  bind: one(kinds.bindAddress, {
+  bind: one(kinds.listenAddress, {
     flag: 'bind',
-    placeholder: 'HOST:PORT',
+    placeholder: 'HOST:PORT|unix:PATH',
     default: null,
     defaultText: "the file's, else 127.0.0.1:9090",
     description:
-      "Where to listen; port 0 picks a free one. Given here it serves even when the file's listener is not enabled.",
+      "Where to listen; port 0 picks a free one. A Unix socket is open to its owner's user and group. Given here it serves even when the file's listener is not enabled.",
+  }),
+  tlsCert: one(kinds.path, {
+    flag: 'tls-cert',
+    placeholder: 'FILE',
+    default: null,
+    defaultText: 'no TLS',
+    description:
+      'The certificate to serve with (PEM, its chain behind it), on every address of the API and the subscriptions but Unix sockets. Read again at SIGHUP.',
+  }),
+  tlsKey: one(kinds.path, {
+    flag: 'tls-key',
+    placeholder: 'FILE',
+    default: null,
+    defaultText: 'no TLS',
+    description: "The certificate's private key (PEM, without a passphrase).",
+  }),
+  subscriptionBind: one(kinds.listenAddress, {
+    flag: 'subscription-bind',
+    placeholder: 'HOST:PORT|unix:PATH',
+    default: null,
+    defaultText: 'none',
+    description:
+      'A further address where the subscriptions of every revision are served and nothing else, so that the API need not face the Internet.',
   }),
   token: one(kinds.anyText, {
     flag: 'token',
@@ -254,12 +282,13 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     defaultText: 'off',
     description: 'Ask for the credential on the audit list too, which by the specification is open to anyone.',
   }),
-  trustProxy: many(kinds.addressRange, {
+  trustProxy: many(kinds.proxyAddress, {
     flag: 'trust-proxy',
     placeholder: 'CIDR',
     default: [],
     defaultText: 'none',
-    description: 'Proxies whose X-Forwarded-For names the caller, for the log and the login guard. Repeatable.',
+    description:
+      'Proxies whose X-Forwarded-For names the caller, for the log and the login guard; unix for one on the Unix socket. Repeatable.',
   }),
   reportVersion: one(kinds.someText, {
     flag: 'report-version',
@@ -289,7 +318,7 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     description:
       'Refuse to replace, through the API, a file with inbounds by one that has none for keys. Otherwise that is done, logged as an error, and the version before kept for ever.',
   }),
-  feedBind: one(kinds.feedAddress, {
+  feedBind: one(kinds.listenAddress, {
     flag: 'feed-bind',
     placeholder: 'HOST:PORT|unix:PATH',
     default: null,

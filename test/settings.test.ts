@@ -53,6 +53,9 @@ describe('settings with nothing given', () => {
       shareScheme: 'ostp',
       shareQuery: '',
       bind: null,
+      tlsCert: null,
+      tlsKey: null,
+      subscriptionBind: null,
       token: null,
       webpath: null,
       username: null,
@@ -140,6 +143,9 @@ describe('each kind of value', () => {
     ['password-hash', 'a'.repeat(64), { passwordHash: 'a'.repeat(64) }],
     ['panel-dir', './a=b', { panelDir: [{ mount: null, folder: '/srv/keyway/a=b' }] }],
     ['trust-proxy', 'fd00::/8', { trustProxy: ['fd00::/8'] }],
+    ['trust-proxy', 'unix', { trustProxy: ['unix'] }],
+    ['bind', 'unix:run/api.sock', { bind: 'unix:/srv/keyway/run/api.sock' }],
+    ['subscription-bind', '0.0.0.0:8443', { subscriptionBind: '0.0.0.0:8443' }],
     ['keep-gone', '0', { keepGone: 0 }],
     ['login-guard', 'off', { loginGuard: 'off' }],
     ['login-guard', '3/10', { loginGuard: { failures: 3, minutes: 10 } }],
@@ -171,6 +177,10 @@ describe('each kind of value', () => {
     ['trust-proxy', '10.0.0.0/33'],
     ['report-version', ''],
     ['feed-bind', 'unix:'],
+    ['bind', 'unix:'],
+    ['subscription-bind', '8443'],
+    ['tls-cert', ''],
+    ['trust-proxy', 'unix:/run/proxy.sock'],
     ['feed-bind', '9091'],
     ['keep-gone', '-1'],
     ['login-guard', '5'],
@@ -197,7 +207,7 @@ describe('problems', () => {
       'member "no_reslover" of /etc/keyway/settings.jsonc: there is no such setting (did you mean no_resolver?)',
       'server-port (flag --server-port): expected a whole number from 1 to 65535, got "many"',
       'share-scheme (member "share_scheme" of /etc/keyway/settings.jsonc): expected a JSON string',
-      'bind (environment variable KEYWAY_BIND): expected an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, got "nowhere"',
+      'bind (environment variable KEYWAY_BIND): expected an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway.sock, got "nowhere"',
       'login-guard (member "login_guard" of /etc/keyway/settings.jsonc): expected off, or failures/minutes such as 5/5, got "often"',
     ]);
   });
@@ -333,5 +343,30 @@ describe('the feed', () => {
       feedBind: 'unix:/srv/keyway/feed.sock',
       feedToken: null,
     });
+  });
+});
+
+describe('a certificate', () => {
+  const both = ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem'];
+
+  it('and its key stand together', async () => {
+    expect(await settingsOf({ argv: both })).toMatchObject({
+      tlsCert: '/srv/keyway/cert.pem',
+      tlsKey: '/srv/keyway/key.pem',
+    });
+    expect(await problemsOf({ argv: both.slice(0, 2) })).toEqual([
+      'tls-cert (flag --tls-cert): expected --tls-key with it',
+    ]);
+    expect(await problemsOf({ environment: { KEYWAY_TLS_KEY: 'key.pem' } })).toEqual([
+      'tls-key (environment variable KEYWAY_TLS_KEY): expected --tls-cert with it',
+    ]);
+  });
+
+  it('needs an address with a port, of the API or of the subscriptions', async () => {
+    const socket = [...both, '--bind', 'unix:api.sock'];
+    expect(await problemsOf({ argv: socket })).toEqual([
+      'tls-cert (flag --tls-cert): expected an address as host:port to serve it on: Unix sockets have no TLS',
+    ]);
+    expect(await problemsOf({ argv: [...socket, '--subscription-bind', '0.0.0.0:8443'] })).toEqual([]);
   });
 });

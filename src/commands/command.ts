@@ -22,6 +22,8 @@ export interface CommandContext {
   readonly random: RandomPort;
   /** Resolves with the signal's name when the process is asked to end. */
   readonly untilStopped: () => Promise<string>;
+  /** Called back at every SIGHUP from now on, which by convention asks to read files again; without it SIGHUP ends all. */
+  readonly onHangUp: (listener: () => void) => void;
 }
 
 /** Standard output. */

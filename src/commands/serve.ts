@@ -1,4 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
 import { resolveRevision } from '../../revisions/index.js';
 import { failureCode } from '../local/failure-words.js';
 import { createLog, type Log } from '../log.js';
@@ -38,9 +37,10 @@ export async function serveUntilStopped(
       log.info({ config: settings.config }, notEnabled(settings));
       return 0;
     }
-    keepMemorySmall();
     announceListening(gateway, context, log);
     announce(gateway, log);
+    // A closed terminal says so by the same signal: where that is no certificate's, it ends what ran on it.
+    if (settings.tlsCert !== null || !isTerminal) context.onHangUp(() => void gateway.reload());
     log.info({ signal: await stopped }, 'stopping: no new requests, what was accepted is finished');
     await gateway.close();
     log.info({}, 'stopped');
@@ -55,14 +55,6 @@ export async function serveUntilStopped(
   } finally {
     await log.flush();
   }
-}
-
-/**
- * Keeps V8's young generation at the size that the start gave it. Left alone it grows to 48 MB under the first burst of
- * requests and stays there, on servers that are rented by the gigabyte; requests are no slower for it.
- */
-function keepMemorySmall(): void {
-  setFlagsFromString('--semi-space-growth-factor=1');
 }
 
 async function readServeSettings(
@@ -103,8 +95,8 @@ function notEnabled({ config }: Settings): string {
   return `nothing is served: the listener of ${config} is not enabled ("enabled" under "api"); --bind serves all the same`;
 }
 
-function announceListening({ url, mounts }: RunningGateway, { version }: CommandContext, log: Log): void {
-  const served = mounts.map((mount) => ({ revision: mount.revision.id, version: mount.version, api: url + mount.api }));
+function announceListening({ url, mounts, at }: RunningGateway, { version }: CommandContext, log: Log): void {
+  const served = mounts.map((mount) => ({ revision: mount.revision.id, version: mount.version, api: at(mount.api) }));
   log.info({ url, mounts: served, keyway: version }, `listening on ${url}`);
 }
 
@@ -125,6 +117,7 @@ settings file. The variable of a repeatable setting takes several values with co
 ${settingsHelp()}
 
   keyway serve --config /etc/tunnel/server.jsonc --bind 127.0.0.1:9091
+  keyway serve --config /etc/tunnel/server.jsonc --bind unix:/run/keyway.sock --trust-proxy unix
   keyway serve --revision 0.2.34 --revision 0.2.48@old --revision 0.2.96@new`,
   run: (argv, context) =>
     serveUntilStopped('serve', argv, context, { prepare: async () => undefined, announce: () => undefined }),

@@ -25,9 +25,9 @@ async function createMissing({ config }: Settings, context: CommandContext, say:
 }
 
 /** Where a browser goes: the first mount with a panel, else the first API. */
-function addressOf({ url, mounts }: RunningGateway): string {
+function addressOf({ mounts, at }: RunningGateway): string {
   const withPanel = mounts.find(({ revision }) => revision.capabilities.has('panel'));
-  return withPanel === undefined ? `API: ${url}${mounts[0]?.api ?? ''}/` : `Panel: ${url}${withPanel.base}/`;
+  return withPanel === undefined ? `API: ${at(`${mounts[0]?.api ?? ''}/`)}` : `Panel: ${at(`${withPanel.base}/`)}`;
 }
 
 export const start: Command = {

@@ -49,6 +49,7 @@ export async function runHere(
     clock: systemClock,
     random: systemRandom,
     untilStopped: () => new Promise(() => undefined),
+    onHangUp: () => undefined,
   };
   const code = await runCommandLine(argv, context);
   return { code, output, complaints, progress: shown };
