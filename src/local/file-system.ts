@@ -57,7 +57,19 @@ const COMPARED_AT_ONCE = 512 * 1024;
 
 /** One more byte is asked for than the content has, so that a longer file does not pass. */
 async function holds(file: FileHandle, content: Buffer): Promise<boolean> {
-  const found = Buffer.allocUnsafeSlow(Math.min(content.length + 1, COMPARED_AT_ONCE));
+  const found = spareSlice ?? Buffer.allocUnsafeSlow(COMPARED_AT_ONCE);
+  spareSlice = null;
+  try {
+    return await holdsBySlices(file, content, found);
+  } finally {
+    spareSlice = found;
+  }
+}
+
+/** Kept from one comparison to the next: there is one for every write. */
+let spareSlice: Buffer | null = null;
+
+async function holdsBySlices(file: FileHandle, content: Buffer, found: Buffer): Promise<boolean> {
   for (let at = 0; ; ) {
     const { bytesRead } = await file.read(found, 0, found.length, at);
     if (bytesRead === 0) return at === content.length;

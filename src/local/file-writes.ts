@@ -11,6 +11,7 @@ import type { KeptVersions } from './kept-versions.js';
 import type { ConfigurationFormat, FileReading, FoundFile, KnownFile } from './known-file.js';
 import type { LiveConfiguration } from './live-configuration.js';
 import { changeCount, mergeChanges } from './pending-changes.js';
+import { createSpareRoom } from './spare-room.js';
 import { createTarget, readTarget, replaceTarget, type Target, TargetChangedError } from './write-file.js';
 
 /** What goes into the file. */
@@ -55,6 +56,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   let writing = false;
   let lastError: string | null = null;
   let lastKept = Number.NEGATIVE_INFINITY;
+  const spare = createSpareRoom();
 
   async function put(target: Target, content: Buffer): Promise<FileStat | null> {
     if (overwriting !== null) return overwriting.replace(target, content);
@@ -83,6 +85,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
       await keepBeforeChange(found);
       file.attempts(document);
       file.holds(document, await put(found.target, document.bytes));
+      if (!versions.isKeeping(found.document.bytes)) spare.retire(found.document.bytes);
     }
     return refused;
   }
@@ -98,7 +101,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     let refused: ConfigurationChange = {};
     for (const part of parts) {
       try {
-        changed = format.change(changed, part);
+        changed = format.change(changed, part, spare.room);
       } catch (error) {
         refused = mergeChanges(refused, part);
         failed(error);

@@ -19,6 +19,8 @@ export interface KeptVersions {
   find(id: string): Promise<KeptVersion>;
   /** The content of the version that `find` gives. */
   read(id: string): Promise<Buffer>;
+  /** Whether these very bytes are on their way and must stay as they are. */
+  isKeeping(bytes: Buffer): boolean;
   /** Resolves when nothing is on its way any more. */
   idle(): Promise<void>;
 }
@@ -39,6 +41,7 @@ const decompress = promisify(gunzip);
 
 export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOptions): KeptVersions {
   let last: Promise<unknown> = Promise.resolve();
+  const onTheirWay: Buffer[] = [];
   /** The latest content that is known to be durable here: the usual caller asks for the same bytes again. */
   let latest: { readonly bytes: Buffer; readonly forever: boolean } | null = null;
 
@@ -117,13 +120,17 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
 
   return {
     keep: (bytes, { forever = false } = {}) => {
-      const kept = last.then(() => keepNow(bytes, forever));
+      onTheirWay.push(bytes);
+      const kept = last
+        .then(() => keepNow(bytes, forever))
+        .finally(() => onTheirWay.splice(onTheirWay.indexOf(bytes), 1));
       last = kept.catch(() => undefined);
       return kept;
     },
     list,
     find,
     read: async (id) => decompress(await fileSystem.read(join(folder, nameOf(await find(id))))),
+    isKeeping: (bytes) => onTheirWay.includes(bytes),
     idle: async () => {
       await last;
     },

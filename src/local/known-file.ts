@@ -2,14 +2,15 @@ import { dirname } from 'node:path';
 import type { ConfigurationChange, ServerConfiguration } from '../core/model.js';
 import type { FileStat, FileSystemPort } from '../core/ports.js';
 import { failureCode } from './failure-words.js';
+import type { Room } from './spare-room.js';
 import { readTarget, sameFile, type Target } from './write-file.js';
 
 /** How the bytes of a configuration file are read and changed; see `document/`. */
 export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
   /** Throws an error that says what is wrong and where. */
   read(bytes: Buffer): FileReading<D>;
-  /** Throws when the change has no place in this file. */
-  change(document: D, change: ConfigurationChange): D;
+  /** Throws when the change has no place in this file. What is long may be put into `room`. */
+  change(document: D, change: ConfigurationChange, room?: Room): D;
   /** Whether replacing the one by the other takes away where the keys of such a file stand (issue 4, "Guard"). */
   losesKeys(before: D, after: D): boolean;
 }

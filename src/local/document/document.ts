@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import { createScanner, expectEnd } from '../../wire/json-scanner.js';
+import type { Room } from '../spare-room.js';
 import { accessKeysLayout } from './access-keys-layout.js';
 import { readDns } from './dns-section.js';
 import { firstOfEach, type PlacedKeys } from './first-keys.js';
@@ -64,12 +65,17 @@ export function losesInbounds(before: ConfigurationDocument, after: Configuratio
  * The document with a change made, every byte that it need not touch as it was; the same document when nothing differs.
  * Keys first, then rules, then DNS. Throws `ConfigurationShapeError`, naming the place, when the file cannot hold the
  * change: a place for keys that is no array, outbound routing that is not configured, an action that no outbound serves.
+ * A change of keys alone is put into `room`, which must not be the document's own.
  */
-export function changeDocument(document: ConfigurationDocument, change: ConfigurationChange): ConfigurationDocument {
+export function changeDocument(
+  document: ConfigurationDocument,
+  change: ConfigurationChange,
+  room?: Room,
+): ConfigurationDocument {
   const { keys, rules, dns } = change;
   let changed = document;
   if (keys !== undefined && keys.size > 0) {
-    changed = changeKeys(document, keys, withHome);
+    changed = changeKeys(document, keys, withHome, room);
   }
   if (rules !== undefined) {
     changed = spliced(changed, changeRules(changed, readRoot(changed.bytes, SECTIONS_SHAPE), rules), []);

@@ -1,5 +1,6 @@
 import type { AccessKey } from '../../core/model.js';
 import { createScanner, skipTrivia } from '../../wire/json-scanner.js';
+import type { Room } from '../spare-room.js';
 import type { ConfigurationDocument } from './document.js';
 import { changeElement, readElement, renderElement, styleOf } from './element.js';
 import { hashKey, type KeyList } from './key-list.js';
@@ -17,6 +18,7 @@ export function changeKeys(
   document: ConfigurationDocument,
   changes: ReadonlyMap<string, AccessKey | null>,
   withHome: (document: ConfigurationDocument) => ConfigurationDocument,
+  room?: Room,
 ): ConfigurationDocument {
   const { changed, removals, missing } = findChanges(document, changes);
   const home = document.hasHome ? document.lists[0] : undefined;
@@ -26,11 +28,11 @@ export function changeKeys(
   );
   const splices = [...changed, ...removed];
   if (home === undefined || behind < 0) {
-    const edited = spliced(document, splices, removals);
+    const edited = spliced(document, splices, removals, room);
     return missing.length === 0 ? edited : appendKeys(withHome(edited), missing);
   }
   const { texts, splices: added } = additions(document, home, behind, missing);
-  const after = spliced(document, [...splices, ...added], removals);
+  const after = spliced(document, [...splices, ...added], removals, room);
   return withAppended(after, texts, missing);
 }
 
@@ -99,11 +101,12 @@ export function spliced(
   document: ConfigurationDocument,
   unsorted: readonly Splice[],
   removals: readonly (readonly number[])[],
+  room?: Room,
 ): ConfigurationDocument {
   if (unsorted.length === 0) return document;
   const splices = sortSplices(unsorted);
   const lists = document.lists.map((list, position) => shiftList(list, splices, removals[position] ?? []));
-  return { ...document, bytes: applySplices(document.bytes, splices), lists };
+  return { ...document, bytes: applySplices(document.bytes, splices, room), lists };
 }
 
 /** Hashes to look for; the bits answer "surely not" for nearly every element without a look at the set. */

@@ -1,3 +1,4 @@
+import type { Room } from '../spare-room.js';
 import type { KeyList } from './key-list.js';
 
 /** Bytes `from` to `to` (exclusive) give way to a text. */
@@ -17,16 +18,21 @@ export function sortSplices(splices: readonly Splice[]): Splice[] {
   return splices.toSorted((a, b) => a.from - b.from || a.to - b.to);
 }
 
-/** The bytes with every splice made; they are sorted and do not overlap. */
-export function applySplices(bytes: Buffer, splices: readonly Splice[]): Buffer {
-  const parts: Buffer[] = [];
-  let at = 0;
+const newRoom: Room = (length) => Buffer.allocUnsafe(length);
+
+/** The bytes with every splice made, in memory of their own; the splices are sorted and do not overlap. */
+export function applySplices(bytes: Buffer, splices: readonly Splice[], room: Room = newRoom): Buffer {
+  const grown = splices.reduce((sum, { from, to, text }) => sum + text.length - (to - from), 0);
+  const result = room(bytes.length + grown);
+  let read = 0;
+  let written = 0;
   for (const { from, to, text } of splices) {
-    parts.push(bytes.subarray(at, from), text);
-    at = to;
+    written += bytes.copy(result, written, read, from);
+    written += text.copy(result, written);
+    read = to;
   }
-  parts.push(bytes.subarray(at));
-  return Buffer.concat(parts);
+  bytes.copy(result, written, read);
+  return result;
 }
 
 /**

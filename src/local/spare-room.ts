@@ -1,0 +1,37 @@
+/** Memory of exactly so many bytes, whose content nobody needs. */
+export type Room = (length: number) => Buffer;
+
+/** The memory of contents that have been replaced, for those that come next. */
+export interface SpareRoom {
+  readonly room: Room;
+  /** Nobody reads these bytes any more: the next room may be theirs. What was not given out by `room` is left alone. */
+  retire(bytes: Buffer): void;
+}
+
+/** A file that grows by a key at a time still fits for a while. */
+const SLACK = 1 / 16;
+/** Less than this comes out of memory that Node shares out, and costs nothing to speak of. */
+const LEAST_BYTES = 32 * 1024;
+
+/**
+ * V8 counts what lies outside its heap as a reason to collect garbage: with the 10 MB of a large file allocated anew for
+ * every write, it did so at every other one, which took longer than the write itself.
+ */
+export function createSpareRoom(): SpareRoom {
+  const made = new WeakSet<ArrayBufferLike>();
+  let spare: ArrayBufferLike | null = null;
+
+  return {
+    room(length) {
+      if (length < LEAST_BYTES) return Buffer.allocUnsafe(length);
+      const fits = spare !== null && spare.byteLength >= length ? spare : null;
+      const memory = fits ?? Buffer.allocUnsafeSlow(Math.ceil(length * (1 + SLACK))).buffer;
+      spare = null;
+      made.add(memory);
+      return Buffer.from(memory, 0, length);
+    },
+    retire({ buffer }) {
+      if (made.has(buffer)) spare = buffer;
+    },
+  };
+}
