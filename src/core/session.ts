@@ -7,6 +7,8 @@ export interface Session {
   end(): void;
   /** Whether this is the token held, compared in constant time. */
   matches(token: string): boolean;
+  /** Whether there is a session that is not ended. */
+  isHeld(): boolean;
 }
 
 export function createSession(): Session {
@@ -19,6 +21,7 @@ export function createSession(): Session {
       held = null;
     },
     matches: (token) => held !== null && equalSecrets(token, held),
+    isHeld: () => held !== null,
   };
 }
 

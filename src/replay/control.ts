@@ -36,7 +36,7 @@ export interface ControlAnswer {
   readonly answer: Answer;
 }
 
-const NO_SESSION = { begin: () => undefined, end: () => undefined, matches: () => false };
+const NO_SESSION = { begin: () => undefined, end: () => undefined, matches: () => false, isHeld: () => false };
 
 /** Makes the player's own line to a server. */
 export function createControl(

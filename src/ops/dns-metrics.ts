@@ -1,0 +1,98 @@
+import type { Family } from './family.js';
+
+/** What is read of the DNS server; counts are since the start. */
+export interface DnsFigures {
+  readonly listening: object | null;
+  readonly queries: number;
+  readonly blocked: number;
+  readonly cacheHits: number;
+  readonly upstreamErrors: number;
+  readonly cachedAnswers: number;
+  /** In the configuration's order. */
+  readonly lists: readonly ListFigures[];
+  /** Milliseconds since the epoch, null for never. */
+  readonly lastRefresh: number | null;
+}
+
+export interface ListFigures {
+  readonly names: number;
+  readonly exceptions: number;
+  /** Milliseconds since the epoch, null for never. */
+  readonly fetchedAt: number | null;
+  readonly error: string | null;
+}
+
+/** A list's label is its place in the settings, from 1: its URL may hold what nobody else is to know. */
+const LIST = ['list'] as const;
+
+export function dnsFamilies(figures: () => DnsFigures): readonly Family[] {
+  const ofLists = (read: (list: ListFigures) => number | null) => () =>
+    figures().lists.flatMap((list, place) => {
+      const value = read(list);
+      return value === null ? [] : [{ labels: { list: String(place + 1) }, value }];
+    });
+  const seconds = (milliseconds: number | null) => (milliseconds === null ? null : milliseconds / 1000);
+  return [
+    ...answerFamilies(figures),
+    {
+      name: 'keyway_dns_list_names',
+      help: 'Names that a blocklist blocks, by its place in the settings.',
+      type: 'gauge',
+      labelNames: LIST,
+      read: ofLists(({ names }) => names),
+    },
+    {
+      name: 'keyway_dns_list_exceptions',
+      help: 'Names that a blocklist excepts, by its place in the settings.',
+      type: 'gauge',
+      labelNames: LIST,
+      read: ofLists(({ exceptions }) => exceptions),
+    },
+    {
+      name: 'keyway_dns_list_failed',
+      help: '1 where the last refresh of a blocklist failed, so that its old names stay.',
+      type: 'gauge',
+      labelNames: LIST,
+      read: ofLists(({ error }) => (error === null ? 0 : 1)),
+    },
+    {
+      name: 'keyway_dns_list_fetched_timestamp_seconds',
+      help: "When a blocklist's names came, in seconds since the epoch.",
+      type: 'gauge',
+      labelNames: LIST,
+      read: ofLists(({ fetchedAt }) => seconds(fetchedAt)),
+    },
+    {
+      name: 'keyway_dns_last_refresh_timestamp_seconds',
+      help: 'When the last refresh of the blocklists ended, in seconds since the epoch; 0 for never.',
+      type: 'gauge',
+      read: () => seconds(figures().lastRefresh) ?? 0,
+    },
+  ];
+}
+
+function answerFamilies(figures: () => DnsFigures): readonly Family[] {
+  const counter = (name: string, help: string, read: () => number): Family => ({ name, help, type: 'counter', read });
+  return [
+    {
+      name: 'keyway_dns_listening',
+      help: '1 while the DNS server listens; 0 where it is off or its port is taken.',
+      type: 'gauge',
+      read: () => (figures().listening === null ? 0 : 1),
+    },
+    counter('keyway_dns_queries_total', 'DNS queries.', () => figures().queries),
+    counter('keyway_dns_blocked_queries_total', 'DNS queries for blocked names.', () => figures().blocked),
+    counter('keyway_dns_cache_hits_total', 'DNS queries answered from the cache.', () => figures().cacheHits),
+    counter(
+      'keyway_dns_upstream_errors_total',
+      'Questions that the DNS upstream did not answer.',
+      () => figures().upstreamErrors,
+    ),
+    {
+      name: 'keyway_dns_cached_answers',
+      help: 'Answers in the DNS cache.',
+      type: 'gauge',
+      read: () => figures().cachedAnswers,
+    },
+  ];
+}

@@ -1,0 +1,127 @@
+import type { KeyCounts } from '../core/key-counts.js';
+import type { Session } from '../core/session.js';
+import type { Revision } from '../wire/revision.js';
+import type { Family } from './family.js';
+import { type Health, PROBLEMS } from './health.js';
+
+/** What is read of one mount. */
+export interface MountFigures {
+  /** The path of its API. */
+  readonly api: string;
+  readonly revision: Pick<Revision, 'id' | 'online' | 'capabilities'>;
+  readonly session: Pick<Session, 'isHeld'>;
+}
+
+/** What is read of a store of counters; counts are since the start. */
+export interface StoreFigures {
+  readonly batches: number;
+  readonly batchBytes: number;
+  readonly batchMilliseconds: number;
+  readonly failedBatches: number;
+}
+
+export interface GatewayFigures {
+  readonly mounts: readonly MountFigures[];
+  readonly keys: { readonly size: number; readonly counts: KeyCounts };
+  readonly health: Health;
+  /** Null in the mode without a file. */
+  readonly configuration: (() => { readonly pendingChanges: number }) | null;
+  /** Null where counters are not kept. */
+  readonly counters: (() => StoreFigures) | null;
+}
+
+const MOUNT = ['mount', 'revision'] as const;
+
+export function labelsOf({ api, revision }: Pick<MountFigures, 'api' | 'revision'>) {
+  return { mount: api, revision: revision.id };
+}
+
+/** Keys, sessions, health, and what waits or was written. */
+export function gatewayFamilies({ mounts, keys, health, configuration, counters }: GatewayFigures): readonly Family[] {
+  return [
+    ...keyFamilies(keys, mounts),
+    {
+      name: 'keyway_sessions',
+      help: 'Sessions that operators hold, by mount; a mount has one at most.',
+      type: 'gauge',
+      labelNames: MOUNT,
+      read: () =>
+        mounts
+          .filter(({ revision }) => revision.capabilities.has('login'))
+          .map((mount) => ({ labels: labelsOf(mount), value: mount.session.isHeld() ? 1 : 0 })),
+    },
+    {
+      name: 'keyway_health_problem',
+      help: '1 while /healthz names the problem.',
+      type: 'gauge',
+      labelNames: ['problem'],
+      async read() {
+        const present = new Set((await health.problems()).map(({ problem }) => problem));
+        return PROBLEMS.map((problem) => ({ labels: { problem }, value: present.has(problem) ? 1 : 0 }));
+      },
+    },
+    ...(configuration === null ? [] : [pendingFamily(configuration)]),
+    ...(counters === null ? [] : storeFamilies(counters)),
+  ];
+}
+
+function keyFamilies(keys: GatewayFigures['keys'], mounts: readonly MountFigures[]): readonly Family[] {
+  return [
+    { name: 'keyway_keys', help: 'Registered access keys.', type: 'gauge', read: () => keys.size },
+    {
+      name: 'keyway_keys_with_traffic',
+      help: 'Registered access keys that have used any traffic.',
+      type: 'gauge',
+      read: () => keys.counts.active,
+    },
+    {
+      name: 'keyway_keys_over_limit',
+      help: 'Registered access keys whose traffic has reached their limit.',
+      type: 'gauge',
+      read: () => keys.counts.overLimit,
+    },
+    {
+      name: 'keyway_keys_online',
+      help: "Registered access keys that a mount shows as online, by its revision's rule.",
+      type: 'gauge',
+      labelNames: MOUNT,
+      read: () => mounts.map((mount) => ({ labels: labelsOf(mount), value: mount.revision.online.count(keys.counts) })),
+    },
+  ];
+}
+
+function pendingFamily(configuration: () => { readonly pendingChanges: number }): Family {
+  return {
+    name: 'keyway_config_pending_changes',
+    help: 'Keys, rule lists and DNS settings that are changed in memory and not in the configuration file.',
+    type: 'gauge',
+    read: () => configuration().pendingChanges,
+  };
+}
+
+function storeFamilies(counters: () => StoreFigures): readonly Family[] {
+  return [
+    {
+      name: 'keyway_counters_batches_total',
+      help: 'Batches of counters that were to be written to the data folder.',
+      type: 'counter',
+      labelNames: ['outcome'],
+      read: () => [
+        { labels: { outcome: 'written' }, value: counters().batches },
+        { labels: { outcome: 'failed' }, value: counters().failedBatches },
+      ],
+    },
+    {
+      name: 'keyway_counters_written_bytes_total',
+      help: 'Bytes of the batches of counters that were written.',
+      type: 'counter',
+      read: () => counters().batchBytes,
+    },
+    {
+      name: 'keyway_counters_write_seconds_total',
+      help: 'Time that writing those batches took.',
+      type: 'counter',
+      read: () => counters().batchMilliseconds / 1000,
+    },
+  ];
+}

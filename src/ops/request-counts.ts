@@ -1,0 +1,78 @@
+/** What was asked for, and where. All of it comes from tables of our own: no path and no key of a request is among it. */
+export interface RequestLabels {
+  /** The path of the mount's API; empty where the request belongs to none. */
+  readonly mount: string;
+  readonly revision: string;
+  readonly operation: string;
+}
+
+/** The answers to one operation of one mount with one status. */
+export interface AnswerSeries {
+  readonly labels: RequestLabels & { readonly status: string };
+  readonly count: number;
+  readonly seconds: number;
+  /** Answers that took at most as long as the bound of the same place. */
+  readonly upTo: readonly number[];
+}
+
+/** Upper bounds of time, in seconds. */
+export const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5] as const;
+
+/** Counts of answers and how long they took. Counting one takes no memory and a few dozen nanoseconds. */
+export interface RequestCounts {
+  /** Gives what counts an answer: its status, and the milliseconds that it took. The same for the same labels. */
+  counting(labels: RequestLabels): (status: number, milliseconds: number) => void;
+  /** Only those that have occurred. */
+  series(): readonly AnswerSeries[];
+}
+
+const MILLISECONDS = BOUNDS.map((seconds) => seconds * 1000);
+/** A row: how many took at most each bound and longer than the one before, how many took longer than all, their sum. */
+const LONGER = BOUNDS.length;
+const SUM = LONGER + 1;
+
+interface Counted {
+  readonly labels: RequestLabels;
+  readonly byStatus: Map<number, Float64Array>;
+}
+
+export function createRequestCounts(): RequestCounts {
+  const all = new Map<string, Counted>();
+
+  function counted(labels: RequestLabels): Counted {
+    const key = JSON.stringify([labels.mount, labels.revision, labels.operation]);
+    const found = all.get(key) ?? { labels, byStatus: new Map() };
+    all.set(key, found);
+    return found;
+  }
+
+  return {
+    counting(labels) {
+      const { byStatus } = counted(labels);
+      return (status, milliseconds) => {
+        let row = byStatus.get(status);
+        if (row === undefined) {
+          row = new Float64Array(SUM + 1);
+          byStatus.set(status, row);
+        }
+        let bucket = 0;
+        while (bucket < LONGER && milliseconds > (MILLISECONDS[bucket] ?? 0)) bucket += 1;
+        row[bucket] = (row[bucket] ?? 0) + 1;
+        row[SUM] = (row[SUM] ?? 0) + milliseconds;
+      };
+    },
+    series: () =>
+      [...all.values()].flatMap(({ labels, byStatus }) =>
+        [...byStatus].map(([status, row]) => seriesOf({ ...labels, status: String(status) }, row)),
+      ),
+  };
+}
+
+function seriesOf(labels: AnswerSeries['labels'], row: Float64Array): AnswerSeries {
+  let count = 0;
+  const upTo = BOUNDS.map((_bound, bucket) => {
+    count += row[bucket] ?? 0;
+    return count;
+  });
+  return { labels, count: count + (row[LONGER] ?? 0), seconds: (row[SUM] ?? 0) / 1000, upTo };
+}
