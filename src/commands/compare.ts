@@ -110,6 +110,7 @@ async function meet(side: Side, settings: CompareSettings, context: CommandConte
       credentials,
       permissions,
       timeoutMilliseconds,
+      isCompared: true,
       random: context.random,
       keepSaved: (saved) => keepSaved(saved, context, side),
     });
@@ -193,7 +194,10 @@ function resultOf(file: ScenarioFile, differences: Compared['differences'], part
     reason: null,
     differences: differences.map(({ operation, ...each }) => ({ ...each, request: operation })),
     known: 0,
-    hint: partedAt === null ? null : `from step ${partedAt} on the servers stand in different states: not compared`,
+    hint:
+      partedAt === null
+        ? null
+        : `from step ${partedAt} on the servers stand in different states: only what one of them does not serve is shown`,
     milliseconds: 0,
   };
 }

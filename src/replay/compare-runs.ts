@@ -51,10 +51,11 @@ interface Sides {
 /**
  * Compares what two servers answered. `again` is a second run of the left one: where it differs from the first by itself
  * (times, counts, generated values) nothing is reported. Once one server has accepted a change that the other refused,
- * they stand in different states, and what follows is not compared.
+ * they stand in different states: of what follows only operations that one of them does not have are reported.
  */
 export function compareRuns(left: Run, right: Run, again: Run, sides: Sides): RunComparison {
   const differences: RunDifference[] = [];
+  let partedAt: number | null = null;
   for (const [index, one] of left.steps.entries()) {
     const other = right.steps[index];
     if (other === undefined) break;
@@ -66,12 +67,15 @@ export function compareRuns(left: Run, right: Run, again: Run, sides: Sides): Ru
     const found = [...differing(leftPlaces, rightPlaces)].filter((place) => {
       return !noise.has(place) && !OF_ITS_OWN.has(`${operation} ${place.replaceAll(INDEX, '/*')}`);
     });
-    const parts = isParting(one, other);
-    differences.push(...describe(found, { one, operation, leftPlaces, rightPlaces, sides }));
-    if (parts) return { differences, partedAt: one.step };
+    const described = describe(found, { one, operation, leftPlaces, rightPlaces, sides });
+    differences.push(...described.filter(({ where }) => partedAt === null || where === OPERATION));
+    if (isParting(one, other)) partedAt ??= one.step;
   }
-  return { differences, partedAt: null };
+  return { differences, partedAt };
 }
+
+/** Stands as the place of a difference when one revision does not serve the operation. */
+const OPERATION = 'operation';
 
 const INDEX = /\/\d+(?=\/|$)/g;
 
@@ -113,7 +117,7 @@ function servedDifference({ one, operation, sides }: Described): RunDifference |
   const [left, right] = [sides.left.capabilities.has(needed), sides.right.capabilities.has(needed)];
   if (left === right) return null;
   const words = (isServed: boolean) => (isServed ? 'served' : 'not served');
-  return { step: one.step, operation, where: 'operation', expected: words(left), actual: words(right) };
+  return { step: one.step, operation, where: OPERATION, expected: words(left), actual: words(right) };
 }
 
 function matchedBy({ request }: Exchange) {

@@ -27,6 +27,8 @@ export interface TargetOptions {
   readonly credentials: TargetCredentials;
   readonly permissions: Permissions;
   readonly timeoutMilliseconds: number;
+  /** Whether answers are compared with another server's rather than with the scenario's own; false when left out. */
+  readonly isCompared?: boolean;
   readonly random: RandomPort;
   /** Keeps what stood on the server where a crash leaves it; resolves to what undoes that. */
   readonly keepSaved: (saved: SavedState) => Promise<() => Promise<void>>;
@@ -60,7 +62,8 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
   const facts = await learnFacts(caller, control, { target, revision, credentials });
   const own = createOwnKeys(`keyway-replay-${options.random.bytes(4).toString('hex')}-`);
   const live: Live = { options, target, caller, control, facts, own, saved: null, unkeep: async () => undefined };
-  const reason = (scenario: Scenario) => whyNot(scenario, { facts, permissions, revision, target });
+  const { isCompared = false } = options;
+  const reason = (scenario: Scenario) => whyNot(scenario, { facts, permissions, revision, target, isCompared });
   return {
     facts,
     target,

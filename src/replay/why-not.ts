@@ -19,6 +19,8 @@ export interface Circumstances {
   readonly permissions: Permissions;
   readonly revision: Revision;
   readonly target: Target;
+  /** Whether answers are compared with another server's, so that the scenario's own need not fit; false when left out. */
+  readonly isCompared?: boolean;
 }
 
 /** One reason why a scenario cannot be played on a live server, or null when it can. */
@@ -213,7 +215,7 @@ function linkReason(
   { given }: Scenario,
   exchanges: readonly Exchange[],
   state: GivenState,
-  { facts, revision, permissions }: Circumstances,
+  { facts, revision, permissions, isCompared = false }: Circumstances,
 ): string | null {
   const links = exchanges.some(({ request, response }) => {
     const { body } = response;
@@ -223,7 +225,7 @@ function linkReason(
   const query = given.server?.shareQuery ?? '';
   const configured = facts.announced?.query;
   const wanted = revision.shareQuery.query(query, state.dnsEnabled);
-  if (configured !== undefined && revision.shareQuery.query(configured, state.dnsEnabled) !== wanted)
+  if (!isCompared && configured !== undefined && revision.shareQuery.query(configured, state.dnsEnabled) !== wanted)
     return `needs the share link's query ${JSON.stringify(query)}, which is set at the server's start`;
   if (state.dnsEnabled === facts.dnsEnabled) return null;
   if (!revision.capabilities.has('config') || facts.config === null || facts.config === 'none')

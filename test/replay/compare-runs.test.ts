@@ -43,12 +43,16 @@ describe('two runs', () => {
     ]);
   });
 
-  test('are not compared any further once one took a change that the other refused', () => {
-    const left = runOf(['POST', '/users', 200, 'k'], ['GET', '/users', 200, ['k']]);
-    const right = runOf(['POST', '/users', 400, undefined], ['GET', '/users', 200, []]);
+  test('differ once one took a change that the other refused only in what one of them does not serve', () => {
+    const list = ['GET', '/users'] as const;
+    const left = runOf(['POST', '/users', 200, 'k'], [...list, 200, ['k']], ['DELETE', '/audit', 404, undefined]);
+    const right = runOf(['POST', '/users', 400, undefined], [...list, 200, []], ['DELETE', '/audit', 200, null]);
     const { differences, partedAt } = compareRuns(left, right, left, sides);
     expect(partedAt).toBe(1);
-    expect(differences.map(({ where }) => where)).toEqual(['status']);
+    expect(differences.map(({ operation, where }) => `${operation} ${where}`)).toEqual([
+      'createUser status',
+      'clearAudit operation',
+    ]);
   });
 
   test('take a server-made value for the same wherever its placeholder stands', () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
-import { createGateway } from '../../src/index.js';
+import { createGateway, type GatewayOptions } from '../../src/index.js';
 import { systemRandom } from '../../src/local/system-ports.js';
 import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../src/replay/target-player.js';
 import type { Revision } from '../../src/wire/revision.js';
@@ -47,10 +47,11 @@ export interface LiveServer {
   close(): Promise<void>;
 }
 
-/** A gateway as an operator runs it, with login guard, perhaps with a panel of these files; it closes with the test. */
+/** A gateway as an operator runs it, with login guard, perhaps with a panel of these files and further options; it closes with the test. */
 export async function startLiveServer(
   revision: string,
   panel: Readonly<Record<string, string>> = {},
+  options: Partial<GatewayOptions> = {},
 ): Promise<LiveServer> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-live-'));
   const configPath = join(folder, 'server.jsonc');
@@ -61,7 +62,12 @@ export async function startLiveServer(
     await writeFile(join(panelDir, name), content);
   }
   const hasPanel = Object.keys(panel).length > 0;
-  const app = await createGateway({ mounts: [{ revision }], configPath, ...(hasPanel ? { panelDir } : {}) });
+  const app = await createGateway({
+    mounts: [{ revision }],
+    configPath,
+    ...(hasPanel ? { panelDir } : {}),
+    ...options,
+  });
   app.keyway.core.keys.setCounters('foreign-1', { bytesUp: 11n, bytesDown: 12n, connections: 1n });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   let closed = false;
