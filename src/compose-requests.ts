@@ -27,7 +27,7 @@ const LOOK_MS = 250;
 /** To be made after the core has taken the configuration over: what is restored of counters comes behind that. */
 export function createRequests(options: RequestsOptions): Requests {
   const { dataFolder, fileSystem, configuration, counters, clock, log } = options;
-  const { keys, usage, store } = counters;
+  const { keys, usage, replacements, store } = counters;
   /** What is to be done as soon as a restored configuration is live. */
   let withConfiguration: (() => void) | null = null;
   let looking: Promise<void> | null = null;
@@ -43,6 +43,7 @@ export function createRequests(options: RequestsOptions): Requests {
   async function restore(state: StoredState, name: string): Promise<void> {
     const apply = () => {
       keys.restore(state.counters);
+      replacements.settleAll();
       if (state.reports !== null) usage.reports.restore(state.reports);
       usage.reports.add(name);
     };
@@ -61,6 +62,7 @@ export function createRequests(options: RequestsOptions): Requests {
   function takeIn(state: StoredState, name: string): void {
     for (const kept of state.counters) {
       const isRegistered = keys.get(kept.accessKey) !== undefined;
+      replacements.settle(kept.accessKey);
       keys.takeOver(isRegistered ? kept : { ...kept, leftAt: kept.leftAt ?? clock.now() });
     }
     usage.reports.add(name);

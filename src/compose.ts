@@ -124,6 +124,7 @@ async function assemble(
     resolver: options.resolver ?? noResolver,
     keys: counters.keys,
     counters: counters.store,
+    replacements: counters.replacements,
   });
   configuration?.onReload(() => {
     if (!state.credentialsChanged()) return;
@@ -201,7 +202,8 @@ async function openCountersBeside(
     clock,
     log,
     dataFolder: dataDir ?? beside,
-    isLocked: configuration !== null,
+    configuration:
+      configPath === undefined || configuration === null ? null : { path: configPath, keys: configuration.load().keys },
     ...(keepGone === undefined ? {} : { keepGone }),
   });
 }

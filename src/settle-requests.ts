@@ -68,10 +68,11 @@ async function isServed(place: StoredPlace, configuration: Buffer | null): Promi
 }
 
 async function doHere(place: StoredPlace): Promise<void> {
-  const { dataFolder, fileSystem, clock, log } = place;
+  const { configPath, dataFolder, fileSystem, clock, log } = place;
   const configuration = await openConfiguration(place);
   try {
-    const counters = await openCounters({ dataFolder, isLocked: configuration !== null, fileSystem, clock, log });
+    const registered = configPath === null ? null : { path: configPath, keys: configuration?.load().keys ?? [] };
+    const counters = await openCounters({ dataFolder, configuration: registered, fileSystem, clock, log });
     try {
       counters.keys.replaceAll(configuration?.load().keys ?? []);
       configuration?.onReload(({ keys }) => counters.keys.replaceAll(keys));

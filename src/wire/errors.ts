@@ -31,6 +31,7 @@ export const ERROR_TABLE: Readonly<Record<DomainErrorCode, ErrorRow>> = {
       subscribe: { status: 404, text: 'invalid access key' },
     },
   },
+  /** Of the configuration file alone: counters that could not be written are logged, and the next write carries them. */
   saveFailed: { status: 400, text: 'failed to save configuration' },
   countTooLarge: { status: 400, text: 'Count too large, max 1000' },
   noConfigPath: { status: 400, text: 'No config path registered (run-time only)' },

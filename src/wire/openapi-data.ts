@@ -159,7 +159,7 @@ export const OPERATION_NOTES: Readonly<
   },
   resetUser: {
     description:
-      'Sets bytes and connections to zero; the limit is kept and the file is not written. A key without counters is not found.',
+      'Sets bytes and connections to zero; the limit is kept and the file is not written. Counters that cannot be written now are carried by the next write. A key without counters is not found.',
     failures: ['user not found'],
   },
   subscribe: {

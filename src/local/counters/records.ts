@@ -1,10 +1,14 @@
 import type { KeptCounters } from '../../core/keys.js';
+import type { Replacement } from '../../core/replacements.js';
 
 /** One thing that a store holds or that happened to it. */
 export type StoreRecord =
   | { readonly kind: 'counters'; readonly counters: KeptCounters }
   /** The key's counters are dropped. */
   | { readonly kind: 'dropped'; readonly accessKey: string }
+  /** A create that a crash may undo; it stands until it is settled. */
+  | { readonly kind: 'replacing'; readonly replacement: Replacement }
+  | { readonly kind: 'settled'; readonly accessKey: string }
   | { readonly kind: 'report'; readonly id: string }
   /** All remembered reports are forgotten. */
   | { readonly kind: 'noReports' }
@@ -17,6 +21,12 @@ const DROPPED = 3;
 const REPORT = 4;
 const NO_REPORTS = 5;
 const END = 6;
+const REPLACING = 7;
+const SETTLED = 8;
+
+/** Flags of a replacement. */
+const APPLIED = 1;
+const HAS_BEFORE = 2;
 
 /** How a text's characters stand: as UTF-16 units, or as one byte each. */
 const WIDE = 1;
@@ -28,6 +38,8 @@ const MOST_BESIDES_NAME = 1 + 4 + 3 * 8 + 2 * 8;
 export interface RecordWriter {
   counters(counters: KeptCounters): void;
   dropped(accessKey: string): void;
+  replacing(replacement: Replacement): void;
+  settled(accessKey: string): void;
   report(id: string): void;
   noReports(): void;
   end(): void;
@@ -93,18 +105,39 @@ export function createRecordWriter(): RecordWriter {
     at += 8;
   }
 
+  function counters({ accessKey, bytesUp, bytesDown, connections, createdAt, leftAt }: KeptCounters): void {
+    begin(leftAt === null ? REGISTERED : DEPARTED, accessKey.length);
+    text(accessKey);
+    number(bytesUp);
+    number(bytesDown);
+    number(connections);
+    time(createdAt);
+    if (leftAt !== null) time(leftAt);
+  }
+
   return {
-    counters({ accessKey, bytesUp, bytesDown, connections, createdAt, leftAt }) {
-      begin(leftAt === null ? REGISTERED : DEPARTED, accessKey.length);
-      text(accessKey);
-      number(bytesUp);
-      number(bytesDown);
-      number(connections);
-      time(createdAt);
-      if (leftAt !== null) time(leftAt);
-    },
+    counters,
     dropped(accessKey) {
       begin(DROPPED, accessKey.length);
+      text(accessKey);
+    },
+    replacing({ accessKey, records: old, before, isApplied }) {
+      begin(
+        REPLACING,
+        old.reduce((sum, record) => sum + record.length + 4, accessKey.length),
+      );
+      text(accessKey);
+      number(BigInt((isApplied ? APPLIED : 0) + (before === null ? 0 : HAS_BEFORE)));
+      number(BigInt(old.length));
+      for (const record of old) text(record);
+      // Its own kind says whether it had left; it is no record of its own.
+      if (before !== null) {
+        counters(before);
+        records -= 1;
+      }
+    },
+    settled(accessKey) {
+      begin(SETTLED, accessKey.length);
       text(accessKey);
     },
     report(id) {
@@ -166,14 +199,33 @@ export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void):
     return { accessKey, bytesUp, bytesDown, connections, createdAt, leftAt: isDeparted ? time() : null };
   }
 
-  while (at < bytes.length) {
-    const tag = bytes[at];
+  function replacement(): Replacement {
+    const accessKey = text();
+    const flags = Number(number());
+    const records = Array.from({ length: Number(number()) }, text);
+    const hasBefore = flags >= HAS_BEFORE;
+    return {
+      accessKey,
+      records,
+      before: hasBefore ? counters(tag() === DEPARTED) : null,
+      isApplied: flags % 2 === APPLIED,
+    };
+  }
+
+  function tag(): number | undefined {
     at += 1;
-    if (tag === REGISTERED || tag === DEPARTED) each({ kind: 'counters', counters: counters(tag === DEPARTED) });
-    else if (tag === DROPPED) each({ kind: 'dropped', accessKey: text() });
-    else if (tag === REPORT) each({ kind: 'report', id: text() });
-    else if (tag === NO_REPORTS) each({ kind: 'noReports' });
-    else if (tag === END) each({ kind: 'end', records: Number(number()) });
-    else throw new RangeError(`a record of the unknown kind ${tag}`);
+    return bytes[at - 1];
+  }
+
+  while (at < bytes.length) {
+    const kind = tag();
+    if (kind === REGISTERED || kind === DEPARTED) each({ kind: 'counters', counters: counters(kind === DEPARTED) });
+    else if (kind === DROPPED) each({ kind: 'dropped', accessKey: text() });
+    else if (kind === REPLACING) each({ kind: 'replacing', replacement: replacement() });
+    else if (kind === SETTLED) each({ kind: 'settled', accessKey: text() });
+    else if (kind === REPORT) each({ kind: 'report', id: text() });
+    else if (kind === NO_REPORTS) each({ kind: 'noReports' });
+    else if (kind === END) each({ kind: 'end', records: Number(number()) });
+    else throw new RangeError(`a record of the unknown kind ${kind}`);
   }
 }

@@ -3,6 +3,7 @@ import type { CountersPort } from '../../core/counters-port.js';
 import type { KeptCounters, KeyRegistry } from '../../core/keys.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import type { RememberedReports, ReportChanges } from '../../core/remembered-reports.js';
+import { createReplacements, type Replacements } from '../../core/replacements.js';
 import { failureWords } from '../failure-words.js';
 import { openStoreFolder, STORE_FORMATS, type StoreFormat } from './open-folder.js';
 import { listStore } from './read-store.js';
@@ -38,6 +39,8 @@ export interface CountersStoreOptions {
   /** Empty as yet; it must track its changes. */
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
+  /** Empty as yet; default: nobody replaces anything. */
+  readonly replacements?: Replacements;
   readonly clock: ClockPort;
   readonly log: LogPort;
   /** How long counters of keys that left by the file are kept, in milliseconds; default 30 days. */
@@ -63,14 +66,16 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
  * as batches to a log; each batch is durable before the next, and counts as a whole or not at all. When the log has
  * grown, the whole state is written beside it, a little at a time, and the old files go. Rejects with `CountersStoreError`.
  */
-export async function openCountersStore(options: CountersStoreOptions): Promise<CountersStore> {
-  const { fileSystem, dataFolder, keys, reports, log, formats = STORE_FORMATS } = options;
+export async function openCountersStore(given: CountersStoreOptions): Promise<CountersStore> {
+  const options = { ...given, replacements: given.replacements ?? createReplacements() };
+  const { fileSystem, dataFolder, keys, reports, replacements, log, formats = STORE_FORMATS } = options;
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) =>
-    take(record, keys, reports),
+    take(record, { keys, reports, replacements }),
   );
   if (!opened.mustRewrite) {
     reports.takeChanges();
     keys.forgetChanged();
+    replacements.takeChanges();
   }
   const store = serve(options, opened);
   // What was salvaged or read in an older format goes into the new folder at once; a failure has been logged.
@@ -80,8 +85,10 @@ export async function openCountersStore(options: CountersStoreOptions): Promise<
 
 type Opened = Awaited<ReturnType<typeof openStoreFolder>>;
 
-function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
-  const { fileSystem, keys, reports, clock, log } = options;
+type Options = CountersStoreOptions & Required<Pick<CountersStoreOptions, 'replacements'>>;
+
+function serve(options: Options, opened: Opened): CountersStore {
+  const { fileSystem, keys, reports, replacements, clock, log } = options;
   const { folder, format } = opened;
   const tail = createStoreLog(fileSystem, folder, format, opened);
   const writes = createWrites(options, (records) => tail.add(records));
@@ -98,7 +105,7 @@ function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
     const logBytesBefore = oldLogBytes;
     oldLogBytes = 0;
     try {
-      const content = { counters: keys.allKept(), reports: reports.all };
+      const content = { counters: keys.allKept(), reports: reports.all, replacements: replacements.all };
       const size = await writeState(fileSystem, folder, { format, number }, content);
       await writes.flush();
       await finishState(fileSystem, folder, number);
@@ -160,11 +167,12 @@ function startTimer(milliseconds: number, tick: () => void): NodeJS.Timeout | un
 
 /** Gathers what changed into batches, one on its way at a time. */
 function createWrites(
-  { keys, reports, clock, log, dataFolder }: CountersStoreOptions,
+  { keys, reports, replacements, clock, log, dataFolder }: Options,
   add: (records: Buffer) => Promise<void>,
 ) {
   let unwrittenKeys: ReadonlySet<string> = new Set();
   let unwrittenReports = NO_REPORTS;
+  let unwrittenReplacements: ReadonlySet<string> = new Set();
   let running: Promise<void> | null = null;
   let next: Promise<void> | null = null;
   const status: { -readonly [Name in keyof Omit<CountersStatus, 'movedAside'>]: CountersStatus[Name] } = {
@@ -186,20 +194,27 @@ function createWrites(
     };
     for (const accessKey of unwrittenKeys) put(accessKey, keys.kept(accessKey));
     keys.takeChanged(put);
+    const replaced = new Set([...unwrittenReplacements, ...replacements.takeChanges()]);
+    for (const accessKey of replaced) {
+      const replacement = replacements.get(accessKey);
+      if (replacement === null) writer.settled(accessKey);
+      else writer.replacing(replacement);
+    }
     const ids = together(unwrittenReports, reports.takeChanges());
     if (ids.restored) writer.noReports();
     for (const id of ids.added) writer.report(id);
-    return { changed, ids, records: writer.take() };
+    return { changed, replaced, ids, records: writer.take() };
   }
 
   async function writeBatch(): Promise<void> {
     const began = clock.monotonic();
-    const { changed, ids, records } = gather();
+    const { changed, replaced, ids, records } = gather();
     if (records.length === 0) return;
     try {
       await add(records);
       unwrittenKeys = new Set();
       unwrittenReports = NO_REPORTS;
+      unwrittenReplacements = new Set();
       status.batches += 1;
       status.batchBytes += records.length;
       status.batchMilliseconds += clock.monotonic() - began;
@@ -207,6 +222,7 @@ function createWrites(
     } catch (error) {
       unwrittenKeys = new Set(changed);
       unwrittenReports = ids;
+      unwrittenReplacements = replaced;
       status.failedBatches += 1;
       throw failed(error);
     }
@@ -258,6 +274,7 @@ const NO_REPORTS: ReportChanges = { restored: false, added: [] };
 
 interface Gathered {
   readonly changed: readonly string[];
+  readonly replaced: ReadonlySet<string>;
   readonly ids: ReportChanges;
   readonly records: Buffer;
 }

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKeyRegistry, type KeptCounters } from '../../core/keys.js';
+import { createKeyRegistry, type KeyRegistry } from '../../core/keys.js';
+import type { AccessKey } from '../../core/model.js';
 import type { FileSystemPort } from '../../core/ports.js';
-import { createRememberedReports } from '../../core/remembered-reports.js';
+import { createRememberedReports, type RememberedReports } from '../../core/remembered-reports.js';
+import { createReplacements, decideReplacements, type Replacements } from '../../core/replacements.js';
+import { readDocument } from '../document/document.js';
 import { failureCode } from '../failure-words.js';
 import { readTarget, sameFile } from '../write-file.js';
 import type { StoredState } from './lines.js';
@@ -54,21 +57,39 @@ async function readOnce(
   if (file !== null && !sameFile(file.stat, await fileSystem.stat(file.realPath))) return null;
   const keys = createKeyRegistry(() => 0);
   const reports = createRememberedReports();
-  const { damage } = await format.read(fileSystem, folder, files, (record) => take(record, keys, reports));
+  const replacements = createReplacements();
+  const { damage } = await format.read(fileSystem, folder, files, (record) =>
+    take(record, { keys, reports, replacements }),
+  );
   if (damage.length > 0) {
     throw new CountersStoreError(`the store of counters in ${folder} is damaged: ${damage.join('; ')}`);
   }
+  if (file !== null) decideReplacements(replacements, keys, keysOf(file.bytes), 0);
   return { configuration: file?.bytes ?? null, counters: [...keys.allKept()], reports: reports.all() };
 }
 
+/** Everything that a store holds, in memory. */
+export interface StateOwner {
+  readonly keys: Pick<KeyRegistry, 'takeOver' | 'forget'>;
+  readonly reports: Pick<RememberedReports, 'add' | 'restore'>;
+  readonly replacements: Pick<Replacements, 'takeOver' | 'settle'>;
+}
+
 /** Follows one record of a store. */
-export function take(
-  record: StoreRecord,
-  keys: { takeOver(kept: KeptCounters): void; forget(accessKey: string): void },
-  reports: { add(id: string): void; restore(ids: readonly string[]): void },
-): void {
+export function take(record: StoreRecord, { keys, reports, replacements }: StateOwner): void {
   if (record.kind === 'counters') keys.takeOver(record.counters);
   else if (record.kind === 'dropped') keys.forget(record.accessKey);
+  else if (record.kind === 'replacing') replacements.takeOver(record.replacement);
+  else if (record.kind === 'settled') replacements.settle(record.accessKey);
   else if (record.kind === 'report') reports.add(record.id);
   else if (record.kind === 'noReports') reports.restore([]);
+}
+
+/** None, where the bytes are no configuration. */
+function keysOf(bytes: Buffer): readonly AccessKey[] {
+  try {
+    return readDocument(bytes).configuration.keys;
+  } catch {
+    return [];
+  }
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { KeptCounters } from '../../core/keys.js';
 import type { FileSystemPort } from '../../core/ports.js';
+import type { Replacement } from '../../core/replacements.js';
 import { storeFileName } from './read-store.js';
 import { createRecordWriter } from './records.js';
 import { batch, headerLine } from './store-file.js';
@@ -9,8 +10,9 @@ import { FILE_MODE, newSalt } from './store-log.js';
 /** What a state holds. */
 export interface StateContent {
   readonly counters: Iterable<KeptCounters>;
-  /** Asked for at the end. */
+  /** Asked for at the end, as are the replacements. */
   readonly reports: () => readonly string[];
+  readonly replacements: () => readonly Replacement[];
 }
 
 /** Records that are made in one turn of the event loop. */
@@ -48,6 +50,7 @@ export async function writeState(
     inBatch = 0;
     await put();
   }
+  for (const replacement of content.replacements()) writer.replacing(replacement);
   for (const id of content.reports()) writer.report(id);
   writer.end();
   await put();

@@ -14,7 +14,13 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
       id: fc.option(fc.nat(20), { nil: null }),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('create' as const, 'remove', 'reset'), key: aKey }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom('create' as const, 'remove', 'reset', 'announce', 'settle'),
+      key: aKey,
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('configuration' as const), keys: fc.uniqueArray(aKey, { maxLength: 8 }) }),

@@ -2,13 +2,14 @@ import { expect } from 'vitest';
 import { createKeyRegistry, type KeyRegistry } from '../../../src/core/keys.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../../src/core/remembered-reports.js';
+import { createReplacements, type Replacements } from '../../../src/core/replacements.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
 import { type CallName, createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 /** Something that happens to counters, to the disk or to the process. */
 export type Step =
   | { readonly kind: 'report'; readonly keys: readonly number[]; readonly id: number | null }
-  | { readonly kind: 'create' | 'remove' | 'reset'; readonly key: number }
+  | { readonly kind: 'create' | 'remove' | 'reset' | 'announce' | 'settle'; readonly key: number }
   | { readonly kind: 'configuration'; readonly keys: readonly number[] }
   | { readonly kind: 'flush'; readonly during?: Interruption }
   | { readonly kind: 'fail'; readonly call: CallName; readonly code: string; readonly times: number }
@@ -32,6 +33,7 @@ export const DATA = '/var/lib/keyway/server';
 interface Living {
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
+  readonly replacements: Replacements;
   readonly store: CountersStore;
 }
 
@@ -54,16 +56,18 @@ export async function play(story: Story): Promise<void> {
   async function open(): Promise<Living> {
     const keys = createKeyRegistry(clock.now, { tracksChanges: true });
     const reports = createRememberedReports(8);
-    const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, keys, reports, clock, log };
+    const replacements = createReplacements();
+    const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, keys, reports, replacements, clock, log };
     const store = await openCountersStore({ ...options, writeMilliseconds: 0, compactBytes: story.compactBytes });
-    return { keys, reports, store };
+    return { keys, reports, replacements, store };
   }
 
-  function stateOf({ keys, reports }: Living): string {
+  function stateOf({ keys, reports, replacements }: Living): string {
     const kept = [...keys.allKept()].map(({ accessKey, bytesUp, bytesDown, connections, createdAt }) =>
       [accessKey, bytesUp, bytesDown, connections, createdAt].join(' '),
     );
-    return `${kept.sort().join('\n')}\n${reports.all().join(' ')}`;
+    const replaced = replacements.all().map(({ before, ...rest }) => JSON.stringify([rest, String(before?.bytesUp)]));
+    return `${kept.sort().join('\n')}\n${reports.all().join(' ')}\n${replaced.sort().join('\n')}`;
   }
 
   async function start(during?: Interruption): Promise<void> {
@@ -114,7 +118,7 @@ export async function play(story: Story): Promise<void> {
 
   function change(step: Step): void {
     if (living === null) return;
-    const { keys, reports } = living;
+    const { keys, reports, replacements } = living;
     switch (step.kind) {
       case 'report': {
         const id = step.id === null ? null : `report-${step.id}`;
@@ -126,7 +130,14 @@ export async function play(story: Story): Promise<void> {
         return;
       }
       case 'create':
+        replacements.apply(nameOf(step.key), keys.kept(nameOf(step.key)));
         keys.create(record({ accessKey: nameOf(step.key) }));
+        return;
+      case 'announce':
+        replacements.announce(nameOf(step.key), ['', nameOf(step.key)]);
+        return;
+      case 'settle':
+        replacements.settle(nameOf(step.key));
         return;
       case 'remove':
         keys.remove(nameOf(step.key));
