@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { askSecret } from './commands/ask-secret.js';
 import type { CommandContext, Input, Output } from './commands/command.js';
 import { runCommandLine } from './commands/dispatch.js';
 import { linesWithProgress, type ProgressTerminal } from './commands/progress-line.js';
 import { createFileSystem } from './local/file-system.js';
+import { createServiceManager } from './local/service-manager.js';
 import { systemClock, systemRandom } from './local/system-ports.js';
 import { isJsonObject, parseJson } from './wire/json.js';
 
@@ -74,6 +76,8 @@ const context: CommandContext = {
   fileSystem: createFileSystem(),
   clock: systemClock,
   random: systemRandom,
+  serviceManager: createServiceManager(process.env, process.pid),
+  program: [process.execPath, fileURLToPath(import.meta.url)],
   untilStopped,
   onHangUp,
 };

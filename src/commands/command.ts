@@ -1,4 +1,4 @@
-import type { ClockPort, FileSystemPort, ProgressPort, RandomPort } from '../core/ports.js';
+import type { ClockPort, FileSystemPort, ProgressPort, RandomPort, ServiceManagerPort } from '../core/ports.js';
 import type { FlagShape, Offered } from '../settings-flags.js';
 
 /** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong. */
@@ -20,6 +20,10 @@ export interface CommandContext {
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
   readonly random: RandomPort;
+  /** What started this process as a service and wants to hear from it; null elsewhere. */
+  readonly serviceManager: ServiceManagerPort | null;
+  /** How this program was started: the paths of Node and of the command, absolute. */
+  readonly program: readonly [node: string, script: string];
   /** Resolves with the signal's name when the process is asked to end. */
   readonly untilStopped: () => Promise<string>;
   /** Called back at every SIGHUP from now on, which by convention asks to read files again; without it SIGHUP ends all. */

@@ -2,6 +2,7 @@ import { resolveRevision } from '../../revisions/index.js';
 import { failureCode } from '../local/failure-words.js';
 import { createLog, type Log } from '../log.js';
 import { type RunningGateway, startGateway } from '../serve.js';
+import { createServiceReports } from '../serve-service.js';
 import type { Settings } from '../settings.js';
 import { problemText } from '../settings-flags.js';
 import { settingsHelp } from '../settings-help.js';
@@ -29,6 +30,7 @@ export async function serveUntilStopped(
   const { isTerminal, descriptor } = context.output;
   const log = createLog({ level: settings.logLevel, pretty: isTerminal, to: descriptor });
   const stopped = context.untilStopped();
+  const service = createServiceReports(context.serviceManager, log);
   try {
     await prepare(settings, log);
     await refuseMissing(settings, context);
@@ -39,10 +41,17 @@ export async function serveUntilStopped(
     }
     announceListening(gateway, context, log);
     announce(gateway, log);
+    const ready = () => service.ready(`Listening on ${gateway.url}`);
+    void ready();
     // A closed terminal says so by the same signal: where that is no certificate's, it ends what ran on it.
-    if (settings.tlsCert !== null || !isTerminal) context.onHangUp(() => void gateway.reload());
+    if (settings.tlsCert !== null || !isTerminal)
+      context.onHangUp(async () => {
+        await service.reloading();
+        await gateway.reload();
+        await ready();
+      });
     log.info({ signal: await stopped }, 'stopping: no new requests, what was accepted is finished');
-    await gateway.close();
+    await Promise.all([service.stopping(), gateway.close()]);
     log.info({}, 'stopped');
     return 0;
   } catch (error) {
@@ -53,6 +62,7 @@ export async function serveUntilStopped(
     }
     return 1;
   } finally {
+    service.end();
     await log.flush();
   }
 }

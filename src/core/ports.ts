@@ -104,3 +104,14 @@ export interface ResolverPort {
   /** Starts a blocklist refresh in the background. */
   refreshBlocklists(): void;
 }
+
+/** What a service manager is told: `alive` is the sign of life that keeps its watchdog quiet. */
+export type ServiceState = 'ready' | 'reloading' | 'stopping' | 'alive';
+
+/** The service manager that started this process and wants to hear from it (sd_notify(3)). */
+export interface ServiceManagerPort {
+  /** Milliseconds within which it expects a sign of life; null when it expects none. */
+  readonly watchdog: number | null;
+  /** Resolves when the manager has the message. `status` is one line for people. Rejects with an `Error` for people. */
+  tell(state: ServiceState, status?: string): Promise<void>;
+}

@@ -48,6 +48,8 @@ export async function runHere(
     fileSystem: createFileSystem(),
     clock: systemClock,
     random: systemRandom,
+    serviceManager: null,
+    program: ['/usr/bin/node', '/usr/lib/keyway/cli.js'],
     untilStopped: () => new Promise(() => undefined),
     onHangUp: () => undefined,
   };
