@@ -20,18 +20,30 @@ const run = promisify(execFile);
  * Builds `dist/` when it is missing or older than the sources. Test files that run at once wait for each other. A build
  * that fails is an error with the compiler's words.
  */
-export async function buildIfOlder(): Promise<void> {
-  await mkdir(join(ROOT, 'dist'), { recursive: true });
-  while (!(await takeLock())) await pause(100);
-  try {
-    const newest = Math.max(...(await Promise.all(SOURCES.map((path) => newestIn(join(ROOT, path))))));
+export function buildIfOlder(): Promise<void> {
+  return buildAlone(async () => {
+    const newest = await newestOf(SOURCES);
     const built = existsSync(STAMP) ? (await stat(STAMP)).mtimeMs : 0;
     if (built > newest && existsSync(CLI)) return;
     await build();
     await writeFile(STAMP, '');
+  });
+}
+
+/** Runs while no other test file builds anything into `dist/`. */
+export async function buildAlone(act: () => Promise<void>): Promise<void> {
+  await mkdir(join(ROOT, 'dist'), { recursive: true });
+  while (!(await takeLock())) await pause(100);
+  try {
+    await act();
   } finally {
     await rm(LOCK, { force: true });
   }
+}
+
+/** When the newest of these files and folders was changed, in milliseconds since the epoch. */
+export async function newestOf(paths: readonly string[]): Promise<number> {
+  return Math.max(...(await Promise.all(paths.map((path) => newestIn(join(ROOT, path))))));
 }
 
 async function build(): Promise<void> {

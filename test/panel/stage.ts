@@ -116,7 +116,8 @@ export async function startStage(
   };
 }
 
-interface StageOptions extends Partial<GatewayOptions> {
+/** What a stage can be given: the file and counters to begin with, and whatever a gateway takes. */
+export interface StageOptions extends Partial<GatewayOptions> {
   readonly file?: string;
   readonly counters?: typeof COUNTERS;
   readonly port?: number;
@@ -171,7 +172,7 @@ export async function openPage(
   };
 }
 
-interface PageOptions extends BrowserContextOptions {
+export interface PageOptions extends BrowserContextOptions {
   /** Origins besides the page's own that it may call. */
   readonly allowed?: readonly string[];
   /** Console errors that the test provokes. */

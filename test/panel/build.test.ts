@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { buildPanelIfOlder, PANEL } from './built-panel.js';
+import { startStage } from './stage.js';
+
+beforeAll(buildPanelIfOlder);
+
+describe('the build', () => {
+  it('has less than 80 kB of gzipped JavaScript', () => {
+    const scripts = readdirSync(join(PANEL, 'assets')).filter((name) => name.endsWith('.js'));
+    const sizes = scripts.map((name) => gzipSync(readFileSync(join(PANEL, 'assets', name)), { level: 9 }).length);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(80_000);
+  });
+
+  it('is served with a strict policy, hashed files for ever and the index never, compressed as built', async () => {
+    const stage = await startStage('current', { panelServers: ['https://other.example:9090/secret/api'] });
+    const index = await fetch(stage.panel, { headers: { 'accept-encoding': 'identity' } });
+    expect(index.headers.get('cache-control')).toBe('no-cache');
+    expect(index.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' https://other.example:9090; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    expect(index.headers.get('x-content-type-options')).toBe('nosniff');
+    const script = /\.\/(assets\/[\w-]+\.js)/.exec(await index.text())?.[1] ?? '';
+    const file = await fetch(stage.panel + script, { headers: { 'accept-encoding': 'gzip' } });
+    expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(file.headers.get('content-encoding')).toBe('gzip');
+    expect(file.headers.get('content-type')).toBe('text/javascript');
+    expect(await file.text()).toBe(gunzipSync(readFileSync(join(PANEL, `${script}.gz`))).toString());
+    const config: unknown = await (await fetch(`${stage.panel}panel-config.json`)).json();
+    expect(config).toEqual({
+      offers: ['config', 'login', 'panel', 'audit', 'bulk', 'rules'],
+      open: false,
+      servers: ['https://other.example:9090/secret/api'],
+    });
+    await stage.close();
+  });
+});
+
+it('--protect-audit asks for the credential of the mount, by default anyone may read', async () => {
+  const open = await startStage('current');
+  expect((await fetch(`${open.api}/audit`)).status).toBe(200);
+  await open.close();
+  const closed = await startStage('current', { protectAudit: true });
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    expect((await fetch(`${closed.api}/audit`, { method })).status).toBe(401);
+  }
+  expect(await closed.call('GET', '/audit')).toEqual([]);
+  await closed.close();
+});
