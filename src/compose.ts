@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { resolveRevision } from '../revisions/index.js';
 import { type Counters, openCounters } from './compose-counters.js';
 import { createRequests } from './compose-requests.js';
+import type { ConfigurationObserverPort } from './core/configuration-observer.js';
 import { type Core, createCore } from './core/core.js';
 import type { AnnouncedServer, Credentials, ServerConfiguration } from './core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from './core/ports.js';
@@ -16,6 +17,7 @@ import { embeddedPanel } from './northbound/embedded-panel.js';
 import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from './northbound/login-guard.js';
 import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem } from './northbound/mount.js';
 import { panelFolder } from './northbound/panel-files.js';
+import type { RequestsObserver } from './northbound/request-observer.js';
 
 /** One revision to serve. */
 export interface GatewayMount {
@@ -66,10 +68,18 @@ export interface GatewayOptions {
     gateway: { readonly mounts: readonly Mount[]; readonly credentials: Credentials },
   ) => boolean;
   readonly resolver?: ResolverPort;
+  /** Told of answers, logins and what happens to the file; for metrics. */
+  readonly observer?: GatewayObserver;
   readonly clock?: ClockPort;
   readonly random?: RandomPort;
   readonly fileSystem?: FileSystemPort;
   readonly log?: LogPort;
+}
+
+/** What may be told of a gateway's doings, while they happen. */
+export interface GatewayObserver {
+  readonly requests: RequestsObserver;
+  readonly configuration: ConfigurationObserverPort;
 }
 
 /** A composed gateway: the app, and what stands behind it. `app.close()` closes all of it. */
@@ -82,7 +92,7 @@ export interface Gateway {
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
   /** Another app over the same core that answers the subscriptions of every mount, and nothing else. */
-  readonly subscriptions: () => FastifyInstance;
+  readonly subscriptions: (own: Pick<AppOptions, 'createServer'>) => FastifyInstance;
 }
 
 const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
@@ -143,10 +153,11 @@ async function assemble(
     trustProxy: options.trustProxy ?? [],
     requestLog: options.requestLog ?? false,
     protectAudit: options.protectAudit ?? false,
+    ...(options.observer === undefined ? {} : { observer: options.observer.requests }),
     refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: state.credentials() }) ?? false,
-    ...(options.createServer === undefined ? {} : { createServer: options.createServer }),
   };
-  const app = createApp(appOptions);
+  const { createServer } = options;
+  const app = createApp({ ...appOptions, ...(createServer === undefined ? {} : { createServer }) });
   const requests =
     counters.dataFolder === null
       ? null
@@ -166,7 +177,7 @@ async function assemble(
     counters,
     credentials: state.credentials,
     announced: state.announced,
-    subscriptions: () => createApp({ ...appOptions, mounts: mounts.map(subscriptionsOf) }),
+    subscriptions: (own) => createApp({ ...appOptions, ...own, mounts: mounts.map(subscriptionsOf) }),
   };
 }
 
@@ -185,6 +196,7 @@ async function openConfiguration(
     log,
     inPlace: options.inPlace ?? false,
     guard: options.guardConfig ?? false,
+    ...(options.observer === undefined ? {} : { observer: options.observer.configuration }),
     pollMilliseconds: options.pollMilliseconds ?? 500,
     watch: true,
   });

@@ -17,6 +17,9 @@ export interface ListenWords {
 /** The owner and its group may connect: whoever is on the other side may run as another user. */
 const SOCKET_MODE = 0o660;
 
+/** Bytes that every system takes; a longer path would be cut off without a word. */
+const LONGEST_PATH = 103;
+
 /**
  * Listens on `host:port`, or on a Unix socket (`unix:` and a path). Resolves to `http://host:port`, with the port that the
  * system chose, or to `unix:` and the path. A socket that a process left when it was killed is replaced, and the log says
@@ -55,6 +58,8 @@ class PlaceError extends Error {
 }
 
 async function clearSocket(path: string, log: LogPort): Promise<void> {
+  if (Buffer.byteLength(path) > LONGEST_PATH)
+    throw new PlaceError('ENAMETOOLONG', `a socket takes a path of at most ${LONGEST_PATH} bytes`);
   const place = await placeAt(path);
   if (place === 'no folder') throw new PlaceError('ENOENT', `there is no folder ${dirname(path)}`);
   if (place === 'another file') throw new PlaceError('EADDRINUSE', 'a file that is no socket stands there');
