@@ -1,15 +1,8 @@
-import { request } from 'node:http';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { TLSSocket } from 'node:tls';
-import { socksConnector } from 'fetch-socks';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { OutboundAction, OutboundSettings } from '../core/model.js';
 import { hostOf } from '../wire/dns-values.js';
-import { decideRoute } from './routes.js';
-
-/** Why no connection may or can be made; one clause for the log. */
-export class RouteError extends Error {}
+import type { Channel } from './channel.js';
+import { decideRoute, RouteError } from './routes.js';
 
 /** HTTP connections to the hosts that the resolver calls, each on the way that the outbound settings give it. */
 export interface Connections {
@@ -32,10 +25,6 @@ export interface ConnectionsOptions {
   readonly ca?: readonly string[];
 }
 
-/** HTTP/1.1 answers one question at a time on a connection; HTTP/2 all on one. */
-const MOST_CONNECTIONS = 32;
-const MOST_STREAMS = 100;
-const KEEP_ALIVE_MS = 60_000;
 /** A decision may rest on addresses, which change. */
 const ROUTE_MS = 60_000;
 
@@ -44,9 +33,11 @@ export function createConnections(options: ConnectionsOptions): Connections {
   const routes = new Map<string, { readonly decided: Promise<OutboundAction>; readonly until: number }>();
   let channels = new Map<string, Channel>();
 
-  function channel(route: 'direct' | 'proxy', origin: string): Channel {
+  /** The HTTP client takes 9 MB, which a server without this resolver need not have. */
+  async function channel(route: 'direct' | 'proxy', origin: string): Promise<Channel> {
+    const { openChannel } = await import('./channel.js');
     const key = `${route} ${origin}`;
-    const present = channels.get(key) ?? createChannel(route === 'direct' ? direct(options) : proxied(options));
+    const present = channels.get(key) ?? openChannel(route, options);
     channels.set(key, present);
     return present;
   }
@@ -62,7 +53,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       }
       const route = await known.decided;
       if (route === 'block') throw new RouteError(`an outbound rule blocks ${host}`);
-      return channel(route, url.origin).dispatcherFor(url);
+      return (await channel(route, url.origin)).dispatcherFor(url);
     },
     renew() {
       const gone = channels;
@@ -73,137 +64,4 @@ export function createConnections(options: ConnectionsOptions): Connections {
       await Promise.all([...channels.values()].map((old) => old.destroy()));
     },
   };
-}
-
-interface Channel {
-  dispatcherFor(url: URL): Dispatcher;
-  destroy(): Promise<void>;
-}
-
-type Connector = buildConnector.connector;
-
-/** What TLS needs; `allowH2` offers HTTP/2 to the server (RFC 7301), which takes it or not. */
-type TlsOptions = buildConnector.BuildOptions & { readonly allowH2: boolean };
-
-/**
- * One origin on one way. HTTP/2 is offered first, as RFC 8484 section 5.2 wants; with a server that does not take it,
- * questions spread over several HTTP/1.1 connections instead.
- */
-function createChannel(connectorFor: (allowH2: boolean) => Connector): Channel {
-  let multiplexed = true;
-  const offering = connectorFor(true);
-  const noting: Connector = (target, callback) => {
-    offering(target, (...result) => {
-      const [, socket] = result;
-      if (socket instanceof TLSSocket) multiplexed = socket.alpnProtocol === 'h2';
-      callback(...result);
-    });
-  };
-  const shared = { keepAliveTimeout: KEEP_ALIVE_MS };
-  const one = new Agent({ ...shared, allowH2: true, connections: 1, pipelining: MOST_STREAMS, connect: noting });
-  const many = new Agent({ ...shared, connections: MOST_CONNECTIONS, pipelining: 1, connect: connectorFor(false) });
-  return {
-    dispatcherFor: (url) => (multiplexed && url.protocol === 'https:' ? one : many),
-    async destroy() {
-      await Promise.all([one.destroy(), many.destroy()]);
-    },
-  };
-}
-
-function tlsOptions({ ca, connectTimeout }: ConnectionsOptions, allowH2: boolean): TlsOptions {
-  return { allowH2, timeout: connectTimeout, ...(ca === undefined ? {} : { ca: [...ca] }) };
-}
-
-function direct(options: ConnectionsOptions): (allowH2: boolean) => Connector {
-  return (allowH2) => {
-    const lookup = lookupFunction(options);
-    const connect = buildConnector({ ...tlsOptions(options, allowH2), lookup, autoSelectFamily: true });
-    return (target, callback) => {
-      // An address that stands in the URL is never looked up, so it is checked here.
-      const refusal = isIP(target.hostname) === 0 ? null : options.refuses?.(target.hostname, target.hostname);
-      if (typeof refusal === 'string') callback(new RouteError(refusal), null);
-      else connect(target, callback);
-    };
-  };
-}
-
-/** Node's form of a look-up over ours; addresses that are refused count as not there. */
-function lookupFunction({ addressesOf, refuses }: ConnectionsOptions): LookupFunction {
-  return (host, { all, family }, callback) => {
-    addressesOf(host).then(
-      (found) => {
-        const allowed = found.filter((address) => (refuses?.(host, address) ?? null) === null);
-        const wanted = allowed.filter((address) => !family || `IPv${isIP(address)}` === `IPv${family}`);
-        const [first] = wanted;
-        if (first === undefined) {
-          const [refused] = found;
-          const reason = refused === undefined ? null : (refuses?.(host, refused) ?? null);
-          callback(new RouteError(reason ?? `${host} has no address`), '', 0);
-        } else if (all === true) {
-          callback(
-            null,
-            wanted.map((address) => ({ address, family: isIP(address) })),
-          );
-        } else callback(null, first, isIP(first));
-      },
-      (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), '', 0),
-    );
-  };
-}
-
-function proxied(options: ConnectionsOptions): (allowH2: boolean) => Connector {
-  const { outbound, connectTimeout } = options;
-  const protocol = outbound?.protocol.toLowerCase() ?? '';
-  if (outbound === null || outbound.address === '' || (protocol !== 'socks5' && protocol !== 'http')) {
-    // To go direct instead would show what the operator wants to go through the proxy.
-    const problem = new RouteError('the outbound proxy has no address or a protocol other than socks5 and http');
-    return () => (_target, callback) => callback(problem, null);
-  }
-  const host = outbound.address.replace(/^\[(.*)\]$/, '$1');
-  if (protocol === 'http') return (allowH2) => throughHttpProxy({ host, port: outbound.port, options, allowH2 });
-  const proxy = { type: 5 as const, host, port: outbound.port };
-  return (allowH2) => socksConnector(proxy, { ...tlsOptions(options, allowH2), timeout: connectTimeout });
-}
-
-interface HttpProxy {
-  readonly host: string;
-  readonly port: number;
-  readonly options: ConnectionsOptions;
-  readonly allowH2: boolean;
-}
-
-/** A tunnel by CONNECT (RFC 9110 section 9.3.6), with TLS inside of it for https. */
-function throughHttpProxy({ host, port, options, allowH2 }: HttpProxy): Connector {
-  const upgrade = buildConnector(tlsOptions(options, allowH2));
-  return (target, callback) => {
-    const { hostname, protocol } = target;
-    const targetPort = target.port || (protocol === 'https:' ? '443' : '80');
-    const authority = `${isIP(hostname) === 6 ? `[${hostname}]` : hostname}:${targetPort}`;
-    const tunnel = request({
-      host,
-      port,
-      method: 'CONNECT',
-      path: authority,
-      headers: { host: authority },
-      agent: false,
-      timeout: options.connectTimeout,
-    });
-    tunnel.once('timeout', () => tunnel.destroy(new RouteError('the outbound proxy does not answer')));
-    tunnel.once('error', (error) => callback(error, null));
-    tunnel.once('response', (response) => {
-      tunnel.destroy(new RouteError(`the outbound proxy answered ${response.statusCode}`));
-    });
-    tunnel.once('connect', (response, socket) => {
-      if (response.statusCode !== 200 || !isSocket(socket)) {
-        socket.destroy();
-        callback(new RouteError(`the outbound proxy answered ${response.statusCode}`), null);
-      } else if (protocol === 'https:') upgrade({ ...target, httpSocket: socket }, callback);
-      else callback(null, socket.setNoDelay());
-    });
-    tunnel.end();
-  };
-}
-
-function isSocket(stream: Duplex): stream is Socket {
-  return 'setNoDelay' in stream;
 }

@@ -1,6 +1,9 @@
 import { BlockList, isIP } from 'node:net';
 import type { OutboundAction, OutboundRule, OutboundSettings } from '../core/model.js';
 
+/** Why no connection may or can be made; one clause for the log. */
+export class RouteError extends Error {}
+
 /** Which way a connection to a host goes; a failed look-up counts as no address. */
 export type AddressesOf = (host: string) => Promise<readonly string[]>;
 
