@@ -31,6 +31,7 @@ export function refuseClashes(settings: Settings, bind: string): void {
     { name: api, bind },
     ...named('--subscription-bind', settings.subscriptionBind),
     ...named('--feed-bind', settings.feedBind),
+    ...named('--ops-bind', settings.opsBind),
   ]);
   if (clashes.length > 0) throw new StartError(clashes);
 }

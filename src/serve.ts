@@ -2,12 +2,14 @@ import { resolveRevision } from '../revisions/index.js';
 import { composeGateway, type Gateway, type GatewayOptions } from './compose.js';
 import { DEFAULT_BIND } from './core/model.js';
 import type { LogPort } from './core/ports.js';
+import { createReadiness, type Readiness } from './core/readiness.js';
 import { createFileSystem } from './local/file-system.js';
 import { systemClock } from './local/system-ports.js';
 import type { Mount } from './northbound/mount.js';
 import { openMountProblems, refusal } from './open-mounts.js';
 import { startFeed } from './serve-feed.js';
 import { closeInTime, listenForApi, placeOf, refuseClashes, startSubscriptions, tlsAt } from './serve-listen.js';
+import { type RunningOps, startOps } from './serve-ops.js';
 import { gatewayOptions } from './serve-options.js';
 import { reportCallers, reportSurroundings, reportWriting, watchForRestarts } from './serve-report.js';
 import { resolverFor } from './serve-resolver.js';
@@ -20,6 +22,7 @@ export interface RunningGateway {
   /** `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
   readonly url: string;
   readonly mounts: readonly Mount[];
+  readonly readiness: Readiness;
   /** Where a path of it is, for people. */
   at(path: string): string;
   /** Reads again what is not followed by itself: the certificate. Says in the log what came of it. */
@@ -30,9 +33,39 @@ export interface RunningGateway {
 
 /**
  * Starts the gateway that the settings describe. Null when the file's listener is not enabled and no `--bind` overrides
- * it. Rejects with a `StartError`.
+ * it. The version is Keyway's own. Rejects with a `StartError`.
  */
-export async function startGateway(settings: Settings, log: LogPort): Promise<RunningGateway | null> {
+export async function startGateway(settings: Settings, log: LogPort, version: string): Promise<RunningGateway | null> {
+  const readiness = createReadiness();
+  // First of all and last: it tells of a start that takes long, and of a stop.
+  const ops = settings.opsBind === null ? null : await startOps({ bind: settings.opsBind, version, readiness }, log);
+  try {
+    const serving = await startServing(settings, ops, log);
+    if (serving === null) {
+      await ops?.close();
+      return null;
+    }
+    readiness.becomes('ready');
+    return {
+      ...serving,
+      readiness,
+      async close() {
+        readiness.becomes('stopping');
+        await serving.close();
+        await ops?.close();
+      },
+    };
+  } catch (error) {
+    await ops?.close();
+    throw error;
+  }
+}
+
+async function startServing(
+  settings: Settings,
+  ops: RunningOps | null,
+  log: LogPort,
+): Promise<Omit<RunningGateway, 'readiness'> | null> {
   if (settings.subscriptionBind !== null && settings.config === null)
     throw new StartError(['--subscription-bind: expected a configuration file: without one no key is there to serve']);
   const tls = await tlsOf(settings, log);
@@ -44,6 +77,7 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
     refusesOpen,
     ...(resolver === null ? {} : { resolver }),
     ...tlsAt(settings.bind, tls),
+    ...(ops === null ? {} : { observer: ops.observer }),
     log,
   });
   gateway.app.addHook('onClose', async () => resolver?.close());
@@ -64,7 +98,9 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
     reportSurroundings(gateway, log);
     reportCallers(settings, log);
     const { feedBind, subscriptionBind } = settings;
-    if (feedBind !== null) await startFeed(gateway, { bind: feedBind, token: settings.feedToken }, log);
+    const feed =
+      feedBind === null ? null : await startFeed(gateway, { bind: feedBind, token: settings.feedToken }, log);
+    ops?.watch(gateway, { feed: feed?.feed ?? null, resolver });
     const subscriptions =
       subscriptionBind === null ? [] : [await startSubscriptions(gateway, { bind: subscriptionBind, tls }, log)];
     const url = await listenForApi(gateway, { ...listening, tls }, log);
@@ -92,7 +128,7 @@ export async function startGateway(settings: Settings, log: LogPort): Promise<Ru
 type RefusesOpen = NonNullable<GatewayOptions['refusesOpen']>;
 
 /** What a running gateway has besides what its settings say. */
-interface Surroundings extends Pick<GatewayOptions, 'resolver' | 'createServer'> {
+interface Surroundings extends Pick<GatewayOptions, 'resolver' | 'createServer' | 'observer'> {
   readonly refusesOpen: RefusesOpen;
   readonly log: LogPort;
 }

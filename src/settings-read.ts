@@ -100,6 +100,7 @@ function takeAll(take: <Name extends SettingName>(name: Name) => Settings[Name])
     guardConfig: take('guardConfig'),
     feedBind: take('feedBind'),
     feedToken: take('feedToken'),
+    opsBind: take('opsBind'),
     keepGone: take('keepGone'),
     noResolver: take('noResolver'),
     logLevel: take('logLevel'),

@@ -42,6 +42,8 @@ export interface Settings {
   readonly feedBind: string | null;
   /** Null only where none is asked for: without a feed, or with one on a Unix socket. */
   readonly feedToken: string | null;
+  /** `host:port`, or `unix:` and an absolute path; null is no such listener. */
+  readonly opsBind: string | null;
   /** Days. */
   readonly keepGone: number;
   readonly noResolver: boolean;
@@ -333,6 +335,14 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     default: null,
     defaultText: 'none',
     description: 'The token that the feed asks for. Needed with --feed-bind, unless that is a Unix socket.',
+  }),
+  opsBind: one(kinds.listenAddress, {
+    flag: 'ops-bind',
+    placeholder: 'HOST:PORT|unix:PATH',
+    default: null,
+    defaultText: 'none',
+    description:
+      'Where /healthz, /readyz and /metrics (for Prometheus) are served. They ask for no credential and tell nothing secret: give an address that only you reach.',
   }),
   keepGone: one(kinds.days, {
     flag: 'keep-gone',

@@ -27,6 +27,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   northbound: ['core', 'wire'],
   dns: ['core', 'wire'],
   feed: ['core', 'wire'],
+  ops: ['core', 'wire'],
   replay: ['core', 'wire'],
 };
 

@@ -72,6 +72,7 @@ describe('settings with nothing given', () => {
       guardConfig: false,
       feedBind: null,
       feedToken: null,
+      opsBind: null,
       keepGone: 30,
       noResolver: false,
       logLevel: 'info',
@@ -342,6 +343,7 @@ describe('the feed', () => {
     expect(await settingsOf({ argv: ['--feed-bind', 'unix:feed.sock'] })).toMatchObject({
       feedBind: 'unix:/srv/keyway/feed.sock',
       feedToken: null,
+      opsBind: null,
     });
   });
 });

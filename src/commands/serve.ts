@@ -34,7 +34,7 @@ export async function serveUntilStopped(
   try {
     await prepare(settings, log);
     await refuseMissing(settings, context);
-    const gateway = await startGateway(settings, log);
+    const gateway = await startGateway(settings, log, context.version);
     if (gateway === null) {
       log.info({ config: settings.config }, notEnabled(settings));
       return 0;
