@@ -67,8 +67,8 @@ export async function openTls(files: TlsFiles, { fileSystem, clock, log }: TlsPo
       try {
         pair = await readPair(files, fileSystem);
       } catch (error) {
-        if (!(error instanceof StartError)) throw error;
-        log.error({}, `${error.problems.join('; ')}; the certificate before goes on being served`);
+        const problems = error instanceof StartError ? error.problems : [failureWords(error)];
+        log.error({}, `${problems.join('; ')}; the certificate before goes on being served`);
         return;
       }
       const { cert, key, validTo } = pair;

@@ -39,10 +39,7 @@ export async function serveUntilStopped(
       log.info({ config: settings.config }, notEnabled(settings));
       return 0;
     }
-    announceListening(gateway, context, log);
-    announce(gateway, log);
     const ready = () => service.ready(`Listening on ${gateway.url}`);
-    void ready();
     // A closed terminal says so by the same signal: where that is no certificate's, it ends what ran on it.
     if (settings.tlsCert !== null || !isTerminal)
       context.onHangUp(async () => {
@@ -50,6 +47,9 @@ export async function serveUntilStopped(
         await gateway.reload();
         await ready();
       });
+    announceListening(gateway, context, log);
+    announce(gateway, log);
+    void ready();
     log.info({ signal: await stopped }, 'stopping: no new requests, what was accepted is finished');
     await Promise.all([service.stopping(), gateway.close()]);
     log.info({}, 'stopped');
