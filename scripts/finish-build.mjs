@@ -1,4 +1,18 @@
-// What the compiler does not do: the command must be executable (npm links it into node_modules/.bin as it is).
-import { chmod } from 'node:fs/promises';
+// What the compiler does not do: the command must be executable (npm links it into node_modules/.bin as it is), and what
+// was made of sources that are gone must not be shipped.
+import { existsSync } from 'node:fs';
+import { chmod, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-await chmod(new URL('../dist/src/cli.js', import.meta.url), 0o755);
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+await chmod(join(root, 'dist/src/cli.js'), 0o755);
+
+for (const folder of ['src', 'revisions', 'bench']) {
+  for (const name of await readdir(join(root, 'dist', folder), { recursive: true })) {
+    const [source] = name.split(/\.d\.ts$|\.js$/);
+    if (source !== name && !existsSync(join(root, folder, `${source}.ts`)))
+      await rm(join(root, 'dist', folder, name), { force: true });
+  }
+}

@@ -12,6 +12,8 @@ export interface Ended {
 export interface RunOptions {
   readonly folder: string;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Another one than that of this clone. */
+  readonly command?: string;
 }
 
 /** A started `keyway`, its output gathered. */
@@ -25,10 +27,10 @@ export interface Running {
 }
 
 /** Starts the built command without a terminal, in an environment without `KEYWAY_…` but for the given ones. */
-export function startKeyway(argv: readonly string[], { folder, environment = {} }: RunOptions): Running {
+export function startKeyway(argv: readonly string[], { folder, environment = {}, command = CLI }: RunOptions): Running {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('KEYWAY_'));
   const env = { ...Object.fromEntries(inherited), ...environment };
-  const child = spawn(process.execPath, [CLI, ...argv], { cwd: folder, env });
+  const child = spawn(process.execPath, [command, ...argv], { cwd: folder, env });
   let output = '';
   let complaints = '';
   const listeners = new Set<() => void>();

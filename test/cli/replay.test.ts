@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { runHere } from './context.js';
 import { runKeyway, startKeyway } from './process.js';
-
-const run = promisify(execFile);
 
 beforeAll(buildIfOlder, 240_000);
 
@@ -34,24 +31,6 @@ describe('keyway replay without a target', () => {
     expect(ended.complaints).toBe('');
     expect(ended.output).toMatch(/\d{3} equal, 0 different, 0 skipped\n$/);
     expect(ended.code).toBe(0);
-  });
-
-  test('of a tarball plays the pack green from an empty folder', async () => {
-    const folder = await emptyFolder();
-    await run('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
-    const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
-    await run('tar', ['-xzf', tarball], { cwd: folder });
-    const modules = join(folder, 'node_modules');
-    await mkdir(modules);
-    // What npm would install beside it; the package itself is the unpacked one.
-    for (const name of await readdir(join(ROOT, 'node_modules'))) {
-      if (!name.startsWith('.')) await symlink(join(ROOT, 'node_modules', name), join(modules, name));
-    }
-    const empty = join(folder, 'empty');
-    await mkdir(empty);
-    const command = join(folder, 'package/dist/src/cli.js');
-    const { stdout } = await run(process.execPath, [command, 'replay', '--revision', 'earliest'], { cwd: empty });
-    expect(stdout).toMatch(/ [1-9]\d* equal, 0 different, 0 skipped\n$|^[\s\S]*\n[1-9]\d* equal, 0 different/);
   });
 
   test('with one text changed prints the difference side by side and exits 1', async () => {
@@ -102,13 +81,13 @@ describe('keyway replay without a target', () => {
     [['--target', 'http://x', '--revision', 'dns', '--username', 'u'], 'KEYWAY_PASSWORD: expected the password'],
     [['--target', 'http://x', '--revision', 'dns', '--update'], '--update: expected the paths'],
   ])('refuses %j', async (argv, problem) => {
-    const ended = await runKeyway(['replay', ...argv], { folder: ROOT });
+    const ended = await runHere(['replay', ...argv]);
     expect(ended.complaints).toContain(problem);
     expect(ended.code).toBe(2);
   });
 
   test('of a path that is not there says so and exits 2', async () => {
-    const ended = await runKeyway(['replay', 'nowhere'], { folder: await emptyFolder() });
+    const ended = await runHere(['replay', 'nowhere'], { folder: await emptyFolder() });
     expect(ended.complaints).toContain('nowhere cannot be read');
     expect(ended.code).toBe(2);
   });
