@@ -13,7 +13,14 @@ export interface Kind<T> {
   /** The value, or undefined when the text is none. Relative paths start at `folder`. */
   read(text: string, folder: string): T | undefined;
   readonly offered?: Offered | undefined;
+  /** What of the machine a value names; left out where it names nothing. */
+  readonly names?: ((value: T) => NamedPlace) | undefined;
 }
+
+/** A path, or an address to listen on; `text` is the value as a text, with its path absolute. */
+export type NamedPlace =
+  | { readonly kind: 'path' | 'socket'; readonly text: string; readonly path: string }
+  | { readonly kind: 'port'; readonly text: string; readonly port: number };
 
 /** One `--revision`: what the operator wrote, and the web path after its `@`, trimmed of slashes. */
 export interface MountSetting {
@@ -66,11 +73,14 @@ export const someText = stringKind('a text that is not empty and has no control 
   text === '' || CONTROL_CHARACTER.test(text) ? undefined : text,
 );
 
-export const path = stringKind(
-  'a path',
-  (text, folder) => (text === '' || text.includes('\0') ? undefined : resolve(folder, text)),
-  'paths',
-);
+export const path: Kind<string> = {
+  ...stringKind(
+    'a path',
+    (text, folder) => (text === '' || text.includes('\0') ? undefined : resolve(folder, text)),
+    'paths',
+  ),
+  names: (absolute) => ({ kind: 'path', text: absolute, path: absolute }),
+};
 
 /** A switch: present without a value, or with one of the usual words. */
 export const onOrOff: Kind<boolean> = {
@@ -109,14 +119,20 @@ export const bindAddress = stringKind('an address as host:port, such as 127.0.0.
 const SOCKET = 'unix:';
 
 /** A listening address or a Unix socket; a relative path starts at the folder. */
-export const listenAddress = stringKind(
-  'an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway.sock',
-  (text, folder) => {
-    if (!text.startsWith(SOCKET)) return bindAddress.read(text, folder);
-    const found = path.read(text.slice(SOCKET.length), folder);
-    return found === undefined ? undefined : SOCKET + found;
+export const listenAddress: Kind<string> = {
+  ...stringKind(
+    'an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway.sock',
+    (text, folder) => {
+      if (!text.startsWith(SOCKET)) return bindAddress.read(text, folder);
+      const found = path.read(text.slice(SOCKET.length), folder);
+      return found === undefined ? undefined : SOCKET + found;
+    },
+  ),
+  names: (text) => {
+    if (text.startsWith(SOCKET)) return { kind: 'socket', text, path: text.slice(SOCKET.length) };
+    return { kind: 'port', text, port: Number(text.slice(text.lastIndexOf(':') + 1)) };
   },
-);
+};
 
 /** So many days, 0 for none. */
 export const days: Kind<number> = {
@@ -167,15 +183,18 @@ export const mount = stringKind(
 );
 
 /** What stands before a `=` names a mount unless it looks like a path, as in `./a=b`. */
-export const panelFolder = stringKind(
-  'a folder, perhaps with a mount and = before it',
-  (text, folder) => {
-    const parts = /^([A-Za-z0-9][^=/\\]*(?:@[^=]*)?)=(.*)$/.exec(text);
-    const place = path.read(parts?.[2] ?? text, folder);
-    return place === undefined ? undefined : { mount: parts?.[1] ?? null, folder: place };
-  },
-  'paths',
-);
+export const panelFolder: Kind<PanelFolder> = {
+  ...stringKind(
+    'a folder, perhaps with a mount and = before it',
+    (text, folder) => {
+      const parts = /^([A-Za-z0-9][^=/\\]*(?:@[^=]*)?)=(.*)$/.exec(text);
+      const place = path.read(parts?.[2] ?? text, folder);
+      return place === undefined ? undefined : { mount: parts?.[1] ?? null, folder: place };
+    },
+    'paths',
+  ),
+  names: ({ mount, folder }) => ({ kind: 'path', text: mount === null ? folder : `${mount}=${folder}`, path: folder }),
+};
 
 /** The root of a server's API, as `https://host:port/webpath/api`; `/api` is added where it is left out. */
 export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath/api, without ? or #", (text) => {

@@ -70,6 +70,8 @@ export interface Setting<T> {
   readonly member: kinds.MemberType;
   readonly expected: string;
   readonly repeatable: boolean;
+  /** What of the machine its value names. */
+  names(value: T): readonly kinds.NamedPlace[];
   /** What shells offer for its value. */
   readonly offered: Offered | undefined;
   /** Its value is never shown. */
@@ -92,7 +94,7 @@ interface Row<T> {
   readonly description: string;
 }
 
-function describeRow<T>(kind: Kind<unknown>, row: Row<T>) {
+function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'offered'>, row: Row<T>) {
   const { flag, negation = null, placeholder = null, secret = false, defaultText, description } = row;
   const { member, expected, offered } = kind;
   return {
@@ -114,6 +116,7 @@ function one<T, D extends T | null>(kind: Kind<T>, row: Row<D>): Setting<T | D> 
   return {
     ...describeRow<T | D>(kind, row),
     repeatable: false,
+    names: (value) => (value === null || kind.names === undefined ? [] : [kind.names(value)]),
     read: ([text = ''], folder) => {
       const value = kind.read(text, folder);
       return value === undefined ? { bad: [text] } : { value };
@@ -126,6 +129,7 @@ function many<T>(kind: Kind<T>, row: Row<readonly T[]>): Setting<readonly T[]> {
   return {
     ...describeRow(kind, row),
     repeatable: true,
+    names: (values) => values.flatMap((value) => kind.names?.(value) ?? []),
     read: (texts, folder) => {
       const bad = texts.filter((text) => kind.read(text, folder) === undefined);
       if (bad.length > 0) return { bad };
