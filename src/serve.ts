@@ -9,7 +9,7 @@ import type { Mount } from './northbound/mount.js';
 import { openMountProblems, refusal } from './open-mounts.js';
 import { startFeed } from './serve-feed.js';
 import { closeInTime, listenForApi, placeOf, refuseClashes, startSubscriptions, tlsAt } from './serve-listen.js';
-import { type RunningOps, startOps } from './serve-ops.js';
+import type { RunningOps } from './serve-ops.js';
 import { gatewayOptions } from './serve-options.js';
 import { reportCallers, reportSurroundings, reportWriting, watchForRestarts } from './serve-report.js';
 import { resolverFor } from './serve-resolver.js';
@@ -37,8 +37,7 @@ export interface RunningGateway {
  */
 export async function startGateway(settings: Settings, log: LogPort, version: string): Promise<RunningGateway | null> {
   const readiness = createReadiness();
-  // First of all and last: it tells of a start that takes long, and of a stop.
-  const ops = settings.opsBind === null ? null : await startOps({ bind: settings.opsBind, version, readiness }, log);
+  const ops = await opsFor(settings, version, readiness, log);
   try {
     const serving = await startServing(settings, ops, log);
     if (serving === null) {
@@ -59,6 +58,18 @@ export async function startGateway(settings: Settings, log: LogPort, version: st
     await ops?.close();
     throw error;
   }
+}
+
+/** First of all and last: it tells of a start that takes long, and of a stop. Its libraries are loaded where it is wanted. */
+async function opsFor(
+  { opsBind }: Settings,
+  version: string,
+  readiness: Readiness,
+  log: LogPort,
+): Promise<RunningOps | null> {
+  if (opsBind === null) return null;
+  const { startOps } = await import('./serve-ops.js');
+  return startOps({ bind: opsBind, version, readiness }, log);
 }
 
 async function startServing(

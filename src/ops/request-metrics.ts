@@ -3,7 +3,10 @@ import { type Family, registerFamilies } from './family.js';
 import { BOUNDS, type RequestCounts } from './request-counts.js';
 
 const LABELS = ['mount', 'revision', 'operation', 'status'] as const;
-const DURATION = 'keyway_http_request_duration_seconds';
+const DURATION = {
+  name: 'keyway_http_request_duration_seconds',
+  help: "Time from a request's head to the last part of its answer.",
+} as const;
 
 /** A histogram whose values are counted elsewhere: observing each request through the library would cost more than answering it. */
 class CountedHistogram extends Histogram<(typeof LABELS)[number] | 'le'> {
@@ -11,8 +14,7 @@ class CountedHistogram extends Histogram<(typeof LABELS)[number] | 'le'> {
 
   constructor(registry: Registry, counts: RequestCounts) {
     super({
-      name: DURATION,
-      help: "Time from a request's head to the last part of its answer.",
+      ...DURATION,
       labelNames: [...LABELS],
       buckets: [...BOUNDS],
       registers: [registry],
@@ -20,25 +22,22 @@ class CountedHistogram extends Histogram<(typeof LABELS)[number] | 'le'> {
     this.#counts = counts;
   }
 
-  override async get() {
-    return { ...(await super.get()), values: this.#values() };
-  }
-
-  /** What the registry asks for in place of `get` when it writes text. */
+  /** What the registry and the library's own `get` ask for; prom-client 15 has it, and its types do not. */
   async getForPromString() {
-    return this.get();
+    return { ...DURATION, type: 'histogram', aggregator: 'sum', values: this.#values() };
   }
 
   #values() {
+    const { name } = DURATION;
     return this.#counts.series().flatMap(({ labels, count, seconds, upTo }) => [
       ...upTo.map((value, i) => ({
-        metricName: `${DURATION}_bucket`,
+        metricName: `${name}_bucket`,
         labels: { le: BOUNDS[i] ?? 0, ...labels },
         value,
       })),
-      { metricName: `${DURATION}_bucket`, labels: { le: '+Inf', ...labels }, value: count },
-      { metricName: `${DURATION}_sum`, labels, value: seconds },
-      { metricName: `${DURATION}_count`, labels, value: count },
+      { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: count },
+      { metricName: `${name}_sum`, labels, value: seconds },
+      { metricName: `${name}_count`, labels, value: count },
     ]);
   }
 }

@@ -1,0 +1,54 @@
+import { Registry } from 'prom-client';
+import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
+import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
+import { type LoginCounting, registerConfiguration, registerLogins } from './event-metrics.js';
+import { registerFamilies } from './family.js';
+import { type FeedFigures, feedFamilies } from './feed-metrics.js';
+import { type GatewayFigures, gatewayFamilies } from './gateway-metrics.js';
+import { registerProcess } from './process-metrics.js';
+import { createRequestCounts, type RequestCounts } from './request-counts.js';
+import { registerRequests } from './request-metrics.js';
+
+/** What there is to read of a gateway and what stands beside it. */
+export interface WatchedFigures {
+  readonly gateway: GatewayFigures;
+  /** Null where there is none. */
+  readonly feed: (() => FeedFigures) | null;
+  readonly dns: (() => DnsFigures) | null;
+}
+
+/** All that Prometheus is told. */
+export interface Metrics {
+  /** What is counted as it happens. */
+  readonly requests: RequestCounts;
+  readonly logins: LoginCounting;
+  readonly configuration: ConfigurationObserverPort;
+  /** Adds what is read when somebody asks; once. */
+  watch(figures: WatchedFigures): void;
+  /** The text format 0.0.4 of Prometheus. Its cost does not depend on the number of keys. */
+  text(): Promise<string>;
+  readonly contentType: string;
+  /** Ends the gathering. */
+  close(): void;
+}
+
+/** Makes metrics in a registry of their own; `version` is Keyway's. */
+export function createMetrics(version: string): Metrics {
+  const registry = new Registry();
+  const endProcess = registerProcess(registry, version);
+  const requests = createRequestCounts();
+  registerRequests(registry, requests);
+  return {
+    requests,
+    logins: registerLogins(registry),
+    configuration: registerConfiguration(registry),
+    watch({ gateway, feed, dns }) {
+      registerFamilies(registry, gatewayFamilies(gateway));
+      if (feed !== null) registerFamilies(registry, feedFamilies(feed));
+      if (dns !== null) registerFamilies(registry, dnsFamilies(dns));
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+    close: endProcess,
+  };
+}

@@ -1,0 +1,81 @@
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import type { LogPort } from '../core/ports.js';
+import type { Readiness } from '../core/readiness.js';
+import type { Health } from './health.js';
+import type { Metrics } from './metrics.js';
+
+export interface OpsOptions {
+  readonly readiness: Readiness;
+  readonly health: Health;
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  readonly log: LogPort;
+}
+
+/** Milliseconds. */
+const HEADERS_TIMEOUT = 15_000;
+const REQUEST_TIMEOUT = 15_000;
+const CONNECTION_CHECKS = 5_000;
+
+const PATHS = ['/healthz', '/readyz', '/metrics'];
+const TEXT = 'text/plain; charset=utf-8';
+const UNAVAILABLE = 503;
+
+/**
+ * Makes the operator's listener as an app that does not listen yet: `/healthz`, `/readyz` and `/metrics`. It asks for no
+ * credential and tells nothing secret.
+ */
+export function createOpsApp({ readiness, health, metrics, log }: OpsOptions): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    requestTimeout: REQUEST_TIMEOUT,
+    forceCloseConnections: true,
+    http: { headersTimeout: HEADERS_TIMEOUT, connectionsCheckingInterval: CONNECTION_CHECKS },
+    frameworkErrors: (error, _request, reply) => sendText(reply, 400, error.message),
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('cache-control', 'no-store');
+    if (request.method === 'GET' || request.method === 'HEAD') return done();
+    // Nobody reads what such a request brings.
+    reply.header('connection', 'close');
+    if (!PATHS.includes(pathOf(request.url))) return sendNotFound(reply);
+    return sendText(reply.header('allow', 'GET, HEAD'), 405, 'method not allowed: use GET or HEAD');
+  });
+  app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  app.setErrorHandler((error, _request, reply) => {
+    log.error({ err: error }, 'a request to the ops listener failed');
+    return sendText(reply, 500, 'internal error');
+  });
+  app.get('/healthz', async (_request, reply) => {
+    const problems = await health.problems();
+    const isHealthy = problems.length === 0;
+    return sendState(reply, isHealthy, { status: isHealthy ? 'healthy' : 'unhealthy', problems });
+  });
+  app.get('/readyz', (_request, reply) => {
+    const status = readiness.phase();
+    return sendState(reply, status === 'ready', { status });
+  });
+  app.get('/metrics', async (_request, reply) => {
+    return reply.header('content-type', metrics.contentType).send(await metrics.text());
+  });
+  return app;
+}
+
+function pathOf(url: string): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
+function sendNotFound(reply: FastifyReply): FastifyReply {
+  return sendText(reply, 404, `not found: there are ${PATHS.join(', ')}`);
+}
+
+function sendText(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return reply.code(status).header('content-type', TEXT).send(`${text}\n`);
+}
+
+/** On lines, so that it reads well in a terminal, too. */
+function sendState(reply: FastifyReply, isWell: boolean, state: object): FastifyReply {
+  return reply
+    .code(isWell ? 200 : UNAVAILABLE)
+    .header('content-type', 'application/json')
+    .send(`${JSON.stringify(state, null, 2)}\n`);
+}
