@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The single session token of one mount (spec: "Session token lifecycle"; design: "several mounts"). */
 export interface Session {
@@ -26,15 +26,14 @@ export function createSession(): Session {
 }
 
 /**
- * Compares a given secret with a kept one, in a time that tells nothing of where they differ. Not by their digests: two of
- * them would cost more than all else about a small request.
+ * Compares a given secret with a kept one, in a time that depends on the kept one's length alone. On texts rather than
+ * bytes: to make buffers for Node's own comparison takes longer than a small request's routing.
  */
 export function equalSecrets(given: string, kept: string): boolean {
-  const expected = Buffer.from(kept);
-  const candidate = Buffer.alloc(expected.length);
-  candidate.write(given);
-  const isEqual = timingSafeEqual(candidate, expected);
-  return isEqual && Buffer.byteLength(given) === expected.length;
+  let difference = given.length ^ kept.length;
+  // Behind the end of the given one there is NaN, which counts as 0 here.
+  for (let i = 0; i < kept.length; i += 1) difference |= given.charCodeAt(i) ^ kept.charCodeAt(i);
+  return difference === 0;
 }
 
 /** Lowercase hexadecimal SHA-256 of a password (spec: Login, rule 3). */
