@@ -11,12 +11,8 @@ import { type Encodable, encodeJson } from '../wire/encode-json.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json.js';
 import { createKeysAnswers } from './keys-answer.js';
 import { readReport } from './report-body.js';
+import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, isFeedRoute, MOST_WAIT } from './routes.js';
 import { createWaiting } from './waiting.js';
-
-/** Bytes of a body; some 40,000 entries. Reading it is one turn of the event loop, in which nobody else is answered. */
-export const BODY_LIMIT = 4 * 1024 * 1024;
-/** Seconds for which `GET /v1/keys` may wait. */
-export const MOST_WAIT = 300;
 
 /** What the feed has done since the start. */
 export interface FeedStatus {
@@ -119,13 +115,16 @@ export function createFeed(options: FeedOptions): Feed {
     return send(reply, 200, key.overLimit ? { allowed: false, reason: 'over_limit' } : { allowed: true });
   }
 
-  app.post('/v1/usage', report);
-  app.get('/v1/keys', listKeys);
-  app.post('/v1/admit', admit);
+  const handlers: Readonly<Record<FeedRoute, Handler>> = {
+    '/v1/usage': report,
+    '/v1/keys': listKeys,
+    '/v1/admit': admit,
+  };
+  for (const url of FEED_PATHS) app.route({ method: FEED_ROUTES[url].method, url, handler: handlers[url] });
   return { app, status: () => status };
 }
 
-const METHODS: Readonly<Record<string, string>> = { '/v1/usage': 'POST', '/v1/keys': 'GET, HEAD', '/v1/admit': 'POST' };
+type Handler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
 
 function createBareApp(log: LogPort, refused: () => void): FastifyInstance {
   const app = Fastify({
@@ -138,8 +137,9 @@ function createBareApp(log: LogPort, refused: () => void): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setNotFoundHandler((request, reply) => {
-    const allowed = METHODS[request.url.split('?')[0] ?? ''];
-    if (allowed === undefined) return send(reply, 404, { error: 'not found' });
+    const path = request.url.split('?')[0] ?? '';
+    if (!isFeedRoute(path)) return send(reply, 404, { error: 'not found' });
+    const allowed = FEED_ROUTES[path].allow;
     return send(reply.header('allow', allowed), 405, { error: `method not allowed: use ${allowed}` });
   });
   app.setErrorHandler((error: FastifyError | DomainError, _request, reply) => {

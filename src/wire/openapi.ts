@@ -1,5 +1,6 @@
 import type { Encodable } from './encode-json.js';
 import { ERROR_TABLE } from './errors.js';
+import { jsonSchema } from './json-schema.js';
 import { DATA_SCHEMAS, OPERATION_NOTES } from './openapi-data.js';
 import { type Operation, operationsWith } from './operations.js';
 import type { Revision } from './revision.js';
@@ -109,21 +110,4 @@ function failure(description: string): Members {
 
 function json(schema: Encodable): Members {
   return { 'application/json': { schema } };
-}
-
-/** A TypeBox schema as JSON Schema: bigint is an integer there, and `expected` is for our own messages. */
-function jsonSchema(schema: unknown): Encodable {
-  if (Array.isArray(schema)) return schema.map(jsonSchema);
-  if (typeof schema === 'object' && schema !== null) {
-    const members = Object.entries(schema).filter(([name]) => name !== 'expected');
-    return Object.fromEntries(
-      members.map(([name, value]) => [name, name === 'type' && value === 'bigint' ? 'integer' : jsonSchema(value)]),
-    );
-  }
-  return typeof schema === 'string' ||
-    typeof schema === 'boolean' ||
-    typeof schema === 'number' ||
-    typeof schema === 'bigint'
-    ? schema
-    : null;
 }

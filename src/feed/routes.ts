@@ -1,0 +1,19 @@
+/** Bytes of a body; some 40,000 entries. Reading it is one turn of the event loop, in which nobody else is answered. */
+export const BODY_LIMIT = 4 * 1024 * 1024;
+/** Seconds for which `GET /v1/keys` may wait. */
+export const MOST_WAIT = 300;
+
+/** What the feed answers (issue "Traffic counters": the feed), and what `Allow` says there. */
+export const FEED_ROUTES = {
+  '/v1/usage': { method: 'POST', allow: 'POST' },
+  '/v1/keys': { method: 'GET', allow: 'GET, HEAD' },
+  '/v1/admit': { method: 'POST', allow: 'POST' },
+} as const;
+
+export type FeedRoute = keyof typeof FEED_ROUTES;
+
+export function isFeedRoute(path: string): path is FeedRoute {
+  return Object.hasOwn(FEED_ROUTES, path);
+}
+
+export const FEED_PATHS: readonly FeedRoute[] = Object.keys(FEED_ROUTES).filter(isFeedRoute);
