@@ -1,89 +1,143 @@
 import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible, inBrowser } from './in-browser.js';
 import { goTo, picture } from './stage.js';
 
 const { withPanel } = inBrowser();
 
+/** Milliseconds that a confirmed deletion waits. */
+const UNDO_TIME = 5_000;
+
 it('a key is created, limited, reset and deleted through the page, as the API and the file say', async () => {
-  await withPanel('current', async (page, stage) => {
-    await goTo(page, 'Keys');
-    await page.getByRole('button', { name: 'New key' }).click();
-    await page.getByLabel('Name', { exact: true }).fill('<script>window.hit=1</script>');
-    await page.getByLabel('Limit', { exact: true }).fill('18446744073709551615');
-    await page.getByLabel('Unit').selectOption('B');
-    await page.getByText('= 18,446,744,073,709,551,615 bytes').waitFor();
-    await page.getByRole('button', { name: 'Create', exact: true }).click();
-    const drawer = page.getByRole('dialog');
-    await drawer.getByRole('heading', { name: '<script>' }).waitFor();
-    await drawer.getByRole('img', { name: 'QR code' }).waitFor();
-    await expectAccessible(page);
-    await picture(page, 'current-key');
-    expect(await stage.fileText()).toMatch(/"name": ?"<script>.*"limit_bytes": ?18446744073709551615/);
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      await page.getByRole('button', { name: 'New key' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('<script>window.hit=1</script>');
+      await page.getByLabel('Limit', { exact: true }).fill('18446744073709551615');
+      await page.getByLabel('Unit').selectOption('B');
+      await page.getByText('= 18,446,744,073,709,551,615 bytes').waitFor();
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
+      const drawer = page.getByRole('dialog');
+      await drawer.getByRole('heading', { name: '<script>' }).waitFor();
+      await drawer.getByRole('img', { name: 'QR code' }).waitFor();
+      await expectAccessible(page);
+      await picture(page, 'current-key');
+      expect(await stage.fileText()).toMatch(/"name": ?"<script>.*"limit_bytes": ?18446744073709551615/);
 
-    await drawer.getByRole('button', { name: 'Edit' }).click();
-    const edit = page.getByRole('dialog', { name: 'Edit key' });
-    expect(await edit.getByLabel('Limit', { exact: true }).inputValue()).toBe('18446744073709551615');
-    for (const [typed, sentence] of [
-      ['1.5 GB', 'GB can mean 1000³ or 1024³'],
-      ['-1', 'below 0'],
-      ['abc', 'Expected a number'],
-      ['18446744073709551616', 'The largest limit'],
-    ]) {
-      await edit.getByLabel('Limit', { exact: true }).fill(typed ?? '');
-      await edit
-        .getByRole('alert')
-        .filter({ hasText: sentence ?? '' })
-        .waitFor();
-    }
-    await edit.getByLabel('Limit', { exact: true }).fill('1.5 GiB');
-    await edit.getByRole('button', { name: 'Save' }).click();
-    await edit.waitFor({ state: 'detached' });
-    await expect.poll(() => stage.fileText()).toMatch(/"name": ?"<script>.*"limit_bytes": ?1610612736/);
+      await drawer.getByRole('button', { name: 'Edit' }).click();
+      const edit = page.getByRole('dialog', { name: 'Edit key' });
+      expect(await edit.getByLabel('Limit', { exact: true }).inputValue()).toBe('18446744073709551615');
+      for (const [typed, sentence] of [
+        ['1.5 GB', 'GB can mean 1000³ or 1024³'],
+        ['-1', 'below 0'],
+        ['abc', 'Expected a number'],
+        ['18446744073709551616', 'The largest limit'],
+      ]) {
+        await edit.getByLabel('Limit', { exact: true }).fill(typed ?? '');
+        await edit
+          .getByRole('alert')
+          .filter({ hasText: sentence ?? '' })
+          .waitFor();
+      }
+      await edit.getByLabel('Limit', { exact: true }).fill('1.5 GiB');
+      await edit.getByRole('button', { name: 'Save' }).click();
+      await edit.waitFor({ state: 'detached' });
+      await expect.poll(() => stage.fileText()).toMatch(/"name": ?"<script>.*"limit_bytes": ?1610612736/);
 
-    await drawer.getByRole('button', { name: 'Reset counters' }).click();
-    await page.getByRole('dialog', { name: 'Reset' }).getByRole('button', { name: 'Reset counters' }).click();
-    await page.getByText('Counters reset.').waitFor();
-    await drawer.getByRole('button', { name: 'Delete' }).click();
-    await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
-    await page.getByRole('button', { name: 'Undo' }).click();
-    await page.getByText('Nothing was deleted.').waitFor();
-    expect(await stage.fileText()).toContain('<script>');
+      await drawer.getByRole('button', { name: 'Reset counters' }).click();
+      await page.getByRole('dialog', { name: 'Reset' }).getByRole('button', { name: 'Reset counters' }).click();
+      await page.getByText('Counters reset.').waitFor();
+      await drawer.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText('Nothing was deleted.').waitFor();
+      expect(await stage.fileText()).toContain('<script>');
 
-    await page.getByRole('link', { name: '<script>' }).click();
-    await drawer.getByRole('button', { name: 'Delete' }).click();
-    await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('Key deleted.').waitFor();
-    expect(await stage.fileText()).not.toContain('<script>');
-    expect(await page.evaluate('window.hit')).toBeUndefined();
+      await page.getByRole('link', { name: '<script>' }).click();
+      await drawer.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
+      await page.getByText('Deleting <script>').waitFor();
+      await page.clock.fastForward(UNDO_TIME);
+      await page.getByText('Key deleted.').waitFor();
+      expect(await stage.fileText()).not.toContain('<script>');
+      expect(await page.evaluate('window.hit')).toBeUndefined();
 
-    const audit = JSON.stringify(await stage.call('GET', '/audit'));
-    expect(audit).toContain('Deleted 1 key');
-    expect(audit).toContain('Удалён 1 ключ');
-    expect(audit).not.toContain('script');
-  });
+      const audit = JSON.stringify(await stage.call('GET', '/audit'));
+      expect(audit).toContain('Deleted 1 key');
+      expect(audit).toContain('Удалён 1 ключ');
+      expect(audit).not.toContain('script');
+    },
+    { clock: true },
+  );
 });
 
-it('a keyboard alone creates and deletes a key', async () => {
-  await withPanel('current', async (page, stage) => {
-    await goTo(page, 'Keys');
-    await page.getByRole('button', { name: 'New key' }).focus();
-    await page.keyboard.press('Enter');
-    await page.keyboard.type('By keyboard');
-    await page.keyboard.press('Enter');
-    await page.getByRole('dialog').getByRole('heading', { name: 'By keyboard' }).waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-    await page.getByRole('grid').focus();
-    await page.keyboard.press('End');
-    await page.locator('.row-active', { hasText: 'By keyboard' }).waitFor();
-    await page.keyboard.press('Delete');
-    await page.getByRole('dialog', { name: 'Delete this key?' }).waitFor();
+/** Presses Tab until the focus is on what has this name, as somebody without a mouse does. */
+async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+  const focused = page.locator(':focus');
+  for (let pressed = 0; pressed < 40; pressed += 1) {
     await page.keyboard.press('Tab');
-    await page.keyboard.press('Enter');
-    await page.getByText('Key deleted.').waitFor();
-    expect(await stage.fileText()).not.toContain('By keyboard');
-  });
+    if ((await focused.count()) === 0) continue;
+    const box = page
+      .locator('body')
+      .getByLabel(name)
+      .or(page.getByRole('link', { name }))
+      .or(page.getByRole('button', { name }));
+    if ((await focused.and(box).count()) > 0) return;
+  }
+  throw new Error(`Tab does not reach ${name}`);
+}
+
+it('a keyboard alone signs in, creates a key and deletes it', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await tabTo(page, 'Username');
+      await page.keyboard.type('admin');
+      await tabTo(page, /^Password$/);
+      await page.keyboard.type('password');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      await tabTo(page, 'Keys');
+      await page.keyboard.press('Enter');
+      await page.getByRole('link', { name: 'Guests' }).waitFor();
+      await tabTo(page, 'New key');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog', { name: 'New key' }).waitFor();
+      expect(await page.evaluate('document.activeElement.closest(".field").querySelector("label").textContent')).toBe(
+        'Name',
+      );
+      for (let pressed = 0; pressed < 12; pressed += 1) {
+        await page.keyboard.press('Tab');
+        expect(
+          await page.evaluate('document.activeElement === document.body || !!document.activeElement.closest("dialog")'),
+        ).toBe(true);
+      }
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await page.locator(':focus').innerText()).toBe('New key');
+      await page.keyboard.press('Enter');
+      await page.keyboard.type('By keyboard');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog').getByRole('heading', { name: 'By keyboard' }).waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await tabTo(page, /^Access keys/);
+      await page.keyboard.press('End');
+      await page.locator('.row-active', { hasText: 'By keyboard' }).waitFor();
+      await page.keyboard.press('Delete');
+      await page.getByRole('dialog', { name: 'Delete this key?' }).waitFor();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.getByText('Deleting By keyboard').waitFor();
+      await page.clock.fastForward(UNDO_TIME);
+      await page.getByText('Key deleted.').waitFor();
+      expect(await stage.fileText()).not.toContain('By keyboard');
+    },
+    { signed: false, clock: true },
+  );
 });
 
 it('many keys are created at once, and one by one where the server has no bulk creation', async () => {
@@ -131,4 +185,163 @@ it('pasting 5,000 lines into the search looks them up as keys', async () => {
     await page.getByRole('button', { name: 'Clear the search' }).click();
     await page.getByRole('link', { name: 'Exact' }).waitFor();
   });
+});
+
+it('stops creating keys one by one, keeps those that were made, and hands them out', async () => {
+  await withPanel('dns', async (page, stage) => {
+    let letGo = () => {};
+    const gate = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    await page.route(`${stage.api}/users`, async (route) => {
+      if (route.request().method() === 'POST') await gate;
+      await route.continue();
+    });
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'Many keys' }).click();
+    await page.getByLabel('How many').fill('500');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('progressbar', { name: '0 of 500' }).waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    letGo();
+    await page.getByText('Stopped after 6 of 500.').waitFor();
+    await page.getByRole('heading', { name: '6 keys created' }).waitFor();
+    const [links] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Links' }).click(),
+    ]);
+    const lines = readFileSync(await links.path(), 'utf8')
+      .trim()
+      .split('\n');
+    expect(lines).toHaveLength(6);
+    expect(lines[0]).toMatch(/^ostp:\/\/[0-9a-f]{32}@203\.0\.113\.7:50000/);
+    expect(stage.app.keyway.core.keys.size).toBe(10);
+  });
+});
+
+it('copies key, link and client configuration, also where the browser keeps the clipboard to itself', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      const copied = () =>
+        page.evaluate('Navigator.prototype.__lookupGetter__("clipboard").call(navigator).readText()');
+      const link = await stage.app.inject({
+        url: '/office/panel/api/subscribe/guest-2026',
+        headers: { accept: 'text/plain' },
+      });
+      await goTo(page, 'Keys');
+      await page.getByRole('link', { name: 'Guests' }).click();
+      await page.getByRole('button', { name: 'Copy: Link' }).click();
+      await page.getByRole('button', { name: 'Copied' }).waitFor();
+      expect(await copied()).toBe(link.json().data);
+      await page.evaluate('Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true })');
+      await page.getByRole('button', { name: 'Copy: Key' }).click();
+      await expect.poll(copied).toBe('guest-2026');
+      await page.getByText('Client configuration').click();
+      await page.getByRole('button', { name: 'Copy: Client configuration' }).click();
+      await expect
+        .poll(async () => JSON.parse(String(await copied())))
+        .toMatchObject({ mode: 'client', access_key: 'guest-2026' });
+    },
+    { permissions: ['clipboard-read', 'clipboard-write'] },
+  );
+});
+
+it('selects over filters, and keeps search, filter and selection while another page is open', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    const rows = page.locator('.row:not(.row-head)');
+    await page.getByRole('button', { name: 'Online', exact: true }).click();
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.getByLabel('Select all shown').check();
+    await page.getByRole('button', { name: 'Near limit' }).click();
+    await expect.poll(() => rows.count()).toBe(1);
+    await page.getByLabel('Select Guests').check();
+    await page.getByText('3 selected').waitFor();
+    await page.getByRole('button', { name: 'Over limit' }).click();
+    await page.getByText('No key matches').waitFor();
+    await page.getByRole('button', { name: 'No limit', exact: true }).click();
+    await page.getByLabel('Search by name or key').fill('anna');
+    await goTo(page, 'Overview');
+    await goTo(page, 'Keys');
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(await page.getByLabel('Search by name or key').inputValue()).toBe('anna');
+    await page.locator('.selection').getByRole('button', { name: 'Limit' }).click();
+    await page.getByRole('dialog').getByLabel('Limit', { exact: true }).fill('2,5 tib');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Limit of 3 keys set.').waitFor();
+    const users = await stage.call('GET', '/users');
+    const limits = Array.isArray(users) ? users.map(({ limit_bytes: limit }) => limit) : [];
+    expect(limits.filter((limit) => limit === 2_748_779_069_440)).toHaveLength(3);
+  });
+});
+
+it('sorts by any column, numbers beyond 2^53 exactly', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('link', { name: 'Guests' }).waitFor();
+    const names = () => page.locator('.row:not(.row-head) .cell-key').allInnerTexts();
+    for (const [column, first] of [
+      ['Name', '0c9e8d7f'],
+      ['Key', '0c9e8d7f'],
+      ['Up', 'exact-limit'],
+      ['Used', 'guest-2026'],
+      ['Limit', 'exact-limit'],
+      ['Connections', '6f1d2c3b'],
+      ['Status', '6f1d2c3b'],
+      ['Down', 'exact-limit'],
+    ] as const) {
+      const head = page.getByRole('columnheader').filter({ has: page.getByTitle(column, { exact: true }) });
+      await head.getByRole('button').click();
+      const rising = (await head.getAttribute('aria-sort')) === 'ascending';
+      expect(rising).toBe(column === 'Name' || column === 'Key');
+      expect((await names())[0]).toContain(first);
+      await head.getByRole('button').click();
+      expect(await head.getAttribute('aria-sort')).toBe(rising ? 'descending' : 'ascending');
+    }
+  });
+});
+
+it('a name of 10,000 characters is kept, a longer one refused at its field, and a key that is markup stays text', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'New key' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New key' });
+    await dialog.getByLabel('Name', { exact: true }).fill('n'.repeat(10_001));
+    await dialog.getByText('That is 10,001 characters. At most 10,000 fit.').waitFor();
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByLabel('Key', { exact: true }).fill('guest-2026');
+    await dialog.getByText('This key exists already.').waitFor();
+    expect(stage.app.keyway.core.keys.size).toBe(4);
+    await dialog.getByLabel('Name', { exact: true }).fill('n'.repeat(10_000));
+    const key = '"><img src=x onerror="window.hit=1">/../?#%00é';
+    await dialog.getByLabel('Key', { exact: true }).fill(key);
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+    expect(await page.getByRole('dialog').locator('code').first().innerText()).toBe(key);
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    expect(await stage.call('GET', `/users/${encodeURIComponent(key)}`)).toMatchObject({ name: 'n'.repeat(10_000) });
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+    await page.reload();
+    await page.getByRole('img', { name: 'QR code' }).waitFor();
+    expect(await page.evaluate('window.hit')).toBeUndefined();
+  });
+});
+
+it('keeps what is typed while the list is refreshed, and says when the key changed on the server', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      await page.getByRole('link', { name: 'Guests' }).click();
+      await page.getByRole('button', { name: 'Edit' }).click();
+      const edit = page.getByRole('dialog', { name: 'Edit key' });
+      await edit.getByLabel('Name', { exact: true }).fill('Half typ');
+      await stage.call('PUT', '/users/guest-2026', { name: 'Renamed elsewhere', limit_bytes: 5 });
+      await page.clock.fastForward(5_000);
+      await edit.getByText('The server has changed this key meanwhile.').waitFor();
+      expect(await edit.getByLabel('Name', { exact: true }).inputValue()).toBe('Half typ');
+    },
+    { clock: true },
+  );
 });

@@ -146,7 +146,7 @@ const NETWORK_NOTE = /^Failed to load resource: the server responded with a stat
 export async function openPage(
   browser: Browser,
   url: string,
-  { allowed = [], expected = /^$/, ...context }: PageOptions = {},
+  { allowed = [], expected = /^$/, clock = false, ...context }: PageOptions = {},
 ): Promise<Watched> {
   const opened = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context });
   const page = await opened.newPage();
@@ -163,6 +163,7 @@ export async function openPage(
     const { origin, protocol } = new URL(request.url());
     if (protocol !== 'blob:' && !origins.has(origin)) complaints.push(`request: ${request.url()}`);
   });
+  if (clock) await page.clock.install();
   await page.goto(url);
   return {
     page,
@@ -175,6 +176,8 @@ export async function openPage(
 export interface PageOptions extends BrowserContextOptions {
   /** Origins besides the page's own that it may call. */
   readonly allowed?: readonly string[];
+  /** Whether the page's time can be put forward. */
+  readonly clock?: boolean;
   /** Console errors that the test provokes. */
   readonly expected?: RegExp;
 }

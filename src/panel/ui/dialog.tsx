@@ -16,23 +16,29 @@ interface DialogProps {
 export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps) {
   const words = useWords();
   const dialog = useRef<HTMLDialogElement>(null);
+  const leaving = useRef(false);
   const heading = useId();
   // Before the next key is read: somebody may be typing already.
   useLayoutEffect(() => {
     const element = dialog.current;
-    const before = document.activeElement;
     element?.showModal();
     element?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
     return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      leaving.current = true;
+      // While it is open nothing else can have the focus; closing gives it back to what had it before.
+      element?.close();
+      if (document.activeElement === document.body) document.getElementById('content')?.focus();
     };
   }, []);
   const cancel = (event: Event) => {
     event.preventDefault();
     onClose();
   };
+  const closed = () => {
+    if (!leaving.current) onClose();
+  };
   return (
-    <dialog ref={dialog} class={`dialog dialog-${kind}`} aria-labelledby={heading} onCancel={cancel} onClose={onClose}>
+    <dialog ref={dialog} class={`dialog dialog-${kind}`} aria-labelledby={heading} onCancel={cancel} onClose={closed}>
       <header class="dialog-head">
         <h2 id={heading}>{title}</h2>
         <button type="button" class="icon-button" aria-label={words('action.close')} onClick={onClose}>

@@ -23,10 +23,12 @@ interface EditDialogProps {
 }
 
 /** Creates a key, or changes the name and limit of one. */
-export function EditDialog({ user, onClose }: EditDialogProps) {
+export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
   const byKey = useStore(workspace.users.state, (state) => state.byKey);
+  // As it was when the edit began: what the server changes meanwhile is told, not taken over.
+  const [user] = useState(given);
   const [name, setName] = useState(user?.name ?? '');
   const [key, setKey] = useState('');
   const [keepName, setKeepName] = useState(user !== null && user.name === undefined);
