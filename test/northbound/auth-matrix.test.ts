@@ -122,7 +122,8 @@ describe('at start', () => {
     const open = ids.filter((id) => isOpen(SCHEMES[id] ?? 'static', credentials));
     const anySet = (credentials.token ?? '') !== '' || credentials.username !== '' || credentials.passwordHash !== '';
     const refused = anySet || open.length < ids.length;
-    expect(openMountProblems({ mounts, credentials, bind: '127.0.0.1:1' })).toHaveLength(refused ? open.length : 0);
+    for (const bind of ['127.0.0.1:1', '[::1]:1', 'unix:/run/keyway.sock'])
+      expect(openMountProblems({ mounts, credentials, bind }), bind).toHaveLength(refused ? open.length : 0);
     expect(openMountProblems({ mounts, credentials, bind: '0.0.0.0:1' })).toHaveLength(open.length);
   });
 

@@ -1,0 +1,333 @@
+import { once } from 'node:events';
+import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { connect as connectPlain } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, type DetailedPeerCertificate } from 'node:tls';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { buildIfOlder, ROOT } from '../build.js';
+import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { SECOND_CERTIFICATE, SECOND_KEY } from '../second-certificate.js';
+import { type Running, runKeyway, startKeyway } from './process.js';
+
+let folder = '';
+let running: Running[] = [];
+beforeAll(buildIfOlder, 300_000);
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keyway-network-'));
+  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
+  await writeFile(join(folder, 'cert.pem'), CERTIFICATE);
+  await writeFile(join(folder, 'key.pem'), PRIVATE_KEY);
+});
+afterEach(async () => {
+  for (const { child } of running) child.kill('SIGKILL');
+  await Promise.all(running.map(({ ended }) => ended));
+  running = [];
+  await rm(folder, { recursive: true });
+});
+
+const SERVE = ['serve', '--config', 'server.jsonc', '--no-resolver'];
+const PORT = ['--bind', '127.0.0.1:0'];
+const TLS = ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem'];
+const TOKEN = { authorization: 'Bearer sample-static-token' };
+
+type LogRecord = Readonly<Record<string, unknown>>;
+
+/** Starts the command and waits until it listens. */
+async function listening(argv: readonly string[]) {
+  const started = startKeyway([...SERVE, ...argv], { folder });
+  running.push(started);
+  const { url } = await started.logged((record) => typeof record.url === 'string');
+  return { ...started, url: String(url) };
+}
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+}
+
+/** One request over a connection of its own; `ca` makes it one with TLS. */
+function ask(target: RequestOptions & { readonly ca?: string }, body?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const send = target.ca === undefined ? plainRequest : secureRequest;
+    const asked = send({ host: '127.0.0.1', agent: false, ...target }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text }));
+    });
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}
+
+const portOf = (url: string) => Number(new URL(url).port);
+
+/** The name in the certificate that a connection is given. */
+function nameServed(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      const { subject }: DetailedPeerCertificate = socket.getPeerCertificate(true);
+      socket.destroy();
+      resolve(String(subject.CN));
+    });
+    socket.on('error', reject);
+  });
+}
+
+/** The only line of the log that says why nothing is served; exit code 1. */
+async function refusal(argv: readonly string[]): Promise<string> {
+  const { code, output } = await runKeyway([...SERVE, ...argv], { folder });
+  const errors = output
+    .trimEnd()
+    .split('\n')
+    .map((line): LogRecord => JSON.parse(line))
+    .filter(({ level }) => level === 'error');
+  expect({ code, errors: errors.length }, output).toEqual({ code: 1, errors: 1 });
+  return String(errors[0]?.msg);
+}
+
+describe('--tls-cert and --tls-key', () => {
+  it('serve the API over HTTPS, say so in the address, and log in as ever', async () => {
+    const { url } = await listening([...PORT, ...TLS]);
+    expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    const target = { port: portOf(url), ca: CERTIFICATE };
+    expect((await ask({ ...target, path: '/panel/api/users', headers: TOKEN })).status).toBe(200);
+    const login = { ...target, path: '/panel/api/login', method: 'POST' };
+    const body = JSON.stringify({ username: 'admin', password: 'password' });
+    const { text } = await ask({ ...login, headers: { 'content-type': 'application/json' } }, body);
+    const { data } = JSON.parse(text) as { data: { token: string } };
+    const session = { authorization: `Bearer ${data.token}` };
+    expect((await ask({ ...target, path: '/panel/api/users', headers: session })).status).toBe(200);
+  });
+
+  it('speak HTTP/1.1 over TLS 1.2 and 1.3, and nothing older', async () => {
+    const port = portOf((await listening([...PORT, ...TLS])).url);
+    const handshake = (maxVersion: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3') =>
+      new Promise<string>((resolve) => {
+        const offer = { minVersion: 'TLSv1' as const, maxVersion, ciphers: 'DEFAULT:@SECLEVEL=0' };
+        const options = { port, host: '127.0.0.1', ca: CERTIFICATE, ALPNProtocols: ['h2', 'http/1.1'], ...offer };
+        const socket = connect(options, () => {
+          resolve(`${socket.getProtocol()} ${socket.alpnProtocol || 'none'}`);
+          socket.destroy();
+        });
+        socket.on('error', () => resolve('refused'));
+      });
+    expect(await handshake('TLSv1.1')).toBe('refused');
+    expect(await handshake('TLSv1.2')).toBe('TLSv1.2 http/1.1');
+    expect(await handshake('TLSv1.3')).toBe('TLSv1.3 http/1.1');
+  });
+
+  it('end a connection that speaks plainly, and go on serving', async () => {
+    const { url, log } = await listening([...PORT, ...TLS]);
+    const port = portOf(url);
+    await expect(ask({ port, path: '/panel/api/users' })).rejects.toThrow();
+    const socket = connectPlain(port, '127.0.0.1').on('error', () => undefined);
+    socket.write('\u0000 no TLS at all');
+    await once(socket, 'close');
+    expect((await ask({ port, ca: CERTIFICATE, path: '/panel/' })).status).toBe(200);
+    expect(log().filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('are read again at SIGHUP: new connections get the new certificate, those that are open go on', async () => {
+    const { url, child, logged, log } = await listening([...PORT, ...TLS, '--subscription-bind', '127.0.0.1:0']);
+    const port = portOf(url);
+    const { subscriptions } = await logged((record) => record.subscriptions !== undefined);
+    const open = connect({ port, host: '127.0.0.1', ca: CERTIFICATE });
+    await once(open, 'secureConnect');
+    expect(await nameServed(port)).toBe('doh.test');
+    await writeFile(join(folder, 'cert.pem'), SECOND_CERTIFICATE);
+    await writeFile(join(folder, 'key.pem'), SECOND_KEY);
+    child.kill('SIGHUP');
+    const line = await logged(({ msg }) => String(msg).includes('read again'));
+    expect(line).toMatchObject({ level: 'info', certificate: join(folder, 'cert.pem'), valid_to: /^2126-/ });
+    expect(await nameServed(port)).toBe('second.test');
+    expect(await nameServed(portOf(String(subscriptions)))).toBe('second.test');
+    open.write('GET /panel/ HTTP/1.1\r\nHost: x\r\n\r\n');
+    const [answer] = await once(open, 'data');
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 200/);
+    open.destroy();
+    expect(log().filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it.each([
+    ['is no certificate', 'cert.pem', 'nonsense', /--tls-cert: expected a certificate in PEM.*cert\.pem/],
+    ['is gone', 'cert.pem', null, /--tls-cert: cannot read .*cert\.pem.*ENOENT/],
+    ['does not belong to the key', 'cert.pem', SECOND_CERTIFICATE, /--tls-key: the key in .* does not belong/],
+  ])('leave the certificate before in its place when at SIGHUP it %s, with one line in the log', async (_what, name, content, expected) => {
+    const { url, child, logged, log } = await listening([...PORT, ...TLS]);
+    if (content === null) await rm(join(folder, name));
+    else await writeFile(join(folder, name), content);
+    child.kill('SIGHUP');
+    const line = await logged(({ level }) => level === 'error');
+    expect(String(line.msg)).toMatch(expected);
+    expect(String(line.msg)).toMatch(/the certificate before goes on being served$/);
+    expect(await nameServed(portOf(url))).toBe('doh.test');
+    expect(log().filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+
+  it('that cannot be used are one line at start, exit code 1', async () => {
+    await writeFile(join(folder, 'other.pem'), SECOND_KEY);
+    await writeFile(join(folder, 'broken.pem'), PRIVATE_KEY.replace('MIGH', 'XXXX'));
+    const refused = (cert: string, key: string) => refusal([...PORT, '--tls-cert', cert, '--tls-key', key]);
+    expect(await refused('none.pem', 'key.pem')).toMatch(/^--tls-cert: cannot read .*none\.pem.*ENOENT/);
+    expect(await refused('cert.pem', '.')).toMatch(/^--tls-key: cannot read .*EISDIR/);
+    expect(await refused('key.pem', 'key.pem')).toMatch(/^--tls-cert: expected a certificate in PEM.*key\.pem$/);
+    expect(await refused('cert.pem', 'broken.pem')).toMatch(/^--tls-key: expected a private key in PEM.*broken\.pem$/);
+    expect(await refused('cert.pem', 'other.pem')).toMatch(/^--tls-key: the key in .*other\.pem does not belong/);
+  });
+});
+
+describe('SIGHUP', () => {
+  it('without a certificate changes nothing and ends nothing', async () => {
+    const { url, child, logged } = await listening(PORT);
+    child.kill('SIGHUP');
+    await logged(({ msg }) => String(msg).includes('nothing is to be read again'));
+    expect((await fetch(`${url}/panel/api/users`, { headers: TOKEN })).status).toBe(200);
+  });
+});
+
+describe('--bind unix:PATH', () => {
+  it('serves the API for its owner and group alone, and removes the socket at the end', async () => {
+    const { url, child, ended, log } = await listening(['--bind', 'unix:api.sock']);
+    const socketPath = join(folder, 'api.sock');
+    expect(url).toBe(`unix:${socketPath}`);
+    expect((await stat(socketPath)).mode & 0o777).toBe(0o660);
+    const { status, text } = await ask({ socketPath, path: '/panel/api/subscribe/guest-2026' });
+    // What clients are told stands in the file.
+    expect([status, JSON.parse(text)]).toMatchObject([200, { data: { server: expect.stringMatching(/^[^/]+:\d+$/) } }]);
+    const started = log().find((record) => record.url !== undefined);
+    expect(started?.mounts).toMatchObject([{ api: `/panel/api on unix:${socketPath}` }]);
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
+    await expect(stat(socketPath)).rejects.toThrow('ENOENT');
+  });
+
+  it('counts as loopback for a revision that its own rule leaves open', async () => {
+    const environment = { KEYWAY_TOKEN: '' };
+    const argv = ['serve', '--no-config', '--revision', 'dns', '--bind', 'unix:api.sock'];
+    const started = startKeyway(argv, { folder, environment });
+    running.push(started);
+    await started.logged(({ url }) => typeof url === 'string');
+    expect((await ask({ socketPath: join(folder, 'api.sock'), path: '/panel/api/users' })).status).toBe(200);
+  });
+
+  it('beside a socket that answers or a file says so; one that a killed gateway left is replaced', async () => {
+    const first = await listening(['--bind', 'unix:api.sock']);
+    await copyFile(join(folder, 'server.jsonc'), join(folder, 'second.jsonc'));
+    const second = ['serve', '--config', 'second.jsonc', '--bind', 'unix:api.sock'];
+    const refused = await runKeyway(second, { folder });
+    expect(refused.code).toBe(1);
+    expect(refused.output).toMatch(/the API cannot listen on .*another process listens there.*--bind/);
+    await expect(refusal(['--bind', 'unix:cert.pem', '--data-dir', 'other'])).resolves.toMatch(
+      /a file that is no socket stands there/,
+    );
+    expect(await readFile(join(folder, 'cert.pem'), 'utf8')).toBe(CERTIFICATE);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    const again = await listening(['--bind', 'unix:api.sock']);
+    expect(again.log().some(({ msg }) => String(msg).startsWith('replaced a socket'))).toBe(true);
+    expect((await ask({ socketPath: join(folder, 'api.sock'), path: '/panel/' })).status).toBe(200);
+  });
+
+  it('believes X-Forwarded-For with --trust-proxy unix alone, and says so where the guard needs it', async () => {
+    const failed = async (argv: readonly string[], forwarded: string) => {
+      const login = { socketPath: join(folder, 'api.sock'), path: '/panel/api/login', method: 'POST' };
+      const headers = { 'content-type': 'application/json', 'x-forwarded-for': forwarded };
+      const body = JSON.stringify({ username: 'admin', password: 'wrong' });
+      return { argv, retry: (await ask({ ...login, headers }, body)).headers['retry-after'] };
+    };
+    const argv = ['--bind', 'unix:api.sock', '--login-guard', '1/5'];
+    const trusting = await listening([...argv, '--trust-proxy', 'unix']);
+    expect(await failed(argv, '192.0.2.1')).toMatchObject({ retry: expect.any(String) });
+    await trusting.logged(({ address }) => address === '192.0.2.1');
+    expect(trusting.log().some(({ msg }) => String(msg).includes('--trust-proxy unix'))).toBe(false);
+    trusting.child.kill('SIGTERM');
+    await trusting.ended;
+    const other = await listening(argv);
+    expect(other.log().some(({ msg }) => String(msg).includes('--trust-proxy unix'))).toBe(true);
+    await failed(argv, '192.0.2.1');
+    await other.logged(({ address }) => address === 'unix');
+  });
+});
+
+describe('--subscription-bind', () => {
+  const ALONE = ['--subscription-bind', '127.0.0.1:0', '--revision', 'earliest', '--revision', 'current@new'];
+
+  it('serves the subscriptions of every revision, from the same keys, and nothing else', async () => {
+    const { url, logged } = await listening([...PORT, ...ALONE]);
+    const alone = String((await logged((record) => record.subscriptions !== undefined)).subscriptions);
+    expect(alone).toMatch(/^http:\/\/127/);
+    const links = async (origin: string) => {
+      const paths = ['/api/subscribe/guest-2026', '/new/api/subscribe/guest-2026'];
+      const answers = paths.map((path) => fetch(origin + path, { headers: { accept: 'text/plain' } }));
+      return Promise.all((await Promise.all(answers)).map(async (answer) => [answer.status, await answer.text()]));
+    };
+    expect(await links(alone)).toEqual(await links(url));
+    expect((await links(alone)).map(([status]) => status)).toEqual([200, 200]);
+
+    const create = { method: 'POST', headers: { ...TOKEN, 'content-type': 'application/json' } };
+    const made = await fetch(`${url}/api/users`, { ...create, body: '{"access_key":"a/b"}' });
+    expect(made.status).toBe(200);
+    expect((await fetch(`${alone}/api/subscribe/a%2Fb`)).status).toBe(200);
+    expect((await fetch(`${alone}/api/subscribe/nobody`)).status).toBe(404);
+    expect((await fetch(`${alone}/api/subscribe/a%2Fb`, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  it('answers 404 to everything else, as if nothing were there', async () => {
+    const { logged, url } = await listening([...PORT, ...ALONE]);
+    const alone = String((await logged((record) => record.subscriptions !== undefined)).subscriptions);
+    const others = ['/', '/new', '/new/', '/new/index.html', '/new/api', '/new/api/users', '/api/users', '/api/'];
+    const status = async (path: string, method = 'GET', more: Readonly<Record<string, string>> = {}) =>
+      (await fetch(alone + path, { method, redirect: 'manual', headers: { ...TOKEN, ...more } })).status;
+    for (const path of [...others, '/new/api/login', '/new/api/audit', '/new/api/subscribe/', '/new/api/subscribe'])
+      expect(await status(path), path).toBe(404);
+    for (const method of ['POST', 'PUT', 'DELETE']) expect(await status('/new/api/users', method), method).toBe(404);
+    const preflight = { origin: 'https://panel.example', 'access-control-request-method': 'GET' };
+    expect(await status('/new/api/users', 'OPTIONS', preflight)).toBe(404);
+    expect(await status('/new/api/subscribe/guest-2026', 'OPTIONS', preflight)).toBe(200);
+    // The path is known to whoever has a link; only the method is wrong.
+    expect(await status('/new/api/subscribe/guest-2026', 'DELETE')).toBe(405);
+    expect((await fetch(`${url}/new/api/users`, { headers: TOKEN })).status).toBe(200);
+  });
+
+  it('goes on over TLS while the API is on a Unix socket, and both end with the process', async () => {
+    const argv = ['--bind', 'unix:api.sock', '--subscription-bind', '127.0.0.1:0', ...TLS];
+    const { logged, child, ended } = await listening(argv);
+    const alone = String((await logged((record) => record.subscriptions !== undefined)).subscriptions);
+    expect(alone).toMatch(/^https:/);
+    const path = '/panel/api/subscribe/guest-2026';
+    expect((await ask({ port: portOf(alone), ca: CERTIFICATE, path })).status).toBe(200);
+    expect((await ask({ socketPath: join(folder, 'api.sock'), path })).status).toBe(200);
+    const idle = connect({ port: portOf(alone), host: '127.0.0.1', ca: CERTIFICATE });
+    await once(idle, 'secureConnect');
+    child.kill('SIGTERM');
+    expect((await ended).code).toBe(0);
+    idle.destroy();
+  });
+
+  it('without a configuration file, or at an address that is taken, is one line at start, exit code 1', async () => {
+    const { code, output } = await runKeyway(['serve', '--no-config', ...PORT, '--subscription-bind', '127.0.0.1:0'], {
+      folder,
+    });
+    expect(code).toBe(1);
+    expect(output).toMatch(/--subscription-bind: expected a configuration file/);
+    const same = ['--bind', '127.0.0.1:39090'];
+    expect(await refusal([...same, '--subscription-bind', '0.0.0.0:39090'])).toBe(
+      '--bind (127.0.0.1:39090) and --subscription-bind (0.0.0.0:39090) are the same address: give one of them another',
+    );
+    expect(await refusal([...same, '--feed-bind', '127.0.0.1:39090', '--feed-token', 't'])).toMatch(
+      /--bind .* and --feed-bind .* are the same address/,
+    );
+    const text = await readFile(join(folder, 'server.jsonc'), 'utf8');
+    const [, bind = ''] = /"bind": "([^"]+)"/.exec(text) ?? [];
+    expect(await refusal(['--subscription-bind', bind])).toMatch(/^the API's address in the file \(/);
+    expect(await refusal([...PORT, '--subscription-bind', 'unix:cert.pem'])).toMatch(
+      /^the subscription listener cannot listen on .*no socket stands there.*--subscription-bind$/,
+    );
+  });
+});
