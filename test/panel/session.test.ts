@@ -1,8 +1,17 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { expectAccessible, inBrowser, PAGES } from './in-browser.js';
-import { goTo, picture, signIn, startStage, TOKEN } from './stage.js';
+import { goTo, openProfile, picture, SERVER_FILE, signIn, startStage, TOKEN } from './stage.js';
 
 const { open, withPanel } = inBrowser();
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
 
 describe('signing in', () => {
   it('says what is wrong, shares a session between tabs, and takes a static token', async () => {
@@ -34,21 +43,90 @@ describe('signing in', () => {
   });
 
   it('a session that somebody else ended leads back to the login, says so, and loses nothing typed', async () => {
-    await withPanel('current', async (page, stage) => {
-      await goTo(page, 'Keys');
-      await page.getByRole('link', { name: 'Guests' }).waitFor();
-      await page.getByLabel('Search by name or key').fill('Gue');
-      await fetch(`${stage.api}/login`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ username: 'admin', password: 'password' }),
-      });
-      await page.getByText('Somebody else signed in.').waitFor();
-      await picture(page, 'current-lost-session');
-      await signIn(page);
-      await page.getByRole('link', { name: 'Guests' }).waitFor();
-      expect(await page.getByLabel('Search by name or key').inputValue()).toBe('Gue');
+    await withPanel(
+      'current',
+      async (page, stage) => {
+        await goTo(page, 'Keys');
+        await page.getByRole('link', { name: 'Guests' }).waitFor();
+        await page.getByLabel('Search by name or key').fill('Gue');
+        await fetch(`${stage.api}/login`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ username: 'admin', password: 'password' }),
+        });
+        await page.clock.fastForward(5_000);
+        await page.getByText('Somebody else signed in.').waitFor();
+        await picture(page, 'current-lost-session');
+        await signIn(page);
+        await page.getByRole('link', { name: 'Guests' }).waitFor();
+        expect(await page.getByLabel('Search by name or key').inputValue()).toBe('Gue');
+      },
+      { clock: true },
+    );
+  });
+
+  it('a session ends with the gateway, a static token outlives it, and either leads back to where one was', async () => {
+    let stage = await startStage('current');
+    const { page, expectClean } = await open(`${stage.panel}#/keys`, {
+      clock: true,
+      expected: /ERR_CONNECTION_REFUSED/,
     });
+    const restart = async () => {
+      const port = Number(new URL(stage.origin).port);
+      await stage.close();
+      await page.clock.fastForward(120_000);
+      await page.getByText('Not reached since').waitFor();
+      stage = await startStage('current', { port });
+      await page.clock.fastForward(120_000);
+    };
+    await signIn(page);
+    await page.getByRole('link', { name: 'Guests' }).click();
+    await restart();
+    await page.getByText('Your session has ended: the server was restarted').waitFor();
+    await page.getByRole('button', { name: 'Token' }).click();
+    await page.getByLabel('Static API token').fill(TOKEN);
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('heading', { name: 'Guests' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await restart();
+    await page.getByText('Not reached since').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Guests' }).waitFor();
+    expectClean();
+    await page.context().close();
+    await stage.close();
+  });
+
+  it('outlives the browser only where one wants to stay signed in, and holds no more than the session', async () => {
+    const stage = await startStage('current');
+    const profile = await mkdtemp(join(tmpdir(), 'keyway-profile-'));
+    const visit = async (act: (page: Page) => Promise<void>) => {
+      const context = await openProfile(profile);
+      const page = await context.newPage();
+      await page.goto(stage.panel);
+      await act(page);
+      await context.close();
+    };
+    const overview = (page: Page) => page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    await visit(async (page) => {
+      await signIn(page);
+      await overview(page);
+    });
+    await visit(async (page) => {
+      await page.getByLabel('Stay signed in').check();
+      await signIn(page);
+      await overview(page);
+      const kept = await page.evaluate('JSON.stringify(localStorage) + JSON.stringify(sessionStorage)');
+      expect(kept).not.toContain('"password"');
+      expect(kept).not.toContain('admin');
+    });
+    await visit(async (page) => {
+      await overview(page);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+    });
+    await visit((page) => page.getByLabel('Username').waitFor());
+    await rm(profile, { recursive: true, force: true });
+    await stage.close();
   });
 });
 
@@ -100,6 +178,43 @@ it('speaks to an earliest server on another origin, whose host stands above the 
     await picture(page, `earliest-${name.toLowerCase()}`);
   }
   expect(await page.locator('nav a.missing').count()).toBe(3);
+  expectClean();
+  await page.context().close();
+  await stage.close();
+  await other.close();
+});
+
+it('a password goes to the server that stands above its field, and each server gets its own credential alone', async () => {
+  const other = await startStage('dns', { file: SERVER_FILE.replace(/5e884898\w+/, sha256('another')) });
+  const stage = await startStage('current', { panelServers: [other.api] });
+  const { page, expectClean } = await open(stage.panel, { allowed: [other.origin] });
+  const sent = new Map<string, Set<string>>();
+  page.on('request', (request) => {
+    const { origin } = new URL(request.url());
+    const shown = [request.headers().authorization ?? '', request.postData() ?? ''].filter((text) => text !== '');
+    sent.set(origin, new Set([...(sent.get(origin) ?? []), ...shown]));
+  });
+  await page.getByText(`The password goes to ${new URL(stage.api).host}/office/panel/api`).waitFor();
+  await signIn(page);
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  await goTo(page, 'Configuration');
+  await page.getByLabel('Username').fill('half typ');
+  await page.locator('.brand').getByLabel('Server').selectOption(other.api);
+  await page.getByText(`The password goes to ${new URL(other.api).host}/office/panel/api`).waitFor();
+  await signIn(page, 'another');
+  await goTo(page, 'DNS');
+  await page.getByLabel('Upstream').waitFor();
+  await page.locator('.brand').getByLabel('Server').selectOption(stage.api);
+  await goTo(page, 'Configuration');
+  await expect.poll(() => page.getByLabel('Username').inputValue()).toBe('half typ');
+  await page.reload();
+  await page.getByRole('heading', { level: 1, name: 'Configuration' }).waitFor();
+  const [here = [], there = []] = [stage.origin, other.origin].map((origin) => [...(sent.get(origin) ?? [])]);
+  expect(here.join()).toContain('"password":"password"');
+  expect(there.join()).toContain('"password":"another"');
+  expect(here.join()).not.toContain('another');
+  expect(there.join()).not.toContain('"password":"password"');
+  expect(here.filter((text) => there.includes(text))).toEqual([]);
   expectClean();
   await page.context().close();
   await stage.close();

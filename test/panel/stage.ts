@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import type { GatewayOptions } from '../../src/index.js';
 import { ROOT } from './built-panel.js';
 
@@ -21,8 +21,17 @@ const ARGUMENTS = [
 ];
 
 export async function openBrowser(): Promise<Browser> {
+  return chromium.launch(await launchOptions());
+}
+
+/** A browser that keeps what it remembers in a folder, as people's do. */
+export async function openProfile(folder: string): Promise<BrowserContext> {
+  return chromium.launchPersistentContext(folder, await launchOptions());
+}
+
+async function launchOptions() {
   const { default: bundled } = await import('@sparticuz/chromium');
-  return chromium.launch({ executablePath: await bundled.executablePath(), headless: true, args: ARGUMENTS });
+  return { executablePath: await bundled.executablePath(), headless: true, args: ARGUMENTS };
 }
 
 export const PASSWORD = 'password';

@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
+import { useStore } from '../state/store.js';
+import { useWorkspace } from '../state/workspace.js';
 import { Icon } from './icon.js';
 
 interface DialogProps {
@@ -12,30 +14,37 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** A modal window: the browser keeps the focus in it, closes it at Escape and gives the focus back. */
+/**
+ * A modal window: the browser keeps the focus in it, closes it at Escape and gives the focus back. While a session is
+ * lost it makes room for the login, and comes back with what is typed in it.
+ */
 export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps) {
   const words = useWords();
+  const { session } = useWorkspace();
+  const isSignedIn = useStore(session.state, ({ phase }) => phase === 'signedIn');
   const dialog = useRef<HTMLDialogElement>(null);
-  const leaving = useRef(false);
+  const makesRoom = useRef(false);
   const heading = useId();
   // Before the next key is read: somebody may be typing already.
   useLayoutEffect(() => {
     const element = dialog.current;
-    element?.showModal();
-    element?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
+    if (!isSignedIn || element === null) return;
+    makesRoom.current = false;
+    element.showModal();
+    element.querySelector<HTMLElement>('[data-autofocus]')?.focus();
     return () => {
-      leaving.current = true;
+      makesRoom.current = true;
       // While it is open nothing else can have the focus; closing gives it back to what had it before.
-      element?.close();
+      element.close();
       if (document.activeElement === document.body) document.getElementById('content')?.focus();
     };
-  }, []);
+  }, [isSignedIn]);
   const cancel = (event: Event) => {
     event.preventDefault();
     onClose();
   };
   const closed = () => {
-    if (!leaving.current) onClose();
+    if (!makesRoom.current) onClose();
   };
   return (
     <dialog ref={dialog} class={`dialog dialog-${kind}`} aria-labelledby={heading} onCancel={cancel} onClose={closed}>
