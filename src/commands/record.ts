@@ -156,7 +156,9 @@ async function convertHar(path: string, { target }: RecordSettings, recording: R
 }
 
 function report({ recorder, files, context }: Recording): void {
-  context.output.line(`${recorder.count} exchanges in ${recorder.sessions.length} sessions`);
+  const { count, sessions, panelFiles } = recorder;
+  const leftOut = panelFiles === 0 ? '' : `; ${panelFiles} files of the panel itself left out`;
+  context.output.line(`${count} exchanges in ${sessions.length} sessions${leftOut}`);
   for (const path of files.paths.values()) context.output.line(`Wrote ${path}`);
 }
 
@@ -169,6 +171,8 @@ export const record: Command = {
 Stands between clients and a server and writes what passes as scenarios for "keyway replay" and
 "keyway compare", one file per client session, until SIGTERM or SIGINT. Status, headers and bytes
 pass as they come. Files that stand in the folder are never overwritten.
+
+The files that make up a panel are left out: they are no part of the API.
 
 Nothing secret is written: credentials, tokens, passwords and hashes become <secret:n>, keys and
 names <key:n> and <name:n>, other texts of a configuration <text:n>; the same value is the same

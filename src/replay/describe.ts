@@ -41,7 +41,8 @@ export function describeExchange(
   return { operation: operation ?? besides(passed, isApi), request, response };
 }
 
-function isBelow(path: string, root: string): boolean {
+/** Whether a path, with its query, is this one or goes on below it. */
+export function isBelow(path: string, root: string): boolean {
   return path === root || path.startsWith(`${root}/`) || path.startsWith(`${root}?`);
 }
 
@@ -62,26 +63,9 @@ function placeOf(
 ): { readonly root?: PathRoot; readonly path: string } {
   if (isApi) return { path: stripPath(path, passed.method, replacements) };
   if (base !== '' && isBelow(passed.path, base)) {
-    const rest = passed.path.slice(base.length);
-    return {
-      root: 'base',
-      path: isFile(passed, replacements) ? pathOnly(rest) : stripPath(rest, passed.method, replacements),
-    };
+    return { root: 'base', path: stripPath(passed.path.slice(base.length), passed.method, replacements) };
   }
   return { root: 'server', path: stripPath(passed.path, passed.method, replacements) };
-}
-
-const FILE_TYPE = /^(?:text\/(?:css|javascript)|application\/(?:javascript|wasm|manifest\+json)|image\/|font\/)/;
-
-/** A file of the panel that the server really has: its name is the build's, known to everybody, unless it passed elsewhere. */
-function isFile({ path, status, responseHeaders }: PassedExchange, replacements: Replacements): boolean {
-  const isStatic = status === 200 && FILE_TYPE.test(responseHeaders.get('content-type') ?? '');
-  return (
-    isStatic &&
-    !pathOnly(path)
-      .split('/')
-      .some((segment) => replacements.isKnown(decodedOr(segment)))
-  );
 }
 
 function stripPath(path: string, method: string, replacements: Replacements): string {

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../wire/json.js';
 import { createClientSessions } from './client-sessions.js';
 import type { Target } from './create-call.js';
-import { describeExchange } from './describe.js';
+import { describeExchange, isBelow } from './describe.js';
 import { inferGiven } from './infer-given.js';
 import { jsonIn } from './json-in.js';
 import type { ProxiedExchange } from './proxy.js';
@@ -18,13 +18,15 @@ export interface RecorderOptions extends Pick<Target, 'apiRoot' | 'base'> {
 
 /** Makes scenarios out of the exchanges that pass. Nothing secret is in what it hands out. */
 export interface Recorder {
-  /** Takes an exchange in; returns the number of its session. */
-  add(exchange: ProxiedExchange): number;
+  /** Takes an exchange in; returns the number of its session, or null for a file of the panel, which is left out. */
+  add(exchange: ProxiedExchange): number | null;
   /** One scenario per session, as far as it has come. */
   scenario(session: number): Scenario;
   readonly sessions: readonly number[];
   /** Exchanges taken in. */
   readonly count: number;
+  /** Files of the panel that were left out. */
+  readonly panelFiles: number;
 }
 
 interface Recorded {
@@ -36,10 +38,14 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const replacements = createReplacements(options.keepValues);
   const sessionOf = createClientSessions();
   const recorded = new Map<number, Recorded[]>();
-  const seen: { version: string | null; count: number } = { version: null, count: 0 };
+  const seen: { version: string | null; count: number; files: number } = { version: null, count: 0, files: 0 };
 
   return {
     add(passed) {
+      if (isPanelFile(passed, options)) {
+        seen.files += 1;
+        return null;
+      }
       const exchange = describeExchange(passed, options, replacements);
       const session = sessionOf({
         client: passed.client,
@@ -74,7 +80,20 @@ export function createRecorder(options: RecorderOptions): Recorder {
     get count() {
       return seen.count;
     },
+    get panelFiles() {
+      return seen.files;
+    },
   };
+}
+
+/** A file that makes up the page: each build of a panel has its own, and none is part of the API. */
+function isPanelFile(passed: ProxiedExchange, { apiRoot, base }: RecorderOptions): boolean {
+  const { method, path, status, responseHeaders } = passed;
+  const isStatic = (method === 'GET' || method === 'HEAD') && base !== '' && isBelow(path, base);
+  const isHere = status === 200 || status === 304;
+  return (
+    isStatic && isHere && !isBelow(path, apiRoot) && !/^text\/html/.test(responseHeaders.get('content-type') ?? '')
+  );
 }
 
 function tokenIn(body: Buffer): string | null {

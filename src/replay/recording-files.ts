@@ -5,8 +5,8 @@ import type { Recorder } from './recorder.js';
 
 /** Writes what a recorder has, one file per session. */
 export interface RecordingFiles {
-  /** A session has something new. */
-  changed(session: number): void;
+  /** A session has something new; null for none. */
+  changed(session: number | null): void;
   /** Writes every session that has something new. */
   flush(): Promise<void>;
   /** The files so far, by session. */
@@ -58,7 +58,9 @@ export function createRecordingFiles(folder: string, recorder: Recorder, fileSys
   }
 
   return {
-    changed: (session) => waiting.add(session),
+    changed(session) {
+      if (session !== null) waiting.add(session);
+    },
     flush() {
       work = work.catch(() => undefined).then(writeWaiting);
       return work;

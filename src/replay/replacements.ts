@@ -12,8 +12,6 @@ export interface Replacements {
   generated(kind: 'key' | 'session' | 'audit-id', value: string): string;
   /** A value of a client or of the configuration: kept as it is when values are kept and it is not known as something else. */
   value(kind: ValueKind, value: string): string;
-  /** Whether the value has a placeholder already. */
-  isKnown(value: string): boolean;
 }
 
 /**
@@ -56,7 +54,6 @@ export function createReplacements(
       return fresh;
     },
     generated: remembered,
-    isKnown: (value) => known.has(value),
     value(kind, value) {
       if (value === '') return value;
       const shown = known.get(value);

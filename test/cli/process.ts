@@ -79,6 +79,18 @@ export async function runKeyway(argv: readonly string[], options: RunOptions, in
   return running.ended;
 }
 
+/** Where a started `keyway record` says that it listens. */
+export function listeningAt({ child }: Running): Promise<string> {
+  let text = '';
+  return new Promise((resolve) => {
+    child.stdout.on('data', (chunk) => {
+      text += chunk;
+      const [, url] = /use (\S+) instead/.exec(text) ?? [];
+      if (url !== undefined) resolve(url);
+    });
+  });
+}
+
 /** The whole lines of a text. */
 function linesOf(text: string): readonly string[] {
   return text.slice(0, text.lastIndexOf('\n') + 1).split('\n');

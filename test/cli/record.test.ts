@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readScenario } from '../../src/replay/scenario.js';
 import { buildIfOlder } from '../build.js';
 import { startLiveServer, TOKEN } from '../replay/live-server.js';
-import { type Running, runKeyway, startKeyway } from './process.js';
+import { listeningAt, runKeyway, startKeyway } from './process.js';
 
 beforeAll(buildIfOlder, 240_000);
 
@@ -13,18 +13,6 @@ async function emptyFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-record-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return folder;
-}
-
-/** Where the proxy says that it listens. */
-function listeningAt({ child }: Running): Promise<string> {
-  let text = '';
-  return new Promise((resolve) => {
-    child.stdout.on('data', (chunk) => {
-      text += chunk;
-      const [, url] = /use (\S+) instead/.exec(text) ?? [];
-      if (url !== undefined) resolve(url);
-    });
-  });
 }
 
 describe('keyway record', () => {

@@ -1,10 +1,22 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createFileSystem } from '../../src/local/file-system.js';
 import { startProxy } from '../../src/replay/proxy.js';
 import { createRecorder } from '../../src/replay/recorder.js';
-import type { ScenarioFile } from '../../src/replay/scenario-files.js';
+import { readScenarioFiles, type ScenarioFile } from '../../src/replay/scenario-files.js';
 import { playEmbedded } from '../../src/replay-embedded.js';
-import { openBrowser } from '../panel/stage.js';
-import { PASSWORD, playerOn, startLiveServer, USERNAME } from './live-server.js';
+import { buildIfOlder } from '../build.js';
+import { listeningAt, runKeyway, startKeyway } from '../cli/process.js';
+import { goTo, openBrowser } from '../panel/stage.js';
+import { PASSWORD, playerOn, startLiveServer, TOKEN, USERNAME } from './live-server.js';
+
+beforeAll(buildIfOlder, 240_000);
+
+/** How long the panel waits before it deletes, in milliseconds. */
+const UNDO_TIME = 5_000;
 
 /** A panel as released builds are: everything by fetch, a JSON content type on every call, the whole configuration sent back. */
 const PAGE = `<!doctype html><title>panel</title><link rel="icon" href="data:,">
@@ -40,7 +52,7 @@ document.querySelector('form').addEventListener('submit', async (event) => {
 call('GET', '/server/status');
 `;
 
-test("a panel's session recorded in a real browser replays green, on the server and on an embedded core", async () => {
+test("a foreign panel's session recorded in a real browser replays equal, on the server and on an embedded core", async () => {
   const server = await startLiveServer('current', { 'index.html': PAGE, 'assets/app.js': SCRIPT });
   const recorder = createRecorder({
     apiRoot: '/panel/api',
@@ -79,13 +91,80 @@ test("a panel's session recorded in a real browser replays green, on the server 
   expect(await player.play(file, {})).toMatchObject({ outcome: 'equal', differences: [] });
   expect(await player.finish()).toEqual([]);
   const options = { revision: null, timeoutMilliseconds: 10_000, isStopped: () => false };
-  const embedded = await playEmbedded({ ...file, scenario: withoutAssets(file) }, options);
-  expect(embedded).toMatchObject({ outcome: 'equal', differences: [] });
+  expect(await playEmbedded(file, options)).toMatchObject({ outcome: 'equal', differences: [] });
 });
 
-/** An embedded core has no files of another panel build. */
-function withoutAssets({ scenario }: ScenarioFile): ScenarioFile['scenario'] {
-  const isAsset = (path: string) => path.startsWith('/assets/');
-  const exchanges = scenario.exchanges.filter((each) => !('request' in each) || !isAsset(each.request.path));
-  return { ...scenario, exchanges };
+/** Works in Keyway's own panel as an operator does: every page is looked at, a key is made, changed, reset and deleted. */
+async function workInPanel(page: Page, url: string): Promise<void> {
+  await page.clock.install();
+  await page.goto(url);
+  for (const password of ['guessed', PASSWORD]) {
+    await page.getByLabel('Username').fill(USERNAME);
+    await page.getByRole('textbox', { name: 'Password' }).fill(password);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    if (password !== PASSWORD) await page.getByRole('alert').filter({ hasText: /\S/ }).waitFor();
+  }
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  await goTo(page, 'Keys');
+  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('Made in the browser');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  const drawer = page.getByRole('dialog');
+  await drawer.getByRole('heading', { name: 'Made in the browser' }).waitFor();
+  await drawer.getByRole('button', { name: 'Edit' }).click();
+  const edit = page.getByRole('dialog', { name: 'Edit key' });
+  await edit.getByLabel('Name', { exact: true }).fill('Renamed');
+  await edit.getByLabel('Limit', { exact: true }).fill('1.5 GiB');
+  await edit.getByRole('button', { name: 'Save' }).click();
+  await drawer.getByRole('heading', { name: 'Renamed' }).waitFor();
+  await drawer.getByRole('button', { name: 'Reset counters' }).click();
+  await page.getByRole('dialog', { name: 'Reset' }).getByRole('button', { name: 'Reset counters' }).click();
+  await page.getByText('Counters reset.').waitFor();
+  await drawer.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('Deleting Renamed').waitFor();
+  await page.clock.fastForward(UNDO_TIME);
+  await page.getByText('Key deleted.').waitFor();
+  for (const name of ['Configuration', 'Rules', 'Audit', 'Overview']) await goTo(page, name);
 }
+
+/** Runs `keyway record` before a server while `work` is done, and returns the folder with what it wrote. */
+async function recorded(origin: string, work: (url: string) => Promise<void>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-browser-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const argv = ['record', '--target', origin, '--revision', 'current', '--out', 'recording'];
+  const running = startKeyway(argv, { folder });
+  await work(await listeningAt(running));
+  running.child.kill('SIGINT');
+  expect(await running.ended).toMatchObject({ code: 0, complaints: '' });
+  return join(folder, 'recording');
+}
+
+test("a session in Keyway's own panel, recorded by the command, replays equal on servers put back, and without one", async () => {
+  const server = await startLiveServer('current');
+  const browser = await openBrowser();
+  onTestFinished(() => browser.close());
+  const folder = await recorded(server.origin, async (url) => {
+    await workInPanel(await browser.newPage(), `${url}/panel/`);
+    await browser.close();
+  });
+  const [file, ...others] = await readScenarioFiles([folder], createFileSystem());
+  if (file?.kind !== 'scenario' || others.length > 0) throw new Error('expected one session');
+  const asked = file.scenario.exchanges.flatMap((each) => ('operation' in each ? [each.operation] : []));
+  const operations = ['panel', 'login', 'listUsers', 'createUser', 'updateUser', 'resetUser', 'deleteUser'];
+  expect(asked).toEqual(expect.arrayContaining([...operations, 'getConfig', 'getRules', 'addAudit', 'listAudit']));
+  const text = JSON.stringify(await readFile(file.path, 'utf8'));
+  for (const secret of [USERNAME, PASSWORD, TOKEN, 'foreign-1', 'Made in the browser'])
+    expect(text).not.toContain(secret);
+
+  for (let time = 0; time < 5; time += 1) {
+    const putBack = await startLiveServer('current');
+    const player = await playerOn(putBack.origin, 'current', { permissions: { writes: true, destructive: true } });
+    expect(await player.play(file, {})).toMatchObject({ outcome: 'equal', differences: [], known: 0 });
+    expect(await player.finish()).toEqual([]);
+    await putBack.close();
+  }
+  const embedded = await runKeyway(['replay', folder], { folder });
+  expect(embedded).toMatchObject({ code: 0, complaints: '' });
+  expect(embedded.output).toContain('1 equal, 0 different, 0 skipped');
+});
