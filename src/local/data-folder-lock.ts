@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
-import { type DataFolder, DataFolderError, LOCK, parseMembers } from './data-folder.js';
+import { type DataFolder, DataFolderError, LOCK, parseMembers, unusable } from './data-folder.js';
 import { failureCode } from './failure-words.js';
 import type { ProcessesPort } from './processes.js';
 
@@ -27,7 +27,10 @@ export async function lockDataFolder(
       await fileSystem.create(lock, content, FILE_MODE);
       return () => release(fileSystem, lock, content);
     } catch (error) {
-      if (failureCode(error) !== 'EEXIST') throw error;
+      if (failureCode(error) !== 'EEXIST') {
+        await removeHalfMade(fileSystem, lock, content, error);
+        throw unusable(folder.path, error);
+      }
     }
     const present = await fileSystem.read(lock).catch(() => Buffer.alloc(0));
     const { pid, started } = parseMembers(present);
@@ -43,6 +46,20 @@ export async function lockDataFolder(
     }
   }
   throw inUse(folder, 'another process');
+}
+
+/** What a full disk took of a lock would keep later starts waiting for whoever makes it. */
+async function removeHalfMade(
+  fileSystem: FileSystemPort,
+  lock: string,
+  content: Buffer,
+  cause: unknown,
+): Promise<void> {
+  const code = failureCode(cause);
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return;
+  const present = await fileSystem.read(lock).catch(() => null);
+  const isOurs = present !== null && content.subarray(0, present.length).equals(present);
+  if (isOurs) await fileSystem.remove(lock).catch(() => undefined);
 }
 
 /** Removes the lock that was read, and no other: two that find the same stale one must not both win. */

@@ -48,15 +48,17 @@ export async function openDataFolder(
     await fileSystem.syncFolder(folder.path);
   } catch (error) {
     if (error instanceof DataFolderError) throw error;
-    const words = failureWords(error);
-    throw new DataFolderError(
-      `The data folder ${folder.path} cannot be used: ${words}. Name another with --data-dir.`,
-      {
-        cause: error,
-      },
-    );
+    throw unusable(folder.path, error);
   }
   return folder;
+}
+
+/** The error of a folder that the system does not let us use. */
+export function unusable(path: string, cause: unknown): DataFolderError {
+  const words = failureWords(cause);
+  return new DataFolderError(`The data folder ${path} cannot be used: ${words}. Name another with --data-dir.`, {
+    cause,
+  });
 }
 
 /** Makes the folder and its parents; each has a durable name before anything is put into it. */
