@@ -88,6 +88,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./revisions.js')).revisions,
   },
   {
+    name: 'install-service',
+    summary: 'print a systemd unit for serving with given settings',
+    load: async () => (await import('./install-service.js')).installService,
+  },
+  {
     name: 'completion',
     summary: 'print what completes command lines in bash, zsh or fish',
     load: async () => (await import('./completion.js')).completion,

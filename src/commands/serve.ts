@@ -1,4 +1,3 @@
-import { resolveRevision } from '../../revisions/index.js';
 import { failureCode } from '../local/failure-words.js';
 import { createLog, type Log } from '../log.js';
 import { type RunningGateway, startGateway } from '../serve.js';
@@ -9,6 +8,7 @@ import { settingsHelp } from '../settings-help.js';
 import { settingFlags, settingsFromCommandLine } from '../settings-read.js';
 import { StartError } from '../start-error.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import { revisionProblem } from './revision-problem.js';
 
 /** What `start` adds to `serve`. */
 export interface ServeSteps {
@@ -76,10 +76,7 @@ async function readServeSettings(
     environment: context.environment,
     folder: context.folder,
     readFile: (path) => context.fileSystem.read(path),
-    revisionProblem: (revision) => {
-      const resolved = resolveRevision(revision);
-      return resolved.ok ? null : resolved.problem;
-    },
+    revisionProblem,
   });
   return answer.ok ? answer.settings : usageProblem(context, name, answer.problems.map(problemText));
 }

@@ -13,10 +13,15 @@ export interface RanHere {
   readonly progress: readonly string[];
 }
 
-/** Runs a command line within the test's own process, in an empty environment; `terminal` is what it would see of one. */
+/** Runs a command line within the test's own process, in an environment that holds nothing else; `terminal` is what it would see of one. */
 export async function runHere(
   argv: readonly string[],
-  { folder = '/', terminal = false, secrets = [] as readonly (string | null)[] } = {},
+  {
+    folder = '/',
+    terminal = false,
+    secrets = [] as readonly (string | null)[],
+    environment = {} as Readonly<Record<string, string>>,
+  } = {},
 ): Promise<RanHere> {
   let output = '';
   let complaints = '';
@@ -34,7 +39,7 @@ export async function runHere(
     terminal ? { write: (text) => shown.push(text), columns: () => 80 } : null,
   );
   const context: CommandContext = {
-    environment: {},
+    environment,
     folder,
     version: '0.0.0',
     output: { isTerminal: terminal, descriptor: 1, line },

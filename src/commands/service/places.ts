@@ -1,0 +1,51 @@
+import { dirname } from 'node:path';
+import { dataFolderOf, type Settings } from '../../settings.js';
+import { SETTING_NAMES } from '../../settings-read.js';
+import { placesOf } from './command-line.js';
+import { isWithin, STATE_FOLDER } from './unit.js';
+
+/** What a service needs of the machine. */
+export interface ServicePlaces {
+  /** Folders in which something is written, none within another. */
+  readonly writable: readonly string[];
+  readonly readable: readonly string[];
+  /** Ports that the settings name. */
+  readonly ports: readonly number[];
+}
+
+/** `configFolder` is the folder in which the configuration file stands once links are followed. */
+export function servicePlaces(settings: Settings, configFolder: string | null): ServicePlaces {
+  const named = SETTING_NAMES.filter((name) => name !== 'config' && name !== 'dataDir').flatMap((name) =>
+    placesOf(settings, name),
+  );
+  const written = [
+    ...[configFolder, dataFolderOf(settings)].filter((folder) => folder !== null),
+    ...named.flatMap((place) => (place.kind === 'socket' ? [dirname(place.path)] : [])),
+  ];
+  return {
+    writable: outermost(written),
+    readable: named.flatMap((place) => (place.kind === 'path' ? [place.path] : [])),
+    ports: named.flatMap((place) => (place.kind === 'port' ? [place.port] : [])),
+  };
+}
+
+function outermost(folders: readonly string[]): readonly string[] {
+  const distinct = [...new Set(folders)];
+  return distinct.filter((folder) => !distinct.some((other) => other !== folder && isWithin(folder, other)));
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
+
+/** What no unit can say, or what would keep the service from starting. */
+export function placeProblems({ writable }: ServicePlaces, words: readonly string[], user: string | null): string[] {
+  const unsayable = words.filter((word) => CONTROL_CHARACTER.test(word));
+  const foreign = user === null ? writable.filter((folder) => !isWithin(folder, STATE_FOLDER)) : [];
+  return [
+    ...unsayable.map((word) => `expected no control characters in what a unit names, got ${JSON.stringify(word)}`),
+    ...foreign.map(
+      (folder) =>
+        `user (flag --user): expected the user that may write in ${folder}: without --user a service has a user of its own, which may write in ${STATE_FOLDER} alone`,
+    ),
+  ];
+}
