@@ -1,0 +1,94 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { buildIfOlder, CLI, ROOT } from '../build.js';
+import { execWords, lastStage, readInstructions, variablesOf } from './dockerfile.js';
+import { freePorts } from './free-ports.js';
+
+const instructions = readInstructions(await readFile(join(ROOT, 'Dockerfile'), 'utf8'));
+const image = lastStage(instructions);
+const textOf = (name: string) => image.find((instruction) => instruction.name === name)?.text ?? '';
+
+describe('Dockerfile', () => {
+  it('copies only what exists and what .dockerignore lets through', async () => {
+    const ignore = await readFile(join(ROOT, '.dockerignore'), 'utf8');
+    const kept = ignore.split('\n').flatMap((line) => (line.startsWith('!') ? [line.slice(1)] : []));
+    const copied = instructions.filter(({ name, text }) => name === 'COPY' && !text.startsWith('--from'));
+    const sources = copied.flatMap(({ text }) => text.split(' ').slice(0, -1)).filter((source) => source !== '.');
+    expect(sources.length).toBeGreaterThan(0);
+    for (const source of sources) {
+      expect(existsSync(join(ROOT, source)), source).toBe(true);
+      expect(kept).toContain(source);
+    }
+    for (const path of kept.filter((each) => !each.includes('*')))
+      expect(existsSync(join(ROOT, path)), path).toBe(true);
+    expect(ignore.split('\n')).toContain('*');
+  });
+
+  it('lets through everything that the package ships and its build reads', async () => {
+    const ignore = await readFile(join(ROOT, '.dockerignore'), 'utf8');
+    const { files } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+    const roots = files.map((file: string) => file.split('/')[0]).filter((root: string) => root !== 'dist');
+    const { include } = JSON.parse(await readFile(join(ROOT, 'tsconfig.build.json'), 'utf8'));
+    for (const path of [...roots, ...include, 'scripts', 'package.json', 'README.md', 'vite.config.ts'])
+      expect(ignore.split('\n')).toContain(`!${path}`);
+  });
+
+  it('takes its base by a short name, in the major version of Node that package.json asks for', async () => {
+    const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+    const [major] = /\d+/.exec(engines.node) ?? [];
+    const bases = instructions.filter(({ name }) => name === 'FROM').map(({ text }) => text.split(' ')[0]);
+    expect(new Set(bases)).toEqual(new Set([`node:${major}-slim`]));
+  });
+
+  it('runs as somebody other than root, in exec form, so that signals reach Keyway itself', () => {
+    expect(textOf('USER')).toBe('node');
+    expect(execWords(textOf('ENTRYPOINT'))).toEqual(['keyway']);
+    expect(execWords(textOf('CMD'))).toEqual(['serve']);
+    expect(image.map(({ name }) => name)).not.toContain('VOLUME');
+  });
+});
+
+describe("the image's commands", () => {
+  let folder = '';
+  beforeAll(async () => {
+    await buildIfOlder();
+    folder = await mkdtemp(join(tmpdir(), 'keyway-container-'));
+    await mkdir(join(folder, 'bin'));
+    await symlink(CLI, join(folder, 'bin/keyway'));
+    await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('serve, tell of their health, and end at SIGTERM with exit code 0', async () => {
+    const [api, ops] = await freePorts(2);
+    const variables = variablesOf(image);
+    expect(variables.KEYWAY_CONFIG).toBe('/config/server.jsonc');
+    const env = {
+      PATH: [join(folder, 'bin'), process.env.PATH].join(delimiter),
+      ...variables,
+      KEYWAY_CONFIG: join(folder, 'server.jsonc'),
+      KEYWAY_BIND: variables.KEYWAY_BIND?.replace(/\d+$/, String(api)) ?? '',
+      KEYWAY_OPS_BIND: variables.KEYWAY_OPS_BIND?.replace(/\d+$/, String(ops)) ?? '',
+      KEYWAY_NO_RESOLVER: 'true',
+    };
+    const start = (words: readonly string[]) => {
+      const [program = '', ...argv] = words;
+      return spawn(program, argv, { env, cwd: folder, stdio: 'ignore' });
+    };
+    const check = execWords(textOf('HEALTHCHECK').replace(/^.*?CMD /, ''));
+    const healthy = async () => (await once(start(check), 'close'))[0] === 0;
+    expect(await healthy()).toBe(false);
+    const gateway = start([...execWords(textOf('ENTRYPOINT')), ...execWords(textOf('CMD'))]);
+    const ended = once(gateway, 'close');
+    await vi.waitUntil(healthy, { timeout: 50_000, interval: 50 });
+    await writeFile(join(folder, 'server.jsonc'), '{');
+    await vi.waitUntil(async () => !(await healthy()), { timeout: 50_000, interval: 50 });
+    gateway.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+  }, 120_000);
+});
