@@ -70,7 +70,7 @@ function observerOf({ requests, logins, configuration }: Metrics): GatewayObserv
     requests: {
       answersTo: (operation, mount) =>
         requests.counting({ ...(mount === null ? { mount: '', revision: '' } : labelsOf(mount)), operation }),
-      login: (mount, outcome) => logins(labelsOf(mount), outcome),
+      login: (mount, outcome) => logins.count(labelsOf(mount), outcome),
     },
   };
 }

@@ -50,15 +50,31 @@ export function registerConfiguration(registry: Registry): ConfigurationObserver
   };
 }
 
-export type LoginCounting = (mount: { readonly mount: string; readonly revision: string }, outcome: string) => void;
+interface MountLabels {
+  readonly mount: string;
+  readonly revision: string;
+}
 
 /** Logins by mount and outcome. */
-export function registerLogins(registry: Registry): LoginCounting {
+export interface LoginCounts {
+  count(mount: MountLabels, outcome: string): void;
+  /** Shows a mount before anybody has logged in: a first refusal is then seen to be one more. */
+  beginAtZero(mount: MountLabels): void;
+}
+
+const OUTCOMES = ['begun', 'refused', 'waiting'];
+
+export function registerLogins(registry: Registry): LoginCounts {
   const logins = new Counter({
     name: 'keyway_logins_total',
     help: 'Logins by mount and outcome: begun (a session), refused, or waiting (the login guard, the password unread).',
     labelNames: ['mount', 'revision', 'outcome'],
     registers: [registry],
   });
-  return (mount, outcome) => logins.inc({ ...mount, outcome });
+  return {
+    count: (mount, outcome) => logins.inc({ ...mount, outcome }),
+    beginAtZero(mount) {
+      for (const outcome of OUTCOMES) logins.inc({ ...mount, outcome }, 0);
+    },
+  };
 }

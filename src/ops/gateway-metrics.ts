@@ -36,6 +36,11 @@ export function labelsOf({ api, revision }: Pick<MountFigures, 'api' | 'revision
   return { mount: api, revision: revision.id };
 }
 
+/** Whether operators log in to it. */
+export function hasLogin({ revision }: Pick<MountFigures, 'revision'>): boolean {
+  return revision.capabilities.has('login');
+}
+
 /** Keys, sessions, health, and what waits or was written. */
 export function gatewayFamilies({ mounts, keys, health, configuration, counters }: GatewayFigures): readonly Family[] {
   return [
@@ -46,9 +51,7 @@ export function gatewayFamilies({ mounts, keys, health, configuration, counters 
       type: 'gauge',
       labelNames: MOUNT,
       read: () =>
-        mounts
-          .filter(({ revision }) => revision.capabilities.has('login'))
-          .map((mount) => ({ labels: labelsOf(mount), value: mount.session.isHeld() ? 1 : 0 })),
+        mounts.filter(hasLogin).map((mount) => ({ labels: labelsOf(mount), value: mount.session.isHeld() ? 1 : 0 })),
     },
     {
       name: 'keyway_health_problem',

@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
-import { type LoginCounting, registerConfiguration, registerLogins } from './event-metrics.js';
+import { type LoginCounts, registerConfiguration, registerLogins } from './event-metrics.js';
 import { registerFamilies } from './family.js';
 import { type FeedFigures, feedFamilies } from './feed-metrics.js';
-import { type GatewayFigures, gatewayFamilies } from './gateway-metrics.js';
+import { type GatewayFigures, gatewayFamilies, hasLogin, labelsOf } from './gateway-metrics.js';
 import { registerProcess } from './process-metrics.js';
 import { createRequestCounts, type RequestCounts } from './request-counts.js';
 import { registerRequests } from './request-metrics.js';
@@ -21,7 +21,7 @@ export interface WatchedFigures {
 export interface Metrics {
   /** What is counted as it happens. */
   readonly requests: RequestCounts;
-  readonly logins: LoginCounting;
+  readonly logins: LoginCounts;
   readonly configuration: ConfigurationObserverPort;
   /** Adds what is read when somebody asks; once. */
   watch(figures: WatchedFigures): void;
@@ -38,11 +38,13 @@ export function createMetrics(version: string): Metrics {
   const endProcess = registerProcess(registry, version);
   const requests = createRequestCounts();
   registerRequests(registry, requests);
+  const logins = registerLogins(registry);
   return {
     requests,
-    logins: registerLogins(registry),
+    logins,
     configuration: registerConfiguration(registry),
     watch({ gateway, feed, dns }) {
+      for (const mount of gateway.mounts.filter(hasLogin)) logins.beginAtZero(labelsOf(mount));
       registerFamilies(registry, gatewayFamilies(gateway));
       if (feed !== null) registerFamilies(registry, feedFamilies(feed));
       if (dns !== null) registerFamilies(registry, dnsFamilies(dns));

@@ -1,0 +1,167 @@
+import { writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createReadiness } from '../../src/core/readiness.js';
+import { startOps } from '../../src/serve-ops.js';
+import { configurationOf, createLines, opsStage, startWith, TOKEN, temporaryFolder } from './stage.js';
+
+/** An ops listener beside no gateway yet. */
+async function alone(bind = '127.0.0.1:0') {
+  const readiness = createReadiness();
+  const { log } = createLines();
+  const ops = await startOps({ bind, version: '9.8.7', readiness }, log);
+  return { ops, readiness };
+}
+
+async function statusOf(url: string): Promise<readonly [number, unknown]> {
+  const response = await fetch(url);
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+  return [response.status, await response.json()];
+}
+
+describe('/readyz', () => {
+  it('is 503 until the gateway is ready, and again while it stops', async () => {
+    const { ops, readiness } = await alone();
+    const seen: string[] = [];
+    readiness.onChange((phase) => seen.push(phase));
+    const url = `${ops.url}/readyz`;
+    expect(await statusOf(url)).toEqual([503, { status: 'starting' }]);
+    readiness.becomes('ready');
+    readiness.becomes('ready');
+    expect(await statusOf(url)).toEqual([200, { status: 'ready' }]);
+    readiness.becomes('stopping');
+    expect(await statusOf(url)).toEqual([503, { status: 'stopping' }]);
+    expect(seen).toEqual(['ready', 'stopping']);
+    await ops.close();
+  });
+
+  it('says while a request is being finished that the gateway stops, and is gone after', async () => {
+    const { gateway, ops } = await opsStage();
+    expect(await statusOf(`${ops}/readyz`)).toEqual([200, { status: 'ready' }]);
+    const authorization = `Bearer ${TOKEN}`;
+    const headers = {
+      authorization,
+      'content-type': 'application/json',
+      'content-length': 2,
+      expect: '100-continue',
+      connection: 'close',
+    };
+    const held = request(`${gateway.url}/panel/api/users`, { method: 'POST', headers });
+    const answered = new Promise<number | undefined>((done, failed) => {
+      held.on('response', (response) => done(response.resume().statusCode)).on('error', failed);
+    });
+    // By this the server says that it has the head and waits for the body.
+    await new Promise((done) => held.on('continue', done).flushHeaders());
+    const closed = gateway.close();
+    expect(await statusOf(`${ops}/readyz`)).toEqual([503, { status: 'stopping' }]);
+    held.end('{}');
+    expect(await answered).toBe(200);
+    await closed;
+    await expect(fetch(`${ops}/readyz`)).rejects.toThrow();
+  });
+});
+
+describe('the ops listener', () => {
+  it('answers GET and HEAD alone, and three paths alone, in plain text', async () => {
+    const { ops } = await opsStage();
+    const ask = async (method: string, path: string, body?: string) => {
+      const response = await fetch(ops + path, { method, ...(body === undefined ? {} : { body }) });
+      return [response.status, response.headers.get('content-type'), await response.text()];
+    };
+    const text = 'text/plain; charset=utf-8';
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      expect((await ask('GET', `${path}?verbose=1`))[0]).toBe(200);
+      const [status, , body] = await ask('HEAD', path);
+      expect([status, body]).toEqual([200, '']);
+      for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+        const answer = await ask(method, path, method === 'OPTIONS' ? undefined : '{"x":1}');
+        expect(answer).toEqual([405, text, 'method not allowed: use GET or HEAD\n']);
+      }
+    }
+    const missing = [404, text, 'not found: there are /healthz, /readyz, /metrics\n'];
+    for (const path of ['/', '/metrics/', '/panel/api/users', '/healthz/x']) {
+      expect(await ask('GET', path), path).toEqual(missing);
+      expect(await ask('POST', path, 'x'), path).toEqual(missing);
+    }
+  });
+
+  it('names the methods that it has, keeps nothing in caches, and tells the format of its metrics', async () => {
+    const { ops } = await opsStage();
+    const refused = await fetch(`${ops}/metrics`, { method: 'POST' });
+    expect(refused.headers.get('allow')).toBe('GET, HEAD');
+    const { headers } = await fetch(`${ops}/metrics`);
+    expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('listens on a Unix socket', async () => {
+    const path = join(await temporaryFolder(), 'ops.sock');
+    const { ops } = await alone(`unix:${path}`);
+    const status = await new Promise((done) => {
+      request({ socketPath: path, path: '/healthz' }, (response) => done(response.resume().statusCode)).end();
+    });
+    expect([ops.url, status]).toEqual([`unix:${path}`, 200]);
+    await ops.close();
+  });
+});
+
+describe('an address for the ops listener', () => {
+  const refusal = async (...argv: string[]) => {
+    const { log } = createLines();
+    return startWith(argv, log).then(
+      () => 'it started',
+      (error: unknown) => error,
+    );
+  };
+
+  it("that is the API's or the feed's is refused in one line, and nothing listens", async () => {
+    const configPath = join(await temporaryFolder(), 'server.json');
+    const free = await freePort();
+    await writeFile(configPath, configurationOf({ api: { enabled: true, token: 't', bind: `127.0.0.1:${free}` } }));
+    const own = ['--config', configPath, '--ops-bind', `127.0.0.1:${free}`];
+    const cases = [
+      [own, `the API's address in the file (127.0.0.1:${free})`],
+      [[...own, '--bind', `0.0.0.0:${free}`, '--allow-open'], `--bind (0.0.0.0:${free})`],
+      [
+        [...own, '--bind', '127.0.0.1:0', '--feed-bind', `127.0.0.1:${free}`, '--feed-token', 'f'],
+        `--feed-bind (127.0.0.1:${free})`,
+      ],
+    ] as const;
+    for (const [argv, other] of cases) {
+      const problem = `${other} and --ops-bind (127.0.0.1:${free}) are the same address: give one of them another`;
+      expect(await refusal(...argv)).toMatchObject({ problems: [problem] });
+      await expect(fetch(`http://127.0.0.1:${free}/readyz`)).rejects.toThrow();
+    }
+  });
+
+  it('that somebody else has is refused in one line', async () => {
+    const taken = createServer();
+    const port = await listening(taken);
+    const configPath = join(await temporaryFolder(), 'server.json');
+    await writeFile(configPath, configurationOf({}));
+    expect(
+      await refusal('--config', configPath, '--bind', '127.0.0.1:0', '--ops-bind', `127.0.0.1:${port}`),
+    ).toMatchObject({
+      problems: [
+        `the ops listener cannot listen on 127.0.0.1:${port} (EADDRINUSE): give it another address with --ops-bind`,
+      ],
+    });
+    await new Promise((done) => taken.close(done));
+  });
+});
+
+async function listening(server: ReturnType<typeof createServer>): Promise<number> {
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('it has no port');
+  return address.port;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listening(server);
+  await new Promise((done) => server.close(done));
+  return port;
+}

@@ -1,0 +1,155 @@
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { composeGateway } from '../../src/compose.js';
+import type { FileSystemPort } from '../../src/core/ports.js';
+import { createReadiness } from '../../src/core/readiness.js';
+import { createFileSystem } from '../../src/local/file-system.js';
+import { startOps } from '../../src/serve-ops.js';
+import { configurationOf, createLines, opsStage, TOKEN, temporaryFolder, until } from './stage.js';
+
+interface HealthAnswer {
+  readonly status: string;
+  readonly problems: readonly { readonly problem: string; readonly reason: string }[];
+}
+
+async function healthAt(ops: string): Promise<HealthAnswer & { readonly code: number }> {
+  const response = await fetch(`${ops}/healthz`);
+  return { code: response.status, ...((await response.json()) as HealthAnswer) };
+}
+
+const HEALTHY = { code: 200, status: 'healthy', problems: [] };
+
+/** Waits until these are the problems, and gives their reasons. */
+async function reasonsAt(ops: string, ...problems: string[]): Promise<readonly string[]> {
+  let answer = await healthAt(ops);
+  await until(async () => {
+    answer = await healthAt(ops);
+    return JSON.stringify(answer.problems.map(({ problem }) => problem)) === JSON.stringify(problems);
+  });
+  expect(answer).toMatchObject(problems.length === 0 ? HEALTHY : { code: 503, status: 'unhealthy' });
+  return answer.problems.map(({ reason }) => reason);
+}
+
+/** A gateway and its ops listener over the disk, of which some calls can be made to fail. */
+async function failingStage() {
+  const folder = await temporaryFolder();
+  const configPath = join(folder, 'server.json');
+  await writeFile(configPath, configurationOf({ access_keys: ['a'] }));
+  const failing = { rename: false, counters: false };
+  const full = () => Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
+  const disk = createFileSystem();
+  const isOfCounters = (path: string) => path.includes('/counters-');
+  const fileSystem: FileSystemPort = {
+    ...disk,
+    rename: (from, to) => (failing.rename && to === configPath ? full() : disk.rename(from, to)),
+    create: (path, ...rest) => (failing.counters && isOfCounters(path) ? full() : disk.create(path, ...rest)),
+    append: (path, ...rest) => (failing.counters && isOfCounters(path) ? full() : disk.append(path, ...rest)),
+  };
+  const { log } = createLines();
+  const ops = await startOps({ bind: '127.0.0.1:0', version: '9.8.7', readiness: createReadiness() }, log);
+  onTestFinished(() => ops.close());
+  const gateway = await composeGateway({
+    mounts: [{ revision: 'current' }],
+    configPath,
+    fileSystem,
+    log,
+    observer: ops.observer,
+  });
+  onTestFinished(() => gateway.app.close());
+  ops.watch(gateway, { feed: null, resolver: null });
+  const call = (method: 'POST' | 'DELETE', url: string, payload?: object) =>
+    gateway.app.inject({ method, url, headers: { authorization: `Bearer ${TOKEN}` }, ...(payload && { payload }) });
+  return { ops: ops.url, failing, call };
+}
+
+describe('/healthz', () => {
+  it('is 200 while nothing is wrong, and reads well', async () => {
+    const { ops } = await opsStage();
+    const response = await fetch(`${ops}/healthz`);
+    expect([response.status, await response.text()]).toEqual([200, '{\n  "status": "healthy",\n  "problems": []\n}\n']);
+  });
+
+  it('is 503 while the file is no configuration, and 200 once it is one again', async () => {
+    const { ops, configPath } = await opsStage({ access_keys: ['a'] });
+    const good = await readFile(configPath, 'utf8');
+    await writeFile(configPath, '{\n  "mode": "server",\n  "access_keys": [,]\n}');
+    expect(await reasonsAt(ops, 'configuration_unreadable')).toEqual([
+      expect.stringMatching(/^the configuration file cannot be read, the last good state stays live: .*line 3/),
+    ]);
+    await writeFile(configPath, good);
+    expect(await reasonsAt(ops)).toEqual([]);
+    await rename(configPath, `${configPath}.away`);
+    expect(await reasonsAt(ops, 'configuration_unreadable')).toEqual([
+      expect.stringContaining('No such file or directory (ENOENT)'),
+    ]);
+    await rename(`${configPath}.away`, configPath);
+    expect(await reasonsAt(ops)).toEqual([]);
+  });
+
+  it('is 503 after a write of the file failed, and 200 after one that did not', async () => {
+    const { ops, failing, call } = await failingStage();
+    failing.rename = true;
+    await call('POST', '/panel/api/users', { access_key: 'b' });
+    expect(await reasonsAt(ops, 'configuration_unwritable')).toEqual([
+      'the last write of the configuration file failed: No space left on device (ENOSPC)',
+    ]);
+    failing.rename = false;
+    await call('POST', '/panel/api/users', { access_key: 'c' });
+    expect(await reasonsAt(ops)).toEqual([]);
+  });
+
+  it('is 503 after a write of counters failed, and 200 after one that did not', async () => {
+    const { ops, failing, call } = await failingStage();
+    failing.counters = true;
+    await call('POST', '/panel/api/users/a/reset');
+    expect(await reasonsAt(ops, 'counters_unwritable')).toEqual([
+      'the last write of the counters failed: No space left on device (ENOSPC)',
+    ]);
+    failing.counters = false;
+    expect(await reasonsAt(ops)).toEqual([]);
+  });
+
+  it('is 503 after the counters were found damaged and moved away, until somebody removed them or started again', async () => {
+    const folder = await temporaryFolder();
+    const first = await opsStage({ access_keys: ['a'] }, [], { folder });
+    await first.report('r1', ['a', 5, 1]);
+    await first.report('r2', ['a', 5, 1]);
+    await first.gateway.close();
+    /** Changes a byte of the first of two batches: what a crash leaves is never that. */
+    const damage = async () => {
+      const store = join(folder, 'server.json.keyway', 'counters-1');
+      for (const name of await readdir(store)) {
+        const bytes = await readFile(join(store, name));
+        const at = bytes.indexOf('KWbatch');
+        if (at < 0 || bytes.indexOf('KWbatch', at + 1) < 0) continue;
+        bytes.writeUInt8(bytes.readUInt8(at + 25) ^ 0xff, at + 25);
+        await writeFile(join(store, name), bytes);
+      }
+    };
+    await damage();
+    const second = await opsStage({ access_keys: ['a'] }, [], { folder });
+    const aside = join(folder, 'server.json.keyway', 'damaged-counters-1');
+    expect(await reasonsAt(second.ops, 'counters_moved_aside')).toEqual([expect.stringContaining(aside)]);
+    await rm(aside, { recursive: true });
+    expect(await reasonsAt(second.ops)).toEqual([]);
+    await second.report('r3', ['a', 5, 1]);
+    await second.report('r4', ['a', 5, 1]);
+    await second.gateway.close();
+    await damage();
+    const third = await opsStage({ access_keys: ['a'] }, [], { folder });
+    await reasonsAt(third.ops, 'counters_moved_aside');
+    await third.gateway.close();
+    const fourth = await opsStage({ access_keys: ['a'] }, [], { folder });
+    expect(await reasonsAt(fourth.ops)).toEqual([]);
+  });
+
+  it('names all problems at once, each on lines of its own', async () => {
+    const { ops, configPath, call } = await opsStage({ access_keys: ['a'] });
+    await writeFile(configPath, 'broken');
+    await call('POST', '/panel/api/users', {});
+    await reasonsAt(ops, 'configuration_unreadable', 'configuration_unwritable');
+    const text = await (await fetch(`${ops}/healthz`)).text();
+    expect(text.split('\n').filter((line) => line.includes('"reason"'))).toHaveLength(2);
+  });
+});

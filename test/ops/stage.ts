@@ -1,0 +1,127 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { LogPort } from '../../src/core/ports.js';
+import { type RunningGateway, startGateway } from '../../src/serve.js';
+import { settingsFromCommandLine } from '../../src/settings-read.js';
+import { type Exposition, parseExposition } from './exposition.js';
+
+export const TOKEN = 'api-token-of-the-test';
+export const FEED_TOKEN = 'feed-token-of-the-test';
+/** SHA-256 of `password`. */
+const PASSWORD_HASH = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8';
+
+/** A folder of its own that goes with the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-ops-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A configuration whose listener has a token and an operator, `admin` with `password`. */
+export function configurationOf(members: object): string {
+  const api = { enabled: true, token: TOKEN, username: 'admin', password_hash: PASSWORD_HASH };
+  return JSON.stringify({ mode: 'server', api, access_keys: [], ...members });
+}
+
+/** A log that keeps its lines. */
+export function createLines() {
+  const lines: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
+  const write = (fields: Readonly<Record<string, unknown>>, message: string) => void lines.push({ fields, message });
+  const log: LogPort = { debug: write, info: write, warn: write, error: write };
+  return { lines, log };
+}
+
+export interface OpsStage {
+  readonly folder: string;
+  readonly configPath: string;
+  readonly gateway: RunningGateway;
+  /** Without a slash at its end. */
+  readonly ops: string;
+  readonly feed: string;
+  metrics(): Promise<Exposition>;
+  /** Asks the API of a mount; its path as `/api/users`. */
+  call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>;
+  /** Reports usage through the feed. */
+  report(id: string, ...entries: readonly (readonly [key: string, up: number, connections: number])[]): Promise<void>;
+}
+
+/** A gateway as the command starts it, with its feed and ops listener, all on free ports. */
+export async function opsStage(
+  members: object = {},
+  argv: readonly string[] = [],
+  start: { readonly folder?: string } = {},
+): Promise<OpsStage> {
+  const folder = start.folder ?? (await temporaryFolder());
+  const configPath = join(folder, 'server.json');
+  await writeFile(configPath, configurationOf(members));
+  const { lines, log } = createLines();
+  const own = ['--config', configPath, '--bind', '127.0.0.1:0', '--ops-bind', '127.0.0.1:0'];
+  const feedOwn = ['--feed-bind', '127.0.0.1:0', '--feed-token', FEED_TOKEN];
+  const gateway = await startServing([...own, ...feedOwn, ...argv], log);
+  onTestFinished(() => gateway.close());
+  const said = (member: string) => String(lines.find(({ fields }) => member in fields)?.fields[member]);
+  const [ops, feed] = [said('ops'), said('feed')];
+  return {
+    folder,
+    configPath,
+    gateway,
+    ops,
+    feed,
+    metrics: async () => parseExposition(await (await fetch(`${ops}/metrics`)).text()),
+    async call(method, path, body, headers = {}) {
+      const type = body === undefined ? {} : { 'content-type': 'application/json' };
+      const response = await fetch(gateway.url + path, {
+        method,
+        redirect: 'manual',
+        headers: { authorization: `Bearer ${TOKEN}`, ...type, ...headers },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      await response.arrayBuffer();
+      return response;
+    },
+    async report(id, ...entries) {
+      const response = await fetch(`${feed}/v1/usage`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${FEED_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          report_id: id,
+          entries: entries.map(([access_key, bytes_up, connections]) => ({
+            access_key,
+            bytes_up,
+            bytes_down: 0,
+            connections,
+          })),
+        }),
+      });
+      if (response.status !== 200) throw new Error(await response.text());
+    },
+  };
+}
+
+async function startServing(argv: readonly string[], log: LogPort): Promise<RunningGateway> {
+  const gateway = await startWith(argv, log);
+  if (gateway === null) throw new Error('nothing is served');
+  return gateway;
+}
+
+/** Starts what these flags say. */
+export async function startWith(argv: readonly string[], log: LogPort): Promise<RunningGateway | null> {
+  const answer = await settingsFromCommandLine(argv, {
+    environment: {},
+    folder: tmpdir(),
+    readFile: () => Promise.reject(new Error('there is no settings file')),
+    revisionProblem: () => null,
+  });
+  if (!answer.ok) throw new Error(JSON.stringify(answer.problems));
+  return startGateway(answer.settings, log, '9.8.7');
+}
+
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('the condition never came true');
+    await new Promise((done) => setTimeout(done, 10));
+  }
+}
