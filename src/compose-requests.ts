@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Counters } from './compose-counters.js';
-import type { ClockPort, FileSystemPort, LogPort } from './core/ports.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from './core/ports.js';
 import type { ConfigurationFile } from './local/configuration-file.js';
 import { LinesError, readState, type StoredState } from './local/counters/lines.js';
 import { failureWords } from './local/failure-words.js';
@@ -13,6 +13,8 @@ export interface RequestsOptions {
   readonly counters: Counters;
   readonly clock: ClockPort;
   readonly log: LogPort;
+  /** Whoever waits for the requests, where somebody does. */
+  readonly progress?: ProgressPort;
 }
 
 /** What commands put into the data folder of a Keyway, and its doing of it. */
@@ -26,7 +28,7 @@ const LOOK_MS = 250;
 
 /** To be made after the core has taken the configuration over: what is restored of counters comes behind that. */
 export function createRequests(options: RequestsOptions): Requests {
-  const { dataFolder, fileSystem, configuration, counters, clock, log } = options;
+  const { dataFolder, fileSystem, configuration, counters, clock, log, progress } = options;
   const { keys, usage, replacements, store } = counters;
   /** What is to be done as soon as a restored configuration is live. */
   let withConfiguration: (() => void) | null = null;
@@ -73,7 +75,8 @@ export function createRequests(options: RequestsOptions): Requests {
     const name = basename(path);
     if (!usage.reports.has(name)) {
       try {
-        const state = readState(await fileSystem.read(path));
+        const state = readState(await fileSystem.read(path), (share) => progress?.show('taking over', share));
+        progress?.show('writing');
         if (kind === 'restore') await restore(state, name);
         else takeIn(state, name);
       } catch (error) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openCounters } from './compose-counters.js';
 import { createRequests } from './compose-requests.js';
-import type { ClockPort, FileSystemPort, LogPort } from './core/ports.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from './core/ports.js';
 import { type ConfigurationFile, ConfigurationFileError, createConfigurationFile } from './local/configuration-file.js';
 import { DataFolderError, openDataFolder } from './local/data-folder.js';
 import { createKeptVersions } from './local/kept-versions.js';
@@ -17,6 +17,7 @@ export interface StoredPlace {
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
   readonly log: LogPort;
+  readonly progress: ProgressPort;
 }
 
 const LIMIT_MS = 120_000;
@@ -32,16 +33,19 @@ export async function settleRequest(
   content: Buffer,
   configuration: Buffer | null,
 ): Promise<void> {
-  const { fileSystem, dataFolder, configPath, clock } = place;
+  const { fileSystem, dataFolder, configPath, clock, progress } = place;
   if (configPath !== null) await openDataFolder(fileSystem, dataFolder, configPath);
   const request = await submitRequest(fileSystem, dataFolder, kind, content);
   try {
-    const end = clock.monotonic() + LIMIT_MS;
+    const begun = clock.monotonic();
+    const end = begun + LIMIT_MS;
     while (clock.monotonic() < end) {
       const outcome = await requestOutcome(fileSystem, dataFolder, request);
       if (outcome?.refused) throw new Error(outcome.refused);
       if (outcome !== null) return;
-      if (await isServed(place, configuration)) await sleep(LOOK_MS);
+      if (!(await isServed(place, configuration))) continue;
+      progress.show(`waiting for the Keyway that serves: ${Math.floor((clock.monotonic() - begun) / 1000)} s`);
+      await sleep(LOOK_MS);
     }
     throw new Error(
       `the Keyway that serves from ${dataFolder} has not done it within ${LIMIT_MS / 1000} s: see its log`,
@@ -68,7 +72,8 @@ async function isServed(place: StoredPlace, configuration: Buffer | null): Promi
 }
 
 async function doHere(place: StoredPlace): Promise<void> {
-  const { configPath, dataFolder, fileSystem, clock, log } = place;
+  const { configPath, dataFolder, fileSystem, clock, log, progress } = place;
+  progress.show('reading the configuration file and its counters');
   const configuration = await openConfiguration(place);
   try {
     const registered = configPath === null ? null : { path: configPath, keys: configuration?.load().keys ?? [] };
@@ -76,7 +81,7 @@ async function doHere(place: StoredPlace): Promise<void> {
     try {
       counters.keys.replaceAll(configuration?.load().keys ?? []);
       configuration?.onReload(({ keys }) => counters.keys.replaceAll(keys));
-      const requests = createRequests({ dataFolder, fileSystem, configuration, counters, clock, log });
+      const requests = createRequests({ dataFolder, fileSystem, configuration, counters, clock, log, progress });
       await requests.look().finally(requests.close);
     } finally {
       await counters.close();

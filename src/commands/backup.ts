@@ -14,12 +14,14 @@ const FILE_MODE = 0o600;
 const backingUp: StoredCommand = {
   name: 'backup',
   words: ['FILE'],
-  async work({ fileSystem, dataFolder, configPath }, [file = ''], { folder, output, clock }) {
+  async work({ fileSystem, dataFolder, configPath, progress }, [file = ''], { folder, output, clock }) {
     if (configPath === null)
       throw new Error('there is no configuration file: "keyway counters export" has all there is');
     const path = resolve(folder, file);
     await checkDataFolder(fileSystem, dataFolder, configPath);
+    progress.show('reading the configuration file and its counters');
     const state = await readStored(fileSystem, dataFolder, configPath);
+    progress.show(`writing ${file}`);
     const content = writeState(state, clock.now());
     try {
       await fileSystem.create(path, content, FILE_MODE);
@@ -42,7 +44,8 @@ const restoring: StoredCommand = {
   async work(place, [file = ''], { folder, output }) {
     if (place.configPath === null) throw new Error('there is no configuration file to restore into');
     const content = await place.fileSystem.read(resolve(folder, file));
-    const { configuration, counters } = readState(content);
+    const { configuration, counters } = readState(content, (share) => place.progress.show(`reading ${file}`, share));
+    place.progress.show('handing it over');
     if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
     await settleRequest(place, 'restore', content, configuration);
     output.line(`${place.configPath} and the counters of ${counters.length} keys are again what ${file} holds`);

@@ -26,7 +26,9 @@ const convert: FileCommand = {
   work: async (file, context) => {
     const layout = layoutOf(file.flags);
     if (layout === undefined) return 2;
-    const conversion = convertFile(file.target.bytes, layout);
+    const conversion = convertFile(file.target.bytes, layout, (share) => {
+      context.progress.show(`converting ${file.named}`, share);
+    });
     const refused = conversion.losses.length > 0 && !isOn(file.flags, 'force');
     const out = file.flags.values.get('out')?.[0] ?? null;
     const isJson = isOn(file.flags, JSON_FLAG.flag);
@@ -56,11 +58,12 @@ function sayLosses({ losses }: Conversion, refused: boolean, { complain, output 
 }
 
 async function write(
-  { target, versions }: NamedFile,
+  { named, target, versions }: NamedFile,
   { bytes }: Conversion,
   out: string | null,
-  { folder, fileSystem }: CommandContext,
+  { folder, fileSystem, progress }: CommandContext,
 ): Promise<void> {
+  progress.show(`writing ${out ?? named}`);
   if (out === null) {
     await rewriteFile(versions, target, bytes, { forever: true });
     return;

@@ -28,7 +28,8 @@ const importing: StoredCommand = {
   words: ['FILE'],
   async work(place, [file = ''], { folder, input, output, clock }) {
     const text = file === '-' ? await input.readAll() : await place.fileSystem.read(resolve(folder, file));
-    const counters = readCountersLines(text);
+    const counters = readCountersLines(text, (share) => place.progress.show(`reading ${file}`, share));
+    place.progress.show('handing them over');
     const content = writeState({ configuration: null, counters, reports: null }, clock.now());
     await settleRequest(place, 'import', content, null);
     output.line(`Took over the counters of ${counters.length} keys`);

@@ -26,7 +26,7 @@ export async function runStored(
   argv: readonly string[],
   context: CommandContext,
 ): Promise<ExitCode> {
-  const { environment, folder, fileSystem, clock } = context;
+  const { environment, folder, fileSystem, clock, progress } = context;
   const flags = parseFlags(argv, STORED_FLAGS);
   const readFile = (path: string) => fileSystem.read(path);
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
@@ -42,7 +42,7 @@ export async function runStored(
     return usageProblem(context, command.name, ['without a configuration file and --data-dir nothing is stored']);
   }
   try {
-    const place = { configPath, dataFolder, inPlace, fileSystem, clock, log: complainingLog(context) };
+    const place = { configPath, dataFolder, inPlace, fileSystem, clock, log: complainingLog(context), progress };
     await command.work(place, flags.words, context);
     return 0;
   } catch (error) {

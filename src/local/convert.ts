@@ -15,13 +15,21 @@ export interface Conversion {
 /**
  * The file in the given layout (issue 4): keys, names, limits, their order and every comment stay; members that nobody knows
  * stay where what they stand in has a place. Throws `ConfigurationShapeError` when it has that layout already or a member
- * stands there twice, and as `readDocument` does.
+ * stands there twice, and as `readDocument` does. `onStep` is told which share is done, from 0 to 1, before each of three steps:
+ * the file is read, converted, and read again to be checked.
  */
-export function convertFile(bytes: Buffer, to: LayoutName): Conversion {
+export function convertFile(
+  bytes: Buffer,
+  to: LayoutName,
+  onStep: (share: number) => void = () => undefined,
+): Conversion {
+  onStep(0);
   const { document, configuration } = readDocument(bytes);
   if (document.layout.name === to) throw new ConfigurationShapeError(`the file has the layout with ${to} already`);
   const losses = createLosses();
+  onStep(1 / 3);
   const converted = to === 'inbounds' ? toInbounds(bytes, losses) : toAccessKeys(bytes, losses);
+  onStep(2 / 3);
   checkSame(configuration, readDocument(converted).configuration, losses.list().length > 0);
   return { losses: losses.list(), bytes: converted };
 }

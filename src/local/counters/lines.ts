@@ -21,6 +21,8 @@ export class LinesError extends Error {
 }
 
 const FORMAT = 1;
+/** Lines between two words about how far it is. */
+const TELL_EVERY = 1024;
 const LF = 0x0a;
 
 /** One line without its end. */
@@ -29,9 +31,16 @@ export function countersLine({ accessKey, bytesUp, bytesDown, connections, creat
   return `{"access_key":${JSON.stringify(accessKey)},"bytes_up":${bytesUp},"bytes_down":${bytesDown},"connections":${connections},"created_at":${createdAt}${left}}`;
 }
 
+/** Told now and then which share of the text has been read, from 0 to 1. */
+export type OnShare = (share: number) => void;
+
 /** Reads lines of counters alone, as `keyway counters export` writes them. Throws `LinesError`. */
-export function readCountersLines(text: Buffer): readonly KeptCounters[] {
-  const counters = linesOf(text).map(({ bytes, number }) => countersOf(objectOf(bytes, number), number));
+export function readCountersLines(text: Buffer, onShare?: OnShare): readonly KeptCounters[] {
+  const lines = linesOf(text);
+  const counters = lines.map(({ bytes, number }, index) => {
+    tellShare(index, lines.length, onShare);
+    return countersOf(objectOf(bytes, number), number);
+  });
   const seen = new Set<string>();
   counters.forEach(({ accessKey }, index) => {
     if (seen.has(accessKey))
@@ -53,7 +62,7 @@ export function writeState(state: StoredState, createdAt: number): Buffer {
 }
 
 /** Reads what `writeState` wrote. Throws `LinesError` for anything that is not exactly that. */
-export function readState(text: Buffer): StoredState {
+export function readState(text: Buffer, onShare?: OnShare): StoredState {
   const lines = linesOf(text);
   const [first, last] = [lines[0], lines.at(-1)];
   if (first === undefined || last === undefined) throw new LinesError('the file is empty');
@@ -68,14 +77,19 @@ export function readState(text: Buffer): StoredState {
   if (ending.end !== BigInt(lines.length - 1) || ending.crc32 !== BigInt(crc32(text.subarray(0, last.start)))) {
     throw new LinesError('the file is damaged or not whole: its last line does not fit the others');
   }
-  return partsOf(lines.slice(1, -1));
+  return partsOf(lines.slice(1, -1), onShare);
 }
 
-function partsOf(lines: readonly Line[]): StoredState {
+function tellShare(index: number, count: number, onShare: OnShare | undefined): void {
+  if (index % TELL_EVERY === 0) onShare?.(index / count);
+}
+
+function partsOf(lines: readonly Line[], onShare: OnShare | undefined): StoredState {
   let configuration: Buffer | null = null;
   let reports: readonly string[] | null = null;
   const counters: KeptCounters[] = [];
-  for (const { bytes, number } of lines) {
+  for (const [index, { bytes, number }] of lines.entries()) {
+    tellShare(index, lines.length, onShare);
     const line = objectOf(bytes, number);
     if (typeof line.configuration === 'string') configuration = Buffer.from(line.configuration, 'base64');
     else if (Array.isArray(line.reports)) reports = line.reports.map(String);

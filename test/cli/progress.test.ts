@@ -1,0 +1,107 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { buildIfOlder, ROOT } from '../build.js';
+import { runHere } from './context.js';
+import { startKeyway } from './process.js';
+
+let folder = '';
+beforeAll(buildIfOlder, 300_000);
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'keyway-progress-'));
+  const keys = Array.from({ length: 3000 }, (_, index) => `key-${index}`);
+  const api = { enabled: true, bind: '127.0.0.1:0', token: 'api-token' };
+  await writeFile(join(folder, 'server.json'), JSON.stringify({ mode: 'server', api, access_keys: keys }));
+  const lines = keys.map((access_key) => ({ access_key, bytes_up: 1, bytes_down: 2, connections: 0, created_at: 3 }));
+  await writeFile(join(folder, 'counters.jsonl'), `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`);
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+/** What makes a terminal's line empty. */
+const ERASE = '\r\u001b[2K';
+
+/** What a command shows on a terminal while it works, each text once, less the escapes around it. */
+async function shownBy(...argv: readonly string[]): Promise<readonly string[]> {
+  const { code, complaints, progress } = await runHere(argv, { folder, terminal: true });
+  expect(complaints).toBe('');
+  expect(code).toBe(0);
+  return [...new Set(progress.map((text) => text.replace(ERASE, '')))].filter((text) => text !== '');
+}
+
+function bar(filled: number): string {
+  return `[${'#'.repeat(filled)}${'.'.repeat(30 - filled)}]`;
+}
+
+const STORED = ['--config', 'server.json'];
+
+describe('on a terminal', () => {
+  it('a conversion shows its steps and that it writes', async () => {
+    expect(await shownBy('config', 'convert', 'server.json', '--layout', 'inbounds', '--out', 'new.json')).toEqual([
+      `${bar(0)} converting server.json`,
+      `${bar(10)} converting server.json`,
+      `${bar(20)} converting server.json`,
+      'writing new.json …',
+    ]);
+  });
+
+  it('an import of counters shows how far it has read, taken over and written', async () => {
+    expect(await shownBy('counters', 'import', 'counters.jsonl', ...STORED)).toEqual([
+      ...[0, 10, 20].map((filled) => `${bar(filled)} reading counters.jsonl`),
+      'handing them over …',
+      'reading the configuration file and its counters …',
+      ...[0, 10, 20].map((filled) => `${bar(filled)} taking over`),
+      'writing …',
+    ]);
+  });
+
+  it('a backup and its restoring show what they do', async () => {
+    await runHere(['counters', 'import', 'counters.jsonl', ...STORED], { folder });
+    expect(await shownBy('backup', 'state.jsonl', ...STORED)).toEqual([
+      'reading the configuration file and its counters …',
+      'writing state.jsonl …',
+    ]);
+    expect(await shownBy('restore', 'state.jsonl', ...STORED)).toEqual([
+      ...[0, 10, 20].map((filled) => `${bar(filled)} reading state.jsonl`),
+      'handing it over …',
+      'reading the configuration file and its counters …',
+      ...[0, 10, 20].map((filled) => `${bar(filled)} taking over`),
+      'writing …',
+    ]);
+  });
+
+  it('an import that another Keyway does shows that it waits', async () => {
+    const serving = startKeyway(['serve', ...STORED], { folder });
+    try {
+      await serving.logged((record) => record.url !== undefined);
+      const shown = await shownBy('counters', 'import', 'counters.jsonl', ...STORED);
+      expect(shown).toContain('waiting for the Keyway that serves: 0 s …');
+    } finally {
+      serving.child.kill('SIGTERM');
+      await serving.ended;
+    }
+  });
+
+  it('a replay shows how many scenarios have been played', async () => {
+    const paths = ['list-users', 'get-user', 'status'].map((name) => join(ROOT, `fixtures/current/${name}.json`));
+    const { progress, output } = await runHere(['replay', ...paths], { folder, terminal: true });
+    expect(output).toMatch(/3 equal, 0 different, 0 skipped\n$/);
+    const texts = progress.join('');
+    for (const count of [0, 1, 2, 3]) expect(texts).toContain(`${bar(count * 10)} ${count} of 3`);
+  });
+});
+
+describe('in a pipe', () => {
+  it.each([
+    ['config', 'convert', 'server.json', '--layout', 'inbounds', '--out', 'new.json'],
+    ['counters', 'import', 'counters.jsonl', ...STORED],
+    ['replay', join(ROOT, 'fixtures/current/status.json')],
+  ])('keyway %s %s shows no progress', async (...argv) => {
+    const { child, ended } = startKeyway(argv, { folder });
+    child.stdin.end();
+    const { code, output, complaints } = await ended;
+    expect(complaints).toBe('');
+    for (const shown of [ERASE, bar(0), '…']) expect(output).not.toContain(shown);
+    expect(code).toBe(0);
+  });
+});
