@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { expectAccessible, inBrowser } from './in-browser.js';
-import { goTo, picture } from './stage.js';
+import { goTo, picture, SERVER_FILE } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -86,5 +88,175 @@ it('DNS settings are checked and saved, and a refresh says its outcome', async (
     ]);
     await page.getByRole('button', { name: 'Refresh blocklists' }).click();
     await page.getByText('The server started a refresh').waitFor();
+  });
+});
+
+it('a backup is downloaded and restored, after a look at the difference', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Configuration');
+    const [backup] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download a backup' }).click(),
+    ]);
+    expect(backup.suggestedFilename()).toMatch(/^config-\d{4}-\d\d-\d\d-\d{4}\.json$/);
+    const kept = readFileSync(await backup.path());
+    expect(kept.toString()).toContain('"ceiling": 18446744073709551615');
+    await stage.call('DELETE', '/users/guest-2026');
+    await stage.call('POST', '/users', { access_key: 'came-later' });
+    const choose = page.locator('input[type=file]');
+    await choose.setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no JSON') });
+    await page.getByText('Line 1, column 1').waitFor();
+    expect(await page.getByRole('button', { name: 'Review changes' }).isDisabled()).toBe(true);
+    await choose.setInputFiles({ name: 'backup.json', mimeType: 'application/json', buffer: kept });
+    await page.getByText('Loaded backup.json.').waitFor();
+    await page.getByRole('button', { name: 'Review changes' }).click();
+    const review = page.getByRole('dialog', { name: 'What would be saved' });
+    await review.locator('.diff-removed', { hasText: 'came-later' }).waitFor();
+    await review.locator('.diff-added', { hasText: 'guest-2026' }).waitFor();
+    await review.getByRole('button', { name: 'Save to the server' }).click();
+    await page.getByText('Configuration saved.').waitFor();
+    expect(JSON.parse(await stage.fileText())).toEqual(JSON.parse(kept.toString()));
+    expect(await stage.fileText()).toContain('18446744073709551615');
+  });
+});
+
+it('the form changes the listener and the DNS settings, writes a password as its SHA-256, and keeps the rest', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Configuration');
+    await page.getByLabel('New password').fill('another');
+    await page.getByLabel('Static API token').fill('');
+    await page.getByLabel('Blocklists').fill('https://a.example/x\nhttps://b.example/y');
+    await page.getByLabel('Web path').fill('elsewhere');
+    await page.getByRole('button', { name: 'Review changes' }).click();
+    await page.getByRole('button', { name: 'Save to the server' }).click();
+    await page.getByText('Configuration saved.').waitFor();
+    const file: unknown = JSON.parse(await stage.fileText());
+    expect(file).toMatchObject({
+      api: { password_hash: createHash('sha256').update('another').digest('hex'), webpath: 'elsewhere' },
+      dns: { adblock_urls: ['https://a.example/x', 'https://b.example/y'], custom_domains: {} },
+      outbound: { rules: [{}, {}, {}] },
+    });
+    expect(file).not.toHaveProperty('api.token');
+    await page
+      .getByText('no longer takes')
+      .or(page.getByText('Your session has ended'))
+      .or(page.getByText('Somebody else'))
+      .waitFor();
+  });
+});
+
+it('what is edited and not saved outlives a change of page, and the browser asks before the tab is closed', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Rules');
+    await page.getByRole('button', { name: 'Remove rule 1' }).click();
+    await goTo(page, 'Configuration');
+    await page.getByLabel('Username').fill('operator');
+    await goTo(page, 'Rules');
+    await page.getByText('Unsaved changes').waitFor();
+    await expect.poll(() => page.locator('.rule').count()).toBe(2);
+    await goTo(page, 'Configuration');
+    expect(await page.getByLabel('Username').inputValue()).toBe('operator');
+    const asked = page.waitForEvent('dialog');
+    const reloaded = page.reload();
+    const dialog = await asked;
+    expect(dialog.type()).toBe('beforeunload');
+    await dialog.accept();
+    await reloaded;
+    expect(await page.getByLabel('Username').inputValue()).toBe('admin');
+  });
+});
+
+it('rules are ordered by dragging, and a change on the server meanwhile is told', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Rules');
+      const rules = page.locator('.rule');
+      await rules.nth(0).locator('.rule-grip').dragTo(rules.nth(2));
+      await rules.nth(2).filter({ hasText: '.onion' }).waitFor();
+      await stage.call('PUT', '/router/rules', []);
+      await page.clock.fastForward(60_000);
+      await page.getByText('The rules changed on the server since you began.').waitFor();
+      await rules.nth(2).locator('.rule-grip').dragTo(rules.nth(1));
+      await rules.nth(1).filter({ hasText: '.onion' }).waitFor();
+      await page.getByRole('button', { name: 'Save rules' }).click();
+      await page.getByText('Rules saved.').waitFor();
+      expect(await stage.call('GET', '/router/rules')).toMatchObject([
+        { action: 'block' },
+        { domain_suffix: ['.onion'] },
+        { protocol: 'tcp' },
+      ]);
+    },
+    { clock: true },
+  );
+});
+
+it('rules of a server without operations for them are edited in its file, and those that only move keep their spelling', async () => {
+  const file = SERVER_FILE.replace('"domain_suffix": [".onion"],', '"domain_suffix": [".onion"], "weight": 1.50,');
+  await withPanel(
+    'dns',
+    async (page, stage) => {
+      await goTo(page, 'Configuration');
+      await page.getByRole('button', { name: 'Edit rule 1' }).focus();
+      await page.keyboard.press('Alt+ArrowDown');
+      await page.getByRole('button', { name: 'Add a rule' }).click();
+      await page.getByLabel('Domain suffixes').fill('added.example');
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Take over' }).click();
+      await page.getByRole('button', { name: 'Review changes' }).click();
+      await page.getByRole('button', { name: 'Save to the server' }).click();
+      await page.getByText('Configuration saved.').waitFor();
+      expect(await stage.fileText()).toContain('"weight": 1.50');
+      expect(stage.app.keyway.core.rules()).toMatchObject([
+        { ipCidr: ['10.0.0.0/8', '192.168.0.0/16'] },
+        { domainSuffix: ['.onion'] },
+        { protocol: 'tcp' },
+        { domainSuffix: ['added.example'], action: 'proxy' },
+      ]);
+    },
+    { stage: { file } },
+  );
+});
+
+it('the query log follows the server and is filtered by name, client and outcome', async () => {
+  const queries = [
+    { timestamp: 1_770_000_000, domain: 'ads.example', clientIp: '10.0.0.7', blocked: true },
+    { timestamp: 1_770_000_001, domain: 'news.example', clientIp: '10.0.0.8', blocked: false },
+  ];
+  const resolver = { configure() {}, refreshBlocklists() {}, queries: () => queries };
+  await withPanel(
+    'dns',
+    async (page) => {
+      await goTo(page, 'DNS');
+      const domains = () => page.locator('.log tbody td:nth-child(2)').allInnerTexts();
+      await expect.poll(domains).toEqual(['news.example', 'ads.example']);
+      queries.push({ timestamp: 1_770_000_002, domain: 'mail.example', clientIp: '10.0.0.7', blocked: false });
+      await page.clock.fastForward(60_000);
+      await expect.poll(domains).toEqual(['mail.example', 'news.example', 'ads.example']);
+      await page.getByLabel('Filter by name or client').fill('0.7');
+      await expect.poll(domains).toEqual(['mail.example', 'ads.example']);
+      await page.getByRole('button', { name: 'Blocked only' }).click();
+      await expect.poll(domains).toEqual(['ads.example']);
+      await page.getByLabel('Filter by name or client').fill('nothing');
+      await page.getByText('No query matches the filter.').waitFor();
+    },
+    { clock: true, stage: { resolver } },
+  );
+});
+
+it('the audit list shows the language of the viewer, and is cleared for everybody', async () => {
+  await withPanel('current', async (page, stage) => {
+    await stage.call('POST', '/audit', { eventEn: 'Door opened', eventRu: 'Дверь открыта', success: false });
+    await stage.call('POST', '/audit', { eventEn: 'English alone', eventRu: '', success: true });
+    await goTo(page, 'Audit');
+    await page.getByRole('row', { name: /Door opened Failed/ }).waitFor();
+    await page.getByRole('button', { name: 'RU Русский' }).click();
+    await page.getByRole('row', { name: /Дверь открыта Не удалось/ }).waitFor();
+    await page.getByRole('row', { name: /English alone Сделано/ }).waitFor();
+    await page.getByRole('row', { name: /Вход в панель/ }).waitFor();
+    await page.getByRole('button', { name: 'Очистить журнал' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Очистить журнал' }).click();
+    await page.getByText('Записей нет').waitFor();
+    expect(await stage.call('GET', '/audit')).toEqual([]);
   });
 });

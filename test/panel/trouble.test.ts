@@ -1,10 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Page, Request } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { inBrowser } from './in-browser.js';
+import { inBrowser, setHidden } from './in-browser.js';
 import { goTo, picture, startStage } from './stage.js';
 
-const { open } = inBrowser();
+const { open, withPanel } = inBrowser();
 
 describe('a server that answers badly', () => {
   /** A server whose users answer is whatever `answer` gives. */
@@ -77,3 +78,116 @@ describe('a server that answers badly', () => {
     bad.close();
   });
 });
+
+describe('refreshing', () => {
+  /** Stands the page's time still between refreshes, and counts from then on how often it asks for the keys. */
+  async function standStill(page: Page): Promise<() => Promise<number>> {
+    let asked = 0;
+    const under = new Set<Request>();
+    page.on('request', (request) => {
+      under.add(request);
+      if (request.method() === 'GET' && request.url().endsWith('/users')) asked += 1;
+    });
+    page.on('requestfinished', (request) => under.delete(request));
+    page.on('requestfailed', (request) => under.delete(request));
+    await page.clock.pauseAt(Date.now() + 3_600_000);
+    return async () => {
+      // What the page does with an answer comes before what it is asked afterwards.
+      await expect.poll(() => under.size).toBe(0);
+      await page.evaluate(
+        'new Promise((done) => { const { port1, port2 } = new MessageChannel(); port1.onmessage = done; port2.postMessage(0); })',
+      );
+      await expect.poll(() => under.size).toBe(0);
+      return asked;
+    };
+  }
+
+  it('happens every 5 seconds, not in a hidden tab, and at once when the tab is seen again', async () => {
+    await withPanel(
+      'current',
+      async (page) => {
+        await goTo(page, 'Keys');
+        await page.getByRole('link', { name: 'Guests' }).waitFor();
+        const asked = await standStill(page);
+        const before = await asked();
+        for (let turn = 1; turn <= 3; turn += 1) {
+          await page.clock.runFor(4_999);
+          expect(await asked()).toBe(before + turn - 1);
+          await page.clock.runFor(1);
+          await expect.poll(asked).toBe(before + turn);
+        }
+        await setHidden(page, true);
+        await page.clock.runFor(600_000);
+        expect(await asked()).toBe(before + 3);
+        await setHidden(page, false);
+        await expect.poll(asked).toBe(before + 4);
+        await page.clock.runFor(5_000);
+        await expect.poll(asked).toBe(before + 5);
+      },
+      { clock: true },
+    );
+  });
+
+  it('slows down while the server is away, says since when and until when, and loses nothing typed', async () => {
+    await withPanel(
+      'current',
+      async (page) => {
+        await goTo(page, 'Keys');
+        await page.getByRole('link', { name: 'Guests' }).waitFor();
+        const asked = await standStill(page);
+        await asked();
+        await page.getByLabel('Search by name or key').fill('gue');
+        await page.route('**/api/**', (route) => route.abort());
+        await page.clock.runFor(5_000);
+        const bar = page.getByRole('alert').filter({ hasText: 'Not reached since' });
+        await bar.filter({ hasText: 'The server does not answer. Next try at' }).waitFor();
+        const before = await asked();
+        for (const [index, seconds] of [5, 10, 20, 40, 60, 60].entries()) {
+          await bar.filter({ hasText: await nextTry(page, seconds) }).waitFor();
+          await page.clock.runFor(seconds * 1000 - 1);
+          expect(await asked()).toBe(before + index);
+          await page.clock.runFor(1);
+          await expect.poll(asked).toBe(before + index + 1);
+        }
+        await page.unroute('**/api/**');
+        await page.clock.runFor(60_000);
+        await bar.waitFor({ state: 'detached' });
+        expect(await page.getByLabel('Search by name or key').inputValue()).toBe('gue');
+        await page.getByRole('link', { name: 'Guests' }).waitFor();
+      },
+      { clock: true, locale: 'en-GB', expected: /ERR_FAILED/ },
+    );
+  });
+
+  it('gives up on an answer that does not come, and takes it when it comes after all', async () => {
+    await withPanel(
+      'current',
+      async (page) => {
+        await page.getByText('Guests').first().waitFor();
+        let letGo = () => {};
+        const gate = new Promise<void>((resolve) => {
+          letGo = resolve;
+        });
+        await page.route('**/server/status', async (route) => {
+          await gate;
+          await route.continue().catch(() => undefined);
+        });
+        await page.clock.fastForward(60_000);
+        await page.clock.fastForward(21_000);
+        await page.getByText('The server did not answer in time.').waitFor();
+        letGo();
+        await page.getByRole('button', { name: 'Try now' }).click();
+        await page.getByText('Not reached since').waitFor({ state: 'detached' });
+      },
+      { clock: true },
+    );
+  });
+});
+
+/** The time that the bar names for the next try, so many seconds from the page's now. */
+async function nextTry(page: Page, seconds: number): Promise<string> {
+  const text: unknown = await page.evaluate(
+    `new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(Date.now() + ${seconds} * 1000)`,
+  );
+  return `Next try at ${text}`;
+}

@@ -1,5 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
-import { sentence, useWords, type Words } from '../../i18n/text.js';
+import { useEffect, useState } from 'preact/hooks';
+import { sentence, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { createDrafts } from '../../state/drafts.js';
 import { useStore } from '../../state/store.js';
@@ -8,10 +8,11 @@ import { useWorkspace } from '../../state/workspace.js';
 import { printTree } from '../../text/json-tree.js';
 import { Absent } from '../../ui/absent.js';
 import { download, fileStamp } from '../../ui/download.js';
-import { Icon } from '../../ui/icon.js';
 import { Notice } from '../../ui/notice.js';
+import { Backup } from './backup.js';
 import { ConfigurationForm } from './configuration-form.js';
-import { countAt, placesIn, type Reading, readConfiguration, textFromAnswer } from './document.js';
+import { countAt, placesIn, readConfiguration, textFromAnswer } from './document.js';
+import { Problem } from './problem.js';
 import { Review } from './review.js';
 
 const draftOf = createDrafts<string>();
@@ -72,18 +73,32 @@ function Editor() {
   const reading = readConfiguration(draft.now);
   const dirty = draft.now !== draft.base;
   const change = (now: string) => store.set({ base: draft.base, now });
-  const openReview = async () => {
+  /** Runs something that asks the server, and shows why it failed. */
+  const attempt = async (act: () => Promise<void>) => {
     setError(null);
     try {
+      await act();
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  const saveBackup = () =>
+    attempt(async () => download(`config-${fileStamp(Date.now())}.json`, await fetchText(), 'application/json'));
+  const restore = (file: File) =>
+    attempt(async () => {
+      store.set({ base: await fetchText(), now: await file.text() });
+      setGeneration(generation + 1);
+      setView('text');
+      say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
+    });
+  const openReview = () =>
+    attempt(async () => {
       const current = await fetchText();
       if (current === draft.now) {
         store.set({ base: current, now: current });
         say({ tone: 'plain', text: words('config.noChanges') });
       } else setReview(current);
-    } catch (problem) {
-      setError(problem);
-    }
-  };
+    });
   const save = async () => {
     const current = await fetchText();
     if (current !== review) {
@@ -109,7 +124,7 @@ function Editor() {
         <h1>{words('page.configuration')}</h1>
         {dirty && <span class="badge badge-warn">{words('config.unsaved')}</span>}
         <span class="grow" />
-        <Backup text={draft.base} onRestore={change} onRestored={() => setGeneration(generation + 1)} />
+        <Backup onSave={saveBackup} onRestore={restore} />
         {dirty && (
           <button type="button" class="button" onClick={load}>
             {words('action.discard')}
@@ -132,7 +147,7 @@ function Editor() {
             </button>
           ))}
         </div>
-        <Problem reading={reading} words={words} />
+        <Problem reading={reading} />
       </div>
       {view === 'form' && reading.ok && (
         <ConfigurationForm key={generation} tree={reading.tree} onChange={(tree) => change(`${printTree(tree)}\n`)} />
@@ -172,70 +187,4 @@ function keysGone(before: string, after: string): number {
     return reading.ok ? countAt(reading.tree, placesIn(reading.tree).keys) : 0;
   };
   return Math.max(0, count(before) - count(after));
-}
-
-function Problem({ reading, words }: { readonly reading: Reading; readonly words: Words }) {
-  if (reading.ok) {
-    return (
-      <p id="config-problem" class="hint hint-good" role="status">
-        <Icon name="check" /> {words('config.valid')}
-      </p>
-    );
-  }
-  const { problem } = reading;
-  const text =
-    typeof problem === 'string'
-      ? words(`config.${problem}`)
-      : words(`config.json.${problem.kind}`, {
-          line: String(problem.line),
-          column: String(problem.column),
-          found: problem.found,
-        });
-  return (
-    <p id="config-problem" class="hint hint-bad" role="alert">
-      <Icon name="warning" /> {text}
-    </p>
-  );
-}
-
-interface BackupProps {
-  readonly text: string;
-  readonly onRestore: (text: string) => void;
-  readonly onRestored: () => void;
-}
-
-/** Saves the server's file to this computer, and brings one back into the editor. */
-function Backup({ text, onRestore, onRestored }: BackupProps) {
-  const words = useWords();
-  const input = useRef<HTMLInputElement>(null);
-  const choose = async (files: FileList | null) => {
-    const file = files?.[0];
-    if (file === undefined) return;
-    onRestore(await file.text());
-    onRestored();
-    say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
-    if (input.current !== null) input.current.value = '';
-  };
-  return (
-    <>
-      <button
-        type="button"
-        class="button"
-        onClick={() => download(`config-${fileStamp(Date.now())}.json`, text, 'application/json')}
-      >
-        <Icon name="download" /> {words('config.download')}
-      </button>
-      <button type="button" class="button" onClick={() => input.current?.click()}>
-        <Icon name="upload" /> {words('config.restore')}
-      </button>
-      <input
-        ref={input}
-        type="file"
-        accept=".json,.jsonc,application/json"
-        hidden
-        aria-label={words('config.restore')}
-        onChange={(event) => void choose(event.currentTarget.files)}
-      />
-    </>
-  );
 }
