@@ -49,6 +49,8 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
   const replacements = createReplacements();
   if (dataFolder === null) return { keys, usage, replacements, store: null, dataFolder, close: async () => undefined };
   const unlock = configuration !== null ? async () => undefined : await takeFolder(fileSystem, dataFolder);
+  // Before what is kept of them: so each counter finds its key, and nothing has to wait for one.
+  keys.replaceAll(configuration?.keys ?? []);
   try {
     const store = await openCountersStore({
       fileSystem,

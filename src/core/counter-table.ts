@@ -59,10 +59,7 @@ export function createCounterTable(): CounterTable {
   }
 
   function clear(slot: number): void {
-    const at = slot * ROW;
-    counts[at + UP] = 0n;
-    counts[at + DOWN] = 0n;
-    counts[at + CONNECTIONS] = 0n;
+    halves.fill(0, 2 * ROW * slot, 2 * (ROW * slot + CREATED));
   }
 
   return {

@@ -70,8 +70,13 @@ export interface CounterSource {
    * up twice. Nothing, unless the registry was told to track changes.
    */
   takeChanged(visit: (accessKey: string, kept: KeptCounters | null) => void): void;
-  /** As `takeChanged`, for a store that has all of it already. */
-  forgetChanged(): void;
+  /** From now on everything counts as changed. */
+  listAll(): void;
+  /**
+   * Whether `takeChanged` has left out keys since the last call, which a configuration brought with counters at zero: so
+   * many that they are better written with everything else.
+   */
+  takeUnlisted(): boolean;
 }
 
 /** The set of access keys with their counters (spec: "Access key lifecycle"). */
@@ -101,6 +106,10 @@ export interface KeyRegistry extends KeyReader, CounterSource {
    * a time of leaving that the next configuration does not have leaves with that.
    */
   takeOver(kept: KeptCounters): void;
+  /** As `takeOver`, for what the store has already: no change, unless the key has come back meanwhile. */
+  load(kept: KeptCounters): void;
+  /** The store has dropped the counters that it had of this key: a registered one starts at zero. */
+  loadDropped(accessKey: string): void;
   /** Sets every registered key to what was kept, or to zero; what else was kept waits for its key. */
   restore(all: Iterable<KeptCounters>): void;
   /** Drops the counters of keys that left at or before this time; returns how many. */
@@ -114,6 +123,9 @@ export interface KeyRegistryOptions {
 
 /** Entries that are fetched together: their rows and names stay near meanwhile. */
 const AT_ONCE = 256;
+
+/** New keys of one configuration, all at zero, that are not worth a batch of their own. */
+const MANY_NEW = 10_000;
 
 /** Creates an empty registry. `now` gives milliseconds since the epoch, for `createdAt` and `leftAt`. */
 export function createKeyRegistry(now: () => number, { tracksChanges = false }: KeyRegistryOptions = {}): KeyRegistry {
@@ -129,6 +141,12 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   /** Changed entries, and names whose counters left or waited. An entry in hand saves looking its name up again. */
   let listed: Entry[] = [];
   let changedNames: string[] = [];
+  /** New keys are among the changes, unless there are too many at once: then those that began at this time are counted. */
+  let listsNew = true;
+  let unlisted = 0;
+  let unlistedSince = 0;
+  /** What the entries are as they stand, each with counters; null when something else has happened to them. */
+  let asConfigured: readonly AccessKey[] | null = null;
   let nextOrder = 0;
   let generation = 0;
   let answeredGeneration = 0;
@@ -136,6 +154,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   const fetched = { sum: 0 };
 
   function touch(entry: Entry): void {
+    asConfigured = null;
     generation += 1;
     answeredGeneration = generation;
     mark(entry);
@@ -179,13 +198,15 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     touch(entry);
   }
 
+  /** Sums are 64-bit numbers of their own, which a million keys without traffic need not make. */
   function isOver({ limitBytes, slot }: Entry): boolean {
-    return limitBytes !== null && table.traffic(slot) >= limitBytes;
+    if (limitBytes === null) return false;
+    return table.hasTraffic(slot) ? table.traffic(slot) >= limitBytes : limitBytes === 0n;
   }
 
-  function startAtZero(entry: Entry): void {
+  function startAtZero(entry: Entry, at = now()): void {
     table.clear(entry.slot);
-    table.setCreatedAt(entry.slot, now());
+    table.setCreatedAt(entry.slot, at);
     entry.hasCounters = true;
   }
 
@@ -198,13 +219,14 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     entries.set(key.accessKey, entry);
     // At a start a million keys find their counters as they are kept: no reason to write them all again.
     const isAsKept = waiting !== undefined && !leftTimes.delete(key.accessKey);
-    entry.isListed = isAsKept;
+    const isLeftOut = isAsKept || !listsNew;
+    entry.isListed = isLeftOut;
     change(entry);
     entry.overLimit = isOver(entry);
     counting.enter(entry);
     admissions.note(entry.accessKey);
     touch(entry);
-    if (isAsKept) entry.isListed = false;
+    if (isLeftOut) entry.isListed = false;
   }
 
   function put(key: AccessKey, change: (entry: Entry) => void): void {
@@ -237,14 +259,35 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     entry.hasCounters = false;
   }
 
-  function replaceAll(keys: readonly AccessKey[]): void {
-    if (entries.size > 0) {
-      const staying = new Set(keys.map((key) => key.accessKey));
-      for (const entry of entries.values()) if (!staying.has(entry.accessKey)) drop(entry, true);
-    }
+  function dropAllBut(keys: readonly AccessKey[]): void {
+    if (entries.size === 0) return;
+    const staying = new Set(keys.map((key) => key.accessKey));
+    for (const entry of entries.values()) if (!staying.has(entry.accessKey)) drop(entry, true);
+  }
+
+  function registerAll(keys: readonly AccessKey[]): void {
+    const before = entries.size;
+    const at = now();
+    const withCountersSince = (entry: Entry): void => {
+      if (!entry.hasCounters) startAtZero(entry, at);
+    };
+    listsNew = keys.length - before < MANY_NEW;
     for (const key of keys) {
       const present = entries.get(key.accessKey);
-      if (present === undefined || !present.hasCounters || !sameRecord(present, key)) put(key, withCounters);
+      if (present === undefined || !present.hasCounters || !sameRecord(present, key)) put(key, withCountersSince);
+    }
+    if (!listsNew) {
+      unlisted += entries.size - before;
+      unlistedSince = at;
+    }
+    listsNew = true;
+  }
+
+  function replaceAll(keys: readonly AccessKey[]): void {
+    if (keys !== asConfigured) {
+      dropAllBut(keys);
+      registerAll(keys);
+      asConfigured = keys;
     }
     for (const accessKey of departed.keys()) {
       if (leftTimes.has(accessKey)) continue;
@@ -300,21 +343,60 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   }
 
   function takeOver(kept: KeptCounters): void {
-    const { accessKey, leftAt } = kept;
-    const entry = entries.get(accessKey);
-    if (entry !== undefined) {
-      changing(entry, () => {
-        writeRow(entry.slot, kept);
-        entry.hasCounters = true;
-      });
+    const entry = entries.get(kept.accessKey);
+    if (entry === undefined) {
+      wait(kept);
+      listName(kept.accessKey);
       return;
     }
+    changing(entry, () => {
+      writeRow(entry.slot, kept);
+      entry.hasCounters = true;
+    });
+  }
+
+  function load(kept: KeptCounters): void {
+    const entry = entries.get(kept.accessKey);
+    if (entry === undefined) {
+      wait(kept);
+      return;
+    }
+    if (unlisted > 0 && table.createdAt(entry.slot) === unlistedSince) unlisted -= 1;
+    loadRow(entry, kept);
+    entry.isListed = false;
+    if (kept.leftAt !== null) list(entry);
+  }
+
+  /** Sets what the entry counts from, which is no change of the key. */
+  function loadRow(entry: Entry, kept: KeptCounters): void {
+    const overBefore = entry.overLimit;
+    counting.leave(entry);
+    writeRow(entry.slot, kept);
+    entry.hasCounters = true;
+    entry.overLimit = isOver(entry);
+    counting.enter(entry);
+    if (overBefore !== entry.overLimit) admissions.note(entry.accessKey);
+    order.touch(entry);
+    generation += 1;
+    entry.changedAt = generation;
+  }
+
+  function loadDropped(accessKey: string): void {
+    forget(accessKey);
+    const entry = entries.get(accessKey);
+    if (entry === undefined) return;
+    loadRow(entry, { accessKey, bytesUp: 0n, bytesDown: 0n, connections: 0n, createdAt: now(), leftAt: null });
+    list(entry);
+  }
+
+  /** Counters whose key is not registered. */
+  function wait(kept: KeptCounters): void {
+    const { accessKey, leftAt } = kept;
     const slot = departed.get(accessKey) ?? table.take();
     departed.set(accessKey, slot);
     if (leftAt === null) leftTimes.delete(accessKey);
     else leftTimes.set(accessKey, leftAt);
     writeRow(slot, kept);
-    listName(accessKey);
   }
 
   /** Written out: this runs for every changed key of every batch, and a spread takes most of its time. */
@@ -405,6 +487,8 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     },
     addUsage,
     takeOver,
+    load,
+    loadDropped,
     restore(all) {
       for (const entry of entries.values()) changing(entry, () => startAtZero(entry));
       for (const kept of all) takeOver(entries.has(kept.accessKey) ? kept : { ...kept, leftAt: kept.leftAt ?? now() });
@@ -416,10 +500,14 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     },
     kept: keptOf,
     allKept,
-    forgetChanged() {
-      for (const entry of listed) entry.isListed = false;
-      listed = [];
-      changedNames = [];
+    listAll() {
+      for (const entry of entries.values()) list(entry);
+      for (const accessKey of departed.keys()) listName(accessKey);
+    },
+    takeUnlisted() {
+      const isAny = unlisted > 0;
+      unlisted = 0;
+      return isAny;
     },
     takeChanged(visit) {
       const [taken, names] = [listed, changedNames];
@@ -429,6 +517,8 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
         const some = taken.slice(from, from + AT_ONCE);
         fetch(some);
         for (const entry of some) {
+          // What the store turned out to have has been struck off, and may have been listed again behind.
+          if (!entry.isListed) continue;
           entry.isListed = false;
           const isKept = entry.alive && entry.hasCounters;
           visit(entry.accessKey, isKept ? keptAt(entry.accessKey, entry.slot, null) : keptOf(entry.accessKey));

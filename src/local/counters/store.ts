@@ -10,7 +10,7 @@ import { listStore } from './read-store.js';
 import { createRecordWriter } from './records.js';
 import { createStoreLog } from './store-log.js';
 import { take } from './stored.js';
-import { finishState, writeState } from './write-state.js';
+import { finishState, writeFirstState, writeState } from './write-state.js';
 
 /** What operations may know of the store. */
 export interface CountersStatus {
@@ -36,7 +36,7 @@ export interface CountersStoreOptions {
   readonly fileSystem: FileSystemPort;
   /** The data folder; it exists and is locked by this process. */
   readonly dataFolder: string;
-  /** Empty as yet; it must track its changes. */
+  /** With the keys of the configuration, and no counters as yet; it must track its changes. */
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
   /** Empty as yet; default: nobody replaces anything. */
@@ -57,6 +57,8 @@ const HOUR = 3_600_000;
 export const DEFAULT_KEEP_GONE = 30 * DAY;
 /** With the time that a write takes, less than the second that may be lost (issue: "at most 1 s apart"). */
 const WRITE_MS = 400;
+/** Milliseconds until a great many new keys are written: a start has more urgent things to do, and they are all at zero. */
+const AFTER_START = 5_000;
 /** After a failure; milliseconds. */
 const COMPACT_PAUSE = 60_000;
 const COMPACT_BYTES = 32 * 1024 * 1024;
@@ -72,9 +74,9 @@ export async function openCountersStore(given: CountersStoreOptions): Promise<Co
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) =>
     take(record, { keys, reports, replacements }),
   );
+  // Where all of it is written anew, what changed is among it.
   if (!opened.mustRewrite) {
     reports.takeChanges();
-    keys.forgetChanged();
     replacements.takeChanges();
   }
   const store = serve(options, opened);
@@ -91,12 +93,18 @@ function serve(options: Options, opened: Opened): CountersStore {
   const { fileSystem, keys, reports, replacements, clock, log } = options;
   const { folder, format } = opened;
   const tail = createStoreLog(fileSystem, folder, format, opened);
-  const writes = createWrites(options, (records) => tail.add(records));
   let stateBytes = opened.stateBytes;
+  const firstState = opened.mustRewrite
+    ? async (records: Buffer) => {
+        stateBytes = await writeFirstState(fileSystem, folder, { format, number: tail.turn() }, records);
+      }
+    : null;
+  const writes = createWrites(options, (records) => tail.add(records), firstState);
   let oldLogBytes = opened.logBytes;
   let compacting: Promise<void> | null = null;
   let compactsAgainAt = Number.NEGATIVE_INFINITY;
   let lastLooked = Number.NEGATIVE_INFINITY;
+  let unlistedSince: number | null = null;
 
   async function writeWholeState(): Promise<void> {
     // A batch on its way belongs to the log before; what comes next goes to the log of the new state's number.
@@ -141,11 +149,19 @@ function serve(options: Options, opened: Opened): CountersStore {
   async function flush(): Promise<void> {
     await writes.flush();
     const limit = Math.max(options.compactBytes ?? COMPACT_BYTES, 2 * stateBytes);
-    if (tail.bytes + oldLogBytes > limit && clock.monotonic() >= compactsAgainAt) void compact();
+    if (writes.hasState() && tail.bytes + oldLogBytes > limit && clock.monotonic() >= compactsAgainAt) void compact();
+  }
+
+  function writeUnlisted(): void {
+    if (keys.takeUnlisted()) unlistedSince = clock.monotonic();
+    if (unlistedSince === null || clock.monotonic() - unlistedSince < AFTER_START) return;
+    unlistedSince = null;
+    if (writes.hasState()) void compact();
   }
 
   const timer = startTimer(options.writeMilliseconds ?? WRITE_MS, () => {
     forgetOld();
+    writeUnlisted();
     flush().catch(() => undefined);
   });
 
@@ -165,14 +181,19 @@ function startTimer(milliseconds: number, tick: () => void): NodeJS.Timeout | un
   return milliseconds > 0 ? setInterval(tick, milliseconds).unref() : undefined;
 }
 
-/** Gathers what changed into batches, one on its way at a time. */
+/**
+ * Gathers what changed into batches, one on its way at a time. Where `firstState` is given, everything goes there before
+ * anything else is written: a folder that had a part alone would pass for the whole after a crash.
+ */
 function createWrites(
   { keys, reports, replacements, clock, log, dataFolder }: Options,
   add: (records: Buffer) => Promise<void>,
+  firstState: ((records: Buffer) => Promise<void>) | null,
 ) {
   let unwrittenKeys: ReadonlySet<string> = new Set();
   let unwrittenReports = NO_REPORTS;
   let unwrittenReplacements: ReadonlySet<string> = new Set();
+  let hasState = firstState === null;
   let running: Promise<void> | null = null;
   let next: Promise<void> | null = null;
   const status: { -readonly [Name in keyof Omit<CountersStatus, 'movedAside'>]: CountersStatus[Name] } = {
@@ -206,12 +227,26 @@ function createWrites(
     return { changed, replaced, ids, records: writer.take() };
   }
 
+  function gatherAll(): Gathered {
+    const writer = createRecordWriter();
+    keys.takeChanged(() => undefined);
+    reports.takeChanges();
+    replacements.takeChanges();
+    for (const kept of keys.allKept()) writer.counters(kept);
+    for (const replacement of replacements.all()) writer.replacing(replacement);
+    for (const id of reports.all()) writer.report(id);
+    writer.end();
+    return { changed: [], replaced: new Set(), ids: NO_REPORTS, records: writer.take() };
+  }
+
   async function writeBatch(): Promise<void> {
     const began = clock.monotonic();
-    const { changed, replaced, ids, records } = gather();
+    const isFirst = firstState !== null && !hasState;
+    const { changed, replaced, ids, records } = isFirst ? gatherAll() : gather();
     if (records.length === 0) return;
     try {
-      await add(records);
+      await (isFirst ? firstState(records) : add(records));
+      hasState = true;
       unwrittenKeys = new Set();
       unwrittenReports = NO_REPORTS;
       unwrittenReplacements = new Set();
@@ -253,6 +288,7 @@ function createWrites(
 
   return {
     status: () => status,
+    hasState: () => hasState,
     /** A batch that is on its way was gathered before this call: the next one has what the caller means. */
     flush(): Promise<void> {
       if (running === null) return start();

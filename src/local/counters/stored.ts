@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKeyRegistry, type KeyRegistry } from '../../core/keys.js';
+import { createKeyRegistry, type KeptCounters, type KeyRegistry } from '../../core/keys.js';
 import type { AccessKey } from '../../core/model.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../core/remembered-reports.js';
@@ -8,7 +8,7 @@ import { readDocument } from '../document/document.js';
 import { failureCode } from '../failure-words.js';
 import { readTarget, sameFile } from '../write-file.js';
 import type { StoredState } from './lines.js';
-import { CountersStoreError, findSource, STORE_FORMATS } from './open-folder.js';
+import { CountersStoreError, findSource, STORE_FORMATS, sourceIn } from './open-folder.js';
 import type { StoreRecord } from './records.js';
 
 const ATTEMPTS = 400;
@@ -62,23 +62,45 @@ async function readOnce(
     take(record, { keys, reports, replacements }),
   );
   if (damage.length > 0) {
-    throw new CountersStoreError(`the store of counters in ${folder} is damaged: ${damage.join('; ')}`);
+    throw new CountersStoreError(
+      `the store of counters in ${folder} is damaged: ${damage.join('; ')}. Keyway moves it aside when it starts and goes on with what can be read; "keyway counters export --from ${folder}" shows what that is`,
+    );
   }
   if (file !== null) decideReplacements(replacements, keys, keysOf(file.bytes), 0);
   return { configuration: file?.bytes ?? null, counters: [...keys.allKept()], reports: reports.all() };
 }
 
+/** What can be read of a store in this folder, such as a damaged one that was moved aside. */
+export interface Salvage {
+  readonly counters: readonly KeptCounters[];
+  /** What could not be read, one sentence each. */
+  readonly damage: readonly string[];
+}
+
+/** Changes nothing. Rejects with `CountersStoreError` when there is no store, else with the file system's error. */
+export async function readSalvage(fileSystem: FileSystemPort, folder: string): Promise<Salvage> {
+  const { format, files } = await sourceIn(fileSystem, folder, STORE_FORMATS);
+  if (files.length === 0) throw new CountersStoreError(`${folder} holds no counters`);
+  const owner = {
+    keys: createKeyRegistry(() => 0),
+    reports: createRememberedReports(),
+    replacements: createReplacements(),
+  };
+  const { damage } = await format.read(fileSystem, folder, files, (record) => take(record, owner));
+  return { counters: [...owner.keys.allKept()], damage };
+}
+
 /** Everything that a store holds, in memory. */
 export interface StateOwner {
-  readonly keys: Pick<KeyRegistry, 'takeOver' | 'forget'>;
+  readonly keys: Pick<KeyRegistry, 'load' | 'loadDropped'>;
   readonly reports: Pick<RememberedReports, 'add' | 'restore'>;
   readonly replacements: Pick<Replacements, 'takeOver' | 'settle'>;
 }
 
 /** Follows one record of a store. */
 export function take(record: StoreRecord, { keys, reports, replacements }: StateOwner): void {
-  if (record.kind === 'counters') keys.takeOver(record.counters);
-  else if (record.kind === 'dropped') keys.forget(record.accessKey);
+  if (record.kind === 'counters') keys.load(record.counters);
+  else if (record.kind === 'dropped') keys.loadDropped(record.accessKey);
   else if (record.kind === 'replacing') replacements.takeOver(record.replacement);
   else if (record.kind === 'settled') replacements.settle(record.accessKey);
   else if (record.kind === 'report') reports.add(record.id);
