@@ -72,6 +72,8 @@ export function createApp(options: AppOptions): FastifyInstance {
 function answerError(log: LogPort, error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error instanceof DomainError) return sendFailure(reply, 400, error.message);
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    // The framework would close at once, and a client or proxy that is still sending would lose the answer.
+    reply.removeHeader('connection');
     const limit = request.routeOptions.bodyLimit ?? 0;
     return sendFailure(reply, 413, `request body too large: at most ${limit} bytes are accepted`);
   }

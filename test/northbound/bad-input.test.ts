@@ -117,6 +117,21 @@ describe('a body that is not what was expected', () => {
   });
 
   it.each([
+    ['a length', (body: string) => `Content-Length: ${body.length}\r\n\r\n${body}`],
+    [
+      'chunks',
+      (body: string) => `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    ],
+  ])('a body with %s that is far too large is taken to its end: the answer arrives, the connection goes on', async (_how, framed) => {
+    const app = await gatewayForTest(current);
+    const port = await listen(app);
+    const head = `POST ${API}/users HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
+    const next = `GET ${API}/server/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
+    const answers = await exchange(port, head + framed(' '.repeat(20_000_000)) + next, false);
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 413', 'HTTP/1.1 200']);
+  });
+
+  it.each([
     ['POST', '/users/a/reset', 200],
     ['DELETE', '/users/a', 200],
     ['DELETE', '/audit', 200],
