@@ -11,6 +11,8 @@ import { layouts } from './layouts.js';
 import { compressedLists, lists, userBesideLists } from './lists.js';
 import { type LoadProcess, startLoad } from './load-process.js';
 import type { Bench, Measure, Row } from './measure.js';
+import { panel } from './panel.js';
+import { metrics } from './metrics.js';
 import { smallServer, startWithMillion } from './process-measures.js';
 import { writeSampleFile } from './sample-keys.js';
 import { statusAgainstBare, statusOfMany, userAgainstBare } from './small-answers.js';
@@ -31,6 +33,8 @@ const MEASURES: readonly Measure[] = [
   listsBesideFeed,
   countersOfMillion,
   dns,
+  metrics,
+  panel,
 ];
 
 /** Runs one measure with servers and files of its own, and leaves nothing behind. */

@@ -29,13 +29,22 @@ async function startTalking(name: string, args: readonly string[]): Promise<Benc
 }
 
 /** Starts `keyway serve` as it is built, without a request log; also says how long the first answer took, in milliseconds. */
-export async function startCommand(path: string): Promise<BenchServer & { readonly firstAnswer: number }> {
+export async function startCommand(
+  path: string,
+  flags: readonly string[] = [],
+): Promise<BenchServer & { readonly firstAnswer: number }> {
   const port = await freePort();
   const began = performance.now();
-  const args = ['serve', '--config', path, '--bind', `127.0.0.1:${port}`, '--log-level', 'warn'];
+  const args = ['serve', '--config', path, '--bind', `127.0.0.1:${port}`, '--log-level', 'warn', ...flags];
   const child = startChild(script('../src/cli.js'), args, SERVER_CORE, false);
   await Promise.race([untilAnswering(port), child.ended]);
   return { port, child, firstAnswer: performance.now() - began };
+}
+
+/** The same with its ops listener. */
+export async function startWithOps(path: string): Promise<BenchServer & { readonly opsPort: number }> {
+  const opsPort = await freePort();
+  return { ...(await startCommand(path, ['--ops-bind', `127.0.0.1:${opsPort}`])), opsPort };
 }
 
 async function untilAnswering(port: number): Promise<void> {
