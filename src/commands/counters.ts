@@ -1,27 +1,45 @@
 import { resolve } from 'node:path';
+import type { KeptCounters } from '../core/keys.js';
 import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';
-import { readStored } from '../local/counters/stored.js';
+import { readSalvage, readStored } from '../local/counters/stored.js';
+import type { FlagShape } from '../settings-flags.js';
 import { settingsHelp } from '../settings-help.js';
 import { settleRequest } from '../settle-requests.js';
-import type { Command } from './command.js';
+import type { Command, Output } from './command.js';
 import { runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+
+const FROM: FlagShape = { flag: 'from', placeholder: 'DIR', repeatable: false, offered: 'paths' };
 
 const exporting: StoredCommand = {
   name: 'counters export',
   words: [],
-  async work({ fileSystem, dataFolder }, _words, { output }) {
-    const { counters } = await readStored(fileSystem, dataFolder, null);
-    // A line for each of a million keys, in pieces that a pipe takes.
-    for (let from = 0; from < counters.length; from += 1000) {
-      output.line(
-        counters
-          .slice(from, from + 1000)
-          .map(countersLine)
-          .join('\n'),
-      );
+  flags: [FROM],
+  async work({ fileSystem, dataFolder, configPath }, _words, { folder, output }, given) {
+    const from = given.get(FROM.flag)?.[0];
+    if (from === undefined) {
+      // The file decides over a create that a crash interrupted; without it the counters are told as they are.
+      const isThere = configPath !== null && (await fileSystem.read(configPath).then(Boolean, () => false));
+      const { counters } = await readStored(fileSystem, dataFolder, isThere ? configPath : null);
+      print(counters, output);
+      return;
     }
+    const { counters, damage } = await readSalvage(fileSystem, resolve(folder, from));
+    print(counters, output);
+    if (damage.length > 0) throw new Error(`${from} is damaged, and this is what can be read: ${damage.join('; ')}`);
   },
 };
+
+/** A line for each of a million keys, in pieces that a pipe takes. */
+function print(counters: readonly KeptCounters[], output: Output): void {
+  for (let from = 0; from < counters.length; from += 1000) {
+    output.line(
+      counters
+        .slice(from, from + 1000)
+        .map(countersLine)
+        .join('\n'),
+    );
+  }
+}
 
 const importing: StoredCommand = {
   name: 'counters import',
@@ -38,13 +56,16 @@ const importing: StoredCommand = {
 
 export const countersExport: Command = {
   name: 'counters export',
-  flags: STORED_FLAGS,
-  help: () => `Usage: keyway counters export [--config FILE] [--data-dir DIR]
+  flags: [...STORED_FLAGS, FROM],
+  help: () => `Usage: keyway counters export [--from DIR] [--config FILE] [--data-dir DIR]
 
 Prints the counters as they are stored, one JSON object a line: access_key, bytes_up, bytes_down,
 connections, created_at (milliseconds since 1970) and, of keys that left the configuration file and
 whose counters wait for their return, left_at. Integers are exact. It may run while Keyway serves,
 and then shows what is durable at one moment.
+
+  --from DIR  a damaged store that Keyway has moved aside, as its log names it: prints what can be
+              read of it, and says what cannot
 
 ${settingsHelp(STORED_SETTINGS)}
 

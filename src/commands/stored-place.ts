@@ -1,5 +1,5 @@
 import { dataFolderOf } from '../settings.js';
-import { type FlagShape, parseFlags, problemText } from '../settings-flags.js';
+import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings-flags.js';
 import { readSettings, type SettingName, settingFlags } from '../settings-read.js';
 import type { StoredPlace } from '../settle-requests.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
@@ -16,8 +16,15 @@ export interface StoredCommand {
   readonly name: string;
   /** What its words are called; it takes exactly these. */
   readonly words: readonly string[];
-  /** What there is to say, for people. */
-  work(place: StoredPlace, words: readonly string[], context: CommandContext): Promise<void>;
+  /** Flags besides those of its settings. */
+  readonly flags?: readonly FlagShape[];
+  /** What there is to say, for people. `given` are the flags' values. */
+  work(
+    place: StoredPlace,
+    words: readonly string[],
+    context: CommandContext,
+    given: ParsedFlags['values'],
+  ): Promise<void>;
 }
 
 /** Runs it over the place that the command line names; a failure is said. */
@@ -27,7 +34,7 @@ export async function runStored(
   context: CommandContext,
 ): Promise<ExitCode> {
   const { environment, folder, fileSystem, clock, progress } = context;
-  const flags = parseFlags(argv, STORED_FLAGS);
+  const flags = parseFlags(argv, [...STORED_FLAGS, ...(command.flags ?? [])]);
   const readFile = (path: string) => fileSystem.read(path);
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
   const answer = await readSettings(sources, STORED_SETTINGS);
@@ -43,7 +50,7 @@ export async function runStored(
   }
   try {
     const place = { configPath, dataFolder, inPlace, fileSystem, clock, log: complainingLog(context), progress };
-    await command.work(place, flags.words, context);
+    await command.work(place, flags.words, context, flags.values);
     return 0;
   } catch (error) {
     context.complain(`keyway ${command.name}: ${wordsOf(error)}`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../failure-words.js';
-import { listStore, readStore, type StoreFileName, type StoreReading } from './read-store.js';
+import { formatOf, listStore, readStore, type StoreFileName, type StoreReading } from './read-store.js';
 import type { StoreRecord } from './records.js';
 import { FORMAT, type PreviousLog } from './store-file.js';
 import { isUnfinishedState } from './write-state.js';
@@ -33,6 +33,8 @@ export interface OpenedFolder {
   readonly format: number;
   readonly nextNumber: number;
   readonly previous: PreviousLog | null;
+  /** 0 where there is no state. */
+  readonly stateNumber: number;
   readonly stateBytes: number;
   readonly logBytes: number;
   /** What was handed out does not stand in this folder yet. */
@@ -101,11 +103,11 @@ async function open(options: OpenFolderOptions, each: (record: StoreRecord) => v
 }
 
 const SOUND = { mustRewrite: false, movedAside: null } as const;
-const NOTHING_YET = { nextNumber: 1, previous: null, stateBytes: 0, logBytes: 0 } as const;
+const NOTHING_YET = { nextNumber: 1, previous: null, stateNumber: 0, stateBytes: 0, logBytes: 0 } as const;
 
 function numbersOf({ files, state, lastLog, logBytes }: StoreReading) {
   const nextNumber = files.reduce((most, { number }) => Math.max(most, number), 0) + 1;
-  return { nextNumber, previous: lastLog, stateBytes: state?.size ?? 0, logBytes };
+  return { nextNumber, previous: lastLog, stateNumber: state?.number ?? 0, stateBytes: state?.size ?? 0, logBytes };
 }
 
 async function make(fileSystem: FileSystemPort, dataFolder: string, folder: string): Promise<void> {
@@ -141,7 +143,7 @@ async function presentFormats(fileSystem: FileSystemPort, dataFolder: string): P
   return names.flatMap((name) => FOLDER_NAME.exec(name)?.[1] ?? []).map(Number);
 }
 
-interface Source {
+export interface Source {
   readonly format: StoreFormat;
   readonly folder: string;
   readonly files: readonly StoreFileName[];
@@ -168,8 +170,20 @@ export async function findSource(
   if (empty === null) throw new CountersStoreError('no format of the store is known');
   const number = await lastAside(fileSystem, dataFolder);
   if (number === 0) return empty;
-  const folder = join(dataFolder, asideName(number));
-  return { format: empty.format, folder, files: await listStore(fileSystem, folder), isAside: true };
+  return { ...(await sourceIn(fileSystem, join(dataFolder, asideName(number)), formats)), isAside: true };
+}
+
+/** A folder whose name does not say which format it has: its files do. */
+export async function sourceIn(
+  fileSystem: FileSystemPort,
+  folder: string,
+  formats: readonly StoreFormat[],
+): Promise<Source> {
+  const files = await listStore(fileSystem, folder);
+  const found = await formatOf(fileSystem, folder, files);
+  const format = formats.find((one) => one.format === found) ?? formats.at(-1);
+  if (format === undefined) throw new CountersStoreError('no format of the store is known');
+  return { format, folder, files, isAside: false };
 }
 
 const ASIDE_NAME = /^damaged-counters-(\d{1,6})$/;

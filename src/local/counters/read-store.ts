@@ -48,6 +48,19 @@ export async function listStore(fileSystem: FileSystemPort, folder: string): Pro
   return files;
 }
 
+/** The format that the files themselves name; null when none of them can be read. */
+export async function formatOf(
+  fileSystem: FileSystemPort,
+  folder: string,
+  files: readonly StoreFileName[],
+): Promise<number | null> {
+  for (const { name } of files) {
+    const found = readHeader(await fileSystem.read(join(folder, name)));
+    if (found !== null) return found.header.format;
+  }
+  return null;
+}
+
 /** `log-0000000002` before `state-0000000003`: the file that grows is looked at last. */
 function byNumber(a: string, b: string): number {
   const number = (name: string) => name.slice(name.indexOf('-') + 1);
@@ -74,6 +87,8 @@ export async function readStore(
   for (const number of demanded.keys()) {
     if (!names.some((name) => name.number === number)) damage.push(`${storeFileName('log', number)} is missing`);
   }
+  const lastState = Math.max(0, ...logs.map(({ header }) => header?.state ?? 0));
+  if (lastState > (state?.number ?? 0)) damage.push(`${storeFileName('state', lastState)} is missing`);
   let lastLog: PreviousLog | null = null;
   let unfinished = 0;
   for (const log of logs) {

@@ -16,8 +16,10 @@ export interface StoreFileHeader {
   /** `state`: everything at one time; `log`: what changed since. */
   readonly kind: 'state' | 'log';
   readonly number: number;
-  /** Null for a state and for the first log. */
+  /** Null for a state and for the first log behind one. */
   readonly previous: PreviousLog | null;
+  /** The last state that there was when a log began; 0 for a state, and where there was none. */
+  readonly state: number;
   /** Goes into every checksum of the file, so that bytes of another file never pass for a batch of this one. */
   readonly salt: number;
 }
@@ -29,8 +31,8 @@ const MARK = Buffer.from('\nKWbatch');
 /** Mark, length, checksum of the length, checksum of the bytes. */
 const BATCH_HEADER_BYTES = MARK.length + 12;
 
-export function headerLine({ format, kind, number, previous, salt }: StoreFileHeader): Buffer {
-  const text = JSON.stringify({ keyway: 'counters', format, kind, number, previous, salt });
+export function headerLine({ format, kind, number, previous, state, salt }: StoreFileHeader): Buffer {
+  const text = JSON.stringify({ keyway: 'counters', format, kind, number, previous, state, salt });
   return Buffer.from(`${text} ${crc32(text).toString(16).padStart(8, '0')}\n`);
 }
 
@@ -56,12 +58,14 @@ function headerOf(value: JsonValue): StoreFileHeader | null {
   if (!isJsonObject(value) || value.keyway !== 'counters') return null;
   const { kind, previous } = value;
   const [format, number, salt] = [whole(value, 'format'), whole(value, 'number'), whole(value, 'salt')];
-  if (format === null || number === null || salt === null || (kind !== 'state' && kind !== 'log')) return null;
-  if (!isJsonObject(previous)) return { format, kind, number, previous: null, salt };
+  const state = whole(value, 'state');
+  if (format === null || number === null || salt === null || state === null) return null;
+  if (kind !== 'state' && kind !== 'log') return null;
+  if (!isJsonObject(previous)) return { format, kind, number, previous: null, state, salt };
   const [before, length] = [whole(previous, 'number'), whole(previous, 'length')];
   return before === null || length === null
     ? null
-    : { format, kind, number, previous: { number: before, length }, salt };
+    : { format, kind, number, previous: { number: before, length }, state, salt };
 }
 
 function whole(object: JsonObject, name: string): number | null {

@@ -12,6 +12,8 @@ export interface StoreLog {
   add(records: Buffer): Promise<void>;
   /** The next batch begins a new log, whose number this returns. */
   turn(): number;
+  /** There is a later state now: logs that begin from now on name it. */
+  goesOnFrom(state: number): void;
   /** Bytes added since this was made or last turned. */
   readonly bytes: number;
 }
@@ -21,9 +23,9 @@ export function createStoreLog(
   fileSystem: FileSystemPort,
   folder: string,
   format: number,
-  start: { readonly nextNumber: number; readonly previous: PreviousLog | null },
+  start: { readonly nextNumber: number; readonly previous: PreviousLog | null; readonly stateNumber: number },
 ): StoreLog {
-  let { nextNumber, previous } = start;
+  let { nextNumber, previous, stateNumber } = start;
   let open: { readonly path: string; readonly number: number; readonly salt: number; length: number } | null = null;
   let bytes = 0;
 
@@ -32,7 +34,7 @@ export function createStoreLog(
     nextNumber += 1;
     const salt = newSalt();
     const path = join(folder, storeFileName('log', number));
-    const header = headerLine({ format, kind: 'log', number, previous, salt });
+    const header = headerLine({ format, kind: 'log', number, previous, state: stateNumber, salt });
     const content = Buffer.concat([header, batch(records, salt)]);
     try {
       await fileSystem.create(path, content, FILE_MODE);
@@ -67,6 +69,9 @@ export function createStoreLog(
       open = null;
       bytes = 0;
       return nextNumber;
+    },
+    goesOnFrom(state) {
+      stateNumber = state;
     },
     get bytes() {
       return bytes;

@@ -96,7 +96,9 @@ function serve(options: Options, opened: Opened): CountersStore {
   let stateBytes = opened.stateBytes;
   const firstState = opened.mustRewrite
     ? async (records: Buffer) => {
-        stateBytes = await writeFirstState(fileSystem, folder, { format, number: tail.turn() }, records);
+        const number = tail.turn();
+        stateBytes = await writeFirstState(fileSystem, folder, { format, number }, records);
+        tail.goesOnFrom(number);
       }
     : null;
   const writes = createWrites(options, (records) => tail.add(records), firstState);
@@ -117,6 +119,7 @@ function serve(options: Options, opened: Opened): CountersStore {
       const size = await writeState(fileSystem, folder, { format, number }, content);
       await writes.flush();
       await finishState(fileSystem, folder, number);
+      tail.goesOnFrom(number);
       stateBytes = size;
     } catch (error) {
       oldLogBytes = logBytesBefore;

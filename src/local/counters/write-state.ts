@@ -32,7 +32,7 @@ export async function writeState(
 ): Promise<number> {
   const path = join(folder, storeFileName('state', number) + TEMPORARY);
   const salt = newSalt();
-  const header = headerLine({ format, kind: 'state', number, previous: null, salt });
+  const header = headerLine({ format, kind: 'state', number, previous: null, state: 0, salt });
   await fileSystem.remove(path).catch(() => undefined);
   await fileSystem.create(path, header, FILE_MODE);
   let size = header.length;
@@ -56,6 +56,32 @@ export async function writeState(
   await put();
   await fileSystem.sync(path);
   return size;
+}
+
+/**
+ * Writes a state whose records were made in one turn, where there is no log that it could begin with yet; resolves to
+ * its size. It counts once it has its name, and nothing else is written into the folder before.
+ */
+export async function writeFirstState(
+  fileSystem: FileSystemPort,
+  folder: string,
+  { format, number }: { readonly format: number; readonly number: number },
+  records: Buffer,
+): Promise<number> {
+  const path = join(folder, storeFileName('state', number) + TEMPORARY);
+  const salt = newSalt();
+  const header = headerLine({ format, kind: 'state', number, previous: null, state: 0, salt });
+  const content = Buffer.concat([header, batch(records, salt)]);
+  await fileSystem.remove(path).catch(() => undefined);
+  try {
+    await fileSystem.create(path, content, FILE_MODE);
+    await fileSystem.sync(path);
+  } catch (error) {
+    await fileSystem.remove(path).catch(() => undefined);
+    throw error;
+  }
+  await finishState(fileSystem, folder, number);
+  return content.length;
 }
 
 /** Gives a written state its name, durably. */
