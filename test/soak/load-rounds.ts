@@ -1,0 +1,168 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { quantile } from '../../bench/statistics.js';
+import { createChooser } from '../local/counters/store-story.js';
+import { createGate } from './load-gate.js';
+import type { Lane, Lanes } from './load-lanes.js';
+import * as kinds from './load-lanes.js';
+import { createLedger } from './load-ledger.js';
+import { API_TOKEN, startLoadedServer } from './load-server.js';
+
+export interface LoadOptions {
+  readonly folder: string;
+  readonly seconds: number;
+  readonly seed: number;
+  readonly onProgress?: (words: string) => void;
+}
+
+/** What the load has shown. */
+export interface LoadSummary {
+  readonly seconds: number;
+  readonly answers: number;
+  /** Answers of 500 and above, answers of another status than expected, broken connections: one sentence each. */
+  readonly failures: readonly string[];
+  /** Keys that are not as was acknowledged, in the file or over the API. */
+  readonly lost: readonly string[];
+  /** Milliseconds, by the kind of request. */
+  readonly p99: Readonly<Record<string, number>>;
+  /** Means of resident memory in the middle and in the last third of the time, in bytes. */
+  readonly memory: { readonly middle: number; readonly last: number };
+  /** The exit code of the server, and what it said at level error. */
+  readonly exitCode: number | null;
+  readonly errors: readonly string[];
+}
+
+const KEYS = 10_000;
+const HAND_KEYS = 20;
+const REPORTERS = 8;
+const MEMORY_EVERY = 500;
+
+/** How many lanes of each kind there are, and how long each waits between two steps, in milliseconds on average. */
+const FLEET: readonly (readonly [count: number, wait: number, create: (lanes: Lanes, number: number) => Lane])[] = [
+  [90, 80, kinds.reader],
+  [30, 80, kinds.writer], // Two connections each: the API's and the feed's.
+  [
+    REPORTERS,
+    200,
+    (lanes, number) =>
+      kinds.reporter(
+        lanes,
+        lanes.baseKeys.filter((_, i) => i % REPORTERS === number),
+      ),
+  ],
+  [12, 500, kinds.slowReader],
+  [12, 300, kinds.breaker],
+  [16, 200, kinds.offender],
+  [1, 1_500, kinds.editor],
+  [1, 3_000, kinds.replacer],
+];
+
+/** Connections that are open at once. */
+export const CONNECTIONS = FLEET.reduce((sum, [count, , create]) => sum + count * (create === kinds.writer ? 2 : 1), 0);
+
+/** Starts the real process, puts the load on it for so long, and compares what it holds with what it acknowledged. */
+export async function runLoad({ folder, seconds, seed, onProgress }: LoadOptions): Promise<LoadSummary> {
+  const baseKeys = Array.from({ length: KEYS - HAND_KEYS }, (_, index) => `base-${index}`);
+  const handKeys = Array.from({ length: HAND_KEYS }, (_, index) => `hand-${index}`);
+  const names = new Map([...handKeys, ...baseKeys].map((key) => [key, `${key} of the file`]));
+  const server = await startLoadedServer(folder, names);
+  const ledger = createLedger();
+  for (const [key, name] of names) ledger.set(key, { name, limit: null, bytesUp: 0n });
+  const tally = createTally();
+  const choose = createChooser(seed);
+  const lanes: Lanes = { server, ledger, gate: createGate(), choose, baseKeys, handKeys, ...tally };
+
+  const end = performance.now() + seconds * 1000;
+  const isOver = () => performance.now() >= end || server.running.child.exitCode !== null;
+  async function repeat(lane: Lane, wait: number): Promise<void> {
+    while (!isOver()) {
+      await pause(choose(2 * wait));
+      if (!isOver()) await lane.step();
+    }
+    lane.close();
+  }
+  const memory: number[] = [];
+  async function watchMemory(): Promise<void> {
+    for (let sample = 1; !isOver(); sample += 1) {
+      await pause(MEMORY_EVERY);
+      memory.push(await server.memory());
+      if (sample % 60 === 0)
+        onProgress?.(`${tally.answers()} answers, ${tally.failures.length} failures, ${megabytes(memory.at(-1) ?? 0)}`);
+    }
+  }
+  const fleet = FLEET.flatMap(([count, wait, create]) =>
+    Array.from({ length: count }, (_, number) => repeat(create(lanes, number), wait)),
+  );
+  await Promise.all([...fleet, watchMemory()]);
+
+  const lost = await differencesAtLast(lanes);
+  server.running.child.kill('SIGTERM');
+  const { code } = await server.running.ended;
+  const errors = server.running.log().flatMap(({ level, msg }) => (level === 'error' ? [String(msg)] : []));
+  const { failures } = tally;
+  const thirds = { middle: meanOf(memory, 1), last: meanOf(memory, 2) };
+  return {
+    seconds,
+    answers: tally.answers(),
+    failures,
+    lost,
+    p99: tally.p99(),
+    memory: thirds,
+    exitCode: code,
+    errors,
+  };
+}
+
+function createTally() {
+  const took = new Map<string, number[]>();
+  const failures: string[] = [];
+  return {
+    failures,
+    failed: (words: string) => void failures.push(words),
+    measured(kind: string, milliseconds: number): void {
+      const times = took.get(kind) ?? [];
+      took.set(kind, times);
+      times.push(milliseconds);
+    },
+    answers: () => [...took.values()].reduce((sum, times) => sum + times.length, 0),
+    p99: () => Object.fromEntries([...took].map(([kind, times]) => [kind, quantile(times, 0.99)])),
+  };
+}
+
+/** An edit by hand is live within a second, and what the feed reported shows in the list after 200 ms. */
+const TIME_TO_SETTLE = 10_000;
+
+async function differencesAtLast({ server, ledger }: Lanes): Promise<readonly string[]> {
+  const end = performance.now() + TIME_TO_SETTLE;
+  while (true) {
+    const response = await fetch(`${server.api}/panel/api/users`, { headers: { authorization: API_TOKEN } });
+    const list = Buffer.from(await response.arrayBuffer());
+    const differences = ledger.differences(list, await readFile(server.file));
+    if (differences.length === 0 || performance.now() > end) return differences;
+    await pause(250);
+  }
+}
+
+/** The mean of one third of the values. */
+function meanOf(values: readonly number[], third: 1 | 2): number {
+  const part = values.slice(Math.floor((values.length * third) / 3), Math.floor((values.length * (third + 1)) / 3));
+  return part.reduce((sum, value) => sum + value, 0) / Math.max(1, part.length);
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
+
+/** How much memory grew from the middle third to the last, as a share. */
+export function growth({ memory }: LoadSummary): number {
+  return memory.middle === 0 ? 0 : memory.last / memory.middle - 1;
+}
+
+export function summaryText(summary: LoadSummary): string {
+  const { seconds, answers, failures, lost, p99, memory, exitCode, errors } = summary;
+  const times = Object.entries(p99).map(([kind, milliseconds]) => `${kind} ${milliseconds.toFixed(0)} ms`);
+  return [
+    `${seconds} s, ${CONNECTIONS} connections, ${KEYS} keys: ${answers} answers, ${failures.length} failures, ${lost.length} lost`,
+    `${errors.length} errors logged, exit code ${exitCode}`,
+    `p99 ${times.join(', ')}`,
+    `memory ${megabytes(memory.middle)} in the middle third, ${megabytes(memory.last)} in the last (${(growth(summary) * 100).toFixed(1)} %)`,
+  ].join('; ');
+}
