@@ -1,32 +1,11 @@
 import { join } from 'node:path';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../failure-words.js';
-import { formatOf, listStore, readStore, type StoreFileName, type StoreReading } from './read-store.js';
+import { CountersStoreError, namesIn, newestFormat, type StoreFormat, storeFolder } from './formats.js';
+import { formatOf, listStore, type StoreFileName, type StoreReading } from './read-store.js';
 import type { StoreRecord } from './records.js';
-import { FORMAT, type PreviousLog } from './store-file.js';
+import type { PreviousLog } from './store-file.js';
 import { isUnfinishedState } from './write-state.js';
-
-/** The store cannot be used; the message says why and what to do. */
-export class CountersStoreError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'CountersStoreError';
-  }
-}
-
-/** A format of the store: each has a folder of its own in the data folder, so that an upgrade leaves the old copy there. */
-export interface StoreFormat {
-  readonly format: number;
-  read(
-    fileSystem: FileSystemPort,
-    folder: string,
-    files: readonly StoreFileName[],
-    each: (record: StoreRecord) => void,
-  ): Promise<StoreReading>;
-}
-
-/** The formats that this Keyway reads, oldest first; it writes the last. */
-export const STORE_FORMATS: readonly StoreFormat[] = [{ format: FORMAT, read: readStore }];
 
 export interface OpenedFolder {
   readonly folder: string;
@@ -50,12 +29,6 @@ export interface OpenFolderOptions {
 }
 
 const FOLDER_MODE = 0o700;
-const FOLDER_NAME = /^counters-(\d{1,6})$/;
-
-export function storeFolder(dataFolder: string, format: number): string {
-  return join(dataFolder, `counters-${format}`);
-}
-
 /** Finds the store, makes it where there is none, and reads it. Rejects with `CountersStoreError`. */
 export async function openStoreFolder(
   options: OpenFolderOptions,
@@ -115,34 +88,6 @@ async function make(fileSystem: FileSystemPort, dataFolder: string, folder: stri
   await fileSystem.syncFolder(dataFolder);
 }
 
-/** The format to write. Rejects when the folder has been used by a Keyway that writes a later one. */
-async function newestFormat(
-  fileSystem: FileSystemPort,
-  dataFolder: string,
-  formats: readonly StoreFormat[],
-): Promise<StoreFormat> {
-  const newest = formats.at(-1);
-  if (newest === undefined) throw new CountersStoreError('no format of the store is known');
-  const present = await presentFormats(fileSystem, dataFolder);
-  const later = present.filter((format) => format > newest.format);
-  if (later.length === 0) return newest;
-  const folders = later.map((format) => storeFolder(dataFolder, format));
-  const older = present.find((format) => format <= newest.format);
-  const goesBack = folders.map((folder) => `mv '${folder}' '${folder}.left'`).join(' && ');
-  const gives =
-    older === undefined ? 'starts without counters' : 'goes back to the counters as they were before the upgrade';
-  throw new CountersStoreError(
-    `The counters in ${dataFolder} were written by a newer Keyway (format ${Math.max(...later)}, this one reads up to ${newest.format}). ` +
-      `Run that Keyway again; or this command ${gives}: ${goesBack} — ` +
-      'to take the present counters along, let the newer Keyway write them with "keyway counters export" first and this one read them with "keyway counters import".',
-  );
-}
-
-async function presentFormats(fileSystem: FileSystemPort, dataFolder: string): Promise<readonly number[]> {
-  const names = await fileSystem.list(dataFolder);
-  return names.flatMap((name) => FOLDER_NAME.exec(name)?.[1] ?? []).map(Number);
-}
-
 export interface Source {
   readonly format: StoreFormat;
   readonly folder: string;
@@ -194,10 +139,7 @@ function asideName(number: number): string {
 
 /** 0 when no store was ever moved aside. */
 async function lastAside(fileSystem: FileSystemPort, dataFolder: string): Promise<number> {
-  const names = await fileSystem.list(dataFolder).catch((error: unknown) => {
-    if (failureCode(error) === 'ENOENT') return [];
-    throw error;
-  });
+  const names = await namesIn(fileSystem, dataFolder);
   return Math.max(0, ...names.map((name) => Number(ASIDE_NAME.exec(name)?.[1] ?? 0)));
 }
 

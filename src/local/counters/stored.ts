@@ -7,8 +7,9 @@ import { createReplacements, decideReplacements, type Replacements } from '../..
 import { readDocument } from '../document/document.js';
 import { failureCode } from '../failure-words.js';
 import { readTarget, sameFile } from '../write-file.js';
+import { CountersStoreError, newestFormat, STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
-import { CountersStoreError, findSource, STORE_FORMATS, sourceIn } from './open-folder.js';
+import { findSource, sourceIn } from './open-folder.js';
 import type { StoreRecord } from './records.js';
 
 const ATTEMPTS = 400;
@@ -53,6 +54,8 @@ async function readOnce(
   configurationPath: string | null,
 ): Promise<StoredState | null> {
   const file = configurationPath === null ? null : await readTarget(fileSystem, configurationPath);
+  // What an earlier Keyway has left there is not what counts.
+  await newestFormat(fileSystem, dataFolder, STORE_FORMATS);
   const { format, folder, files } = await findSource(fileSystem, dataFolder, STORE_FORMATS);
   if (file !== null && !sameFile(file.stat, await fileSystem.stat(file.realPath))) return null;
   const keys = createKeyRegistry(() => 0);

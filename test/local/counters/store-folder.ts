@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createKeyRegistry, type KeyRegistry } from '../../../src/core/keys.js';
 import { createRememberedReports, type RememberedReports } from '../../../src/core/remembered-reports.js';
-import type { StoreFormat } from '../../../src/local/counters/open-folder.js';
+import type { StoreFormat } from '../../../src/local/counters/formats.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
 import { createFileSystem } from '../../../src/local/file-system.js';
 import { systemClock } from '../../../src/local/system-ports.js';
