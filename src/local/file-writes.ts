@@ -2,6 +2,7 @@ import type { ConfigurationObserverPort, ConfigurationWrite } from '../core/conf
 import { DomainError } from '../core/errors.js';
 import type { ConfigurationChange } from '../core/model.js';
 import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../core/ports.js';
+import { createSpareRoom } from '../core/spare-room.js';
 import type { CommitQueue } from './commit-queue.js';
 import { toReplacement } from './configuration-json.js';
 import { createFailure, failureCode, failureWords } from './failure-words.js';
@@ -11,7 +12,6 @@ import type { KeptVersions } from './kept-versions.js';
 import type { ConfigurationFormat, FileReading, FoundFile, KnownFile } from './known-file.js';
 import type { LiveConfiguration } from './live-configuration.js';
 import { changeCount, mergeChanges } from './pending-changes.js';
-import { createSpareRoom } from './spare-room.js';
 import { createTarget, readTarget, replaceTarget, type Target, TargetChangedError } from './write-file.js';
 
 /** What goes into the file. */

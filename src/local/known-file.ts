@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import type { ConfigurationChange, ServerConfiguration } from '../core/model.js';
 import type { FileStat, FileSystemPort } from '../core/ports.js';
+import type { Room } from '../core/spare-room.js';
 import { failureCode } from './failure-words.js';
-import type { Room } from './spare-room.js';
 import { readTarget, sameFile, type Target } from './write-file.js';
 
 /** How the bytes of a configuration file are read and changed; see `document/`. */

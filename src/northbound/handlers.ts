@@ -36,6 +36,8 @@ export interface Call {
 export interface Answer {
   readonly payload: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
+  /** To be called once the payload has been sent, or will not be. */
+  readonly settled?: () => void;
 }
 
 export type Handler = (call: Call) => Answer | Promise<Answer>;
@@ -57,7 +59,10 @@ function found(call: Call) {
 async function listUsers({ context: { list }, request }: Call): Promise<Answer> {
   const coding = acceptedCoding(request.headers['accept-encoding']);
   const vary = { vary: 'accept-encoding' };
-  if (coding === null) return { payload: list.read(), headers: vary };
+  if (coding === null) {
+    const payload = list.read();
+    return { payload, headers: vary, settled: () => list.giveBack(payload) };
+  }
   return { payload: await list.compressed(coding), headers: { ...vary, 'content-encoding': coding } };
 }
 

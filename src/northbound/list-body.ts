@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { KeyEntry, KeyReader } from '../core/keys.js';
 import type { ClockPort } from '../core/ports.js';
+import { createSpareRoom, type Room } from '../core/spare-room.js';
 import type { Revision } from '../wire/revision.js';
 
 /** How long a list may miss what the data plane reported, in milliseconds (issue "The gateway": what it must reach). */
@@ -13,6 +14,8 @@ export type ContentCoding = 'br' | 'gzip';
 export interface ListBody {
   /** Shows every change answered before the call; counters from the data plane may be 200 ms older. */
   read(): Buffer;
+  /** To be called at most once for each `read`: its caller no longer looks at the bytes, which may come to hold others. */
+  giveBack(body: Buffer): void;
   /** The same, compressed once per change. */
   compressed(coding: ContentCoding): Promise<Buffer>;
 }
@@ -32,7 +35,10 @@ export function createListBody(
   traits: Pick<Revision, 'snapshot' | 'online'>,
   clock: ClockPort,
 ): ListBody {
+  const spare = createSpareRoom();
+  const lent = new Map<Buffer, number>();
   let layout = NOTHING;
+  let before = NOTHING;
   let compressing: Partial<Record<ContentCoding, Promise<Buffer>>> = {};
   let builtFor = -1;
   let builtAt = 0;
@@ -42,26 +48,51 @@ export function createListBody(
     return builtFor >= keys.answeredGeneration && clock.monotonic() - builtAt < USAGE_DELAY;
   }
 
-  function read(): Buffer {
-    if (isFresh()) return layout.body;
+  function build(): void {
     const generation = keys.generation;
     const render = (key: KeyEntry) => `,${traits.snapshot.encode(key, traits.online.isOnline(key.counters))}`;
-    layout = layOut(keys.ordered(), layout, builtFor, render);
+    const next = layOut(keys.ordered(), { present: layout, at: builtFor, spare: before, room: spare.room }, render);
+    before = layout;
+    layout = next;
+    if (!lent.has(before.body)) spare.retire(before.body);
     compressing = {};
     builtFor = generation;
     builtAt = clock.monotonic();
-    return layout.body;
+  }
+
+  function read(): Buffer {
+    if (!isFresh()) build();
+    const { body } = layout;
+    lent.set(body, (lent.get(body) ?? 0) + 1);
+    return body;
+  }
+
+  function giveBack(body: Buffer): void {
+    const readers = (lent.get(body) ?? 0) - 1;
+    if (readers > 0) {
+      lent.set(body, readers);
+      return;
+    }
+    lent.delete(body);
+    if (body !== layout.body) spare.retire(body);
   }
 
   return {
     read,
+    giveBack,
     compressed(coding) {
       const body = read();
       compressing[coding] ??= compressors[coding](body);
-      return compressing[coding];
+      const compressed = compressing[coding];
+      const isRead = () => giveBack(body);
+      compressed.then(isRead, isRead);
+      return compressed;
     },
   };
 }
+
+/** For the keys that come next. */
+const SPARE_SLOTS = 1024;
 
 /** A body, and where in it each key's fragment (with its leading comma) stands, by slot. */
 interface Layout {
@@ -74,31 +105,44 @@ interface Layout {
 
 const NOTHING: Layout = { body: EMPTY, starts: new Float64Array(0), lengths: new Uint32Array(0), first: -1 };
 
+/** What a new layout starts from. */
+interface Earlier {
+  readonly present: Layout;
+  /** The generation that it was built for. */
+  readonly at: number;
+  /** An older one, whose numbers nobody needs any more. */
+  readonly spare: Layout;
+  readonly room: Room;
+}
+
 /**
  * Lays out the list anew. Fragments of keys that did not change since the layout before are copied from there, whole runs
  * of neighbours at once: rendering and joining 100,000 snapshots is what makes a list slow.
  */
 function layOut(
   ordered: readonly KeyEntry[],
-  before: Layout,
-  beforeAt: number,
+  { present: before, at: beforeAt, spare, room }: Earlier,
   render: (key: KeyEntry) => string,
 ): Layout {
   const first = ordered[0];
   if (first === undefined) return NOTHING;
   const slots = ordered.reduce((most, { slot }) => Math.max(most, slot + 1), 0);
-  const starts = new Float64Array(slots);
-  const lengths = new Uint32Array(slots);
+  const fits = spare.lengths.length >= slots;
+  const starts = fits ? spare.starts : new Float64Array(slots + SPARE_SLOTS);
+  const lengths = fits ? spare.lengths : new Uint32Array(slots + SPARE_SLOTS);
   const rendered = createArena();
   let end = OPENING.length;
+  /** Where the fragment stands now whose comma the present layout has written over. */
+  let withoutComma = -1;
   for (const key of ordered) {
+    if (key.slot === before.first) withoutComma = end;
     const changed = key.changedAt > beforeAt;
     const length = changed ? rendered.append(render(key)) : (before.lengths[key.slot] ?? 0);
     starts[key.slot] = end;
     lengths[key.slot] = length;
     end += length;
   }
-  const body = Buffer.allocUnsafeSlow(end + 2);
+  const body = room(end + 2);
   const run = createRun(body, OPENING.copy(body));
   let fresh = 0;
   for (const { slot, changedAt } of ordered) {
@@ -109,8 +153,7 @@ function layOut(
     } else run.add(before.body, before.starts[slot] ?? 0, length);
   }
   run.flush();
-  const reused = before.first >= 0 ? starts[before.first] : undefined;
-  if (reused !== undefined && reused > 0) body[reused] = COMMA;
+  if (withoutComma >= 0) body[withoutComma] = COMMA;
   body[OPENING.length] = BRACKET;
   body.write(']}', end);
   return { body, starts, lengths, first: first.slot };

@@ -131,8 +131,9 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
  * Sends a success past the framework, which would append a charset to a text (design: "content types"), and costs more
  * than the rest of a small answer. Texts rather than bytes, because Node sends a text together with the header.
  */
-function sendAnswer({ payload, headers }: Answer, reply: FastifyReply): void {
+function sendAnswer({ payload, headers, settled }: Answer, reply: FastifyReply): void {
   reply.hijack();
+  if (settled !== undefined) reply.raw.once('close', settled);
   const length = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length;
   reply.raw.writeHead(200, {
     'access-control-allow-origin': '*',

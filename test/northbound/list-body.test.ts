@@ -47,6 +47,75 @@ describe('the list body', () => {
     );
   });
 
+  it('given back or not, the bytes of a list stay as they were until then', () => {
+    const longKey = (number: number) => `${'k'.repeat(4000)}-${number}`;
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(40), fc.constantFrom('create', 'remove', 'usage'), fc.nat(3)), { maxLength: 40 }),
+        (steps) => {
+          const time = { now: 0 };
+          const registry = createKeyRegistry(() => 0);
+          const [revision] = REVISIONS;
+          if (revision === undefined) throw new Error('no revision');
+          const list = createListBody(registry, revision, clockAt(time));
+          for (let number = 0; number < 20; number += 1) {
+            registry.create({ accessKey: longKey(number), name: null, limitBytes: null });
+          }
+          const held: { readonly body: Buffer; readonly text: string }[] = [];
+          for (const [number, what, howManyHeld] of steps) {
+            const accessKey = longKey(number);
+            if (what === 'create') registry.create({ accessKey, name: null, limitBytes: null });
+            if (what === 'remove') registry.remove(accessKey);
+            const traffic = { bytesUp: 1n, bytesDown: BigInt(number * howManyHeld), connections: 0n };
+            if (what === 'usage') registry.setCounters(accessKey, traffic);
+            time.now += 201;
+            const body = list.read();
+            expect(body.toString()).toBe(plainBody(registry, revision));
+            held.push({ body, text: body.toString() });
+            while (held.length > howManyHeld) list.giveBack(held.shift()?.body ?? body);
+            for (const { body: heldBody, text } of held) expect(heldBody.toString() === text).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+
+  it('that is held stays, however many later ones are built', () => {
+    const time = { now: 0 };
+    const registry = createKeyRegistry(() => 0);
+    const [revision] = REVISIONS;
+    if (revision === undefined) throw new Error('no revision');
+    const list = createListBody(registry, revision, clockAt(time));
+    const accessKey = 'k'.repeat(40_000);
+    registry.create({ accessKey, name: null, limitBytes: null });
+    const first = list.read();
+    const text = first.toString();
+    for (let round = 1; round < 5; round += 1) {
+      registry.setCounters(accessKey, { bytesUp: BigInt(round), bytesDown: 0n, connections: 0n });
+      time.now += 201;
+      list.read();
+      expect(first.toString() === text).toBe(true);
+    }
+  });
+
+  it('that is given back gives its memory to a later one', () => {
+    const time = { now: 0 };
+    const registry = createKeyRegistry(() => 0);
+    const [revision] = REVISIONS;
+    if (revision === undefined) throw new Error('no revision');
+    const list = createListBody(registry, revision, clockAt(time));
+    const memories = new Set<ArrayBufferLike>();
+    for (let round = 0; round < 20; round += 1) {
+      const accessKey = `${'k'.repeat(40_000)}-${round % 3}`;
+      registry.create({ accessKey, name: null, limitBytes: null });
+      time.now += 201;
+      const body = list.read();
+      if (round >= 4) memories.add(body.buffer);
+      list.giveBack(body);
+    }
+    expect(memories.size).toBeLessThanOrEqual(3);
+  });
+
   it('shows an answered change at once, and what the data plane reports within 200 ms', () => {
     const time = { now: 1000 };
     const registry = createKeyRegistry(() => 0);

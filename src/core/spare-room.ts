@@ -14,8 +14,8 @@ const SLACK = 1 / 16;
 const LEAST_BYTES = 32 * 1024;
 
 /**
- * V8 counts what lies outside its heap as a reason to collect garbage: with the 10 MB of a large file allocated anew for
- * every write, it did so at every other one, which took longer than the write itself.
+ * V8 counts what lies outside its heap as a reason to collect garbage: with the 10 MB of a large file or list allocated
+ * anew for every change, it did so at every other one, which took longer than the change itself.
  */
 export function createSpareRoom(): SpareRoom {
   const made = new WeakSet<ArrayBufferLike>();
