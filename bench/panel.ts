@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os';
 import type { Browser, CDPSession, Page } from 'playwright-core';
 import { type Measure, type Row, timeText } from './measure.js';
 import { TOKEN } from './sample-keys.js';
@@ -20,11 +21,7 @@ export const panel: Measure = {
     const browser = await openBrowser();
     try {
       const page = await openKeys(browser, `http://127.0.0.1:${server.port}/panel/#/keys`);
-      const times: number[] = [await firstRow(page)];
-      for (let round = 1; round < (bench.quick ? 3 : ROUNDS); round += 1) {
-        await page.reload();
-        times.push(await firstRow(page));
-      }
+      const times = await reloads(page, bench.quick ? 3 : ROUNDS);
       await server.child.ask({ changesPerSecond: CHANGES });
       return [firstRowRow(times), heapRow(await heapAfterScrolling(page, bench.quick ? 20 : 200))];
     } finally {
@@ -69,6 +66,16 @@ async function openKeys(browser: Browser, url: string): Promise<Page> {
   return page;
 }
 
+async function reloads(page: Page, rounds: number): Promise<readonly number[]> {
+  await firstRow(page);
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    await page.reload();
+    times.push(await firstRow(page));
+  }
+  return times;
+}
+
 /** Milliseconds from the end of the list's answer to the first row that can be seen. */
 async function firstRow(page: Page): Promise<number> {
   const time: unknown = await page.evaluate(`window.firstRow.then((seen) => {
@@ -100,18 +107,21 @@ async function heapAfterScrolling(page: Page, steps: number): Promise<Heap> {
 }
 
 async function usedHeap(session: CDPSession): Promise<number> {
-  return (await session.send('Runtime.getHeapUsage')).usedSize;
+  const usage = await session.send('Runtime.getHeapUsage');
+  return usage.usedSize + usage.embedderHeapUsedSize + usage.backingStorageSize;
 }
 
+/** A browser is more than one process: where more wants to run than there are cores, a miss says nothing of the page. */
 function firstRowRow(times: readonly number[]): Row {
   const middle = median(times);
+  const isBusy = (loadavg()[0] ?? 0) > 1.5 * availableParallelism();
   return {
     measure: 'panel, 100k keys: from the end of the answer to the first row that is seen',
     gateway: 'Chromium',
     against: `${times.length} loads, the slowest ${timeText(Math.max(...times))}`,
     value: timeText(middle),
     bar: `≤ ${timeText(FIRST_ROW_BAR)}`,
-    met: middle <= FIRST_ROW_BAR,
+    met: middle <= FIRST_ROW_BAR ? true : isBusy ? 'unsure' : false,
   };
 }
 
