@@ -263,8 +263,10 @@ export function editor(lanes: Lanes): Lane {
         const expected = lanes.ledger.get(key);
         if (expected === undefined) return;
         const name = `${key} edit ${edits++}`;
+        const began = performance.now();
         const change = (text: string) => text.replace(JSON.stringify(expected.name), JSON.stringify(name));
         await editFile(lanes.server.file, change, lanes.choose(3) === 0);
+        lanes.measured('edit', performance.now() - began);
         lanes.ledger.set(key, { ...expected, name });
       }),
     close: () => undefined,
