@@ -26,7 +26,7 @@ const SUBSCRIPTION_WORDS = {
 
 /** Rejects addresses of which two cannot both be listened on. Throws a `StartError` that names each two. */
 export function refuseClashes(settings: Settings, bind: string): void {
-  const api = settings.bind === null ? "the API's address in the file" : '--bind';
+  const api = settings.bind === null ? "the API's own address" : '--bind';
   const clashes = addressClashes([
     { name: api, bind },
     ...named('--subscription-bind', settings.subscriptionBind),

@@ -325,7 +325,7 @@ describe('--subscription-bind', () => {
     );
     const text = await readFile(join(folder, 'server.jsonc'), 'utf8');
     const [, bind = ''] = /"bind": "([^"]+)"/.exec(text) ?? [];
-    expect(await refusal(['--subscription-bind', bind])).toMatch(/^the API's address in the file \(/);
+    expect(await refusal(['--subscription-bind', bind])).toMatch(/^the API's own address \(/);
     expect(await refusal([...PORT, '--subscription-bind', 'unix:cert.pem'])).toMatch(
       /^the subscription listener cannot listen on .*no socket stands there.*--subscription-bind$/,
     );
