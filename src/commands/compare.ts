@@ -3,7 +3,7 @@ import { writeJson } from '../replay/format.js';
 import { brokenResult, type ScenarioResult, summaryOf, unplayedResult } from '../replay/result.js';
 import type { BrokenFile, ScenarioFile } from '../replay/scenario-files.js';
 import { standInsFor } from '../replay/stand-ins.js';
-import { createTargetPlayer, type TargetPlayer } from '../replay/target-player.js';
+import type { TargetPlayer } from '../replay/target-player.js';
 import { parseFlags, problemText } from '../settings-flags.js';
 import type { JsonValue } from '../wire/json.js';
 import type { Revision } from '../wire/revision.js';
@@ -14,6 +14,7 @@ import {
   exitCodeOf,
   type FoundFiles,
   keepSaved,
+  meetServer,
   sayPlan,
   watchForStop,
 } from './replay-run.js';
@@ -100,23 +101,19 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   return exitCodeOf(results, { isStopped: isStopped(), problems });
 }
 
-async function meet(side: Side, settings: CompareSettings, context: CommandContext): Promise<TargetPlayer> {
+function meet(side: Side, settings: CompareSettings, context: CommandContext): Promise<TargetPlayer> {
   const { url, revision, credentials } = settings[side];
   const { permissions, timeoutMilliseconds } = settings;
-  try {
-    return await createTargetPlayer({
-      ...url,
-      revision,
-      credentials,
-      permissions,
-      timeoutMilliseconds,
-      isCompared: true,
-      random: context.random,
-      keepSaved: (saved) => keepSaved(saved, context, side),
-    });
-  } catch (error) {
-    throw new Error(`--${side} ${url.origin}: ${wordsOf(error)}`, { cause: error });
-  }
+  return meetServer(side, {
+    ...url,
+    revision,
+    credentials,
+    permissions,
+    timeoutMilliseconds,
+    isCompared: true,
+    random: context.random,
+    keepSaved: (saved) => keepSaved(saved, context, side),
+  });
 }
 
 interface Comparing {

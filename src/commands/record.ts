@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { hostAndPort } from '../bind-address.js';
 import { readHar } from '../replay/har.js';
 import { type RecordingProxy, startProxy } from '../replay/proxy.js';
@@ -12,6 +12,7 @@ import { type BaseUrl, baseUrlOf, readFlags, revisionOf, switchFlag, valueFlag }
 /** How often what has passed is written, in milliseconds. */
 const FLUSH_EVERY = 2000;
 const PRIVATE_FOLDER = 0o700;
+const PRIVATE_FILE = 0o600;
 
 const FLAGS = [
   valueFlag('target', 'URL'),
@@ -85,10 +86,13 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   }
 }
 
-async function prepareFolder(out: string, { fileSystem }: CommandContext): Promise<void> {
+async function prepareFolder(out: string, { fileSystem, random }: CommandContext): Promise<void> {
   try {
     await fileSystem.makeFolder(out, PRIVATE_FOLDER);
-    await fileSystem.checkWritable(out);
+    // Some folders let root pass every check and take no file all the same.
+    const trial = join(out, `.keyway-${random.uuid()}`);
+    await fileSystem.create(trial, Buffer.alloc(0), PRIVATE_FILE);
+    await fileSystem.remove(trial);
   } catch (error) {
     throw new Error(`--out ${out} cannot be written: ${wordsOf(error)}`, { cause: error });
   }

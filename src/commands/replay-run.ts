@@ -8,9 +8,9 @@ import { createTextReporter } from '../replay/report-text.js';
 import { type ScenarioResult, summaryOf } from '../replay/result.js';
 import type { SavedState } from '../replay/saved-state.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../replay/scenario-files.js';
-import type { TargetPlayer } from '../replay/target-player.js';
+import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../replay/target-player.js';
 import type { Revision } from '../wire/revision.js';
-import type { CommandContext, ExitCode } from './command.js';
+import { type CommandContext, type ExitCode, wordsOf } from './command.js';
 import type { PlaySettings, ReporterName } from './replay-settings.js';
 
 /** Writes what stood on a server beside the user, readable by nobody else, until it is put back. */
@@ -83,16 +83,34 @@ export async function chosenFiles(
 ): Promise<FoundFiles> {
   const asked = words.map((each) => resolve(folder, each));
   const pack = PACK_FOLDERS.map((each) => join(packFolder(), each));
-  const files = await readScenarioFiles(asked.length > 0 ? asked : pack, fileSystem);
+  const files = (await readScenarioFiles(asked.length > 0 ? asked : pack, fileSystem)).map(withKnownRevision);
   if (files.length === 0) throw new Error('there is no scenario in these paths');
   if (asked.length > 0 || revisions.length === 0) return files;
   return files.filter((file) => file.kind === 'broken' || isOfOne(file.scenario.revision, revisions));
+}
+
+/** A scenario of a revision that nobody knows is no valid one. */
+function withKnownRevision(file: FoundFiles[number]): FoundFiles[number] {
+  if (file.kind === 'broken') return file;
+  const resolved = resolveRevision(file.scenario.revision);
+  if (resolved.ok) return file;
+  const { name, path } = file;
+  return { kind: 'broken', name, path, problem: `${path}: /revision: ${resolved.problem}` };
 }
 
 /** Whether a scenario belongs to one of the revisions: it names it, or a server version that speaks it. */
 function isOfOne(scenarioRevision: string, revisions: readonly Revision[]): boolean {
   const resolved = resolveRevision(scenarioRevision);
   return resolved.ok && revisions.includes(resolved.revision);
+}
+
+/** Meets the server that a flag names; rejects with an error for people that names it too. */
+export async function meetServer(flag: string, options: TargetOptions): Promise<TargetPlayer> {
+  try {
+    return await createTargetPlayer(options);
+  } catch (error) {
+    throw new Error(`--${flag} ${options.origin}: ${wordsOf(error)}`, { cause: error });
+  }
 }
 
 /** Says what is going to be changed on a server, before it is; beside a report for programs as a complaint. */

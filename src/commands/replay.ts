@@ -5,7 +5,7 @@ import type { PlayedStep } from '../replay/play.js';
 import { brokenResult, type ScenarioResult, summaryOf } from '../replay/result.js';
 import type { BrokenFile, ScenarioFile } from '../replay/scenario-files.js';
 import { standInsFor } from '../replay/stand-ins.js';
-import { createTargetPlayer, type TargetPlayer } from '../replay/target-player.js';
+import type { TargetPlayer } from '../replay/target-player.js';
 import { updatedScenario } from '../replay/update.js';
 import { playEmbedded } from '../replay-embedded.js';
 import { parseFlags, problemText } from '../settings-flags.js';
@@ -17,6 +17,7 @@ import {
   exitCodeOf,
   type FoundFiles,
   keepSaved,
+  meetServer,
   sayPlan,
   watchForStop,
 } from './replay-run.js';
@@ -134,7 +135,7 @@ async function playTargetFiles(
   settings: ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision },
   { context, isStopped }: Playing,
 ): Promise<Played> {
-  const player = await createTargetPlayer({
+  const player = await meetServer('target', {
     ...settings,
     ...settings.target,
     random: context.random,

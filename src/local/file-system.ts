@@ -12,7 +12,9 @@ import {
   stat,
   unlink,
 } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { FileStat, FileSystemPort } from '../core/ports.js';
+import { failureCode } from './failure-words.js';
 
 /** Some network file systems cannot sync a folder and say so with one of these; there is nothing more to be done there. */
 const FOLDER_SYNC_UNSUPPORTED = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
@@ -43,13 +45,31 @@ export function createFileSystem(): FileSystemPort {
     rename: (from, to) => rename(from, to),
     remove: (path) => unlink(path),
     setOwner: (path, uid, gid) => chown(path, uid, gid),
-    makeFolder: async (path, mode) => {
-      await mkdir(path, { recursive: true, mode });
-    },
+    makeFolder,
     list: (path) => readdir(path),
     checkWritable: (path) => access(path, constants.W_OK),
     watch: watchChanges,
   };
+}
+
+/** Node's own making of parents goes on for ever where a folder that exists takes none (`/proc`), which answers ENOENT too. */
+async function makeFolder(path: string, mode: number): Promise<void> {
+  try {
+    await mkdir(path, { mode });
+  } catch (error) {
+    if (failureCode(error) === 'EEXIST' && (await isFolder(path))) return;
+    const parent = dirname(path);
+    if (failureCode(error) !== 'ENOENT' || parent === path || (await isFolder(parent))) throw error;
+    await makeFolder(parent, mode);
+    await makeFolder(path, mode);
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 /** Bytes compared at a time: enough to be quick, little enough that the memory of a large file is not taken twice. */

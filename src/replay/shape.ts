@@ -38,7 +38,8 @@ function found(value: JsonValue): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object') return 'an object';
-  return `${typeof value === 'string' ? 'the text' : typeof value} ${JSON.stringify(String(value))}`;
+  if (typeof value === 'string') return `the text ${JSON.stringify(value)}`;
+  return typeof value === 'boolean' ? String(value) : `the number ${value}`;
 }
 
 /** A `ShapeError` that also says what stood there instead. */
