@@ -1,6 +1,8 @@
-// Rewrites the generated tables of README.md between their markers. Needs a build.
+// Rewrites the generated tables of README.md and of docs/ between their markers. Needs a build.
 import { readFile, writeFile } from 'node:fs/promises';
-import { withTables } from '../dist/src/commands/readme-tables.js';
+import { DOCUMENTS, withTables } from '../dist/src/commands/document-tables.js';
 
-const path = new URL('../README.md', import.meta.url);
-await writeFile(path, withTables(await readFile(path, 'utf8')));
+for (const path of Object.keys(DOCUMENTS)) {
+  const url = new URL(`../${path}`, import.meta.url);
+  await writeFile(url, withTables(path, await readFile(url, 'utf8')));
+}

@@ -3,19 +3,21 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/commands.js';
-import { withTables } from '../../src/commands/readme-tables.js';
+import { withTables } from '../../src/commands/document-tables.js';
 import { SETTINGS } from '../../src/settings.js';
 import { ROOT } from '../build.js';
 
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
 
 describe('README.md', () => {
-  it('has the tables of settings and revisions as the code has them (scripts/write-docs.mjs writes them)', () => {
-    expect(withTables(readme)).toBe(readme);
+  it('has its table as the code has it (scripts/write-docs.mjs writes it)', () => {
+    expect(withTables('README.md', readme)).toBe(readme);
   });
 
   it('without the markers of a table is an error that names the table', () => {
-    expect(() => withTables('# Keyway')).toThrow('settings');
+    expect(() => withTables('docs/settings.md', '# Keyway')).toThrow(
+      'docs/settings.md: the markers of the table "settings"',
+    );
   });
 
   it('names only commands, flags, scripts and sample files that exist', async () => {

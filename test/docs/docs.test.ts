@@ -1,0 +1,83 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { withTables } from '../../src/commands/document-tables.js';
+import { buildIfOlder, ROOT } from '../build.js';
+import { blocksOf, commandsOf, linksOf } from './markdown.js';
+import { startPage } from './page-run.js';
+
+const FOLDER = join(ROOT, 'docs');
+const PAGES = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => ({ name, text: readFileSync(join(FOLDER, name), 'utf8') }));
+
+/** Commands of this project that stand in a block that is not run, and why. */
+const NOT_RUN: readonly { readonly page: string; readonly starts: string; readonly because: string }[] = [
+  {
+    page: 'first-start.md',
+    starts: 'npm ',
+    because: 'it installs on the machine; test/package plays the same in a folder',
+  },
+];
+
+/** The words with which a command of ours, or one that asks Keyway, begins. */
+const OURS = /^(?:\$ )?(?:sudo )?(?:keyway|npx|npm|curl)\s/;
+
+describe('docs/', () => {
+  beforeAll(buildIfOlder);
+
+  it.each(PAGES)('$name: every block of shell runs, in order, on a running gateway', {
+    timeout: 180_000,
+  }, async (page) => {
+    const blocks = blocksOf(page.text).filter(({ language }) => language === 'sh');
+    if (blocks.length === 0) return;
+    const run = await startPage(page.text);
+    try {
+      for (const block of blocks) {
+        await run.run(block);
+        for (const command of commandsOf(block.text)) process.stdout.write(`ran (docs/${page.name}): ${command}\n`);
+      }
+    } finally {
+      await run.close();
+    }
+  });
+
+  it.each(PAGES)('$name: a block that is not run holds no command of ours, but for those listed', ({ name, text }) => {
+    const others = blocksOf(text).filter(({ language }) => language !== 'sh');
+    const commands = others.flatMap((block) => commandsOf(block.text)).filter((command) => OURS.test(command));
+    const listed = NOT_RUN.filter(({ page }) => page === name).map(({ starts }) => starts);
+    expect(commands.filter((command) => !listed.some((start) => command.startsWith(start)))).toEqual([]);
+    for (const { language, line } of blocksOf(text)) expect(language, `${name}:${line}`).not.toBe('');
+  });
+
+  it.each(PAGES)('$name: its links lead to files that exist, and its tables are those of the code', ({
+    name,
+    text,
+  }) => {
+    for (const target of linksOf(text).filter((each) => each !== ''))
+      expect(existsSync(join(FOLDER, dirname(name), target)), target).toBe(true);
+    expect(withTables(`docs/${name}`, text)).toBe(text);
+  });
+
+  it('README.md links every page', () => {
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const linked = linksOf(readme).filter((target) => target.startsWith('docs/'));
+    for (const target of linked) expect(existsSync(join(ROOT, target)), target).toBe(true);
+    expect(linked).toEqual(expect.arrayContaining(PAGES.map(({ name }) => `docs/${name}`)));
+  });
+
+  it('docs/errors.md quotes only messages that stand in the source', () => {
+    const page = PAGES.find(({ name }) => name === 'errors.md')?.text ?? '';
+    const quoted = page.split('\n').flatMap((line) => /^\| `([^`]+)`.*\|$/.exec(line)?.[1] ?? []);
+    const sources = ['src', 'revisions'].flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+        .filter((path) => path.endsWith('.ts') && !path.startsWith('panel'))
+        .map((path) => readFileSync(join(ROOT, folder, path), 'utf8')),
+    );
+    expect(quoted.length).toBeGreaterThan(10);
+    for (const words of quoted) {
+      const found = sources.some((source) => source.includes(words));
+      expect(found, words).toBe(true);
+    }
+  });
+});

@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { CLI, ROOT } from '../build.js';
+import { freePorts } from '../service/free-ports.js';
+import { type Block, commandsOf } from './markdown.js';
+
+/** Commands that go on until they are stopped; such a one stands in a block of its own. */
+const LASTING = /^keyway (?:serve|start|record)\b/;
+/** What such a command prints once it can be used. */
+const READY = /"url":"|Recording http/;
+/** Ports that a page names, of this machine. */
+const ADDRESS = /\b(127\.0\.0\.1|0\.0\.0\.0|localhost):(\d{4,5})\b/g;
+
+/** One page's shell: a folder of its own, in which its blocks run one after another. */
+export interface PageRun {
+  /** Runs a block to its end, or until it can be used. Rejects with what was printed when that fails. */
+  run(block: Block): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Lasting {
+  readonly child: ChildProcess;
+  readonly command: string;
+  readonly address: string;
+  readonly ended: Promise<void>;
+}
+
+/**
+ * A folder with the sample as `server.jsonc`, and `keyway` on the path. The ports that the page names become free ones; a
+ * lasting command ends when one with the same `--bind` or `--listen` starts, and at the end.
+ */
+export async function startPage(markdown: string): Promise<PageRun> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-docs-'));
+  await mkdir(join(folder, '.bin'));
+  await symlink(CLI, join(folder, '.bin/keyway'));
+  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
+  await writeFile(join(folder, '.environment'), '');
+  const named = [...new Set(['9090', ...[...markdown.matchAll(ADDRESS)].map(([, , port = '']) => port)])];
+  const free = await freePorts(named.length);
+  const portOf = new Map(named.map((port, index) => [port, String(free[index])]));
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('KEYWAY_'));
+  const env = {
+    ...Object.fromEntries(inherited),
+    HOME: folder,
+    PATH: [join(folder, '.bin'), process.env.PATH].join(delimiter),
+    KEYWAY_BIND: `127.0.0.1:${portOf.get('9090')}`,
+    KEYWAY_NO_RESOLVER: 'true',
+  };
+  const lasting: Lasting[] = [];
+  const localised = (text: string) => text.replaceAll(ADDRESS, (_, host, port) => `${host}:${portOf.get(port)}`);
+  const start = (script: string) => spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env });
+
+  async function stop(each: Lasting): Promise<void> {
+    lasting.splice(lasting.indexOf(each), 1);
+    each.child.kill('SIGTERM');
+    await each.ended;
+  }
+
+  async function startLasting(command: string): Promise<void> {
+    const address = /--(?:bind|listen) (\S+)/.exec(command)?.[1] ?? '';
+    for (const each of lasting.filter((other) => other.address === address)) await stop(each);
+    const child = start(`. ./.environment\nexec ${command}`);
+    const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+    lasting.push({ child, command, address, ended });
+    let printed = '';
+    await new Promise<void>((resolve, reject) => {
+      const look = (piece: unknown) => {
+        printed += String(piece);
+        if (READY.test(printed)) resolve();
+      };
+      child.stdout.on('data', look);
+      child.stderr.on('data', look);
+      child.once('close', (code) => reject(new Error(`${command} ended with ${code}:\n${printed}`)));
+    });
+  }
+
+  async function runToEnd(text: string): Promise<void> {
+    const child = start(`set -a\n. ./.environment\n${text}\nexport -p > ./.environment`);
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (piece) => {
+        printed += String(piece);
+      });
+    }
+    child.stdin.end();
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    if (code !== 0) throw new Error(`ended with ${code}:\n${text}\n${printed}`);
+  }
+
+  return {
+    async run({ text, line, ends }) {
+      for (const each of lasting.filter(({ command }) => ends !== null && command.startsWith(ends))) await stop(each);
+      const commands = commandsOf(text);
+      const last = commands.filter((command) => LASTING.test(command));
+      if (last.length === 0) return runToEnd(localised(text));
+      if (commands.length > 1) throw new Error(`line ${line}: ${last[0]} goes on and needs a block of its own`);
+      return startLasting(localised(commands[0] ?? ''));
+    },
+    async close() {
+      for (const each of [...lasting]) await stop(each);
+      await rm(folder, { recursive: true });
+    },
+  };
+}
