@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { createKeyRegistry, type KeptCounters } from '../../src/core/keys.js';
+import { MAX_U64 } from '../../src/core/model.js';
+import { createReplacements, decideReplacements, recordText } from '../../src/core/replacements.js';
+import { createTurns } from '../../src/core/turns.js';
+
+const key = (name: string, limitBytes: bigint | null = null) => ({ accessKey: 'a', name, limitBytes });
+const counters = (bytesUp: bigint, connections = 0n): KeptCounters => ({
+  ...{ accessKey: 'a', bytesUp, bytesDown: 2n * bytesUp, connections },
+  ...{ createdAt: 3, leftAt: null },
+});
+const OLD = recordText(key('old'));
+
+/** The key's counters after a start that finds this in the file, where the store has these. */
+function decided(present: KeptCounters, replacements = createReplacements(), file = [key('old')]) {
+  const keys = createKeyRegistry(() => 9);
+  keys.takeOver(present);
+  const count = decideReplacements(replacements, keys, file, 9);
+  expect(replacements.all()).toEqual([]);
+  return { count, kept: keys.kept('a') };
+}
+
+describe('a replacement that a crash has left', () => {
+  it('before it took effect leaves the counters as they are while the file has an old record', () => {
+    const replacements = createReplacements();
+    replacements.announce('a', [OLD]);
+    expect(decided(counters(5n), replacements)).toEqual({ count: 1, kept: counters(5n) });
+  });
+
+  it('before it took effect drops the counters where the file has the new record all the same', () => {
+    const replacements = createReplacements();
+    replacements.announce('a', [OLD]);
+    expect(decided(counters(5n), replacements, [key('new')]).kept).toEqual({ ...counters(0n), createdAt: 9 });
+  });
+
+  it('adds what was reported since to the old counters, no sum passing 2^64-1, while the file has an old record', () => {
+    const replacements = createReplacements();
+    replacements.announce('a', ['other', OLD]);
+    replacements.apply('a', counters(MAX_U64 / 2n, 4n));
+    const { kept } = decided({ ...counters(7n), createdAt: 8 }, replacements);
+    const bytesUp = MAX_U64 / 2n + 7n;
+    expect(kept).toEqual({ ...counters(0n), bytesUp, bytesDown: MAX_U64, connections: 4n });
+  });
+
+  it('keeps what was reported since where the file has anything else, or no such key', () => {
+    for (const file of [[key('new')], [key('old', 1n)], []]) {
+      const replacements = createReplacements();
+      replacements.announce('a', [OLD]);
+      replacements.apply('a', counters(5n));
+      expect(decided(counters(7n), replacements, file).kept).toEqual(counters(7n));
+    }
+  });
+
+  it('has nothing to bring back after a reset', () => {
+    const replacements = createReplacements();
+    replacements.announce('a', [OLD]);
+    replacements.apply('a', counters(5n, 4n));
+    replacements.reset('a');
+    expect(decided(counters(7n), replacements).kept).toEqual(counters(7n));
+  });
+
+  it('of a key that is created a third time brings back what was before both', () => {
+    const replacements = createReplacements();
+    replacements.announce('a', [OLD]);
+    replacements.apply('a', counters(5n));
+    replacements.announce('a', [recordText(key('second'))]);
+    replacements.apply('a', counters(7n));
+    expect(decided(counters(1n), replacements).kept).toEqual(counters(13n));
+  });
+
+  it('is none once it is settled, and a store is told of each change once', () => {
+    const replacements = createReplacements();
+    replacements.announce('a', [OLD]);
+    replacements.apply('a', counters(5n));
+    expect(replacements.takeChanges()).toEqual(['a']);
+    expect(replacements.takeChanges()).toEqual([]);
+    replacements.settle('a');
+    replacements.settle('unknown');
+    expect([replacements.get('a'), replacements.takeChanges()]).toEqual([null, ['a']]);
+    expect(decided(counters(7n), replacements)).toEqual({ count: 0, kept: counters(7n) });
+  });
+
+  it('tells records apart by name and limit, and a name from none', () => {
+    const texts = [key('a'), key('a', 1n), key('null'), { ...key(''), name: null }, undefined].map(recordText);
+    expect(new Set(texts).size).toBe(texts.length);
+  });
+});
+
+describe('turns', () => {
+  it('of one name follow one another, also behind a failure; others go side by side, the first at once', async () => {
+    const turns = createTurns();
+    const seen: string[] = [];
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const work =
+      (name: string, wait: Promise<void> | null, fails = false) =>
+      async () => {
+        seen.push(`${name} begins`);
+        await wait;
+        seen.push(`${name} ends`);
+        if (fails) throw new Error(name);
+        return name;
+      };
+    const first = turns.take('x', work('first', gate, true));
+    const second = turns.take('x', work('second', null));
+    expect(seen).toEqual(['first begins']);
+    expect(await turns.take('y', work('other', null))).toBe('other');
+    open();
+    await expect(first).rejects.toThrow('first');
+    expect(await second).toBe('second');
+    expect(seen).toEqual(['first begins', 'other begins', 'other ends', 'first ends', 'second begins', 'second ends']);
+    expect(await turns.take('x', work('third', null))).toBe('third');
+  });
+});
