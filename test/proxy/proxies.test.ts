@@ -13,6 +13,7 @@ import { PROXIES, type StartedProxy } from './proxy-servers.js';
 const REVISIONS = ['dns@secret/old', 'current@secret/new'] as const;
 /** More failed logins than the scenarios make. */
 const FAILURES = 30;
+const FEED_TOKEN = 'feed-token';
 const BEARER = { authorization: `Bearer ${TOKEN}` };
 const JSON_BODY = { ...BEARER, 'content-type': 'application/json' };
 
@@ -39,9 +40,11 @@ describe.each(PROXIES)('behind $name, configured as docs/proxy has it', ({ progr
     const socket = join(folder, 'api.sock');
     const mounts = REVISIONS.flatMap((text) => ['--revision', text]);
     const argv = ['serve', '--config', 'server.jsonc', '--bind', `unix:${socket}`, '--trust-proxy', 'unix', ...mounts];
-    gateway = startKeyway([...argv, '--no-resolver', '--login-guard', `${FAILURES}/5`], { folder });
+    const feed = ['--feed-bind', '127.0.0.1:0', '--feed-token', FEED_TOKEN];
+    gateway = startKeyway([...argv, ...feed, '--no-resolver', '--login-guard', `${FAILURES}/5`], { folder });
+    const feedUrl = new URL(String((await gateway.logged((record) => record.feed !== undefined)).feed));
     await gateway.logged(({ url }) => url !== undefined);
-    proxy = await start(program, folder, socket);
+    proxy = await start(program, folder, { socket, feed: feedUrl.host });
   }, 300_000);
 
   afterAll(async () => {
@@ -174,6 +177,20 @@ describe.each(PROXIES)('behind $name, configured as docs/proxy has it', ({ progr
     for (let failure = 0; failure < FAILURES; failure += 1) await login(`192.0.2.${failure}`);
     expect((await login('192.0.2.100')).headers['retry-after']).toMatch(/^\d+$/);
     expect(gateway.log().every(({ address }) => address === undefined || address === '127.0.0.1')).toBe(true);
+  });
+
+  it.skipIf(program === null)('a tunnel server waits at the feed until a key comes, and reports', async () => {
+    const headers = { authorization: `Bearer ${FEED_TOKEN}` };
+    const first = await ask('/v1/keys', { headers });
+    const known = { ...headers, 'if-none-match': String(first.headers.etag) };
+    const waiting = ask('/v1/keys?wait=300', { headers: known });
+    const create = { method: 'POST', body: '{"access_key":"waited-for"}' };
+    expect(await json('/secret/new/api/users', create)).toMatchObject({ status: 200 });
+    expect((await waiting).bytes.toString()).toContain('waited-for');
+    const body = JSON.stringify({ entries: [{ access_key: 'waited-for', bytes_up: 5, bytes_down: 6 }] });
+    const report = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body };
+    expect((await ask('/v1/usage', report)).status).toBe(200);
+    expect((await ask('/v1/keys')).status).toBe(401);
   });
 
   it.skipIf(program === null)('no access key stands in what the proxy writes', async () => {

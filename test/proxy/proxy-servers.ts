@@ -11,8 +11,16 @@ export interface ProxyKind {
   readonly name: string;
   /** Null where it is not installed. */
   readonly program: string | null;
-  /** Starts it over the documented file, before the gateway on that socket. Resolves to its port. */
-  start(program: string, folder: string, socket: string): Promise<StartedProxy>;
+  /** Starts it over the documented files, before this gateway. */
+  start(program: string, folder: string, gateway: ProxiedGateway): Promise<StartedProxy>;
+}
+
+/** Where the gateway listens. */
+export interface ProxiedGateway {
+  /** The API's socket. */
+  readonly socket: string;
+  /** The feed's `host:port`. */
+  readonly feed: string;
 }
 
 export interface StartedProxy {
@@ -91,10 +99,12 @@ async function writeCertificate(folder: string): Promise<{ readonly cert: string
 const nginx: ProxyKind = {
   name: 'nginx',
   program: programOf('nginx', 'KEYWAY_TEST_NGINX'),
-  async start(program, folder, socket) {
+  async start(program, folder, { socket, feed }) {
     const port = await freePort();
     const { cert, key } = await writeCertificate(folder);
+    const feedLocation = await documented('nginx-feed.conf', { '127.0.0.1:9091;': `${feed};` });
     const site = await documented('nginx.conf', {
+      '  location / {': `${feedLocation}\n  location / {`,
       'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
       '/etc/ssl/panel.example.org/fullchain.pem': cert,
       '/etc/ssl/panel.example.org/privkey.pem': key,
@@ -124,10 +134,12 @@ const nginx: ProxyKind = {
 const caddy: ProxyKind = {
   name: 'Caddy',
   program: programOf('caddy', 'KEYWAY_TEST_CADDY'),
-  async start(program, folder, socket) {
+  async start(program, folder, { socket, feed }) {
     const port = await freePort();
     const { cert, key } = await writeCertificate(folder);
+    const feedHandle = await documented('Caddyfile-feed', { 'reverse_proxy 127.0.0.1:9091': `reverse_proxy ${feed}` });
     const site = await documented('Caddyfile', {
+      '\thandle {': `${feedHandle}\n\thandle {`,
       'panel.example.org {': `https://127.0.0.1:${port} {\n\ttls ${cert} ${key}\n`,
       '/run/keyway/api.sock': socket,
     });
