@@ -32,7 +32,7 @@ describe('CHANGELOG.md, in the form of Keep a Changelog', () => {
         expect.arrayContaining(groups),
       );
       expect(new Set(groups).size).toBe(groups.length);
-      expect(section).toMatch(/^### /m);
+      if (!section.startsWith('[Unreleased]')) expect(groups).not.toEqual([]);
     }
   });
 });

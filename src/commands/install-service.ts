@@ -12,7 +12,7 @@ import { isOn } from './config-file.js';
 import { revisionProblem } from './revision-problem.js';
 import { flagsElsewhere, secretProblems } from './service/command-line.js';
 import { placeProblems, servicePlaces } from './service/places.js';
-import { STATE_FOLDER, serviceUnit } from './service/unit.js';
+import { HOMES, isWithin, STATE_FOLDER, serviceUnit } from './service/unit.js';
 
 const FLAGS: readonly FlagShape[] = [
   { flag: 'print', placeholder: null, repeatable: false },
@@ -49,6 +49,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   const { writable } = places;
   const readable = [...places.readable, ...program];
   noteVariables(context);
+  noteHomes([...writable, ...readable], context);
   context.output.line(serviceUnit({ version, commandLine, user, writable, readable, needsLowPort }));
   return 0;
 }
@@ -85,6 +86,12 @@ function noteVariables({ environment, complain }: CommandContext): void {
   const variables = new Set(settingFlags().map(({ flag }) => variableOf(flag)));
   const set = [...variables].filter((variable) => (environment[variable] ?? '') !== '');
   if (set.length > 0) complain(`not in the unit, because only this shell has them: ${set.join(', ')}`);
+}
+
+/** Home folders are closed to others as a rule, those that Node's version managers install into too. */
+function noteHomes(paths: readonly string[], { complain }: CommandContext): void {
+  for (const path of paths.filter((each) => HOMES.some((home) => isWithin(each, home))))
+    complain(`${path} is in a home folder: the service's user has to be able to reach it`);
 }
 
 export const installService: Command = {

@@ -124,6 +124,12 @@ describe('keyway install-service --print', () => {
     expect(paths).toContain(join(folder, 'real'));
   });
 
+  it('says which paths are in home folders, where the user may find no way to them', async () => {
+    const { code, complaints } = await print('--user', 'tunnel', '--no-config', '--panel-dir', '/home/ann/panel');
+    expect(code).toBe(0);
+    expect(complaints).toBe("/home/ann/panel is in a home folder: the service's user has to be able to reach it\n");
+  });
+
   it('says which variables of the shell the service will not have', async () => {
     const environment = { KEYWAY_BIND: '127.0.0.1:1', KEYWAY_TOKEN: 'sesame' };
     const argv = ['install-service', '--print', '--no-config'];

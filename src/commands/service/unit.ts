@@ -22,7 +22,8 @@ type Line = readonly [directive: string, value: string] | string;
 /** The state folder of a user that exists only while the service runs. */
 export const STATE_FOLDER = '/var/lib/keyway';
 
-const HOMES = ['/home', '/root', '/run/user'];
+/** Folders that a service sees only where something of it stands there. */
+export const HOMES = ['/home', '/root', '/run/user'];
 const TEMPORARY = ['/tmp', '/var/tmp'];
 const RUNTIME = '/run/';
 
