@@ -12,6 +12,12 @@ export const FEED_TOKEN = 'feed-token-of-the-test';
 /** SHA-256 of `password`. */
 const PASSWORD_HASH = '5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8';
 
+/** Three mounts, and the labels of two of them. */
+export const THREE = ['--revision', 'earliest@first', '--revision', 'dns@old', '--revision', 'current@new'];
+export const CURRENT = { mount: '/new/api', revision: 'current' };
+export const EARLIEST = { mount: '/api', revision: 'earliest' };
+export const REQUESTS = 'keyway_http_requests_total';
+
 /** A folder of its own that goes with the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-ops-'));
@@ -40,6 +46,8 @@ export interface OpsStage {
   /** Without a slash at its end. */
   readonly ops: string;
   readonly feed: string;
+  /** What the first line of the log that has this member says by it. */
+  said(member: string): string;
   metrics(): Promise<Exposition>;
   /** Asks the API of a mount; its path as `/api/users`. */
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>;
@@ -69,6 +77,7 @@ export async function opsStage(
     gateway,
     ops,
     feed,
+    said,
     metrics: async () => parseExposition(await (await fetch(`${ops}/metrics`)).text()),
     async call(method, path, body, headers = {}) {
       const type = body === undefined ? {} : { 'content-type': 'application/json' };

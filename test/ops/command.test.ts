@@ -1,0 +1,61 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { buildIfOlder } from '../build.js';
+import { runKeyway, startKeyway } from '../cli/process.js';
+import { configurationOf, temporaryFolder } from './stage.js';
+
+beforeAll(buildIfOlder);
+
+async function folderWithFile(): Promise<string> {
+  const folder = await temporaryFolder();
+  await writeFile(`${folder}/server.json`, configurationOf({ access_keys: ['a'] }));
+  return folder;
+}
+
+const SERVE = ['serve', '--config', 'server.json'];
+const API = ['--bind', '127.0.0.1:0'];
+
+describe('keyway serve --ops-bind', () => {
+  it('answers at its address from before the API listens until after the last request', async () => {
+    const running = startKeyway([...SERVE, ...API, '--ops-bind', '127.0.0.1:0'], { folder: await folderWithFile() });
+    onTestFinished(() => void running.child.kill('SIGKILL'));
+    const { ops } = await running.logged((record) => 'ops' in record);
+    await running.logged((record) => 'url' in record);
+    const answers = await Promise.all(
+      ['readyz', 'healthz', 'metrics'].map(async (path) => (await fetch(`${ops}/${path}`)).status),
+    );
+    expect(answers).toEqual([200, 200, 200]);
+    running.child.kill('SIGTERM');
+    expect((await running.ended).code).toBe(0);
+  });
+
+  it("with the API's or the feed's address says so in one line and exits with 1", async () => {
+    const folder = await folderWithFile();
+    const port = await freePort();
+    const address = `127.0.0.1:${port}`;
+    for (const [flag, argv] of [
+      ['--bind', ['--bind', address]],
+      ['--feed-bind', [...API, '--feed-bind', address, '--feed-token', 't']],
+    ] as const) {
+      const { code, output } = await runKeyway([...SERVE, '--ops-bind', address, ...argv, '--log-level', 'error'], {
+        folder,
+      });
+      const lines = output.trim().split('\n');
+      expect([code, lines.length]).toEqual([1, 1]);
+      expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+        level: 'error',
+        msg: `${flag} (${address}) and --ops-bind (${address}) are the same address: give one of them another`,
+      });
+    }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const address = server.address();
+  await new Promise((done) => server.close(done));
+  if (typeof address !== 'object' || address === null) throw new Error('it has no port');
+  return address.port;
+}
