@@ -15,7 +15,7 @@ it('100,000 keys scroll without blank rows, and a refresh does not move them', a
     access_keys: names.map((index) => ({ access_key: `key-${String(index).padStart(6, '0')}`, name: `Name ${index}` })),
   });
   await expect.poll(() => stage.app.keyway.core.keys.size, { timeout: 20_000 }).toBe(100_000);
-  const { page, expectClean } = await open(stage.panel);
+  const { page, expectClean } = await open(stage.panel, { clock: true });
   await signIn(page);
   await goTo(page, 'Keys');
   await page.getByText('100,000 keys').waitFor();
@@ -36,7 +36,11 @@ it('100,000 keys scroll without blank rows, and a refresh does not move them', a
   const first = `[...document.querySelectorAll('.row:not(.row-head)')].find((row) => row.getBoundingClientRect().top > 155).textContent`;
   const before = await page.evaluate(first);
   stage.app.keyway.core.keys.setCounters('key-099999', { bytesUp: 5n, bytesDown: 10n ** 15n, connections: 1n });
-  await page.getByText('Order of').waitFor({ timeout: 30_000 });
+  const refreshed = async () => {
+    await page.clock.fastForward(60_000);
+    return page.getByText('Order of').count();
+  };
+  await expect.poll(refreshed, { timeout: 30_000 }).toBe(1);
   expect(await page.evaluate(first)).toBe(before);
   await page.getByLabel('Search by name or key').fill('Name 99999');
   await page.getByRole('link', { name: 'Name 99999' }).waitFor();

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { en } from '../../src/panel/i18n/en.js';
@@ -12,6 +14,7 @@ import { diffLines, hunks } from '../../src/panel/text/line-diff.js';
 import { isCidr, isDomainSuffix, isIpv6 } from '../../src/panel/text/networks.js';
 import { sha256 } from '../../src/panel/text/sha256.js';
 import { formatSize, readLimit, splitLimit } from '../../src/panel/text/sizes.js';
+import { ROOT } from './built-panel.js';
 
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 
@@ -263,5 +266,34 @@ describe('the language tables', () => {
     expect(fill(ru['keys.count'], 'ru', { n: 3 })).toBe('3 ключа');
     expect(fill(ru['keys.count'], 'ru', { n: 11 })).toBe('11 ключей');
     expect(fill(en['keys.count'], 'en', { n: 1 })).toBe('1 key');
+  });
+
+  it('say how many where a language counts 21 as it counts 1', () => {
+    expect(fill(ru['delete.title'], 'ru', { n: 1 })).toBe('Удалить этот ключ?');
+    expect(fill(ru['delete.title'], 'ru', { n: 21 })).toBe('Удалить 21 ключ?');
+    const silent = Object.entries(ru).filter(([, message]) => {
+      return typeof message === 'object' && 'one' in message && !message.one.includes('{n}');
+    });
+    expect(silent).toEqual([]);
+  });
+
+  it('hold no message that the page does not use', () => {
+    const folder = join(ROOT, 'src/panel');
+    const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    const sources = names.filter((name) => /\.tsx?$/.test(name) && !name.startsWith('i18n/'));
+    const code =
+      sources.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n') +
+      readFileSync(join(folder, 'i18n/text.ts'), 'utf8');
+    const made = [...code.matchAll(/`([\w.]+\.)\$\{[^}]*\}([\w.]*)`/g)].map(([, before = '', after = '']) => ({
+      before,
+      after,
+    }));
+    const unused = Object.keys(en).filter((name) => {
+      return (
+        !code.includes(`'${name}'`) &&
+        !made.some(({ before, after }) => name.startsWith(before) && name.endsWith(after))
+      );
+    });
+    expect(unused).toEqual([]);
   });
 });
