@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
-import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
-import { runKeyway } from './process.js';
+import { type LiveServer, PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { runKeyway, startKeyway } from './process.js';
 
 beforeAll(buildIfOlder, 240_000);
 
@@ -16,14 +16,23 @@ const environment = Object.fromEntries(
   ]),
 );
 
+async function emptyFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-compare-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function changed({ keyway }: LiveServer['app']): Promise<void> {
+  return new Promise((resolve) => keyway.configuration?.onReload(() => resolve()));
+}
+
 /** What the operator of both servers has configured; revisions with a query of their own ignore it. */
 const ANNOUNCED = { announced: { shareQuery: '?sni=example.org' } };
 
 async function compare(revisions: readonly [string, string], ...flags: readonly string[]) {
   const left = await startLiveServer(revisions[0], {}, ANNOUNCED);
   const right = await startLiveServer(revisions[1], {}, ANNOUNCED);
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-compare-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = await emptyFolder();
   const sides = ['--left', left.origin, '--right', right.origin];
   const named = ['--left-revision', revisions[0], '--right-revision', revisions[1]];
   const ended = await runKeyway(['compare', ...sides, ...named, ...flags], { folder, environment });
@@ -78,6 +87,22 @@ describe('keyway compare', () => {
       [expected, found].map((link = '') => link.slice(link.indexOf('?'))),
     );
     expect(queries).toEqual([['?sni=example.org&owndns=true', '?type=udp&owndns=true']]);
+  });
+
+  test('ended by SIGINT puts both servers back', async () => {
+    const servers = [await startLiveServer('dns'), await startLiveServer('current')];
+    const keys = servers.map((server) => server.keys());
+    const sides = servers.flatMap(({ origin }, index) => [index === 0 ? '--left' : '--right', origin]);
+    const argv = ['compare', ...sides, '--left-revision', 'dns', '--right-revision', 'current', '--destructive'];
+    const running = startKeyway(argv, { folder: await emptyFolder(), environment });
+    // The configuration of both stands changed at some moment.
+    await Promise.all(servers.map(({ app }) => changed(app)));
+    running.child.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended.complaints).toContain('interrupted after');
+    expect(ended.code).not.toBe(0);
+    expect(servers.map((server) => server.keys())).toEqual(keys);
+    for (const server of servers) expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
   });
 
   test('between two of the same revision finds nothing', async () => {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,6 +6,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readScenario } from '../../src/replay/scenario.js';
 import { buildIfOlder } from '../build.js';
 import { startLiveServer, TOKEN } from '../replay/live-server.js';
+import { runHere } from './context.js';
 import { listeningAt, runKeyway, startKeyway } from './process.js';
 
 beforeAll(buildIfOlder, 240_000);
@@ -68,6 +70,15 @@ describe('keyway record', () => {
     expect(port.complaints).toMatch(/--listen: .*EADDRINUSE/);
     expect(file.complaints).toMatch(/--out .*taken cannot be written/);
     expect([port.code, file.code]).toEqual([2, 2]);
+  });
+
+  test.runIf(existsSync('/proc/self'))('into a folder that takes no files says so at the start', async () => {
+    const flags = ['record', '--target', 'http://127.0.0.1:1', '--revision', 'current'];
+    for (const out of ['/proc', '/proc/keyway/recording']) {
+      const ended = await runHere([...flags, '--out', out]);
+      expect(ended.complaints).toContain(`--out ${out} cannot be written`);
+      expect(ended.code).toBe(2);
+    }
   });
 
   test('without what it needs names every missing flag', async () => {

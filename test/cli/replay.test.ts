@@ -46,13 +46,16 @@ describe('keyway replay without a target', () => {
     const folder = await changedScenario('current/auth.json', (text) => text.replace('"method":"GET"', '"method":5'));
     await writeFile(join(folder, 'good.json'), await readFile(join(ROOT, 'fixtures/current/auth.json'), 'utf8'));
     await writeFile(join(folder, 'text.json'), 'no JSON');
+    const good = await readFile(join(folder, 'good.json'), 'utf8');
+    await writeFile(join(folder, 'unknown.json'), good.replace('"revision": "current"', '"revision": "0.1.0"'));
     const ended = await runKeyway(['replay', '.'], { folder });
     expect(ended.code).toBe(2);
     expect(ended.output).toContain(
-      `${join(folder, 'changed.json')}: /exchanges/1/request/method: expected a method in capitals`,
+      `${join(folder, 'changed.json')}: /exchanges/1/request/method: expected a method in capitals, found the number 5`,
     );
+    expect(ended.output).toContain(`${join(folder, 'unknown.json')}: /revision: expected earliest, dns, current`);
     expect(ended.output).toContain('text.json: /: expected JSON');
-    expect(ended.output).toContain('1 equal, 0 different, 0 skipped, 2 that could not be played');
+    expect(ended.output).toContain('1 equal, 0 different, 0 skipped, 3 that could not be played');
   });
 
   test('reports for programs', async () => {
@@ -94,6 +97,12 @@ describe('keyway replay without a target', () => {
 });
 
 describe('keyway replay on a target', () => {
+  test('that nobody listens at says which one and exits 2', async () => {
+    const ended = await runHere(['replay', '--target', 'http://127.0.0.1:1', '--revision', 'current']);
+    expect(ended.complaints).toBe('keyway replay: --target http://127.0.0.1:1: nobody listens there (ECONNREFUSED)\n');
+    expect(ended.code).toBe(2);
+  });
+
   const environment = { KEYWAY_PASSWORD: PASSWORD };
   const flagsFor = (origin: string, revision: string) =>
     ['replay', '--target', origin, '--revision', revision, '--username', USERNAME, '--token', TOKEN] as const;
