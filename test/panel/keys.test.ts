@@ -157,6 +157,13 @@ it('many keys are created at once, and one by one where the server has no bulk c
     expect(lines[1]).toMatch(/^,([0-9a-f]{16}),ostp:\/\/\1@203\.0\.113\.7:50000\?type=udp/);
     await page.getByRole('button', { name: 'QR sheet' }).click();
     await expect.poll(() => page.locator('.sheet .qr').count()).toBe(12);
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    const printed = await page
+      .locator('.sheet li')
+      .evaluateAll((items) => items.map((item) => item.getBoundingClientRect().top));
+    expect(Math.min(...printed)).toBeGreaterThanOrEqual(0);
+    expect(await page.evaluate('getComputedStyle(document.querySelector(".sheet code")).color')).toBe('rgb(0, 0, 0)');
+    await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
     expect(stage.app.keyway.core.keys.size).toBe(16);
   });
   await withPanel('dns', async (page, stage) => {

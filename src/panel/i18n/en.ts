@@ -204,7 +204,10 @@ export const en = {
   'reset.text': 'Bytes and connections go back to zero. The limit stays. This cannot be undone.',
   'reset.done': { one: 'Counters reset.', other: 'Counters of {n} keys reset.' },
   'delete.title': { one: 'Delete this key?', other: 'Delete {n} keys?' },
-  'delete.text': 'The key stops working and its counters are gone. You have {s} seconds to undo.',
+  'delete.text': {
+    one: 'The key stops working and its counters are gone. You have {s} seconds to undo.',
+    other: 'The keys stop working and their counters are gone. You have {s} seconds to undo.',
+  },
   'delete.type': 'Type {n} to confirm.',
   'delete.typeWrong': 'Type the number of keys: {n}.',
   'delete.waiting': { one: 'Deleting {name}…', other: 'Deleting {n} keys…' },

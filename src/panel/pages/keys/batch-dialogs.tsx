@@ -42,7 +42,7 @@ export function DeleteDialog({ keys, name, onClose, onDone }: KeysDialogProps) {
     <Dialog title={words('delete.title', { n: keys.length })} onClose={onClose}>
       <form class="dialog-body" onSubmit={submit}>
         {keys.length === 1 && <p class="subject">{name}</p>}
-        <p>{words('delete.text', { s: UNDO_TIME / 1000 })}</p>
+        <p>{words('delete.text', { n: keys.length, s: UNDO_TIME / 1000 })}</p>
         {mustType && (
           <Field
             label={words('delete.type', { n: String(keys.length) })}
