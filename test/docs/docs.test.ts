@@ -26,21 +26,20 @@ const OURS = /^(?:\$ )?(?:sudo )?(?:keyway|npx|npm|curl)\s/;
 describe('docs/', () => {
   beforeAll(buildIfOlder);
 
-  it.each(PAGES)('$name: every block of shell runs, in order, on a running gateway', {
-    timeout: 180_000,
-  }, async (page) => {
-    const blocks = blocksOf(page.text).filter(({ language }) => language === 'sh');
-    if (blocks.length === 0) return;
-    const run = await startPage(page.text);
-    try {
+  it.for(PAGES)(
+    '$name: every block of shell runs, in order, on a running gateway',
+    { timeout: 180_000 },
+    async (page, { onTestFinished }) => {
+      const blocks = blocksOf(page.text).filter(({ language }) => language === 'sh');
+      if (blocks.length === 0) return;
+      const run = await startPage(page.text);
+      onTestFinished(() => run.close());
       for (const block of blocks) {
         await run.run(block);
         for (const command of commandsOf(block.text)) process.stdout.write(`ran (docs/${page.name}): ${command}\n`);
       }
-    } finally {
-      await run.close();
-    }
-  });
+    },
+  );
 
   it.each(PAGES)('$name: a block that is not run holds no command of ours, but for those listed', ({ name, text }) => {
     const others = blocksOf(text).filter(({ language }) => language !== 'sh');

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildIfOlder, CLI, ROOT } from '../build.js';
 import { execWords, lastStage, readInstructions, variablesOf } from './dockerfile.js';
 import { freePorts } from './free-ports.js';
@@ -85,6 +85,7 @@ describe("the image's commands", () => {
     expect(await healthy()).toBe(false);
     const gateway = start([...execWords(textOf('ENTRYPOINT')), ...execWords(textOf('CMD'))]);
     const ended = once(gateway, 'close');
+    onTestFinished(() => void gateway.kill('SIGKILL'));
     await vi.waitUntil(healthy, { timeout: 50_000, interval: 50 });
     await writeFile(join(folder, 'server.jsonc'), '{');
     await vi.waitUntil(async () => !(await healthy()), { timeout: 50_000, interval: 50 });

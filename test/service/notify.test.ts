@@ -1,7 +1,7 @@
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ServiceState } from '../../src/core/ports.js';
 import { createServiceManager } from '../../src/local/service-manager.js';
 import { createServiceReports } from '../../src/serve-service.js';
@@ -39,6 +39,7 @@ describe.skipIf(!hasTools)('keyway serve under a service manager', () => {
     const environment = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' };
     const argv = ['serve', '--config', 'server.jsonc', '--bind', '127.0.0.1:0'];
     const running = startKeyway(argv, { folder, environment });
+    onTestFinished(() => void running.child.kill('SIGKILL'));
     await receiver.received((message) => message.includes('READY=1'));
     const url = String((await running.logged(({ url }) => url !== undefined)).url);
     expect(receiver.messages[0]).toBe(`READY=1\nSTATUS=Listening on ${url}`);
