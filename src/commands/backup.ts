@@ -1,12 +1,13 @@
 import { dirname, resolve } from 'node:path';
+import type { FileSystemPort } from '../core/ports.js';
 import { readState, writeState } from '../local/counters/lines.js';
 import { readStored } from '../local/counters/stored.js';
 import { checkDataFolder } from '../local/data-folder.js';
-import { failureCode } from '../local/failure-words.js';
+import { failureCode, failureWords } from '../local/failure-words.js';
 import { settingsHelp } from '../settings-help.js';
 import { settleRequest } from '../settle-requests.js';
 import type { Command } from './command.js';
-import { runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import { inFile, readGiven, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 
 /** It holds every key and credential. */
 const FILE_MODE = 0o600;
@@ -23,14 +24,7 @@ const backingUp: StoredCommand = {
     const state = await readStored(fileSystem, dataFolder, configPath);
     progress.show(`writing ${file}`);
     const content = writeState(state, clock.now());
-    try {
-      await fileSystem.create(path, content, FILE_MODE);
-    } catch (error) {
-      if (failureCode(error) === 'EEXIST') throw new Error(`${path} exists: give the backup another name`);
-      throw error;
-    }
-    await fileSystem.sync(path);
-    await fileSystem.syncFolder(dirname(path));
+    await writeNew(fileSystem, path, content);
     const { counters, reports } = state;
     output.line(
       `Wrote ${path}: the configuration file, counters of ${counters.length} keys, ${reports?.length ?? 0} remembered reports`,
@@ -38,13 +32,33 @@ const backingUp: StoredCommand = {
   },
 };
 
+async function writeNew(fileSystem: FileSystemPort, path: string, content: Buffer): Promise<void> {
+  try {
+    await fileSystem.create(path, Buffer.alloc(0), FILE_MODE);
+  } catch (error) {
+    if (failureCode(error) === 'EEXIST') throw new Error(`${path} exists: give the backup another name`);
+    throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
+  }
+  try {
+    await fileSystem.append(path, content);
+    await fileSystem.sync(path);
+    await fileSystem.syncFolder(dirname(path));
+  } catch (error) {
+    // Half a backup would only look like one.
+    await fileSystem.remove(path).catch(() => undefined);
+    throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
+  }
+}
+
 const restoring: StoredCommand = {
   name: 'restore',
   words: ['FILE'],
   async work(place, [file = ''], { folder, output }) {
     if (place.configPath === null) throw new Error('there is no configuration file to restore into');
-    const content = await place.fileSystem.read(resolve(folder, file));
-    const { configuration, counters } = readState(content, (share) => place.progress.show(`reading ${file}`, share));
+    const content = await readGiven(place.fileSystem, resolve(folder, file));
+    const { configuration, counters } = inFile(file, () =>
+      readState(content, (share) => place.progress.show(`reading ${file}`, share)),
+    );
     place.progress.show('handing it over');
     if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
     await settleRequest(place, 'restore', content, configuration);

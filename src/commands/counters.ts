@@ -6,7 +6,7 @@ import type { FlagShape } from '../settings-flags.js';
 import { settingsHelp } from '../settings-help.js';
 import { settleRequest } from '../settle-requests.js';
 import type { Command, Output } from './command.js';
-import { runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import { inFile, readGiven, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 
 const FROM: FlagShape = { flag: 'from', placeholder: 'DIR', repeatable: false, offered: 'paths' };
 
@@ -45,8 +45,10 @@ const importing: StoredCommand = {
   name: 'counters import',
   words: ['FILE'],
   async work(place, [file = ''], { folder, input, output, clock }) {
-    const text = file === '-' ? await input.readAll() : await place.fileSystem.read(resolve(folder, file));
-    const counters = readCountersLines(text, (share) => place.progress.show(`reading ${file}`, share));
+    const text = file === '-' ? await input.readAll() : await readGiven(place.fileSystem, resolve(folder, file));
+    const counters = inFile(file === '-' ? 'standard input' : file, () =>
+      readCountersLines(text, (share) => place.progress.show(`reading ${file}`, share)),
+    );
     place.progress.show('handing them over');
     const content = writeState({ configuration: null, counters, reports: null }, clock.now());
     await settleRequest(place, 'import', content, null);

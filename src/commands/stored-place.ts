@@ -1,3 +1,6 @@
+import type { FileSystemPort } from '../core/ports.js';
+import { LinesError } from '../local/counters/lines.js';
+import { failureWords } from '../local/failure-words.js';
 import { dataFolderOf } from '../settings.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings-flags.js';
 import { readSettings, type SettingName, settingFlags } from '../settings-read.js';
@@ -55,5 +58,22 @@ export async function runStored(
   } catch (error) {
     context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
     return 1;
+  }
+}
+
+/** Reads a file that a command line names. Rejects with words for people. */
+export async function readGiven(fileSystem: FileSystemPort, path: string): Promise<Buffer> {
+  return fileSystem.read(path).catch((error: unknown) => {
+    throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
+  });
+}
+
+/** Reads lines; what is wrong with them is said with the name of the file that they are from. */
+export function inFile<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof LinesError) throw new Error(`${name}: ${error.message}`, { cause: error });
+    throw error;
   }
 }

@@ -153,13 +153,14 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     };
   }
 
-  async function replaceWith(reading: FileReading<D>): Promise<void> {
+  async function replaceWith(reading: FileReading<D>, reason: 'replaced' | 'restored'): Promise<void> {
     const { document, configuration } = reading;
     const present = await readTarget(fileSystem, path).catch((error: unknown) => {
       if (failureCode(error) === 'ENOENT') return null;
       throw error;
     });
-    const losesKeys = format.losesKeys(documentOf(present), document);
+    // Whoever restores a backup says what the file is to be: that is no old panel's copy.
+    const losesKeys = reason === 'replaced' && format.losesKeys(documentOf(present), document);
     if (losesKeys && options.guard === true) throw new DomainError('configRefused', KEYS_LOST);
     const forever = losesKeys || edits.wouldRemove(configuration) > MANY_KEYS;
     // The last good content goes first where the file holds something else by now.
@@ -188,7 +189,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
       const ended = beginning('whole', 1);
       writing = true;
       try {
-        await undisturbed(() => replaceWith(reading));
+        await undisturbed(() => replaceWith(reading, reason));
         succeeded();
         ended({ failed: false });
         edits.replaced(reading, reason);

@@ -28,10 +28,15 @@ export async function submitRequest(
 ): Promise<FolderRequest> {
   const path = join(dataFolder, `request-${kind}-${randomBytes(6).toString('hex')}`);
   const temporary = `${path}.tmp`;
-  await fileSystem.create(temporary, content, FILE_MODE);
-  await fileSystem.sync(temporary);
-  await fileSystem.rename(temporary, path);
-  await fileSystem.syncFolder(dataFolder);
+  try {
+    await fileSystem.create(temporary, content, FILE_MODE);
+    await fileSystem.sync(temporary);
+    await fileSystem.rename(temporary, path);
+    await fileSystem.syncFolder(dataFolder);
+  } catch (error) {
+    for (const made of [temporary, path]) await fileSystem.remove(made).catch(() => undefined);
+    throw error;
+  }
   return { path, kind };
 }
 

@@ -21,6 +21,7 @@ export async function runHere(
     terminal = false,
     secrets = [] as readonly (string | null)[],
     environment = {} as Readonly<Record<string, string>>,
+    fileSystem = createFileSystem(),
   } = {},
 ): Promise<RanHere> {
   let output = '';
@@ -50,7 +51,7 @@ export async function runHere(
       readAll: async () => Buffer.alloc(0),
       askSecret: async () => answers.shift() ?? null,
     },
-    fileSystem: createFileSystem(),
+    fileSystem,
     clock: systemClock,
     random: systemRandom,
     serviceManager: null,

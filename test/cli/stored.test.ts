@@ -1,9 +1,12 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readState } from '../../src/local/counters/lines.js';
 import { buildIfOlder } from '../build.js';
+import { smallDisk } from '../counters/small-disk.js';
+import { feedStage, until } from '../feed/stage.js';
+import { runHere } from './context.js';
 import { type Running, runKeyway, startKeyway } from './process.js';
 
 let folder = '';
@@ -162,10 +165,97 @@ describe('keyway backup and restore', () => {
     for (const text of broken) {
       await writeFile(join(folder, 'broken.jsonl'), text);
       const { code, complaints } = await run('restore', 'broken.jsonl');
-      expect([code, complaints], text).toEqual([1, expect.stringMatching(/^keyway restore: /)]);
+      expect([code, complaints], text).toEqual([
+        1,
+        expect.stringMatching(/^keyway restore: broken\.jsonl: (line \d+: |the file is empty)/),
+      ]);
     }
     expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(fileText(['alpha']));
     expect(await readdir(folder)).not.toContain('server.json.keyway');
+  });
+});
+
+describe('keyway restore', () => {
+  const inbounds = (keys: readonly string[]) =>
+    JSON.stringify({ mode: 'server', api, inbounds: [{ protocol: 'ostp', users: keys }] });
+
+  async function madeBackup(): Promise<string> {
+    const text = fileText(users);
+    await writeFile(join(folder, 'server.json'), text);
+    const counters = '{"access_key":"alpha","bytes_up":5,"bytes_down":6,"connections":7,"created_at":8}';
+    await writeFile(join(folder, 'counters.jsonl'), counters);
+    expect((await run('counters', 'import', 'counters.jsonl')).code).toBe(0);
+    expect((await run('backup', 'state.jsonl')).code).toBe(0);
+    expect((await stat(join(folder, 'state.jsonl'))).mode & 0o777).toBe(0o600);
+    return text;
+  }
+
+  it('into another folder, which need not exist, makes file and counters there what the backup holds', async () => {
+    const text = await madeBackup();
+    const elsewhere = ['--config', 'moved/here/other.json'];
+    expect(await runHere(['restore', 'state.jsonl', ...elsewhere], { folder })).toMatchObject({
+      code: 0,
+      complaints: '',
+    });
+    expect(await readFile(join(folder, 'moved/here/other.json'), 'utf8')).toBe(text);
+    const exported = await runHere(['counters', 'export', ...elsewhere], { folder });
+    expect(exported.output).toContain(
+      '"access_key":"alpha","bytes_up":5,"bytes_down":6,"connections":7,"created_at":8}',
+    );
+    expect((await stat(join(folder, 'moved/here/other.json'))).mode & 0o777).toBe(0o600);
+  });
+
+  it("over a file of the other layout, even one that is guarded while it is served, brings the backup's back", async () => {
+    const text = await madeBackup();
+    await writeFile(join(folder, 'server.json'), inbounds(['gamma']));
+    expect(await run('restore', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(text);
+    const stage = await feedStage({ folder }, { guardConfig: true });
+    await writeFile(join(folder, 'server.json'), inbounds(['gamma']));
+    await until(() => stage.gateway.core.keys.get('gamma') !== undefined);
+    expect(await runHere(['restore', 'state.jsonl', '--config', 'server.json'], { folder })).toMatchObject({ code: 0 });
+    expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(text);
+    expect(stage.gateway.core.keys.get('alpha')?.counters).toMatchObject({ bytesUp: 5n, connections: 7n });
+    // A heading, and the file as it was before.
+    expect((await run('config', 'list')).output.trim().split('\n')).toHaveLength(2);
+  });
+
+  it('of a backup that a later Keyway has made, or that is damaged, names the line and changes nothing', async () => {
+    await madeBackup();
+    const whole = await readFile(join(folder, 'state.jsonl'), 'utf8');
+    await writeFile(join(folder, 'server.json'), fileText(['other']));
+    for (const [text, complaint] of [
+      [whole.replace('"format":1', '"format":2'), 'line 1: expected format 1, found 2: use the Keyway that wrote it'],
+      [whole.replace('"bytes_up":5', '"bytes_up":-5'), 'line 3: bytes_up: expected an unsigned 64-bit integer'],
+      [whole.replace('"bytes_up":5', '"bytes_up":6'), 'line 6: the file is damaged or not whole'],
+      [whole.split('\n').slice(0, 3).join('\n'), 'line 3: the file is damaged or not whole'],
+    ] as const) {
+      await writeFile(join(folder, 'broken.jsonl'), text);
+      const { code, complaints } = await run('restore', 'broken.jsonl');
+      expect([code, complaints]).toEqual([1, expect.stringContaining(`keyway restore: broken.jsonl: ${complaint}`)]);
+    }
+    const missing = await run('restore', 'missing.jsonl');
+    expect(missing.complaints).toMatch(/missing\.jsonl cannot be read: No such file or directory \(ENOENT\)\n$/);
+    expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(fileText(['other']));
+    expect(await readdir(join(folder, 'server.json.keyway'))).not.toContainEqual(expect.stringMatching(/^request-/));
+  });
+
+  it('and backup leave nothing half-done on a full disk', async () => {
+    await madeBackup();
+    const disk = await smallDisk();
+    await disk.fill();
+    const here = (argv: readonly string[]) =>
+      runHere([...argv, '--config', 'server.json'], { folder, fileSystem: disk.fileSystem });
+    const backup = await here(['backup', join(disk.folder, 'state.jsonl')]);
+    expect([backup.code, backup.complaints]).toEqual([1, expect.stringContaining('No space left on device (ENOSPC)')]);
+    const restore = await here(['restore', 'state.jsonl', '--data-dir', join(disk.folder, 'data')]);
+    expect([restore.code, restore.complaints]).toEqual([
+      1,
+      expect.stringContaining('No space left on device (ENOSPC)'),
+    ]);
+    const left = (await readdir(disk.folder, { recursive: true })).filter((name) => /state|request/.test(name));
+    expect(left).toEqual([]);
+    expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(fileText(users));
   });
 });
 

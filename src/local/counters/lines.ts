@@ -75,7 +75,11 @@ export function readState(text: Buffer, onShare?: OnShare): StoredState {
   }
   const ending = objectOf(last.bytes, last.number);
   if (ending.end !== BigInt(lines.length - 1) || ending.crc32 !== BigInt(crc32(text.subarray(0, last.start)))) {
-    throw new LinesError('the file is damaged or not whole: its last line does not fit the others');
+    // Most damage shows where it is.
+    partsOf(lines.slice(1, -1), undefined);
+    throw new LinesError(
+      `line ${last.number}: the file is damaged or not whole: its last line does not fit the others`,
+    );
   }
   return partsOf(lines.slice(1, -1), onShare);
 }

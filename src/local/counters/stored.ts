@@ -4,6 +4,7 @@ import type { AccessKey } from '../../core/model.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../core/remembered-reports.js';
 import { createReplacements, decideReplacements, type Replacements } from '../../core/replacements.js';
+import { dataFolderAt } from '../data-folder.js';
 import { readDocument } from '../document/document.js';
 import { failureCode } from '../failure-words.js';
 import { readTarget, sameFile } from '../write-file.js';
@@ -37,7 +38,9 @@ export async function readStored(
     }
     await sleep(PAUSE_MS);
   }
-  throw new CountersStoreError('the configuration file is being written all the time: try again');
+  throw new CountersStoreError(
+    'the configuration file is being written all the time, or a write of it was interrupted: start Keyway, which ends that, and try again',
+  );
 }
 
 async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean> {
@@ -53,6 +56,8 @@ async function readOnce(
   dataFolder: string,
   configurationPath: string | null,
 ): Promise<StoredState | null> {
+  // A file that is being overwritten in place is half the old one and half the new.
+  if (configurationPath !== null && (await exists(fileSystem, dataFolderAt(dataFolder).inPlaceCopy))) return null;
   const file = configurationPath === null ? null : await readTarget(fileSystem, configurationPath);
   // What an earlier Keyway has left there is not what counts.
   await newestFormat(fileSystem, dataFolder, STORE_FORMATS);
