@@ -237,6 +237,14 @@ it('copies key, link and client configuration, also where the browser keeps the 
         headers: { accept: 'text/plain' },
       });
       await goTo(page, 'Keys');
+      await page.getByRole('link', { name: 'Guests' }).hover();
+      await page.getByRole('button', { name: 'Copy link: Guests' }).click();
+      await page.getByText('Link copied.').waitFor();
+      expect(await copied()).toBe(link.json().data);
+      await page.getByRole('grid').focus();
+      await page.keyboard.press('Home');
+      await page.keyboard.press('c');
+      await expect.poll(copied).toContain('//exact-limit@');
       await page.getByRole('link', { name: 'Guests' }).click();
       await page.getByRole('button', { name: 'Copy: Link' }).click();
       await page.getByRole('button', { name: 'Copied' }).waitFor();

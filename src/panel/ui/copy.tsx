@@ -3,8 +3,8 @@ import { useWords } from '../i18n/text.js';
 import { say } from '../state/toasts.js';
 import { Icon } from './icon.js';
 
-/** Copies; where the page came over plain HTTP the clipboard is closed to it, so the older way is tried too. */
-async function copy(text: string): Promise<boolean> {
+/** Copies, and says whether it could. Over plain HTTP the clipboard is closed to a page, so the older way is tried too. */
+export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

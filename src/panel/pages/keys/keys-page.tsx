@@ -4,8 +4,10 @@ import { leavingOf } from '../../state/deletion.js';
 import { EVERYTHING, keysViewOf } from '../../state/keys-view.js';
 import { goTo, route } from '../../state/route.js';
 import { useStore } from '../../state/store.js';
+import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { titleOf } from '../../text/key-list.js';
+import { copy } from '../../ui/copy.js';
 import { Empty, Notice } from '../../ui/notice.js';
 import { useArrangement } from './arrangement.js';
 import { DeleteDialog, LimitDialog, ResetDialog } from './batch-dialogs.js';
@@ -22,7 +24,7 @@ export type Doing = 'create' | 'bulk' | 'delete' | 'limit' | 'reset';
 export function KeysPage() {
   const words = useWords();
   const workspace = useWorkspace();
-  const { users, contact } = workspace;
+  const { users, contact, server } = workspace;
   const { users: list, byKey, error } = useStore(users.state);
   const openKey = useStore(route, ({ key }) => key);
   const leaving = useStore(leavingOf(workspace));
@@ -57,6 +59,14 @@ export function KeysPage() {
   const finish = () => {
     if (target === null) unselect();
     close();
+  };
+  const copyLink = async (key: string) => {
+    try {
+      const copied = await copy(await server.shareLink(key));
+      say(copied ? { tone: 'good', text: words('key.linkCopied') } : { tone: 'bad', text: words('action.copyFailed') });
+    } catch (problem) {
+      say({ tone: 'bad', text: sentence(problem, words) });
+    }
   };
   const dialog = {
     keys: subject,
@@ -101,6 +111,7 @@ export function KeysPage() {
           onSelect={select}
           leaving={leaving}
           onOpen={(key) => goTo('keys', key)}
+          onCopy={copyLink}
           onDelete={(key) => {
             setTarget(key);
             setDoing('delete');

@@ -3,6 +3,7 @@ import { useWords } from '../../i18n/text.js';
 import { hrefOf } from '../../state/route.js';
 import { isNear, isOver, titleOf, usedBytes, usedPart } from '../../text/key-list.js';
 import { formatSize } from '../../text/sizes.js';
+import { Icon } from '../../ui/icon.js';
 import { Size } from '../../ui/size.js';
 
 interface RowProps {
@@ -15,12 +16,13 @@ interface RowProps {
   readonly leaving: boolean;
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
   readonly onOpen: (key: string) => void;
+  readonly onCopy: (key: string) => void;
 }
 
 /** Characters of a name or key that a row draws: more would never be seen. */
 const SHOWN = 160;
 
-export function KeyRow({ user, index, top, active, selected, leaving, onSelect, onOpen }: RowProps) {
+export function KeyRow({ user, index, top, active, selected, leaving, onSelect, onOpen, onCopy }: RowProps) {
   const words = useWords();
   const key = user.access_key;
   const classes = ['row', active ? 'row-active' : '', selected ? 'row-selected' : '', leaving ? 'row-leaving' : ''];
@@ -68,6 +70,16 @@ export function KeyRow({ user, index, top, active, selected, leaving, onSelect, 
       </div>
       <div class="cell cell-key" role="gridcell" title={key.slice(0, SHOWN)}>
         {key.slice(0, SHOWN)}
+        <button
+          type="button"
+          class="icon-button row-copy"
+          tabIndex={-1}
+          aria-label={`${words('key.copyLink')}: ${titleOf(user).slice(0, SHOWN)}`}
+          title={words('key.copyLink')}
+          onClick={() => onCopy(key)}
+        >
+          <Icon name="copy" />
+        </button>
       </div>
       <div class="cell cell-down" role="gridcell">
         <Size bytes={user.bytes_down} />

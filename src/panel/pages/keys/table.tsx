@@ -19,6 +19,8 @@ interface TableProps {
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
   readonly leaving: ReadonlySet<string>;
   readonly onOpen: (key: string) => void;
+  /** Copies a key's share link. */
+  readonly onCopy: (key: string) => void;
   readonly onDelete: (key: string) => void;
   readonly grid: RefObject<HTMLDivElement | null>;
 }
@@ -52,6 +54,8 @@ export function KeyTable(props: TableProps) {
     else if (event.key === 'Enter') props.onOpen(current);
     else if (event.key === ' ') props.onSelect([current], !selected.has(current));
     else if (event.key === 'Delete') props.onDelete(current);
+    // By its place, so that it is the same key in every layout.
+    else if (event.code === 'KeyC') props.onCopy(current);
     else return;
     event.preventDefault();
   };
@@ -83,6 +87,7 @@ export function KeyTable(props: TableProps) {
               leaving={props.leaving.has(user.access_key)}
               onSelect={props.onSelect}
               onOpen={props.onOpen}
+              onCopy={props.onCopy}
             />
           );
         })}
