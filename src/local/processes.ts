@@ -19,12 +19,21 @@ export interface ProcessesPort {
 /** `pid` is this process's number; without it, it is taken from `/proc`, which Linux alone has. */
 export function createProcesses(pid?: number): ProcessesPort {
   return {
-    own: async () => {
-      const number = pid ?? (await ownPid());
-      return number === null ? null : { pid: number, started: await startOf(number) };
-    },
+    own: () => (pid === undefined ? thisProcess() : identityOf(pid)),
     find: async (other) => (isAlive(other) ? { pid: other, started: await startOf(other) } : null),
   };
+}
+
+let known: Promise<ProcessIdentity | null> | null = null;
+
+/** It stays the same as long as there is somebody to ask, so that the system is asked once. */
+function thisProcess(): Promise<ProcessIdentity | null> {
+  known ??= ownPid().then((number) => (number === null ? null : identityOf(number)));
+  return known;
+}
+
+async function identityOf(pid: number): Promise<ProcessIdentity> {
+  return { pid, started: await startOf(pid) };
 }
 
 async function ownPid(): Promise<number | null> {
