@@ -1,4 +1,5 @@
-# Keyway as a container: `docker build -t keyway .` or `podman build -t keyway .`; how to run it stands in docs/deploy.md.
+# Keyway as a container: `docker build -t keyway .` or `podman build --format docker -t keyway .` (the other format of podman
+# has no HEALTHCHECK); how to run it stands in docs/deploy.md.
 
 FROM node:20-slim AS dependencies
 WORKDIR /keyway
