@@ -37,25 +37,34 @@ const SERVER_OPTIONS: ServerOptions = {
 export function createApp(options: AppOptions): FastifyInstance {
   const { core, mounts, createServer } = options;
   const observing = createObserving(options.observer ?? null, options.clock);
-  const serverOptions: ServerOptions = { ...SERVER_OPTIONS, ...observing.serverOptions };
+  const other = observing('other', null);
   const app = Fastify<Server>({
     ...(createServer === undefined
       ? {}
-      : { serverFactory: (handler: RequestListener) => createServer(serverOptions, handler) }),
+      : { serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler) }),
     logger: false,
     requestTimeout: REQUEST_TIMEOUT,
     forceCloseConnections: 'idle',
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-    http: serverOptions,
+    http: SERVER_OPTIONS,
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
-    frameworkErrors: (error, _request, reply) => sendFailure(reply, 400, error.message),
+    frameworkErrors(error, request, reply) {
+      sendFailure(reply, 400, error.message);
+      other.answered(request, reply);
+    },
     clientErrorHandler: answerBrokenConnections,
   });
   app.decorateRequest('sentContentType', undefined);
+  app.decorateRequest('begunAt', null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.setErrorHandler((error: FastifyError, request, reply) => answerError(options.log, error, request, reply));
-  app.setNotFoundHandler((request, reply) => answerUnmatched(mounts, request, reply));
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    answerError(options.log, error, request, reply);
+    const { observer = other } = request.routeOptions.config;
+    observer.answered(request, reply);
+    return reply;
+  });
+  app.setNotFoundHandler(other.around((request, reply) => answerUnmatched(mounts, request, reply)));
   const callerOf = createCallerOf(options.trustProxy);
   if (options.requestLog) logRequests(app, options.log, options.clock, callerOf);
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { answerUnmatched } from './answers.js';
 import { allowAnyOrigin } from './cors.js';
 import { acceptedCoding } from './list-body.js';
@@ -9,21 +9,32 @@ import type { Observing } from './request-observer.js';
 
 const INDEX = 'index.html';
 
+interface PanelRoute {
+  Params: { '*': string };
+}
+
 /** Serves a mount's static panel at `{base}/` (spec: "Static panel"). */
 export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly Mount[], observing: Observing): void {
-  const mark = observing.marking('panel', mount);
+  const observer = observing('panel', mount);
+  const unmatched = observing('other', null);
+  const config = { observer };
   const base = mount.base.replaceAll(':', '::'); // The router reads a lone colon as a parameter.
-  app.get(base, (_request, reply) => {
-    mark(reply.raw);
+  const redirect = observer.around((_request, reply) => {
     allowAnyOrigin(reply);
     return reply.code(308).header('location', `${mount.base}/`).send();
   });
-  app.get<{ Params: { '*': string } }>(`${base}/*`, async (request, reply) => {
+  const serveFile = observer.around(async (request: FastifyRequest<PanelRoute>, reply) => {
     allowAnyOrigin(reply);
-    if (isApiPath(mounts, request.url)) return answerUnmatched(mounts, request, reply);
-    mark(reply.raw);
     return sendFile(mount, request.params['*'], request.headers['accept-encoding'], reply);
   });
+  const refuse = unmatched.around((request, reply) => {
+    allowAnyOrigin(reply);
+    return answerUnmatched(mounts, request, reply);
+  });
+  app.get(base, { config }, redirect);
+  app.get<PanelRoute>(`${base}/*`, { config }, (request, reply) =>
+    isApiPath(mounts, request.url) ? refuse(request, reply) : serveFile(request, reply),
+  );
 }
 
 async function sendFile(

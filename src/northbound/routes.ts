@@ -20,31 +20,31 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
     const path = mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key');
     const admits = (request: FastifyRequest) => isOpenToAll(operation, context) || mayPass(mount, context, request);
     const refuse = (reply: FastifyReply) => sendDomainError(operation, new DomainError('unauthorized'), reply);
-    const mark = context.observing.marking(operation.name, mount);
-    const route = { method: operation.method, url: path, bodyLimit: operation.bodyLimit };
+    const observer = context.observing(operation.name, mount);
+    const route = { method: operation.method, url: path, bodyLimit: operation.bodyLimit, config: { observer } };
     // The framework reads no body of a GET: nothing is to be decided before it, and a hook costs as much as the check.
     if (operation.method === 'GET') {
       app.route({
         ...route,
-        handler(request, reply) {
-          mark(reply.raw);
-          return admits(request) ? serve(operation, mount, context, request, reply) : refuse(reply);
-        },
+        handler: observer.around((request, reply) =>
+          admits(request) ? serve(operation, mount, context, request, reply) : refuse(reply),
+        ),
       });
       continue;
     }
     app.route({
       ...route,
       onRequest(request, reply, done) {
-        mark(reply.raw);
+        observer.begun(request);
         if (!admits(request)) {
           refuse(reply);
+          observer.answered(request, reply);
           return;
         }
         keepBodyUninterpreted(operation, request);
         done();
       },
-      handler: (request, reply) => serve(operation, mount, context, request, reply),
+      handler: observer.around((request, reply) => serve(operation, mount, context, request, reply)),
     });
   }
 }

@@ -5,7 +5,7 @@ import { BOUNDS, type RequestCounts } from './request-counts.js';
 const LABELS = ['mount', 'revision', 'operation', 'status'] as const;
 const DURATION = {
   name: 'keyway_http_request_duration_seconds',
-  help: "Time from a request's head to the last part of its answer.",
+  help: "Time from a request's head to its answer, without the sending of a long one.",
 } as const;
 
 /** A histogram whose values are counted elsewhere: observing each request through the library would cost more than answering it. */

@@ -54,6 +54,7 @@ function familyOf(families: Families, name: string): string {
   return families.get(base)?.type === 'histogram' ? base : name;
 }
 
+/** Metrics that a text names. */
 function namesIn(expression: string): readonly string[] {
   return [...expression.matchAll(/\b(?:keyway|process|nodejs)_[a-z0-9_]+/g)].map(([name]) => name);
 }
@@ -115,5 +116,15 @@ describe('docs/grafana-dashboard.json', () => {
         expect(apart, `${title} and ${otherTitle}`).toBe(true);
       }
     }
+  });
+});
+
+describe('docs/watch.md', () => {
+  it('names no metric that Keyway does not have', async () => {
+    const families = await metricFamilies();
+    const names = namesIn(await readFile(join(ROOT, 'docs/watch.md'), 'utf8')).map((name) => familyOf(families, name));
+    expect(names.length).toBeGreaterThan(5);
+    // A command filters by the beginning of some names.
+    expect(names.filter((name) => ![...families.keys()].some((known) => known.startsWith(name)))).toEqual([]);
   });
 });

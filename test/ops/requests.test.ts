@@ -44,13 +44,14 @@ describe('requests', () => {
     await call('GET', '/new');
     await call('GET', '/new/');
     await call('GET', '/nowhere');
+    await call('GET', '/%zz');
     await call('DELETE', '/new/api/server/status');
     await call('OPTIONS', '/new/api/users', undefined, { 'access-control-request-method': 'GET' });
     const { value } = await metrics();
     expect(value(REQUESTS, { ...CURRENT, operation: 'panel', status: '308' })).toBe(1);
     expect(value(REQUESTS, { ...CURRENT, operation: 'panel', status: '200' })).toBe(1);
     const other = (status: string) => value(REQUESTS, { mount: '', revision: '', operation: 'other', status });
-    expect([other('404'), other('405'), other('200')]).toEqual([1, 1, 1]);
+    expect([other('404'), other('405'), other('200'), other('400')]).toEqual([1, 1, 1, 1]);
   });
 
   it('that ask for anything make no more series than there are operations', async () => {
