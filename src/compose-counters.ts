@@ -81,10 +81,12 @@ async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<vo
 }
 
 /** Without a configuration file the folder belongs to none: this name stands for it. */
-const NO_FILE = '--no-config';
+export function noFileIn(dataFolder: string): string {
+  return join(dataFolder, '--no-config');
+}
 
 async function takeFolder(fileSystem: FileSystemPort, path: string): Promise<() => Promise<void>> {
-  const folder = await openDataFolder(fileSystem, path, join(path, NO_FILE));
+  const folder = await openDataFolder(fileSystem, path, noFileIn(path));
   const wait = async (milliseconds: number) => {
     await sleep(milliseconds);
   };

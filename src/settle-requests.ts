@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openCounters } from './compose-counters.js';
+import { noFileIn, openCounters } from './compose-counters.js';
 import { createRequests } from './compose-requests.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from './core/ports.js';
 import { type ConfigurationFile, ConfigurationFileError, createConfigurationFile } from './local/configuration-file.js';
@@ -34,7 +34,7 @@ export async function settleRequest(
   configuration: Buffer | null,
 ): Promise<void> {
   const { fileSystem, dataFolder, configPath, clock, progress } = place;
-  if (configPath !== null) await openDataFolder(fileSystem, dataFolder, configPath);
+  await openDataFolder(fileSystem, dataFolder, configPath ?? noFileIn(dataFolder));
   const request = await submitRequest(fileSystem, dataFolder, kind, content);
   try {
     const begun = clock.monotonic();

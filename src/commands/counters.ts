@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { KeptCounters } from '../core/keys.js';
+import type { FileSystemPort } from '../core/ports.js';
 import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';
 import { readSalvage, readStored } from '../local/counters/stored.js';
 import type { FlagShape } from '../settings-flags.js';
@@ -18,7 +19,12 @@ const exporting: StoredCommand = {
     const from = given.get(FROM.flag)?.[0];
     if (from === undefined) {
       // The file decides over a create that a crash interrupted; without it the counters are told as they are.
-      const isThere = configPath !== null && (await fileSystem.read(configPath).then(Boolean, () => false));
+      const isThere = configPath !== null && (await exists(fileSystem, configPath));
+      if (!isThere && !(await exists(fileSystem, dataFolder))) {
+        throw new Error(
+          `there are no counters: ${[configPath, dataFolder].filter(Boolean).join(' and ')} do not exist`,
+        );
+      }
       const { counters } = await readStored(fileSystem, dataFolder, isThere ? configPath : null);
       print(counters, output);
       return;
@@ -28,6 +34,13 @@ const exporting: StoredCommand = {
     if (damage.length > 0) throw new Error(`${from} is damaged, and this is what can be read: ${damage.join('; ')}`);
   },
 };
+
+async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean> {
+  return fileSystem.stat(path).then(
+    () => true,
+    () => false,
+  );
+}
 
 /** A line for each of a million keys, in pieces that a pipe takes. */
 function print(counters: readonly KeptCounters[], output: Output): void {

@@ -277,6 +277,36 @@ describe('keyway counters', () => {
     expect((await run('counters', 'export')).output).toBe(`${lines[0]}\n${line('beta', 3n)}\n`);
   });
 
+  it('without a configuration file live in the data folder alone', async () => {
+    await writeFile(join(folder, 'counters.jsonl'), line('alpha', 7n));
+    const here = (...argv: readonly string[]) => runHere([...argv, '--no-config', '--data-dir', 'data'], { folder });
+    expect(await here('counters', 'import', 'counters.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    expect((await here('counters', 'export')).output).toMatch(
+      /^{"access_key":"alpha","bytes_up":7,.*"left_at":\d+}\n$/,
+    );
+    expect(await here('backup', 'state.jsonl')).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('there is no configuration file: "keyway counters export" has all there is'),
+    });
+  });
+
+  it('of a file that does not exist are an error, for exports and backups', async () => {
+    const missing = ['--config', 'missing.json'];
+    const exported = await runHere(['counters', 'export', ...missing], { folder });
+    expect([exported.code, exported.output]).toEqual([1, '']);
+    expect(exported.complaints).toMatch(
+      /there are no counters: .*missing\.json and .*missing\.json\.keyway do not exist/,
+    );
+    const backup = await runHere(['backup', 'state.jsonl', ...missing], { folder });
+    expect([backup.code, backup.complaints]).toEqual([
+      1,
+      expect.stringMatching(
+        /The configuration file .*missing\.json cannot be read: No such file or directory \(ENOENT\)/,
+      ),
+    ]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   it('import of keys that are not registered keeps their counters for them', async () => {
     await writeFile(join(folder, 'server.json'), fileText(users));
     await writeFile(join(folder, 'counters.jsonl'), line('gamma', 3n));

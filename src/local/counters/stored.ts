@@ -6,8 +6,8 @@ import { createRememberedReports, type RememberedReports } from '../../core/reme
 import { createReplacements, decideReplacements, type Replacements } from '../../core/replacements.js';
 import { dataFolderAt } from '../data-folder.js';
 import { readDocument } from '../document/document.js';
-import { failureCode } from '../failure-words.js';
-import { readTarget, sameFile } from '../write-file.js';
+import { failureCode, failureWords } from '../failure-words.js';
+import { readTarget, sameFile, type Target } from '../write-file.js';
 import { CountersStoreError, newestFormat, STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
 import { findSource, sourceIn } from './open-folder.js';
@@ -58,7 +58,7 @@ async function readOnce(
 ): Promise<StoredState | null> {
   // A file that is being overwritten in place is half the old one and half the new.
   if (configurationPath !== null && (await exists(fileSystem, dataFolderAt(dataFolder).inPlaceCopy))) return null;
-  const file = configurationPath === null ? null : await readTarget(fileSystem, configurationPath);
+  const file = configurationPath === null ? null : await readConfiguration(fileSystem, configurationPath);
   // What an earlier Keyway has left there is not what counts.
   await newestFormat(fileSystem, dataFolder, STORE_FORMATS);
   const { format, folder, files } = await findSource(fileSystem, dataFolder, STORE_FORMATS);
@@ -76,6 +76,12 @@ async function readOnce(
   }
   if (file !== null) decideReplacements(replacements, keys, keysOf(file.bytes), 0);
   return { configuration: file?.bytes ?? null, counters: [...keys.allKept()], reports: reports.all() };
+}
+
+async function readConfiguration(fileSystem: FileSystemPort, path: string): Promise<Target> {
+  return readTarget(fileSystem, path).catch((cause: unknown) => {
+    throw new CountersStoreError(`The configuration file ${path} cannot be read: ${failureWords(cause)}`, { cause });
+  });
 }
 
 /** What can be read of a store in this folder, such as a damaged one that was moved aside. */
