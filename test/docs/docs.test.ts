@@ -11,6 +11,13 @@ const PAGES = readdirSync(FOLDER)
   .filter((name) => name.endsWith('.md'))
   .map((name) => ({ name, text: readFileSync(join(FOLDER, name), 'utf8') }));
 
+/** The sources of the command, without the panel's. */
+const SOURCES = ['src', 'revisions'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.startsWith('panel'))
+    .map((path) => readFileSync(join(ROOT, folder, path), 'utf8')),
+);
+
 /** Commands of this project that stand in a block that is not run, and why. */
 const NOT_RUN: readonly { readonly page: string; readonly starts: string; readonly because: string }[] = [
   {
@@ -65,17 +72,22 @@ describe('docs/', () => {
     expect(linked).toEqual(expect.arrayContaining(PAGES.map(({ name }) => `docs/${name}`)));
   });
 
+  it('docs/ name only metrics that there are', () => {
+    const names = PAGES.flatMap(({ text }) => [...text.matchAll(/\bkeyway_[a-z_]+\b/g)].map(([name]) => name));
+    expect(names.length).toBeGreaterThan(5);
+    for (const name of names)
+      expect(
+        SOURCES.some((source) => source.includes(`'${name}'`)),
+        name,
+      ).toBe(true);
+  });
+
   it('docs/errors.md quotes only messages that stand in the source', () => {
     const page = PAGES.find(({ name }) => name === 'errors.md')?.text ?? '';
     const quoted = page.split('\n').flatMap((line) => /^\| `([^`]+)`.*\|$/.exec(line)?.[1] ?? []);
-    const sources = ['src', 'revisions'].flatMap((folder) =>
-      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-        .filter((path) => path.endsWith('.ts') && !path.startsWith('panel'))
-        .map((path) => readFileSync(join(ROOT, folder, path), 'utf8')),
-    );
     expect(quoted.length).toBeGreaterThan(10);
     for (const words of quoted) {
-      const found = sources.some((source) => source.includes(words));
+      const found = SOURCES.some((source) => source.includes(words));
       expect(found, words).toBe(true);
     }
   });

@@ -77,6 +77,19 @@ describe('keyway install-service --print', () => {
     expect(complaints).toContain('user (flag --user): expected the user that may write in /etc/tunnel');
   });
 
+  it('has the folders of sockets made where they stand in /run, and takes none in /run itself', async () => {
+    const argv = ['--no-config', '--bind', 'unix:/run/keyway/api.sock'];
+    const { output } = await print(...argv);
+    expect(valuesOf(output, 'RuntimeDirectory')).toEqual(['keyway']);
+    expect(valuesOf(output, 'DynamicUser')).toEqual(['yes']);
+    for (const user of [[], ['--user', 'tunnel']]) {
+      const { code, complaints } = await print(...user, '--no-config', '--bind', 'unix:/run/keyway.sock');
+      expect(code).toBe(2);
+      expect(complaints).toContain('expected sockets in a folder of their own, such as /run/keyway');
+    }
+    expect((await print('--user', 'root', '--no-config', '--bind', 'unix:/run/keyway.sock')).code).toBe(0);
+  });
+
   it('refuses tokens, hashes and what is no user, and shows none of them', async () => {
     const secrets = ['--token', 'sesame-1', '--feed-token', 'sesame-2', '--password-hash', '0'.repeat(64)];
     const { code, output, complaints } = await print('--user', 'sesame 3', ...secrets);

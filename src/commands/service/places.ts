@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { dataFolderOf, type Settings } from '../../settings.js';
 import { SETTING_NAMES } from '../../settings-read.js';
 import { placesOf } from './command-line.js';
-import { isWithin, STATE_FOLDER } from './unit.js';
+import { isWithin, runtimeName, STATE_FOLDER } from './unit.js';
 
 /** What a service needs of the machine. */
 export interface ServicePlaces {
@@ -37,11 +37,19 @@ function outermost(folders: readonly string[]): readonly string[] {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
 
+const RUN = '/run';
+const ROOT = new Set(['root', '0']);
+
 /** What no unit can say, or what would keep the service from starting. */
 export function placeProblems({ writable }: ServicePlaces, words: readonly string[], user: string | null): string[] {
   const unsayable = words.filter((word) => CONTROL_CHARACTER.test(word));
-  const foreign = user === null ? writable.filter((folder) => !isWithin(folder, STATE_FOLDER)) : [];
+  const made = (folder: string) => isWithin(folder, STATE_FOLDER) || runtimeName(folder) !== null;
+  const foreign = user === null ? writable.filter((folder) => !made(folder) && folder !== RUN) : [];
+  const rootsOwn = ROOT.has(user ?? '') ? [] : writable.filter((folder) => folder === RUN);
   return [
+    ...rootsOwn.map(
+      () => `expected sockets in a folder of their own, such as ${RUN}/keyway: in ${RUN} itself root alone makes any`,
+    ),
     ...unsayable.map((word) => `expected no control characters in what a unit names, got ${JSON.stringify(word)}`),
     ...foreign.map(
       (folder) =>

@@ -111,8 +111,8 @@ function writableLine(paths: readonly string[]): Line {
   return ['ReadWritePaths', paths.map(listWord).join(' ')];
 }
 
-/** The name of a folder directly in /run, which the service manager makes and removes. */
-function runtimeName(path: string): string | null {
+/** The name of a folder directly in /run, which the service manager makes and removes; null for other paths. */
+export function runtimeName(path: string): string | null {
   const name = path.startsWith(RUNTIME) ? path.slice(RUNTIME.length) : '';
   return /^[\w-]+$/.test(name) && name !== 'user' ? name : null;
 }
