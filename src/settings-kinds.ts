@@ -121,7 +121,7 @@ const SOCKET = 'unix:';
 /** A listening address or a Unix socket; a relative path starts at the folder. */
 export const listenAddress: Kind<string> = {
   ...stringKind(
-    'an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway.sock',
+    'an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway/api.sock',
     (text, folder) => {
       if (!text.startsWith(SOCKET)) return bindAddress.read(text, folder);
       const found = path.read(text.slice(SOCKET.length), folder);

@@ -208,7 +208,7 @@ describe('problems', () => {
       'member "no_reslover" of /etc/keyway/settings.jsonc: there is no such setting (did you mean no_resolver?)',
       'server-port (flag --server-port): expected a whole number from 1 to 65535, got "many"',
       'share-scheme (member "share_scheme" of /etc/keyway/settings.jsonc): expected a JSON string',
-      'bind (environment variable KEYWAY_BIND): expected an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway.sock, got "nowhere"',
+      'bind (environment variable KEYWAY_BIND): expected an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway/api.sock, got "nowhere"',
       'login-guard (member "login_guard" of /etc/keyway/settings.jsonc): expected off, or failures/minutes such as 5/5, got "often"',
     ]);
   });

@@ -124,7 +124,7 @@ settings file. The variable of a repeatable setting takes several values with co
 ${settingsHelp()}
 
   keyway serve --config /etc/tunnel/server.jsonc --bind 127.0.0.1:9091
-  keyway serve --config /etc/tunnel/server.jsonc --bind unix:/run/keyway.sock --trust-proxy unix
+  keyway serve --config /etc/tunnel/server.jsonc --bind unix:/run/keyway/api.sock --trust-proxy unix
   keyway serve --revision 0.2.34 --revision 0.2.48@old --revision 0.2.96@new`,
   run: (argv, context) =>
     serveUntilStopped('serve', argv, context, { prepare: async () => undefined, announce: () => undefined }),
