@@ -5,6 +5,7 @@ import { createProgressLine, linesWithProgress } from '../../src/commands/progre
 function screen(written: readonly string[]): readonly string[] {
   const lines = [''];
   for (const text of written) {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: by one the line is cleared
     for (const part of text.split(/(\r\u001b\[2K|\n)/)) {
       if (part === '\n') lines.push('');
       else lines[lines.length - 1] = part === '\r\u001b[2K' ? '' : `${lines.at(-1)}${part}`;
