@@ -120,6 +120,21 @@ it('a backup is downloaded and restored, after a look at the difference', async 
   });
 });
 
+it('a backup brings back a file that the server cannot read', async () => {
+  await withPanel('current', async (page, stage) => {
+    await stage.writeFile('{ "mode": ');
+    await goTo(page, 'Configuration');
+    await page.getByText('The configuration cannot be shown. The server refused: Failed to').waitFor();
+    await expectAccessible(page);
+    const buffer = Buffer.from(SERVER_FILE);
+    await page.locator('input[type=file]').setInputFiles({ name: 'kept.json', mimeType: 'application/json', buffer });
+    await page.getByRole('button', { name: 'Review changes' }).click();
+    await page.getByRole('button', { name: 'Save to the server' }).click();
+    await page.getByText('Configuration saved.').waitFor();
+    expect(JSON.parse(await stage.fileText())).toEqual(JSON.parse(SERVER_FILE));
+  });
+});
+
 it('the form changes the listener and the DNS settings, writes a password as its SHA-256, and keeps the rest', async () => {
   await withPanel('current', async (page, stage) => {
     await goTo(page, 'Configuration');

@@ -92,6 +92,8 @@ export interface Stage {
   /** Calls the API with the static token. */
   call(method: string, path: string, body?: unknown): Promise<unknown>;
   fileText(): Promise<string>;
+  /** Writes the file by hand, as an editor does. */
+  writeFile(text: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -118,6 +120,7 @@ export async function startStage(
     app,
     call: (method, path, body) => call(api, method, path, body),
     fileText: () => readFile(configPath, 'utf8'),
+    writeFile: (text) => writeFile(configPath, text),
     close: async () => {
       await app.close();
       await rm(folder, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { ApiFailure } from '../../api/failure.js';
 import { sentence, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { createDrafts } from '../../state/drafts.js';
@@ -8,11 +9,12 @@ import { useWorkspace } from '../../state/workspace.js';
 import { printTree } from '../../text/json-tree.js';
 import { Absent } from '../../ui/absent.js';
 import { download, fileStamp } from '../../ui/download.js';
+import { Icon } from '../../ui/icon.js';
 import { Notice } from '../../ui/notice.js';
-import { Backup } from './backup.js';
 import { ConfigurationForm } from './configuration-form.js';
 import { countAt, placesIn, readConfiguration, textFromAnswer } from './document.js';
 import { Problem } from './problem.js';
+import { RestoreButton } from './restore-button.js';
 import { Review } from './review.js';
 
 const draftOf = createDrafts<string>();
@@ -38,16 +40,34 @@ function Editor() {
   const [generation, setGeneration] = useState(0);
 
   const fetchText = async () => textFromAnswer(await server.configText());
-  const load = async () => {
+  /** Empty where the server cannot read its own file: then there is nothing to compare with, and all the more to restore. */
+  const currentText = () =>
+    fetchText().catch((problem: unknown) => {
+      if (problem instanceof ApiFailure && problem.kind === 'refused') return '';
+      throw problem;
+    });
+  /** Runs something that asks the server, and shows why it failed. */
+  const attempt = async (act: () => Promise<void>) => {
     setError(null);
     try {
-      const text = await fetchText();
-      store.set({ base: text, now: text });
-      setGeneration((last) => last + 1);
+      await act();
     } catch (problem) {
       setError(problem);
     }
   };
+  const load = () =>
+    attempt(async () => {
+      const text = await fetchText();
+      store.set({ base: text, now: text });
+      setGeneration((last) => last + 1);
+    });
+  const restore = (file: File) =>
+    attempt(async () => {
+      store.set({ base: await currentText(), now: await file.text() });
+      setGeneration((last) => last + 1);
+      setView('text');
+      say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
+    });
   useEffect(() => {
     const known = store.get();
     if (known === null || known.base === known.now) void load();
@@ -64,7 +84,8 @@ function Editor() {
             {words('config.unreadable')} {sentence(error, words)}{' '}
             <button type="button" class="button button-small" onClick={load}>
               {words('login.retry')}
-            </button>
+            </button>{' '}
+            <RestoreButton onRestore={restore} />
           </Notice>
         )}
       </div>
@@ -73,34 +94,18 @@ function Editor() {
   const reading = readConfiguration(draft.now);
   const dirty = draft.now !== draft.base;
   const change = (now: string) => store.set({ base: draft.base, now });
-  /** Runs something that asks the server, and shows why it failed. */
-  const attempt = async (act: () => Promise<void>) => {
-    setError(null);
-    try {
-      await act();
-    } catch (problem) {
-      setError(problem);
-    }
-  };
   const saveBackup = () =>
     attempt(async () => download(`config-${fileStamp(Date.now())}.json`, await fetchText(), 'application/json'));
-  const restore = (file: File) =>
-    attempt(async () => {
-      store.set({ base: await fetchText(), now: await file.text() });
-      setGeneration(generation + 1);
-      setView('text');
-      say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
-    });
   const openReview = () =>
     attempt(async () => {
-      const current = await fetchText();
+      const current = await currentText();
       if (current === draft.now) {
         store.set({ base: current, now: current });
         say({ tone: 'plain', text: words('config.noChanges') });
       } else setReview(current);
     });
   const save = async () => {
-    const current = await fetchText();
+    const current = await currentText();
     if (current !== review) {
       setReview(current);
       return;
@@ -124,7 +129,10 @@ function Editor() {
         <h1>{words('page.configuration')}</h1>
         {dirty && <span class="badge badge-warn">{words('config.unsaved')}</span>}
         <span class="grow" />
-        <Backup onSave={saveBackup} onRestore={restore} />
+        <button type="button" class="button" onClick={saveBackup}>
+          <Icon name="download" /> {words('config.download')}
+        </button>
+        <RestoreButton onRestore={restore} />
         {dirty && (
           <button type="button" class="button" onClick={load}>
             {words('action.discard')}

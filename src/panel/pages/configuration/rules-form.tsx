@@ -44,7 +44,7 @@ export function RulesForm({ tree, onChange }: RulesFormProps) {
       <p class="hint">
         {words('rules.intro')} {words('rules.reorder')}
       </p>
-      {rules.length === 0 ? <p class="hint">{words('rules.noneText')}</p> : null}
+      {rules.length === 0 && <p class="hint">{words('rules.noneText')}</p>}
       <RuleList rules={rules} onChange={change} onEdit={setEditing} />
       {editing !== null && (
         <RuleDialog
@@ -62,7 +62,7 @@ export function RulesForm({ tree, onChange }: RulesFormProps) {
 interface RulesInFile {
   readonly rules: readonly OutboundRule[];
   /** The spelling of each rule, which one that only moves keeps. */
-  readonly nodes: ReadonlyMap<OutboundRule, JsonNode>;
+  readonly nodes: ReadonlyMap<OutboundRule, JsonNode | undefined>;
 }
 
 /** The rules of a file, or null where it has no `outbound` object, or rules of another kind: the text is for those. */
@@ -72,12 +72,7 @@ function rulesIn(tree: JsonNode): RulesInFile | null {
   if (list.kind !== 'array') return null;
   try {
     const rules = readRules(parseExact(printTree(list)));
-    return {
-      rules,
-      nodes: new Map(
-        rules.flatMap((rule, index) => list.items.slice(index, index + 1).map((node) => [rule, node] as const)),
-      ),
-    };
+    return { rules, nodes: new Map(rules.map((rule, index) => [rule, list.items[index]])) };
   } catch {
     return null;
   }

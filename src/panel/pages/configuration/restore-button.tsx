@@ -2,13 +2,12 @@ import { useRef } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { Icon } from '../../ui/icon.js';
 
-interface BackupProps {
-  readonly onSave: () => void;
+interface RestoreButtonProps {
   readonly onRestore: (file: File) => Promise<void>;
 }
 
-/** Saves what the server has now to this computer, and brings a file back into the editor. */
-export function Backup({ onSave, onRestore }: BackupProps) {
+/** Brings a file of this computer into the editor. */
+export function RestoreButton({ onRestore }: RestoreButtonProps) {
   const words = useWords();
   const input = useRef<HTMLInputElement>(null);
   const choose = async (files: FileList | null) => {
@@ -19,9 +18,6 @@ export function Backup({ onSave, onRestore }: BackupProps) {
   };
   return (
     <>
-      <button type="button" class="button" onClick={onSave}>
-        <Icon name="download" /> {words('config.download')}
-      </button>
       <button type="button" class="button" onClick={() => input.current?.click()}>
         <Icon name="upload" /> {words('config.restore')}
       </button>
