@@ -22,7 +22,6 @@ export interface RunningGateway {
   /** `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
   readonly url: string;
   readonly mounts: readonly Mount[];
-  readonly readiness: Readiness;
   /** Where a path of it is, for people. */
   at(path: string): string;
   /** Reads again what is not followed by itself: the certificate. Says in the log what came of it. */
@@ -47,11 +46,9 @@ export async function startGateway(settings: Settings, log: LogPort, version: st
     readiness.becomes('ready');
     return {
       ...serving,
-      readiness,
       async close() {
         readiness.becomes('stopping');
-        await serving.close();
-        await ops?.close();
+        await serving.close().finally(() => ops?.close());
       },
     };
   } catch (error) {
@@ -72,11 +69,7 @@ async function opsFor(
   return startOps({ bind: opsBind, version, readiness }, log);
 }
 
-async function startServing(
-  settings: Settings,
-  ops: RunningOps | null,
-  log: LogPort,
-): Promise<Omit<RunningGateway, 'readiness'> | null> {
+async function startServing(settings: Settings, ops: RunningOps | null, log: LogPort): Promise<RunningGateway | null> {
   if (settings.subscriptionBind !== null && settings.config === null)
     throw new StartError(['--subscription-bind: expected a configuration file: without one no key is there to serve']);
   const tls = await tlsOf(settings, log);

@@ -24,16 +24,12 @@ async function statusOf(url: string): Promise<readonly [number, unknown]> {
 describe('/readyz', () => {
   it('is 503 until the gateway is ready, and again while it stops', async () => {
     const { ops, readiness } = await alone();
-    const seen: string[] = [];
-    readiness.onChange((phase) => seen.push(phase));
     const url = `${ops.url}/readyz`;
     expect(await statusOf(url)).toEqual([503, { status: 'starting' }]);
-    readiness.becomes('ready');
     readiness.becomes('ready');
     expect(await statusOf(url)).toEqual([200, { status: 'ready' }]);
     readiness.becomes('stopping');
     expect(await statusOf(url)).toEqual([503, { status: 'stopping' }]);
-    expect(seen).toEqual(['ready', 'stopping']);
     await ops.close();
   });
 
