@@ -16,6 +16,8 @@ export interface TlsPorts {
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
   readonly log: LogPort;
+  /** Milliseconds that a handshake may take; default as long as headers may. */
+  readonly handshakeTimeout?: number;
 }
 
 /** The certificate that is served. HTTP/1.1 over TLS 1.2 and later. */
@@ -38,11 +40,12 @@ interface Pair {
 
 const LEAST_VERSION: SecureVersion = 'TLSv1.2';
 
-/** Milliseconds; as long as headers may take. */
+/** Milliseconds. */
 const HANDSHAKE_TIMEOUT = 15_000;
 
 /** Reads a certificate and its key. Rejects with a `StartError` that names the flag of the file that cannot be used. */
-export async function openTls(files: TlsFiles, { fileSystem, clock, log }: TlsPorts): Promise<Tls> {
+export async function openTls(files: TlsFiles, ports: TlsPorts): Promise<Tls> {
+  const { fileSystem, clock, log, handshakeTimeout = HANDSHAKE_TIMEOUT } = ports;
   let pair = await readPair(files, fileSystem);
   const servers = new Set<Server>();
   warnOfExpiry();
@@ -57,8 +60,10 @@ export async function openTls(files: TlsFiles, { fileSystem, clock, log }: TlsPo
 
   return {
     createServer(options, listener) {
-      const secure = { cert: pair.cert, key: pair.key, minVersion: LEAST_VERSION, handshakeTimeout: HANDSHAKE_TIMEOUT };
+      const secure = { cert: pair.cert, key: pair.key, minVersion: LEAST_VERSION, handshakeTimeout };
       const server = createServer({ ...options, ...secure }, listener);
+      // Without a handshake there is nobody to answer; an answer that cannot be sent would keep the connection for ever.
+      server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
       servers.add(server);
       server.once('close', () => servers.delete(server));
       return server;

@@ -1,5 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -7,6 +9,7 @@ import type { LogPort } from '../src/core/ports.js';
 import { createFileSystem } from '../src/local/file-system.js';
 import { openTls } from '../src/tls.js';
 import { CERTIFICATE, PRIVATE_KEY } from './dns/certificate.js';
+import { gatewayForTest, listen } from './northbound/gateway.js';
 import { SECOND_CERTIFICATE, SECOND_KEY } from './second-certificate.js';
 
 let folder = '';
@@ -20,11 +23,16 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-async function open(cert: string | Buffer, key: string | Buffer, now = Date.now()) {
+async function open(cert: string | Buffer, key: string | Buffer, now = Date.now(), more = {}) {
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
   await writeFile(files.cert, cert);
   await writeFile(files.key, key);
-  return openTls(files, { fileSystem: createFileSystem(), clock: { now: () => now, monotonic: () => 0 }, log });
+  return openTls(files, {
+    fileSystem: createFileSystem(),
+    clock: { now: () => now, monotonic: () => 0 },
+    log,
+    ...more,
+  });
 }
 
 it('a certificate that has expired is served, with a warning at start and at every reading', async () => {
@@ -62,4 +70,17 @@ it('a key with a passphrase, and a certificate that is no PEM, are said with the
 it('a chain that is broken behind a good certificate is refused before anybody connects', async () => {
   const broken = `${CERTIFICATE}\n-----BEGIN CERTIFICATE-----\nbroken\n-----END CERTIFICATE-----\n`;
   await expect(open(broken, PRIVATE_KEY)).rejects.toThrow(/^--tls-cert: .*cert\.pem cannot be served \(/);
+});
+
+it.each([
+  ['says nothing', ''],
+  ['speaks plainly', 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ['stops in the middle of its greeting', '\u0016\u0003\u0001\u0002\u0000\u0001'],
+])('a connection that %s is ended, not kept', async (_what, bytes) => {
+  const tls = await open(CERTIFICATE, PRIVATE_KEY, Date.now(), { handshakeTimeout: 200 });
+  const app = await gatewayForTest({ mounts: [{ revision: 'current' }], createServer: tls.createServer });
+  const socket = connect(await listen(app), '127.0.0.1').on('error', () => undefined);
+  socket.resume().write(Buffer.from(bytes, 'latin1'));
+  await once(socket, 'close');
+  expect(await new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count)))).toBe(0);
 });
