@@ -30,7 +30,8 @@ export default defineConfig({
   base: './',
   publicDir: false,
   logLevel: 'warn',
-  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  // Never the development flavour, which names this machine's paths: whatever NODE_ENV says, a build is the same.
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
   build: {
     outDir,
     emptyOutDir: true,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { buildPanelIfOlder, PANEL } from './built-panel.js';
+import { buildPanelIfOlder, PANEL, ROOT } from './built-panel.js';
 import { startStage } from './stage.js';
 
 beforeAll(buildPanelIfOlder);
@@ -12,6 +12,12 @@ describe('the build', () => {
     const scripts = readdirSync(join(PANEL, 'assets')).filter((name) => name.endsWith('.js'));
     const sizes = scripts.map((name) => gzipSync(readFileSync(join(PANEL, 'assets', name)), { level: 9 }).length);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(80_000);
+  });
+
+  it('names nothing of the machine that it was made on', () => {
+    for (const name of readdirSync(join(PANEL, 'assets'))) {
+      expect(readFileSync(join(PANEL, 'assets', name)).includes(ROOT)).toBe(false);
+    }
   });
 
   it('is served with a strict policy, hashed files for ever and the index never, compressed as built', async () => {

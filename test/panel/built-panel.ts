@@ -14,8 +14,6 @@ export function buildPanelIfOlder(): Promise<void> {
   return buildAlone(async () => {
     const index = join(PANEL, 'index.html');
     if (existsSync(index) && statSync(index).mtimeMs > (await newestOf(SOURCES))) return;
-    // A process of its own: within the tests' the build would take itself for a development one.
-    const env = { ...process.env, NODE_ENV: 'production' };
-    await promisify(execFile)('npx', ['vite', 'build'], { cwd: ROOT, env });
+    await promisify(execFile)('npx', ['vite', 'build'], { cwd: ROOT });
   });
 }
