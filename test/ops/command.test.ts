@@ -17,11 +17,13 @@ const SERVE = ['serve', '--config', 'server.json'];
 const API = ['--bind', '127.0.0.1:0'];
 
 describe('keyway serve --ops-bind', () => {
-  it('answers at its address from before the API listens until after the last request', async () => {
+  it('listens before the API does, and answers its three paths', async () => {
     const running = startKeyway([...SERVE, ...API, '--ops-bind', '127.0.0.1:0'], { folder: await folderWithFile() });
     onTestFinished(() => void running.child.kill('SIGKILL'));
     const { ops } = await running.logged((record) => 'ops' in record);
     await running.logged((record) => 'url' in record);
+    const order = running.log().flatMap((record) => ['ops', 'url'].filter((member) => member in record));
+    expect(order).toEqual(['ops', 'url']);
     const answers = await Promise.all(
       ['readyz', 'healthz', 'metrics'].map(async (path) => (await fetch(`${ops}/${path}`)).status),
     );
