@@ -240,6 +240,16 @@ describe('keyway restore', () => {
     expect(await readdir(join(folder, 'server.json.keyway'))).not.toContainEqual(expect.stringMatching(/^request-/));
   });
 
+  it('has nothing to do with half a file: a backup waits while it is being overwritten in place', async () => {
+    await madeBackup();
+    const copy = join(folder, 'server.json.keyway', 'in-place-copy');
+    await writeFile(copy, 'what was there before');
+    const refused = await run('backup', 'second.jsonl');
+    expect([refused.code, refused.complaints]).toEqual([1, expect.stringContaining('a write of it was interrupted')]);
+    await rm(copy);
+    expect((await run('backup', 'second.jsonl')).code).toBe(0);
+  });
+
   it('and backup leave nothing half-done on a full disk', async () => {
     await madeBackup();
     const disk = await smallDisk();

@@ -1,29 +1,22 @@
 import { join } from 'node:path';
 import type { CountersPort } from '../../core/counters-port.js';
-import type { KeptCounters, KeyRegistry } from '../../core/keys.js';
+import type { KeyRegistry } from '../../core/keys.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
-import type { RememberedReports, ReportChanges } from '../../core/remembered-reports.js';
+import type { RememberedReports } from '../../core/remembered-reports.js';
 import { createReplacements, type Replacements } from '../../core/replacements.js';
 import { failureWords } from '../failure-words.js';
 import { STORE_FORMATS, type StoreFormat } from './formats.js';
 import { openStoreFolder } from './open-folder.js';
 import { listStore } from './read-store.js';
-import { createRecordWriter } from './records.js';
 import { createStoreLog } from './store-log.js';
+import { createStoreWrites, type WritesStatus } from './store-writes.js';
 import { take } from './stored.js';
 import { finishState, writeFirstState, writeState } from './write-state.js';
 
 /** What operations may know of the store. */
-export interface CountersStatus {
+export interface CountersStatus extends WritesStatus {
   /** Where a damaged store was moved at start; null when it was sound. */
   readonly movedAside: string | null;
-  /** Why the last batch could not be written; null after one that could. */
-  readonly lastWriteError: string | null;
-  /** Batches written since the start, their bytes and the time that they took in milliseconds. */
-  readonly batches: number;
-  readonly batchBytes: number;
-  readonly batchMilliseconds: number;
-  readonly failedBatches: number;
 }
 
 /** The counters and remembered reports of one data folder, on disk. */
@@ -102,7 +95,7 @@ function serve(options: Options, opened: Opened): CountersStore {
         tail.goesOnFrom(number);
       }
     : null;
-  const writes = createWrites(options, (records) => tail.add(records), firstState);
+  const writes = createStoreWrites(options, (records) => tail.add(records), firstState);
   let oldLogBytes = opened.logBytes;
   let compacting: Promise<void> | null = null;
   let compactsAgainAt = Number.NEGATIVE_INFINITY;
@@ -183,142 +176,4 @@ function serve(options: Options, opened: Opened): CountersStore {
 
 function startTimer(milliseconds: number, tick: () => void): NodeJS.Timeout | undefined {
   return milliseconds > 0 ? setInterval(tick, milliseconds).unref() : undefined;
-}
-
-/**
- * Gathers what changed into batches, one on its way at a time. Where `firstState` is given, everything goes there before
- * anything else is written: a folder that had a part alone would pass for the whole after a crash.
- */
-function createWrites(
-  { keys, reports, replacements, clock, log, dataFolder }: Options,
-  add: (records: Buffer) => Promise<void>,
-  firstState: ((records: Buffer) => Promise<void>) | null,
-) {
-  let unwrittenKeys: ReadonlySet<string> = new Set();
-  let unwrittenReports = NO_REPORTS;
-  let unwrittenReplacements: ReadonlySet<string> = new Set();
-  let hasState = firstState === null;
-  let running: Promise<void> | null = null;
-  let next: Promise<void> | null = null;
-  const status: { -readonly [Name in keyof Omit<CountersStatus, 'movedAside'>]: CountersStatus[Name] } = {
-    lastWriteError: null,
-    batches: 0,
-    batchBytes: 0,
-    batchMilliseconds: 0,
-    failedBatches: 0,
-  };
-
-  /** In one turn of the event loop, so that a report is in a batch whole. */
-  function gather(): Gathered {
-    const writer = createRecordWriter();
-    const changed: string[] = [];
-    const put = (accessKey: string, kept: KeptCounters | null) => {
-      changed.push(accessKey);
-      if (kept === null) writer.dropped(accessKey);
-      else writer.counters(kept);
-    };
-    for (const accessKey of unwrittenKeys) put(accessKey, keys.kept(accessKey));
-    keys.takeChanged(put);
-    const replaced = new Set([...unwrittenReplacements, ...replacements.takeChanges()]);
-    for (const accessKey of replaced) {
-      const replacement = replacements.get(accessKey);
-      if (replacement === null) writer.settled(accessKey);
-      else writer.replacing(replacement);
-    }
-    const ids = together(unwrittenReports, reports.takeChanges());
-    if (ids.restored) writer.noReports();
-    for (const id of ids.added) writer.report(id);
-    return { changed, replaced, ids, records: writer.take() };
-  }
-
-  function gatherAll(): Gathered {
-    const writer = createRecordWriter();
-    keys.takeChanged(() => undefined);
-    reports.takeChanges();
-    replacements.takeChanges();
-    for (const kept of keys.allKept()) writer.counters(kept);
-    for (const replacement of replacements.all()) writer.replacing(replacement);
-    for (const id of reports.all()) writer.report(id);
-    writer.end();
-    return { changed: [], replaced: new Set(), ids: NO_REPORTS, records: writer.take() };
-  }
-
-  async function writeBatch(): Promise<void> {
-    const began = clock.monotonic();
-    const isFirst = firstState !== null && !hasState;
-    const { changed, replaced, ids, records } = isFirst ? gatherAll() : gather();
-    if (records.length === 0) return;
-    try {
-      await (isFirst ? firstState(records) : add(records));
-      hasState = true;
-      unwrittenKeys = new Set();
-      unwrittenReports = NO_REPORTS;
-      unwrittenReplacements = new Set();
-      status.batches += 1;
-      status.batchBytes += records.length;
-      status.batchMilliseconds += clock.monotonic() - began;
-      succeeded();
-    } catch (error) {
-      unwrittenKeys = new Set(changed);
-      unwrittenReports = ids;
-      unwrittenReplacements = replaced;
-      status.failedBatches += 1;
-      throw failed(error);
-    }
-  }
-
-  /** Says it once, until the reason is another one. */
-  function failed(error: unknown): Error {
-    const reason = failureWords(error);
-    if (reason !== status.lastWriteError) {
-      log.error({ folder: dataFolder, reason }, 'counters could not be written; they are kept in memory');
-    }
-    status.lastWriteError = reason;
-    return new Error(`counters could not be written: ${reason}`, { cause: error });
-  }
-
-  function succeeded(): void {
-    if (status.lastWriteError !== null) log.info({ folder: dataFolder }, 'counters can be written again');
-    status.lastWriteError = null;
-  }
-
-  function start(): Promise<void> {
-    const write = writeBatch().finally(() => {
-      running = null;
-    });
-    running = write;
-    return write;
-  }
-
-  return {
-    status: () => status,
-    hasState: () => hasState,
-    /** A batch that is on its way was gathered before this call: the next one has what the caller means. */
-    flush(): Promise<void> {
-      if (running === null) return start();
-      next ??= running
-        .catch(() => undefined)
-        .then(() => {
-          next = null;
-          return start();
-        });
-      return next;
-    },
-    idle: async () => {
-      while (running !== null || next !== null) await (next ?? running)?.catch(() => undefined);
-    },
-  };
-}
-
-const NO_REPORTS: ReportChanges = { restored: false, added: [] };
-
-interface Gathered {
-  readonly changed: readonly string[];
-  readonly replaced: ReadonlySet<string>;
-  readonly ids: ReportChanges;
-  readonly records: Buffer;
-}
-
-function together(before: ReportChanges, now: ReportChanges): ReportChanges {
-  return now.restored ? now : { restored: before.restored, added: [...before.added, ...now.added] };
 }

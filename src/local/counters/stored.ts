@@ -15,6 +15,9 @@ import type { StoreRecord } from './records.js';
 
 const ATTEMPTS = 400;
 const PAUSE_MS = 5;
+const DAMAGED_ATTEMPTS = 3;
+
+class DamagedStoreError extends CountersStoreError {}
 
 /**
  * What is durable at one moment: configuration file, counters and remembered reports, read beside a Keyway that may be
@@ -32,6 +35,8 @@ export async function readStored(
       const found = await readOnce(fileSystem, dataFolder, configurationPath);
       if (found !== null) return found;
     } catch (error) {
+      // A list of files that was read while they changed may lack one.
+      if (error instanceof DamagedStoreError && attempt < DAMAGED_ATTEMPTS) continue;
       // The state was written anew meanwhile, and the files that were listed are gone.
       const isGone = failureCode(error) === 'ENOENT' && attempt < ATTEMPTS - 1;
       if (!isGone || !(await exists(fileSystem, dataFolder))) throw error;
@@ -70,7 +75,7 @@ async function readOnce(
     take(record, { keys, reports, replacements }),
   );
   if (damage.length > 0) {
-    throw new CountersStoreError(
+    throw new DamagedStoreError(
       `the store of counters in ${folder} is damaged: ${damage.join('; ')}. Keyway moves it aside when it starts and goes on with what can be read; "keyway counters export --from ${folder}" shows what that is`,
     );
   }

@@ -1,0 +1,175 @@
+import type { KeptCounters, KeyRegistry } from '../../core/keys.js';
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import type { RememberedReports, ReportChanges } from '../../core/remembered-reports.js';
+import type { Replacements } from '../../core/replacements.js';
+import { failureWords } from '../failure-words.js';
+import { createRecordWriter } from './records.js';
+
+/** What operations may know of the writing. */
+export interface WritesStatus {
+  /** Why the last batch could not be written; null after one that could. */
+  readonly lastWriteError: string | null;
+  /** Batches written since the start, their bytes and the time that they took in milliseconds. */
+  readonly batches: number;
+  readonly batchBytes: number;
+  readonly batchMilliseconds: number;
+  readonly failedBatches: number;
+}
+
+/** The writing of what changed. */
+export interface StoreWrites {
+  status(): WritesStatus;
+  /** Whether the folder holds everything, so that what changed can be added to it. */
+  hasState(): boolean;
+  /** Resolves once everything that changed before the call is durable. Rejects with words for people; it is tried again. */
+  flush(): Promise<void>;
+  /** Resolves once no batch is on its way. */
+  idle(): Promise<void>;
+}
+
+export interface StoreWritesOptions {
+  readonly keys: KeyRegistry;
+  readonly reports: RememberedReports;
+  readonly replacements: Replacements;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly dataFolder: string;
+}
+
+/**
+ * Gathers what changed into batches, one on its way at a time. Where `firstState` is given, everything goes there before
+ * anything else is written: a folder that had a part alone would pass for the whole after a crash.
+ */
+export function createStoreWrites(
+  { keys, reports, replacements, clock, log, dataFolder }: StoreWritesOptions,
+  add: (records: Buffer) => Promise<void>,
+  firstState: ((records: Buffer) => Promise<void>) | null,
+): StoreWrites {
+  let unwrittenKeys: ReadonlySet<string> = new Set();
+  let unwrittenReports = NO_REPORTS;
+  let unwrittenReplacements: ReadonlySet<string> = new Set();
+  let hasState = firstState === null;
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+  const status: { -readonly [Name in keyof WritesStatus]: WritesStatus[Name] } = {
+    lastWriteError: null,
+    batches: 0,
+    batchBytes: 0,
+    batchMilliseconds: 0,
+    failedBatches: 0,
+  };
+
+  /** In one turn of the event loop, so that a report is in a batch whole. */
+  function gather(): Gathered {
+    const writer = createRecordWriter();
+    const changed: string[] = [];
+    const put = (accessKey: string, kept: KeptCounters | null) => {
+      changed.push(accessKey);
+      if (kept === null) writer.dropped(accessKey);
+      else writer.counters(kept);
+    };
+    for (const accessKey of unwrittenKeys) put(accessKey, keys.kept(accessKey));
+    keys.takeChanged(put);
+    const replaced = new Set([...unwrittenReplacements, ...replacements.takeChanges()]);
+    for (const accessKey of replaced) {
+      const replacement = replacements.get(accessKey);
+      if (replacement === null) writer.settled(accessKey);
+      else writer.replacing(replacement);
+    }
+    const ids = together(unwrittenReports, reports.takeChanges());
+    if (ids.restored) writer.noReports();
+    for (const id of ids.added) writer.report(id);
+    return { changed, replaced, ids, records: writer.take() };
+  }
+
+  function gatherAll(): Gathered {
+    const writer = createRecordWriter();
+    keys.takeChanged(() => undefined);
+    reports.takeChanges();
+    replacements.takeChanges();
+    for (const kept of keys.allKept()) writer.counters(kept);
+    for (const replacement of replacements.all()) writer.replacing(replacement);
+    for (const id of reports.all()) writer.report(id);
+    writer.end();
+    return { changed: [], replaced: new Set(), ids: NO_REPORTS, records: writer.take() };
+  }
+
+  async function writeBatch(): Promise<void> {
+    const began = clock.monotonic();
+    const isFirst = firstState !== null && !hasState;
+    const { changed, replaced, ids, records } = isFirst ? gatherAll() : gather();
+    if (records.length === 0) return;
+    try {
+      await (isFirst ? firstState(records) : add(records));
+      hasState = true;
+      unwrittenKeys = new Set();
+      unwrittenReports = NO_REPORTS;
+      unwrittenReplacements = new Set();
+      status.batches += 1;
+      status.batchBytes += records.length;
+      status.batchMilliseconds += clock.monotonic() - began;
+      succeeded();
+    } catch (error) {
+      unwrittenKeys = new Set(changed);
+      unwrittenReports = ids;
+      unwrittenReplacements = replaced;
+      status.failedBatches += 1;
+      throw failed(error);
+    }
+  }
+
+  /** Says it once, until the reason is another one. */
+  function failed(error: unknown): Error {
+    const reason = failureWords(error);
+    if (reason !== status.lastWriteError) {
+      log.error({ folder: dataFolder, reason }, 'counters could not be written; they are kept in memory');
+    }
+    status.lastWriteError = reason;
+    return new Error(`counters could not be written: ${reason}`, { cause: error });
+  }
+
+  function succeeded(): void {
+    if (status.lastWriteError !== null) log.info({ folder: dataFolder }, 'counters can be written again');
+    status.lastWriteError = null;
+  }
+
+  function start(): Promise<void> {
+    const write = writeBatch().finally(() => {
+      running = null;
+    });
+    running = write;
+    return write;
+  }
+
+  return {
+    status: () => status,
+    hasState: () => hasState,
+    /** A batch that is on its way was gathered before this call: the next one has what the caller means. */
+    flush(): Promise<void> {
+      if (running === null) return start();
+      next ??= running
+        .catch(() => undefined)
+        .then(() => {
+          next = null;
+          return start();
+        });
+      return next;
+    },
+    idle: async () => {
+      while (running !== null || next !== null) await (next ?? running)?.catch(() => undefined);
+    },
+  };
+}
+
+const NO_REPORTS: ReportChanges = { restored: false, added: [] };
+
+interface Gathered {
+  readonly changed: readonly string[];
+  readonly replaced: ReadonlySet<string>;
+  readonly ids: ReportChanges;
+  readonly records: Buffer;
+}
+
+function together(before: ReportChanges, now: ReportChanges): ReportChanges {
+  return now.restored ? now : { restored: before.restored, added: [...before.added, ...now.added] };
+}
