@@ -36,7 +36,11 @@ export function registerConfiguration(registry: Registry): ConfigurationObserver
     labelNames: ['reason', 'outcome'],
     registers,
   });
-  for (const kind of ['changes', 'whole']) failures.inc({ kind }, 0);
+  // From zero on: the first of its kind is then seen to be one more.
+  for (const kind of ['changes', 'whole']) {
+    durations.zero({ kind });
+    failures.inc({ kind }, 0);
+  }
   for (const reason of REASONS) for (const outcome of ['applied', 'refused']) reloads.inc({ reason, outcome }, 0);
   return {
     wrote({ kind, changes, milliseconds, failed }) {
@@ -58,7 +62,7 @@ interface MountLabels {
 /** Logins by mount and outcome. */
 export interface LoginCounts {
   count(mount: MountLabels, outcome: string): void;
-  /** Shows a mount before anybody has logged in: a first refusal is then seen to be one more. */
+  /** Shows a mount before anybody has logged in. */
   beginAtZero(mount: MountLabels): void;
 }
 
