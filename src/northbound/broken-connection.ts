@@ -6,9 +6,6 @@ const ANSWERS: Readonly<Record<string, readonly [status: string, error: string]>
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the request header is too large'],
 };
 
-/** Milliseconds that a client is given to take the answer and close. */
-const TIME_TO_CLOSE = 2_000;
-
 /** Answers what the HTTP parser refused with an envelope, and closes: there is no request that a route could see. */
 export function answerBrokenConnections(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -25,7 +22,4 @@ export function answerBrokenConnections(error: Error & { readonly code?: string 
     'connection: close',
   ];
   socket.end(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]));
-  // A client that never closes would keep its connection for ever; one that is closed at once may lose the answer.
-  const late = setTimeout(() => socket.destroy(), TIME_TO_CLOSE);
-  socket.once('close', () => clearTimeout(late));
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -25,17 +24,6 @@ function exchange(port: number, bytes: string | Buffer, halfClose = true): Promi
 
 const post = (path: string, body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
   ({ method: 'POST', url: `${API}${path}`, headers, payload: body }) as const;
-
-it('a connection that was answered because it is no HTTP is ended, also when the client never closes it', async () => {
-  const app = await gatewayForTest(current);
-  const socket = connect({ host: '127.0.0.1', port: await listen(app), allowHalfOpen: true });
-  socket.on('error', () => undefined).write('no HTTP\r\n\r\n');
-  const [answer] = await once(socket, 'data');
-  expect(String(answer)).toMatch(/^HTTP\/1\.1 400/);
-  const open = () => new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count)));
-  await expect.poll(open, { timeout: 30_000 }).toBe(0);
-  socket.destroy();
-});
 
 describe('a body that is not what was expected', () => {
   it.each([
