@@ -36,8 +36,14 @@ interface Report {
   readonly keys: readonly string[];
 }
 
-/** What a managed key may be: absent, or with so many bytes. Several after a kill in the middle of a change. */
-type State = number | 'absent';
+/** What a managed key may be: absent, or with a name and so many bytes. Several after a kill in the middle of a change. */
+type State = Found | 'absent';
+
+/** What the server says of a key. */
+interface Found {
+  readonly name: string | null;
+  readonly bytes: number;
+}
 
 /** Starts, loads, kills and checks the real process, as often as asked. */
 export async function runKillRounds({ folder, rounds, seed, onRound }: KillOptions): Promise<KillSummary> {
@@ -48,6 +54,7 @@ export async function runKillRounds({ folder, rounds, seed, onRound }: KillOptio
   const ledger = createLedger();
   const summary = { rounds: 0, acknowledged: 0, lost: 0, doubled: 0, takenFromMemory: 0 };
   let reports = 0;
+  let names = 0;
 
   async function oneRound(): Promise<void> {
     const server = await startServer(folder, configPath);
@@ -100,12 +107,13 @@ export async function runKillRounds({ folder, rounds, seed, onRound }: KillOptio
       const steps =
         present === 'absent' ? (['create'] as const) : (['create', 'delete', 'reset', 'report', 'report'] as const);
       const step = steps[choose(steps.length)] ?? 'create';
-      const next: State = step === 'delete' ? 'absent' : step === 'report' ? Number(present) + 1 : 0;
+      const name = `name-${names++}`;
+      const next = changed(present, step, name);
       ledger.changing(key, next);
       const isDone =
         step === 'report'
           ? (await server.report({ id: `report-${seed}-${reports++}`, keys: [key] }, 'durable')) !== null
-          : await server.change(step, key);
+          : await server.change(step, key, name);
       if (!isDone) return;
       ledger.changed(key, next);
       acknowledged();
@@ -123,7 +131,18 @@ export async function runKillRounds({ folder, rounds, seed, onRound }: KillOptio
   return summary;
 }
 
-type Counters = ReadonlyMap<string, number>;
+/** What the change makes of the key: a create gives it a record and counters of its own. */
+function changed(present: State, step: 'create' | 'delete' | 'reset' | 'report', name: string): State {
+  if (step === 'delete') return 'absent';
+  if (step === 'create' || present === 'absent') return { name, bytes: 0 };
+  return { ...present, bytes: step === 'report' ? present.bytes + 1 : 0 };
+}
+
+function sameState(a: State, b: State): boolean {
+  return a === 'absent' || b === 'absent' ? a === b : a.name === b.name && a.bytes === b.bytes;
+}
+
+type Counters = ReadonlyMap<string, Found>;
 
 /** What was said to the server, and what it said. */
 function createLedger() {
@@ -153,14 +172,14 @@ function createLedger() {
     check(found: Counters, before: Pick<KillSummary, 'lost' | 'doubled'>): Pick<KillSummary, 'lost' | 'doubled'> {
       let { lost, doubled } = before;
       for (const [key, least] of certain) {
-        const present = found.get(key) ?? 0;
+        const present = found.get(key)?.bytes ?? 0;
         const most = least + perhaps(key);
         if (present < least) lost += least - present;
         if (present > most) doubled += present - most;
       }
       for (const [key, allowed] of states) {
         const present = found.get(key) ?? 'absent';
-        if (!allowed.includes(present)) lost += 1;
+        if (!allowed.some((state) => sameState(state, present))) lost += 1;
         states.set(key, [present]);
       }
       return { lost, doubled };
@@ -174,8 +193,9 @@ interface Server {
   isKilled(): boolean;
   /** Null when the kill came before the answer. */
   report(report: Report, ack: 'memory' | 'durable'): Promise<{ readonly repeated: boolean } | null>;
-  change(step: 'create' | 'delete' | 'reset', key: string): Promise<boolean>;
-  /** Bytes up of every key. */
+  /** A create gives the key this name. */
+  change(step: 'create' | 'delete' | 'reset', key: string, name: string): Promise<boolean>;
+  /** Name and bytes up of every key. */
   counters(): Promise<Counters>;
 }
 
@@ -215,19 +235,19 @@ async function startServer(folder: string, configPath: string): Promise<Server> 
       const text = await ask('POST', `${feed}/v1/usage?ack=${ack}`, FEED_TOKEN, { report_id: id, entries });
       return text === null ? null : { repeated: JSON.parse(text).repeated === true };
     },
-    async change(step, key) {
+    async change(step, key, name) {
       const users = `${url}/panel/api/users`;
-      if (step === 'create') return (await ask('POST', users, API_TOKEN, { access_key: key })) !== null;
+      if (step === 'create') return (await ask('POST', users, API_TOKEN, { access_key: key, name })) !== null;
       if (step === 'delete') return (await ask('DELETE', `${users}/${key}`, API_TOKEN)) !== null;
       return (await ask('POST', `${users}/${key}/reset`, API_TOKEN)) !== null;
     },
     // One by one: the list may miss what was reported in the last 200 ms.
     async counters() {
-      const found = new Map<string, number>();
+      const found = new Map<string, Found>();
       for (const key of [...REPORTED, ...MANAGED]) {
         const response = await fetch(`${url}/panel/api/users/${key}`, { headers: { authorization: API_TOKEN } });
         const body = parseJson(Buffer.from(await response.arrayBuffer()));
-        if (isJsonObject(body) && isJsonObject(body.data ?? null)) found.set(key, bytesUpOf(body.data));
+        if (isJsonObject(body) && isJsonObject(body.data ?? null)) found.set(key, foundIn(body.data));
         else if (response.status !== 400) throw new RefusedError(`${key} was answered ${response.status}`);
       }
       return found;
@@ -235,8 +255,9 @@ async function startServer(folder: string, configPath: string): Promise<Server> 
   };
 }
 
-function bytesUpOf(data: JsonValue | undefined): number {
-  return isJsonObject(data) ? Number(data.bytes_up) : 0;
+function foundIn(data: JsonValue | undefined): Found {
+  if (!isJsonObject(data)) return { name: null, bytes: 0 };
+  return { name: typeof data.name === 'string' ? data.name : null, bytes: Number(data.bytes_up) };
 }
 
 /** An answer that is no success, which nothing here may get. */
