@@ -7,17 +7,8 @@ import type { TargetPlayer } from '../replay/target-player.js';
 import { parseFlags, problemText } from '../settings-flags.js';
 import type { JsonValue } from '../wire/json.js';
 import type { Revision } from '../wire/revision.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import {
-  chosenFiles,
-  createReporter,
-  exitCodeOf,
-  type FoundFiles,
-  keepSaved,
-  meetServer,
-  sayPlan,
-  watchForStop,
-} from './replay-run.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
+import { createReporter, type FoundFiles, meetServer, type Playing, runPlaying, sayPlan } from './replay-run.js';
 import {
   type BaseUrl,
   baseUrlOf,
@@ -79,49 +70,32 @@ function readSettings(
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const settings = readSettings(argv, context);
   if ('problems' in settings) return usageProblem(context, 'compare', settings.problems);
-  const isStopped = watchForStop(context);
-  const players: TargetPlayer[] = [];
-  const problems: string[] = [];
-  const results: ScenarioResult[] = [];
-  try {
-    const files = await chosenFiles(settings, [settings.left.revision, settings.right.revision], context);
-    const left = await meet('left', settings, context);
-    players.push(left);
-    const right = await meet('right', settings, context);
-    players.push(right);
-    results.push(...(await compareAll(files, { left, right, settings, context, isStopped })));
-    if (isStopped())
-      context.complain(`keyway compare: interrupted after ${results.length} of ${files.length} scenarios`);
-  } catch (error) {
-    problems.push(wordsOf(error));
-  } finally {
-    for (const player of players) problems.push(...(await player.finish()));
-  }
-  for (const problem of problems) context.complain(`keyway compare: ${problem}`);
-  return exitCodeOf(results, { isStopped: isStopped(), problems });
+  const asked = { settings, revisions: [settings.left.revision, settings.right.revision] };
+  return runPlaying('compare', asked, context, async (files, playing) => {
+    const players: TargetPlayer[] = [];
+    try {
+      const left = await meet('left', settings, context);
+      players.push(left);
+      const right = await meet('right', settings, context);
+      players.push(right);
+      return await compareAll(files, { ...playing, left, right, settings });
+    } finally {
+      for (const player of players) playing.problems.push(...(await player.finish()));
+    }
+  });
 }
 
 function meet(side: Side, settings: CompareSettings, context: CommandContext): Promise<TargetPlayer> {
   const { url, revision, credentials } = settings[side];
   const { permissions, timeoutMilliseconds } = settings;
-  return meetServer(side, {
-    ...url,
-    revision,
-    credentials,
-    permissions,
-    timeoutMilliseconds,
-    isCompared: true,
-    random: context.random,
-    keepSaved: (saved) => keepSaved(saved, context, side),
-  });
+  const options = { ...url, revision, credentials, permissions, timeoutMilliseconds, isCompared: true };
+  return meetServer(side, options, context);
 }
 
-interface Comparing {
+interface Comparing extends Playing {
   readonly left: TargetPlayer;
   readonly right: TargetPlayer;
   readonly settings: CompareSettings;
-  readonly context: CommandContext;
-  readonly isStopped: () => boolean;
 }
 
 async function compareAll(files: FoundFiles, comparing: Comparing): Promise<readonly ScenarioResult[]> {

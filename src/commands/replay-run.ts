@@ -14,13 +14,13 @@ import { type CommandContext, type ExitCode, wordsOf } from './command.js';
 import type { PlaySettings, ReporterName } from './replay-settings.js';
 
 /** Writes what stood on a server beside the user, readable by nobody else, until it is put back. */
-export async function keepSaved(
+async function keepSaved(
   saved: SavedState,
+  flag: string,
   { folder, fileSystem, clock, complain }: CommandContext,
-  label = '',
 ): Promise<() => Promise<void>> {
-  const name = `keyway-saved-${label === '' ? '' : `${label}-`}${new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '')}.json`;
-  const path = join(folder, name);
+  const time = new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '');
+  const path = join(folder, `keyway-saved-${flag}-${time}.json`);
   const { config, rules, dns, audit, keys } = saved;
   const content = writeJson({ config, rules, dns, audit: [...audit], keys: [...keys] }, 2);
   await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
@@ -76,7 +76,7 @@ export type FoundFiles = readonly (ScenarioFile | BrokenFile)[];
  * The scenarios of the paths; without paths those that come with Keyway, where revisions are named those that belong to
  * one of them. Rejects with an error for people when there is none.
  */
-export async function chosenFiles(
+async function chosenFiles(
   { words }: PlaySettings,
   revisions: readonly Revision[],
   { folder, fileSystem }: CommandContext,
@@ -105,9 +105,14 @@ function isOfOne(scenarioRevision: string, revisions: readonly Revision[]): bool
 }
 
 /** Meets the server that a flag names; rejects with an error for people that names it too. */
-export async function meetServer(flag: string, options: TargetOptions): Promise<TargetPlayer> {
+export async function meetServer(
+  flag: string,
+  options: Omit<TargetOptions, 'random' | 'keepSaved'>,
+  context: CommandContext,
+): Promise<TargetPlayer> {
   try {
-    return await createTargetPlayer(options);
+    const keep: TargetOptions['keepSaved'] = (saved) => keepSaved(saved, flag, context);
+    return await createTargetPlayer({ ...options, random: context.random, keepSaved: keep });
   } catch (error) {
     throw new Error(`--${flag} ${options.origin}: ${wordsOf(error)}`, { cause: error });
   }
@@ -125,21 +130,44 @@ export function sayPlan(
   for (const line of plan(scenarios)) say(`on ${target.origin}: ${line}`);
 }
 
-/** Answers whether a signal has asked for the end. */
-export function watchForStop({ untilStopped }: CommandContext): () => boolean {
+/** A run of a command that plays scenarios. */
+export interface Playing {
+  readonly context: CommandContext;
+  /** Whether a signal has asked for the end. */
+  readonly isStopped: () => boolean;
+  /** What is to be said at the end, such as what could not be put back on a server. */
+  readonly problems: string[];
+}
+
+/**
+ * Has the scenarios that were asked for played, and says what went wrong. The exit code is 1 when anything differs, 2 when
+ * something could not be played, was interrupted, or could not be put back.
+ */
+export async function runPlaying(
+  command: string,
+  asked: { readonly settings: PlaySettings; readonly revisions: readonly Revision[] },
+  context: CommandContext,
+  play: (files: FoundFiles, playing: Playing) => Promise<readonly ScenarioResult[]>,
+): Promise<ExitCode> {
+  const playing: Playing = { context, isStopped: watchForStop(context), problems: [] };
+  let results: readonly ScenarioResult[] = [];
+  try {
+    const files = await chosenFiles(asked.settings, asked.revisions, context);
+    results = await play(files, playing);
+    if (playing.isStopped()) playing.problems.push(`interrupted after ${results.length} of ${files.length} scenarios`);
+  } catch (error) {
+    playing.problems.push(wordsOf(error));
+  }
+  for (const problem of playing.problems) context.complain(`keyway ${command}: ${problem}`);
+  const { different, broken } = summaryOf(results);
+  if (different > 0) return 1;
+  return broken > 0 || playing.problems.length > 0 ? 2 : 0;
+}
+
+function watchForStop({ untilStopped }: CommandContext): () => boolean {
   const stop = { asked: false };
   untilStopped().then(() => {
     stop.asked = true;
   });
   return () => stop.asked;
-}
-
-/** 1 when anything differs, 2 when something could not be played, was interrupted, or `problems` were left on a server. */
-export function exitCodeOf(
-  results: readonly ScenarioResult[],
-  { isStopped, problems = [] }: { readonly isStopped: boolean; readonly problems?: readonly string[] },
-): ExitCode {
-  const { different, broken } = summaryOf(results);
-  if (different > 0) return 1;
-  return broken > 0 || isStopped || problems.length > 0 ? 2 : 0;
 }

@@ -10,17 +10,8 @@ import { updatedScenario } from '../replay/update.js';
 import { playEmbedded } from '../replay-embedded.js';
 import { parseFlags, problemText } from '../settings-flags.js';
 import type { Revision } from '../wire/revision.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import {
-  chosenFiles,
-  createReporter,
-  exitCodeOf,
-  type FoundFiles,
-  keepSaved,
-  meetServer,
-  sayPlan,
-  watchForStop,
-} from './replay-run.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
+import { createReporter, type FoundFiles, meetServer, type Playing, runPlaying, sayPlan } from './replay-run.js';
 import {
   type BaseUrl,
   baseUrlOf,
@@ -85,39 +76,20 @@ function onlyForTargets({ update }: ReplaySettings, reading: FlagReading): reado
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const settings = readSettings(argv, context);
   if (!('words' in settings)) return usageProblem(context, 'replay', settings);
-  const isStopped = watchForStop(context);
-  try {
-    const { target, revision } = settings;
-    const files = await chosenFiles(settings, revision === null ? [] : [revision], context);
-    const { results, problems } =
-      target === null || revision === null
-        ? await playEmbeddedFiles(files, settings, { context, isStopped })
-        : await playTargetFiles(files, { ...settings, target, revision }, { context, isStopped });
-    if (isStopped())
-      context.complain(`keyway replay: interrupted after ${results.length} of ${files.length} scenarios`);
-    return exitCodeOf(results, { isStopped: isStopped(), problems });
-  } catch (error) {
-    context.complain(`keyway replay: ${wordsOf(error)}`);
-    return 2;
-  }
-}
-
-interface Playing {
-  readonly context: CommandContext;
-  readonly isStopped: () => boolean;
-}
-
-interface Played {
-  readonly results: readonly ScenarioResult[];
-  /** What could not be put back on the server. */
-  readonly problems: readonly string[];
+  const { target, revision } = settings;
+  const asked = { settings, revisions: revision === null ? [] : [revision] };
+  return runPlaying('replay', asked, context, async (files, playing) =>
+    target === null || revision === null
+      ? playEmbeddedFiles(files, settings, playing)
+      : playTargetFiles(files, { ...settings, target, revision }, playing),
+  );
 }
 
 async function playEmbeddedFiles(
   files: FoundFiles,
   { reporter: name, revisionText, timeoutMilliseconds }: ReplaySettings,
   { context, isStopped }: Playing,
-): Promise<Played> {
+): Promise<readonly ScenarioResult[]> {
   const reporter = createReporter(name, context);
   reporter.begin(files.length);
   const options = { revision: revisionText, timeoutMilliseconds, isStopped };
@@ -127,38 +99,32 @@ async function playEmbeddedFiles(
     isStopped,
   });
   reporter.end(results, summaryOf(results));
-  return { results, problems: [] };
+  return results;
 }
 
 async function playTargetFiles(
   files: FoundFiles,
   settings: ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision },
-  { context, isStopped }: Playing,
-): Promise<Played> {
-  const player = await meetServer('target', {
-    ...settings,
-    ...settings.target,
-    random: context.random,
-    keepSaved: (saved) => keepSaved(saved, context),
-  });
+  playing: Playing,
+): Promise<readonly ScenarioResult[]> {
+  const { context, isStopped, problems } = playing;
+  const player = await meetServer('target', { ...settings, ...settings.target }, context);
   const results: ScenarioResult[] = [];
-  let problems: readonly string[] = [];
   try {
     sayPlan(player, files, settings, context);
     const reporter = createReporter(settings.reporter, context);
     reporter.begin(files.length);
     for (const file of files) {
       if (isStopped()) break;
-      const result = await playOne(file, player, settings, { context, isStopped });
+      const result = await playOne(file, player, settings, playing);
       results.push(result);
       reporter.done(result);
     }
     reporter.end(results, summaryOf(results));
   } finally {
-    problems = await player.finish();
-    for (const problem of problems) context.complain(`keyway replay: ${problem}`);
+    problems.push(...(await player.finish()));
   }
-  return { results, problems };
+  return results;
 }
 
 async function playOne(

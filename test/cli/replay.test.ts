@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -130,6 +130,10 @@ describe('keyway replay on a target', () => {
       server.app.keyway.configuration?.onReload(() => resolve());
     });
     await begun;
+    const [saved = '', ...others] = await readdir(folder);
+    expect([saved.replace(/\d+T\d+Z/, 'TIME'), ...others]).toEqual(['keyway-saved-target-TIME.json']);
+    expect((await stat(join(folder, saved))).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(await readFile(join(folder, saved), 'utf8'))).toMatchObject({ config: JSON.parse(SERVER_FILE) });
     running.child.kill(signal);
     const ended = await running.ended;
     expect(ended.complaints).toContain('interrupted after');
