@@ -77,7 +77,7 @@ describe('keyway compare', () => {
     expect(groups).toEqual(Object.values(VERSIONING).flat().sort());
     expect(ended.code).toBe(1);
     for (const server of [left, right]) expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
-  });
+  }, 240_000);
 
   test('of a link while DNS is on shows what each revision adds to its query', async () => {
     const paths = [join(ROOT, 'fixtures/dns/subscribe-dns.json')];
@@ -110,7 +110,7 @@ describe('keyway compare', () => {
     expect(ended.output).toContain('No differences.');
     expect(ended.output).toMatch(/\n[3-9]\d equal, 0 different/);
     expect(ended.code).toBe(0);
-  });
+  }, 240_000);
 
   test('with a server that is down says which one and exits 2', async () => {
     const { origin } = await startLiveServer('current');

@@ -31,7 +31,7 @@ describe('keyway replay without a target', () => {
     expect(ended.complaints).toBe('');
     expect(ended.output).toMatch(/\d{3} equal, 0 different, 0 skipped\n$/);
     expect(ended.code).toBe(0);
-  });
+  }, 240_000);
 
   test('with one text changed prints the difference side by side and exits 1', async () => {
     const folder = await changedScenario('current/auth.json', wrongText);
