@@ -360,3 +360,17 @@ it('keeps what is typed while the list is refreshed, and says when the key chang
     { clock: true },
   );
 });
+
+it('a confirmed deletion happens and is noted although the page is left before its time', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('link', { name: 'Guests' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Deleting Guests').waitFor();
+    expect(await stage.fileText()).toContain('guest-2026');
+    await page.goto('about:blank');
+    await expect.poll(() => stage.fileText()).not.toContain('guest-2026');
+    await expect.poll(async () => JSON.stringify(await stage.call('GET', '/audit'))).toContain('Deleted 1 key');
+  });
+});

@@ -31,6 +31,7 @@ export interface Server {
   configText(): Promise<string>;
   replaceConfig(text: string): Promise<void>;
   audit(): Promise<readonly wire.AuditEntry[]>;
+  /** Goes out also where the page is left right after. */
   addAudit(eventEn: string, eventRu: string, success: boolean): Promise<void>;
   clearAudit(): Promise<void>;
   rules(): Promise<readonly wire.OutboundRule[]>;
@@ -80,7 +81,7 @@ export function createServer(send: Sender): Server {
       void (await write({ method: 'PUT', path: '/server/config', text, timeout: LIST_TIMEOUT })),
     audit: async () => wire.readAudit(await get('/audit')),
     addAudit: async (eventEn, eventRu, success) =>
-      void (await write({ method: 'POST', path: '/audit', body: { eventEn, eventRu, success } })),
+      void (await write({ method: 'POST', path: '/audit', body: { eventEn, eventRu, success }, keepalive: true })),
     clearAudit: async () => void (await write({ method: 'DELETE', path: '/audit' })),
     rules: async () => wire.readRules(await get('/router/rules')),
     replaceRules: async (rules) => void (await write({ method: 'PUT', path: '/router/rules', body: rules })),
