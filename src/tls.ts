@@ -48,6 +48,7 @@ export async function openTls(files: TlsFiles, ports: TlsPorts): Promise<Tls> {
   const { fileSystem, clock, log, handshakeTimeout = HANDSHAKE_TIMEOUT } = ports;
   let pair = await readPair(files, fileSystem);
   const servers = new Set<Server>();
+  let reading = Promise.resolve();
   warnOfExpiry();
 
   function warnOfExpiry(): void {
@@ -56,6 +57,21 @@ export async function openTls(files: TlsFiles, ports: TlsPorts): Promise<Tls> {
       { certificate: files.cert, valid_to: new Date(pair.validTo).toISOString() },
       'the certificate has expired',
     );
+  }
+
+  async function readAgain(): Promise<void> {
+    try {
+      pair = await readPair(files, fileSystem);
+    } catch (error) {
+      const problems = error instanceof StartError ? error.problems : [failureWords(error)];
+      log.error({}, `${problems.join('; ')}; the certificate before goes on being served`);
+      return;
+    }
+    const { cert, key, validTo } = pair;
+    for (const server of servers) server.setSecureContext({ cert, key, minVersion: LEAST_VERSION });
+    const fields = { certificate: files.cert, valid_to: new Date(validTo).toISOString() };
+    log.info(fields, 'the certificate was read again: new connections get it');
+    warnOfExpiry();
   }
 
   return {
@@ -68,19 +84,10 @@ export async function openTls(files: TlsFiles, ports: TlsPorts): Promise<Tls> {
       server.once('close', () => servers.delete(server));
       return server;
     },
-    async reload() {
-      try {
-        pair = await readPair(files, fileSystem);
-      } catch (error) {
-        const problems = error instanceof StartError ? error.problems : [failureWords(error)];
-        log.error({}, `${problems.join('; ')}; the certificate before goes on being served`);
-        return;
-      }
-      const { cert, key, validTo } = pair;
-      for (const server of servers) server.setSecureContext({ cert, key, minVersion: LEAST_VERSION });
-      const fields = { certificate: files.cert, valid_to: new Date(validTo).toISOString() };
-      log.info(fields, 'the certificate was read again: new connections get it');
-      warnOfExpiry();
+    reload() {
+      // One after the other, so that what is read last is what is served.
+      reading = reading.then(readAgain);
+      return reading;
     },
   };
 }

@@ -27,7 +27,7 @@ for (const { name, program } of PROXIES) {
   if (program === null) process.stderr.write(`skipped without ${name}: docs/proxy, played through it\n`);
 }
 
-describe.each(PROXIES)('behind $name, configured as docs/proxy has it', ({ program, start }) => {
+describe.each(PROXIES)('behind $name, configured as docs/proxy has it', ({ name, program, start }) => {
   let folder = '';
   let gateway: Running;
   let proxy: StartedProxy;
@@ -99,6 +99,7 @@ describe.each(PROXIES)('behind $name, configured as docs/proxy has it', ({ progr
       });
       expect(played.code, played.output.slice(-4000) + played.complaints).toBe(0);
       const { summary } = JSON.parse(played.output) as { summary: { equal: number } };
+      process.stdout.write(`${summary.equal} scenarios of ${revision} played through ${name}\n`);
       expect(summary.equal).toBeGreaterThan(30);
     },
     300_000,
