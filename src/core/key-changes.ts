@@ -38,32 +38,42 @@ export interface KeyChangesOptions {
 export function createKeyChanges(options: KeyChangesOptions): KeyChanges {
   const { keys, replacements, configuration, counters, random } = options;
   const turns = createTurns();
-  /** Records that keys had before changes whose write failed, and which the file may still hold. */
+  /** Keys whose last write failed, with the records that the file may still hold of them. */
   const unwritten = new Map<string, Set<string>>();
-  /** Keys that were deleted: their counters go once the file is written, so that a crash leaves both or neither. */
-  const deleted = new Set<string>();
+  /** Deletions, each an object of its own: the counters go once the file is written, so that a crash leaves both or neither. */
+  const deleted = new Map<string, object>();
 
   /** What an answer says of counters must not come undone by a crash. The store has logged a failure. */
   const keepCounters = async (): Promise<void> => counters?.flush().catch(() => undefined);
 
   /** `former` is what the key's record was before the change. */
   async function saveKey(accessKey: string, record: AccessKey | null, former: string): Promise<void> {
-    const settling = replacements.all().filter(({ isApplied }) => isApplied);
-    const leaving = [...deleted];
+    // A write carries everything that waited when it was asked for.
+    const carried = [accessKey, ...unwritten.keys()].map((key) => ({
+      key,
+      replacement: replacements.get(key),
+      deletion: deleted.get(key),
+    }));
     try {
       await configuration?.save({ keys: new Map([[accessKey, record]]) });
     } catch (error) {
       unwritten.set(accessKey, (unwritten.get(accessKey) ?? new Set()).add(former));
       throw error;
     }
-    // What was written carries everything that waited.
-    unwritten.clear();
-    for (const replacement of settling) replacements.settle(replacement.accessKey);
-    for (const key of leaving) {
-      deleted.delete(key);
-      if (keys.get(key) === undefined) keys.forget(key);
+    let hasDropped = false;
+    for (const { key, replacement, deletion } of carried) {
+      unwritten.delete(key);
+      if (replacement !== null && replacements.get(key) === replacement) {
+        replacements.settle(key);
+        hasDropped = true;
+      }
+      if (deletion !== undefined && deleted.get(key) === deletion) {
+        deleted.delete(key);
+        keys.forget(key);
+        hasDropped = true;
+      }
     }
-    if (settling.length + leaving.length > 0) await keepCounters();
+    if (hasDropped) await keepCounters();
   }
 
   async function create(key: AccessKey): Promise<void> {
@@ -112,7 +122,7 @@ export function createKeyChanges(options: KeyChangesOptions): KeyChanges {
       turns.take(accessKey, async () => {
         const former = recordText(keys.get(accessKey));
         if (!keys.setAside(accessKey)) throw new DomainError('userNotFound');
-        deleted.add(accessKey);
+        deleted.set(accessKey, {});
         await saveKey(accessKey, null, former);
       }),
     async resetUser(accessKey) {
