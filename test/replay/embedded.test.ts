@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { playScenario } from '../../src/replay/play.js';
+import type { Scenario } from '../../src/replay/scenario.js';
+import { stageScenario } from '../../src/replay-host.js';
+
+const JSON_BODY = { 'content-type': 'application/json' };
+
+/** Asks an open API for everything that a server makes up itself: keys, ids, times, its uptime. */
+const SCENARIO: Scenario = {
+  title: 'what a server makes up',
+  revision: 'current',
+  source: 'spec',
+  given: {
+    config: { mode: 'server', access_keys: ['alpha'] },
+    counters: [
+      { access_key: 'alpha', bytes_up: 18446744073709551615n, bytes_down: 9007199254740993n, connections: 2n },
+    ],
+  },
+  exchanges: [
+    {
+      operation: 'createUser',
+      request: { method: 'POST', path: '/users', headers: JSON_BODY, body: {} },
+      response: { status: 200 },
+    },
+    {
+      operation: 'bulkCreateUsers',
+      request: { method: 'POST', path: '/users/bulk', headers: JSON_BODY, body: { count: 3n } },
+      response: { status: 200 },
+    },
+    {
+      operation: 'addAudit',
+      request: {
+        method: 'POST',
+        path: '/audit',
+        headers: JSON_BODY,
+        body: { eventEn: 'a', eventRu: 'b', success: true },
+      },
+      response: { status: 200 },
+    },
+    ...['/audit', '/users', '/server/status'].map((path) => ({
+      operation: 'read',
+      request: { method: 'GET', path },
+      response: { status: 200 },
+    })),
+  ],
+};
+
+/** Every answer's body, played on an embedded core of its own. */
+async function answers(files: 'disk' | 'memory'): Promise<readonly string[]> {
+  const staged = await stageScenario(SCENARIO, 'current', files);
+  const bodies: string[] = [];
+  try {
+    await playScenario(SCENARIO, { ...staged, onStep: ({ answer }) => bodies.push(String(answer?.body)) });
+  } finally {
+    await staged.close();
+  }
+  return bodies;
+}
+
+describe('an embedded core', () => {
+  test('answers the same bytes every time: its clock and its randomness are fixed, wherever its files are', async () => {
+    const first = await answers('memory');
+    expect(first).toHaveLength(6);
+    for (const body of first) expect(body).toContain('"ok":true');
+    expect(await answers('memory')).toEqual(first);
+    expect(await answers('disk')).toEqual(first);
+  });
+
+  test('stands in the given state, counters included, exactly', async () => {
+    const users = (await answers('memory'))[4];
+    expect(users).toMatch(/"bytes_up":18446744073709551615,"bytes_down":9007199254740993,"connections":2/);
+  });
+});
