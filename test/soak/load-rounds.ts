@@ -2,11 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { quantile } from '../../bench/statistics.js';
 import { createChooser } from '../local/counters/store-story.js';
+import { breaker, offender } from './load-abuse.js';
+import { editor, replacer } from './load-edits.js';
 import { createGate } from './load-gate.js';
-import type { Lane, Lanes } from './load-lanes.js';
-import * as kinds from './load-lanes.js';
+import type { Lane, Lanes } from './load-lane.js';
 import { createLedger } from './load-ledger.js';
 import { API_TOKEN, startLoadedServer } from './load-server.js';
+import { reader, reporter, slowReader, writer } from './load-traffic.js';
 
 export interface LoadOptions {
   readonly folder: string;
@@ -39,26 +41,26 @@ const MEMORY_EVERY = 500;
 
 /** How many lanes of each kind there are, and how long each waits between two steps, in milliseconds on average. */
 const FLEET: readonly (readonly [count: number, wait: number, create: (lanes: Lanes, number: number) => Lane])[] = [
-  [90, 80, kinds.reader],
-  [30, 80, kinds.writer], // Two connections each: the API's and the feed's.
+  [90, 80, reader],
+  [30, 80, writer], // Two connections each: the API's and the feed's.
   [
     REPORTERS,
     200,
     (lanes, number) =>
-      kinds.reporter(
+      reporter(
         lanes,
         lanes.baseKeys.filter((_, i) => i % REPORTERS === number),
       ),
   ],
-  [12, 500, kinds.slowReader],
-  [12, 300, kinds.breaker],
-  [16, 200, kinds.offender],
-  [1, 1_500, kinds.editor],
-  [1, 3_000, kinds.replacer],
+  [12, 500, slowReader],
+  [12, 300, breaker],
+  [16, 200, offender],
+  [1, 1_500, editor],
+  [1, 3_000, replacer],
 ];
 
 /** Connections that are open at once. */
-export const CONNECTIONS = FLEET.reduce((sum, [count, , create]) => sum + count * (create === kinds.writer ? 2 : 1), 0);
+export const CONNECTIONS = FLEET.reduce((sum, [count, , create]) => sum + count * (create === writer ? 2 : 1), 0);
 
 /** Starts the real process, puts the load on it for so long, and compares what it holds with what it acknowledged. */
 export async function runLoad({ folder, seconds, seed, onProgress }: LoadOptions): Promise<LoadSummary> {
