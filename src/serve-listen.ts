@@ -79,11 +79,19 @@ export function placeOf(url: string, path: string): string {
 /** Milliseconds that clients are given to take the answers that were accepted before a stop. */
 const CLOSING_TIME = 10_000;
 
+/** A connection whose last answer is out is ended this often, in milliseconds, instead of when its client lets go. */
+const IDLE_CHECK = 50;
+
 /** Finishes what was accepted; a client that does not take its answer in time is cut off, so that every write is carried. */
 export async function closeInTime(gateway: Gateway, others: readonly FastifyInstance[]): Promise<void> {
+  const servers = [gateway.app, ...others].map(({ server }) => server);
+  const idle = setInterval(() => {
+    for (const server of servers) server.closeIdleConnections();
+  }, IDLE_CHECK);
   const late = setTimeout(() => {
-    for (const app of [gateway.app, ...others]) app.server.closeAllConnections();
+    for (const server of servers) server.closeAllConnections();
   }, CLOSING_TIME);
   await gateway.app.close();
+  clearInterval(idle);
   clearTimeout(late);
 }
