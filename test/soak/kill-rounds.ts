@@ -15,6 +15,8 @@ export interface KillSummary {
   readonly doubled: number;
   /** Reports acknowledged in memory that the kill has taken, and that were sent again. */
   readonly takenFromMemory: number;
+  /** What was lost or doubled, in words. */
+  readonly faults: readonly string[];
 }
 
 export interface KillOptions {
@@ -52,7 +54,14 @@ export async function runKillRounds({ folder, rounds, seed, onRound }: KillOptio
   const api = { enabled: true, bind: '127.0.0.1:0', token: API_TOKEN };
   await writeFile(configPath, JSON.stringify({ mode: 'server', api, access_keys: REPORTED }, null, 2));
   const ledger = createLedger();
-  const summary = { rounds: 0, acknowledged: 0, lost: 0, doubled: 0, takenFromMemory: 0 };
+  const summary: { -readonly [Name in keyof KillSummary]: KillSummary[Name] } = {
+    rounds: 0,
+    acknowledged: 0,
+    lost: 0,
+    doubled: 0,
+    takenFromMemory: 0,
+    faults: [],
+  };
   let reports = 0;
   let names = 0;
 
@@ -144,6 +153,8 @@ function sameState(a: State, b: State): boolean {
 
 type Counters = ReadonlyMap<string, Found>;
 
+type Faults = Pick<KillSummary, 'lost' | 'doubled' | 'faults'>;
+
 /** What was said to the server, and what it said. */
 function createLedger() {
   const certain = new Map<string, number>(REPORTED.map((key) => [key, 0]));
@@ -169,20 +180,25 @@ function createLedger() {
     changing: (key: string, next: State) => void states.set(key, [states.get(key)?.[0] ?? 'absent', next]),
     changed: (key: string, next: State) => void states.set(key, [next]),
     /** Compares, and takes what managed keys are now for what they must be from now on. */
-    check(found: Counters, before: Pick<KillSummary, 'lost' | 'doubled'>): Pick<KillSummary, 'lost' | 'doubled'> {
+    check(found: Counters, before: Faults): Faults {
       let { lost, doubled } = before;
+      const faults = [...before.faults];
       for (const [key, least] of certain) {
         const present = found.get(key)?.bytes ?? 0;
         const most = least + perhaps(key);
         if (present < least) lost += least - present;
         if (present > most) doubled += present - most;
+        if (present < least || present > most) faults.push(`${key} has ${present}, expected ${least} to ${most}`);
       }
       for (const [key, allowed] of states) {
         const present = found.get(key) ?? 'absent';
-        if (!allowed.some((state) => sameState(state, present))) lost += 1;
+        if (!allowed.some((state) => sameState(state, present))) {
+          lost += 1;
+          faults.push(`${key} is ${JSON.stringify(present)}, expected one of ${JSON.stringify(allowed)}`);
+        }
         states.set(key, [present]);
       }
-      return { lost, doubled };
+      return { lost, doubled, faults };
     },
   };
 }
@@ -263,6 +279,7 @@ function foundIn(data: JsonValue | undefined): Found {
 /** An answer that is no success, which nothing here may get. */
 class RefusedError extends Error {}
 
-export function summaryText({ rounds, acknowledged, lost, doubled, takenFromMemory }: KillSummary): string {
-  return `${rounds} rounds, ${acknowledged} acknowledged, lost ${lost}, doubled ${doubled} (${takenFromMemory} acknowledged in memory alone were taken and sent again)`;
+export function summaryText({ rounds, acknowledged, lost, doubled, takenFromMemory, faults }: KillSummary): string {
+  const told = faults.map((fault) => `\n  ${fault}`).join('');
+  return `${rounds} rounds, ${acknowledged} acknowledged, lost ${lost}, doubled ${doubled} (${takenFromMemory} acknowledged in memory alone were taken and sent again)${told}`;
 }
