@@ -6,9 +6,14 @@ import type { ServerResponse } from 'node:http';
  */
 const SLICE_BYTES = 1 << 20;
 
-/** Ends an answer whose header is written with this body: a large one slice by slice, others being served in between. */
-export function sendBody(response: ServerResponse, body: string | Buffer): void {
-  if (typeof body === 'string' || body.length <= SLICE_BYTES) response.end(body);
+/**
+ * Ends an answer whose header is written with this body of so many bytes: a large one slice by slice, others being served
+ * in between.
+ */
+export function sendBody(response: ServerResponse, body: string | Buffer, length: number): void {
+  // A text with a byte for each character is ASCII, which Node writes faster when it need not look for anything else.
+  if (typeof body === 'string') response.end(body, body.length === length ? 'latin1' : 'utf8');
+  else if (length <= SLICE_BYTES) response.end(body);
   else sendSlices(response, body);
 }
 
