@@ -70,8 +70,6 @@ export interface CounterSource {
    * up twice. Nothing, unless the registry was told to track changes.
    */
   takeChanged(visit: (accessKey: string, kept: KeptCounters | null) => void): void;
-  /** From now on everything counts as changed. */
-  listAll(): void;
   /**
    * Whether `takeChanged` has left out keys since the last call, which a configuration brought with counters at zero: so
    * many that they are better written with everything else.
@@ -500,10 +498,6 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     },
     kept: keptOf,
     allKept,
-    listAll() {
-      for (const entry of entries.values()) list(entry);
-      for (const accessKey of departed.keys()) listName(accessKey);
-    },
     takeUnlisted() {
       const isAny = unlisted > 0;
       unlisted = 0;

@@ -106,17 +106,6 @@ describe('loading what a store has', () => {
       }),
     );
   });
-
-  it('everything counts as changed when it is asked to', () => {
-    const keys = registry();
-    keys.replaceAll([{ accessKey: 'a', name: null, limitBytes: null }]);
-    const kept = { bytesUp: 1n, bytesDown: 2n, connections: 0n, createdAt: 3 };
-    keys.load({ ...kept, accessKey: 'a', leftAt: null });
-    keys.load({ ...kept, accessKey: 'gone', leftAt: 4 });
-    expect(changes(keys).size).toBe(0);
-    keys.listAll();
-    expect([...changes(keys).keys()].sort()).toEqual(['a', 'gone']);
-  });
 });
 
 describe('a configuration with a great many new keys', () => {
