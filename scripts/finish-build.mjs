@@ -1,9 +1,10 @@
-// What the compiler does not do: the command must be executable (npm links it into node_modules/.bin as it is), and what
-// was made of sources that are gone must not be shipped.
+// What the compiler does not do: the command must be executable (npm links it into node_modules/.bin as it is), what
+// was made of sources that are gone must not be shipped, and TypeBox becomes one file.
 import { existsSync } from 'node:fs';
-import { chmod, readdir, rm } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -16,3 +17,19 @@ for (const folder of ['src', 'revisions', 'bench']) {
       await rm(join(root, 'dist', folder, name), { force: true });
   }
 }
+
+const license = await readFile(join(root, 'node_modules/typebox/license'), 'utf8');
+await build({
+  configFile: false,
+  root,
+  publicDir: false,
+  logLevel: 'warn',
+  ssr: { noExternal: ['typebox'] },
+  build: {
+    ssr: 'src/wire/typebox.ts',
+    outDir: 'dist/src/wire',
+    emptyOutDir: false,
+    minify: false,
+    rollupOptions: { output: { entryFileNames: 'typebox.js', banner: `/*!\n${license.trim()}\n*/` } },
+  },
+});

@@ -1,7 +1,8 @@
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 import { MAX_U64 } from '../core/model.js';
 import type { OperationName } from './operations.js';
 import type { Revision } from './revision.js';
+import { Type } from './typebox.js';
 
 const u64 = (description: string) => Type.BigInt({ minimum: 0n, maximum: MAX_U64, description });
 const orNull = (schema: TSchema, description: string) => Type.Union([schema, Type.Null()], { description });

@@ -1,5 +1,6 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { MAX_U64 } from '../core/model.js';
+import { Type } from './typebox.js';
 
 /**
  * The shapes of bodies and answers. They validate and they print the OpenAPI documents. `expected` completes the
