@@ -70,7 +70,7 @@ export async function runLoad({ folder, seconds, seed, onProgress }: LoadOptions
   const server = await startLoadedServer(folder, names);
   const ledger = createLedger();
   for (const [key, name] of names) ledger.set(key, { name, limit: null, bytesUp: 0n });
-  const tally = createTally();
+  const tally = createTally((words) => onProgress?.(words));
   const choose = createChooser(seed);
   const lanes: Lanes = { server, ledger, gate: createGate(), choose, baseKeys, handKeys, ...tally };
 
@@ -115,12 +115,16 @@ export async function runLoad({ folder, seconds, seed, onProgress }: LoadOptions
   };
 }
 
-function createTally() {
+/** What has failed is said at once: a run that is stopped early has no summary. */
+function createTally(say: (words: string) => void) {
   const took = new Map<string, number[]>();
   const failures: string[] = [];
   return {
     failures,
-    failed: (words: string) => void failures.push(words),
+    failed(words: string): void {
+      failures.push(words);
+      say(`failed: ${words}`);
+    },
     measured(kind: string, milliseconds: number): void {
       const times = took.get(kind) ?? [];
       took.set(kind, times);
