@@ -28,8 +28,10 @@ export function createStoreLog(
   let { nextNumber, previous, stateNumber } = start;
   let open: { readonly path: string; readonly number: number; readonly salt: number; length: number } | null = null;
   let bytes = 0;
+  let turns = 0;
 
   async function begin(records: Buffer): Promise<void> {
+    const begunAt = turns;
     const number = nextNumber;
     nextNumber += 1;
     const salt = newSalt();
@@ -44,23 +46,25 @@ export function createStoreLog(
       await fileSystem.remove(path).catch(() => undefined);
       throw error;
     }
-    opened({ path, number, salt, length: content.length });
-    bytes += content.length;
+    added({ path, number, salt, length: content.length }, content.length, begunAt);
   }
 
-  function opened(log: NonNullable<typeof open>): void {
-    open = log;
+  /** A turn that came meanwhile ends this log all the same: what is added to it later would go with it. */
+  function added(log: NonNullable<typeof open>, length: number, begunAt: number): void {
     previous = { number: log.number, length: log.length };
+    if (begunAt !== turns) return;
+    open = log;
+    bytes += length;
   }
 
   async function append(log: NonNullable<typeof open>, records: Buffer): Promise<void> {
+    const begunAt = turns;
     const content = batch(records, log.salt);
     // Until it is durable nobody knows what the file holds from here on: a failure ends this log.
     open = null;
     await fileSystem.append(log.path, content);
     await fileSystem.sync(log.path);
-    opened({ ...log, length: log.length + content.length });
-    bytes += content.length;
+    added({ ...log, length: log.length + content.length }, content.length, begunAt);
   }
 
   return {
@@ -68,6 +72,7 @@ export function createStoreLog(
     turn() {
       open = null;
       bytes = 0;
+      turns += 1;
       return nextNumber;
     },
     goesOnFrom(state) {
