@@ -26,7 +26,7 @@ function precompress(): Plugin {
 
 /** The panel: `npm run build` puts it into `dist/panel/`, all paths relative, names with content hashes. */
 export default defineConfig({
-  root: fileURLToPath(new URL('src/panel/', import.meta.url)),
+  root: fileURLToPath(new URL('panel/', import.meta.url)),
   base: './',
   publicDir: false,
   logLevel: 'warn',

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createGateway } from '../src/index.js';
-import { startFeed } from '../src/serve-feed.js';
+import { startFeed } from '../src/serve/feed.js';
 import { TOKEN } from './sample-keys.js';
 import { endWithParent } from './server-side.js';
 

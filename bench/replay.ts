@@ -4,13 +4,13 @@
  */
 import { Agent, createServer, request } from 'node:http';
 import { join } from 'node:path';
-import { packFolder } from '../src/commands/replay-run.js';
-import { createFileSystem } from '../src/local/file-system.js';
+import { packFolder } from '../src/commands/replay/run.js';
+import { playEmbedded } from '../src/embedded/play.js';
+import { createFileSystem } from '../src/platform/file-system.js';
 import { runInOrder } from '../src/replay/in-order.js';
 import { startProxy } from '../src/replay/proxy.js';
 import { createRecorder } from '../src/replay/recorder.js';
 import { readScenarioFiles } from '../src/replay/scenario-files.js';
-import { playEmbedded } from '../src/replay-embedded.js';
 
 const SCENARIOS = 500;
 const REQUESTS = 3000;

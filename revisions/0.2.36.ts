@@ -1,13 +1,13 @@
-import { underBase } from '../src/wire/api-root.js';
-import { sessionToken } from '../src/wire/auth.js';
-import { dnsOfFourMembers } from '../src/wire/dns-form.js';
-import { rootMembers } from '../src/wire/file-reading.js';
-import { indexForAnyMissingFile } from '../src/wire/missing-file.js';
-import { onlineWithCounters } from '../src/wire/online.js';
-import type { Revision } from '../src/wire/revision.js';
-import { ruleWithProtocol } from '../src/wire/rule-form.js';
-import { configuredQuery } from '../src/wire/share-link.js';
-import { snapshotWithName } from '../src/wire/snapshot.js';
+import { underBase } from '../src/wire/traits/api-root.js';
+import { sessionToken } from '../src/wire/traits/auth.js';
+import { dnsOfFourMembers } from '../src/wire/traits/dns-form.js';
+import { rootMembers } from '../src/wire/traits/file-reading.js';
+import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
+import { onlineWithCounters } from '../src/wire/traits/online.js';
+import type { Revision } from '../src/wire/traits/revision.js';
+import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
+import { configuredQuery } from '../src/wire/traits/share-link.js';
+import { snapshotWithName } from '../src/wire/traits/snapshot.js';
 
 /** The line that brought panel, login and the web path; no DNS endpoints yet. */
 export const line0_2_36: Revision = {

@@ -1,13 +1,13 @@
-import { underBase } from '../src/wire/api-root.js';
-import { sessionOrStaticToken } from '../src/wire/auth.js';
-import { dnsOfSixMembers } from '../src/wire/dns-form.js';
-import { rootMembers } from '../src/wire/file-reading.js';
-import { indexForAnyMissingFile } from '../src/wire/missing-file.js';
-import { onlineWhenConnected } from '../src/wire/online.js';
-import type { Revision } from '../src/wire/revision.js';
-import { ruleWithoutProtocol } from '../src/wire/rule-form.js';
-import { configuredQueryWithOwnDns } from '../src/wire/share-link.js';
-import { snapshotWithNameAndLastSeen } from '../src/wire/snapshot.js';
+import { underBase } from '../src/wire/traits/api-root.js';
+import { sessionOrStaticToken } from '../src/wire/traits/auth.js';
+import { dnsOfSixMembers } from '../src/wire/traits/dns-form.js';
+import { rootMembers } from '../src/wire/traits/file-reading.js';
+import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
+import { onlineWhenConnected } from '../src/wire/traits/online.js';
+import type { Revision } from '../src/wire/traits/revision.js';
+import { ruleWithoutProtocol } from '../src/wire/traits/rule-form.js';
+import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
+import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
 
 /** The line between DNS and current: it has the DNS endpoints and the newer ones, with its own rule and DNS objects. */
 export const line0_2_84: Revision = {

@@ -1,13 +1,13 @@
-import { underBase } from '../src/wire/api-root.js';
-import { sessionOrStaticToken } from '../src/wire/auth.js';
-import { dnsOfFourMembers } from '../src/wire/dns-form.js';
-import { inboundsThenRootList } from '../src/wire/file-reading.js';
-import { notFoundForMissingFileWithDot } from '../src/wire/missing-file.js';
-import { onlineWhenConnected } from '../src/wire/online.js';
-import type { Revision } from '../src/wire/revision.js';
-import { ruleWithProtocol } from '../src/wire/rule-form.js';
-import { udpQueryWithOwnDns } from '../src/wire/share-link.js';
-import { snapshotWithNameAndLastSeen } from '../src/wire/snapshot.js';
+import { underBase } from '../src/wire/traits/api-root.js';
+import { sessionOrStaticToken } from '../src/wire/traits/auth.js';
+import { dnsOfFourMembers } from '../src/wire/traits/dns-form.js';
+import { inboundsThenRootList } from '../src/wire/traits/file-reading.js';
+import { notFoundForMissingFileWithDot } from '../src/wire/traits/missing-file.js';
+import { onlineWhenConnected } from '../src/wire/traits/online.js';
+import type { Revision } from '../src/wire/traits/revision.js';
+import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
+import { udpQueryWithOwnDns } from '../src/wire/traits/share-link.js';
+import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
 
 /** Current, but a missing static file with a `.` in its path is not found; its servers' file has `inbounds`. */
 export const line0_3_7: Revision = {

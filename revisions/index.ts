@@ -1,5 +1,5 @@
 import semver from 'semver';
-import type { Revision } from '../src/wire/revision.js';
+import type { Revision } from '../src/wire/traits/revision.js';
 import { line0_2_0 } from './0.2.0.js';
 import { line0_2_25 } from './0.2.25.js';
 import { line0_2_35 } from './0.2.35.js';

@@ -5,10 +5,10 @@ import { askSecret } from './commands/ask-secret.js';
 import type { CommandContext, Input, Output } from './commands/command.js';
 import { runCommandLine } from './commands/dispatch.js';
 import { linesWithProgress, type ProgressTerminal } from './commands/progress-line.js';
-import { createFileSystem } from './local/file-system.js';
-import { createServiceManager } from './local/service-manager.js';
-import { systemClock, systemRandom } from './local/system-ports.js';
-import { isJsonObject, parseJson } from './wire/json.js';
+import { createFileSystem } from './platform/file-system.js';
+import { createServiceManager } from './platform/service-manager.js';
+import { systemClock, systemRandom } from './platform/system-ports.js';
+import { isJsonObject, parseJson } from './wire/json/json.js';
 
 /** What a shell reports of a process that a signal ended, less the signal's number. */
 const ENDED_BY_SIGNAL = 128;

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { composeGateway, type Gateway, type GatewayOptions } from './compose.js';
+import { composeGateway, type Gateway, type GatewayOptions } from './gateway/compose.js';
 
-export type { Gateway, GatewayMount, GatewayOptions } from './compose.js';
+export type { Gateway, GatewayMount, GatewayOptions } from './gateway/compose.js';
 
 declare module 'fastify' {
   interface FastifyInstance {

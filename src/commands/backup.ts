@@ -1,11 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
+import { settleRequest } from '../gateway/settle-jobs.js';
 import { readState, writeState } from '../local/counters/lines.js';
 import { readStored } from '../local/counters/stored.js';
-import { checkDataFolder } from '../local/data-folder.js';
-import { failureCode, failureWords } from '../local/failure-words.js';
-import { settingsHelp } from '../settings-help.js';
-import { settleRequest } from '../settle-requests.js';
+import { checkDataFolder } from '../local/file/data-folder.js';
+import { failureCode, failureWords } from '../platform/failure-words.js';
+import { settingsHelp } from '../settings/help.js';
 import type { Command } from './command.js';
 import { inFile, readGiven, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 

@@ -1,5 +1,5 @@
 import type { ClockPort, FileSystemPort, ProgressPort, RandomPort, ServiceManagerPort } from '../core/ports.js';
-import type { FlagShape, Offered } from '../settings-flags.js';
+import type { FlagShape, Offered } from '../settings/flags.js';
 
 /** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong. */
 export type ExitCode = 0 | 1 | 2;

@@ -25,32 +25,32 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     name: 'config list',
     summary: 'list the kept versions of the configuration file',
-    load: async () => (await import('./config.js')).configList,
+    load: async () => (await import('./config/config.js')).configList,
   },
   {
     name: 'config restore',
     summary: 'bring a kept version of the configuration file back',
-    load: async () => (await import('./config.js')).configRestore,
+    load: async () => (await import('./config/config.js')).configRestore,
   },
   {
     name: 'replay',
     summary: 'play recorded scenarios on a server, or on an embedded core',
-    load: async () => (await import('./replay.js')).replay,
+    load: async () => (await import('./replay/replay.js')).replay,
   },
   {
     name: 'config check',
     summary: 'say what stands in a configuration file, and what each server line reads of it',
-    load: async () => (await import('./config-check.js')).configCheck,
+    load: async () => (await import('./config/check.js')).configCheck,
   },
   {
     name: 'config adopt',
     summary: "take keys over that a server's own API has left in a root access_keys",
-    load: async () => (await import('./config-adopt.js')).configAdopt,
+    load: async () => (await import('./config/adopt.js')).configAdopt,
   },
   {
     name: 'config convert',
     summary: 'convert a configuration file to the other layout',
-    load: async () => (await import('./config-convert.js')).configConvert,
+    load: async () => (await import('./config/convert.js')).configConvert,
   },
   {
     name: 'counters export',
@@ -75,12 +75,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     name: 'record',
     summary: 'write what passes between clients and a server as scenarios',
-    load: async () => (await import('./record.js')).record,
+    load: async () => (await import('./replay/record.js')).record,
   },
   {
     name: 'compare',
     summary: 'play scenarios on two servers and show where they differ',
-    load: async () => (await import('./compare.js')).compare,
+    load: async () => (await import('./replay/compare.js')).compare,
   },
   {
     name: 'revisions',
@@ -90,12 +90,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     name: 'install-service',
     summary: 'print a systemd unit for serving with given settings',
-    load: async () => (await import('./install-service.js')).installService,
+    load: async () => (await import('./service/install-service.js')).installService,
   },
   {
     name: 'completion',
     summary: 'print what completes command lines in bash, zsh or fish',
-    load: async () => (await import('./completion.js')).completion,
+    load: async () => (await import('./completion/completion.js')).completion,
   },
   {
     name: 'openapi',

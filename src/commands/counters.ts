@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
-import type { KeptCounters } from '../core/keys.js';
+import type { KeptCounters } from '../core/keys/registry.js';
 import type { FileSystemPort } from '../core/ports.js';
+import { settleRequest } from '../gateway/settle-jobs.js';
 import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';
 import { readSalvage, readStored } from '../local/counters/stored.js';
-import type { FlagShape } from '../settings-flags.js';
-import { settingsHelp } from '../settings-help.js';
-import { settleRequest } from '../settle-requests.js';
+import type { FlagShape } from '../settings/flags.js';
+import { settingsHelp } from '../settings/help.js';
 import type { Command, Output } from './command.js';
 import { inFile, readGiven, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 

@@ -1,5 +1,5 @@
-import { didYouMean } from '../settings-suggest.js';
-import { helpList } from '../settings-text.js';
+import { didYouMean } from '../settings/suggest.js';
+import { helpList } from '../settings/text.js';
 import type { CommandContext, ExitCode } from './command.js';
 import { COMMANDS, type ListedCommand } from './commands.js';
 

@@ -1,6 +1,6 @@
 import type { DomainErrorCode } from '../core/errors.js';
-import { settingsTable } from '../settings-help.js';
-import { markdownTable } from '../settings-text.js';
+import { settingsTable } from '../settings/help.js';
+import { markdownTable } from '../settings/text.js';
 import { ERROR_TABLE } from '../wire/errors.js';
 import { revisionsTable } from './revisions.js';
 

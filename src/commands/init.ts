@@ -1,7 +1,7 @@
 import { dirname, join, parse, resolve } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
-import { failureCode, failureWords } from '../local/failure-words.js';
-import { parseFlags, problemText } from '../settings-flags.js';
+import { failureCode, failureWords } from '../platform/failure-words.js';
+import { parseFlags, problemText } from '../settings/flags.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import { createStarterSecrets, starterFile } from './starter-file.js';
 

@@ -1,9 +1,9 @@
 import { resolveRevision } from '../../revisions/index.js';
 import { feedOpenApiDocument } from '../feed/openapi.js';
-import { type FlagShape, parseFlags, problemText } from '../settings-flags.js';
-import { encodeJson } from '../wire/encode-json.js';
-import { prettyJson } from '../wire/json.js';
-import { openApiDocument } from '../wire/openapi.js';
+import { type FlagShape, parseFlags, problemText } from '../settings/flags.js';
+import { encodeJson } from '../wire/json/encode.js';
+import { prettyJson } from '../wire/json/json.js';
+import { openApiDocument } from '../wire/openapi/openapi.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 
 const FLAGS: readonly FlagShape[] = [

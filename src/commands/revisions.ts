@@ -1,7 +1,7 @@
 import { REVISIONS } from '../../revisions/index.js';
 import { revisionTable } from '../../revisions/table.js';
-import { type FlagShape, parseFlags, problemText } from '../settings-flags.js';
-import { markdownTable } from '../settings-text.js';
+import { type FlagShape, parseFlags, problemText } from '../settings/flags.js';
+import { markdownTable } from '../settings/text.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 import { textTable } from './text-table.js';
 

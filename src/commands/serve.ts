@@ -1,14 +1,14 @@
-import { failureCode } from '../local/failure-words.js';
-import { createLog, type Log } from '../log.js';
-import { type RunningGateway, startGateway } from '../serve.js';
-import { createServiceReports } from '../serve-service.js';
-import type { Settings } from '../settings.js';
-import { problemText } from '../settings-flags.js';
-import { settingsHelp } from '../settings-help.js';
-import { settingFlags, settingsFromCommandLine } from '../settings-read.js';
-import { StartError } from '../start-error.js';
+import { failureCode } from '../platform/failure-words.js';
+import { createLog, type Log } from '../platform/log.js';
+import { StartError } from '../platform/start-error.js';
+import { createServiceReports } from '../serve/service.js';
+import { type RunningGateway, startGateway } from '../serve/start.js';
+import { problemText } from '../settings/flags.js';
+import { settingsHelp } from '../settings/help.js';
+import { settingFlags, settingsFromCommandLine } from '../settings/read.js';
+import type { Settings } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import { revisionProblem } from './revision-problem.js';
+import { revisionProblem } from './replay/revision-problem.js';
 
 /** What `start` adds to `serve`. */
 export interface ServeSteps {

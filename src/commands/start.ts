@@ -1,7 +1,7 @@
-import type { Log } from '../log.js';
-import type { RunningGateway } from '../serve.js';
-import type { Settings } from '../settings.js';
-import { settingFlags } from '../settings-read.js';
+import type { Log } from '../platform/log.js';
+import type { RunningGateway } from '../serve/start.js';
+import { settingFlags } from '../settings/read.js';
+import type { Settings } from '../settings/table.js';
 import type { Command, CommandContext } from './command.js';
 import { passwordSentence, writeStarterFile } from './init.js';
 import { isMissing, serveUntilStopped } from './serve.js';

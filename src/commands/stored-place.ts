@@ -1,12 +1,12 @@
 import type { FileSystemPort } from '../core/ports.js';
+import type { StoredPlace } from '../gateway/settle-jobs.js';
 import { LinesError } from '../local/counters/lines.js';
-import { failureWords } from '../local/failure-words.js';
-import { dataFolderOf } from '../settings.js';
-import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings-flags.js';
-import { readSettings, type SettingName, settingFlags } from '../settings-read.js';
-import type { StoredPlace } from '../settle-requests.js';
+import { failureWords } from '../platform/failure-words.js';
+import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
+import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
+import { dataFolderOf } from '../settings/table.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import { complainingLog } from './config.js';
+import { complainingLog } from './config/config.js';
 
 /** The settings of commands over what is stored. */
 export const STORED_SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];

@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox';
 import { MAX_U64 } from '../core/model.js';
 import { REMEMBERED_REPORTS } from '../core/remembered-reports.js';
-import type { Encodable } from '../wire/encode-json.js';
-import { jsonSchema } from '../wire/json-schema.js';
+import type { Encodable } from '../wire/json/encode.js';
+import { jsonSchema } from '../wire/openapi/json-schema.js';
 import { Type } from '../wire/typebox.js';
 import { MOST_ID_LENGTH } from './report-body.js';
 import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, MOST_WAIT } from './routes.js';

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { DomainError } from '../core/errors.js';
-import type { UsageEntry } from '../core/keys.js';
+import type { UsageEntry } from '../core/keys/registry.js';
 import { MAX_U64 } from '../core/model.js';
 import type { UsageReport } from '../core/usage.js';
-import { JsonSyntaxError } from '../wire/json.js';
+import { JsonSyntaxError } from '../wire/json/json.js';
 import {
   advance,
   another,
@@ -16,7 +16,7 @@ import {
   stringValue,
   Token,
   toValue,
-} from '../wire/json-scanner.js';
+} from '../wire/json/scanner.js';
 import { createQuickEntries } from './quick-entry.js';
 
 /** Characters of a report's id. */

@@ -1,4 +1,4 @@
-import type { AdmissionReader } from '../core/admission-log.js';
+import type { AdmissionReader } from '../core/keys/admission-log.js';
 
 /** Those who wait for a change of who is admitted. */
 export interface Waiting {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Revision } from '../wire/revision.js';
+import type { Revision } from '../wire/traits/revision.js';
 import { contentType, type PanelFile, type PanelFiles } from './panel-files.js';
 import { plainPage } from './plain-page.js';
 

@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import type { KeyEntry, KeyReader } from '../core/keys.js';
+import type { KeyEntry, KeyReader } from '../core/keys/registry.js';
+import { createSpareRoom, type Room } from '../core/keys/spare-room.js';
 import type { ClockPort } from '../core/ports.js';
-import { createSpareRoom, type Room } from '../core/spare-room.js';
-import type { Revision } from '../wire/revision.js';
+import type { Revision } from '../wire/traits/revision.js';
 
 /** How long a list may miss what the data plane reported, in milliseconds (issue "The gateway": what it must reach). */
 const USAGE_DELAY = 200;

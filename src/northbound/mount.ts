@@ -1,6 +1,6 @@
 import { createSession, type Session } from '../core/session.js';
 import { type Operation, operationsWith } from '../wire/operations.js';
-import type { Revision } from '../wire/revision.js';
+import type { Revision } from '../wire/traits/revision.js';
 import type { PanelFiles } from './panel-files.js';
 
 /** What `--revision R[@webpath]` asked for, resolved. */

@@ -1,5 +1,5 @@
 import { operationsWith } from '../wire/operations.js';
-import type { Revision } from '../wire/revision.js';
+import type { Revision } from '../wire/traits/revision.js';
 import type { PanelFiles } from './panel-files.js';
 
 /** A page without scripts that says what is running and lists the API; it holds nothing that needs a credential. */

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { DomainError } from '../core/errors.js';
-import { JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
 import { Compile } from '../wire/typebox.js';
 
 const validators = new WeakMap<TSchema, Validator>();

@@ -1,6 +1,6 @@
-import type { KeyCounts } from '../core/key-counts.js';
+import type { KeyCounts } from '../core/keys/counts.js';
 import type { Session } from '../core/session.js';
-import type { Revision } from '../wire/revision.js';
+import type { Revision } from '../wire/traits/revision.js';
 import type { Family } from './family.js';
 import { type Health, PROBLEMS } from './health.js';
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../wire/json.js';
+import type { JsonValue } from '../wire/json/json.js';
 
 /** What the marks of a recording stand for in this run. */
 export interface Addresses {

@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonValue } from '../wire/json.js';
+import type { Answer } from '../southbound/call.js';
+import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import type { OperationName } from '../wire/operations.js';
-import type { Revision } from '../wire/revision.js';
-import type { Answer } from './call.js';
+import type { Revision } from '../wire/traits/revision.js';
 import { effectOf, matchOperation, operationPath } from './effects.js';
 import { writeJson } from './format.js';
 import { coversPath } from './json-difference.js';

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonOptions, type JsonValue } from '../wire/json.js';
-import type { Answer } from './call.js';
+import type { Answer } from '../southbound/call.js';
+import { isJsonObject, type JsonOptions, type JsonValue } from '../wire/json/json.js';
 import { corsDifferences } from './cors.js';
 import { jsonDifferences, type ValueDifference } from './json-difference.js';
 import { jsonIn } from './json-in.js';

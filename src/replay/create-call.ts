@@ -1,5 +1,5 @@
+import type { Call } from '../southbound/call.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
-import type { Call } from './call.js';
 import { writeJson } from './format.js';
 import { type Bindings, fillText } from './placeholders.js';
 import type { ScenarioRequest } from './scenario.js';

@@ -1,5 +1,5 @@
 import { ERROR_TABLE } from '../wire/errors.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { OperationName } from '../wire/operations.js';
 import { jsonIn } from './json-in.js';
 import type { Replacements } from './replacements.js';

@@ -1,5 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
-import { isJsonObject, type JsonValue } from '../wire/json.js';
+import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { OPERATIONS, type OperationName } from '../wire/operations.js';
 import type { Target } from './create-call.js';
 import { describeEnvelope } from './describe-data.js';

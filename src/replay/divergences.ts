@@ -1,4 +1,4 @@
-import type { JsonValue } from '../wire/json.js';
+import type { JsonValue } from '../wire/json/json.js';
 import type { AnswerDifference } from './compare.js';
 import { writeJson } from './format.js';
 import type { Difference, PlayedFile, PlayedStep } from './play.js';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../wire/json.js';
+import type { JsonValue } from '../wire/json/json.js';
 import { type Exchange, isExchange, type Scenario, type Step } from './scenario.js';
 
 /**

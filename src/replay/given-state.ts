@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Credentials } from '../core/model.js';
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../wire/json.js';
-import type { Revision } from '../wire/revision.js';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../wire/json/json.js';
+import type { Revision } from '../wire/traits/revision.js';
 import type { Given, Scenario } from './scenario.js';
 
 /** What a scenario's given state comes to, whichever way it is written. */

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../wire/json.js';
+import type { JsonValue } from '../wire/json/json.js';
 import type { ProxiedExchange } from './proxy.js';
 import { readFixtureJson } from './scenario.js';
 import { asObject, below, type Check, listOf, type Place, ShapeError, text } from './shape.js';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { OperationName } from '../wire/operations.js';
 import { type Effect, effectOf, operationPath } from './effects.js';
 import { keyOf } from './given-state.js';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from '../wire/json.js';
+import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { type Bindings, hasUnbound, matchText } from './placeholders.js';
 
 /** One place where two JSON values differ; `undefined` is a member that is not there. */

@@ -1,6 +1,6 @@
-import { isJsonObject } from '../wire/json.js';
-import type { Answer, Call, Caller } from './call.js';
-import type { Control } from './control.js';
+import type { Answer, Call, Caller } from '../southbound/call.js';
+import type { Control } from '../southbound/control.js';
+import { isJsonObject } from '../wire/json/json.js';
 import { matchOperation } from './effects.js';
 import { jsonIn, LAST_WINS } from './json-in.js';
 import { decoded } from './why-not.js';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../wire/json.js';
+import type { JsonValue } from '../wire/json/json.js';
 
 /** What the numbered placeholders of one chain stand for, by their name (`key:1`). */
 export type Bindings = Map<string, string>;

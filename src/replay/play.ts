@@ -1,6 +1,6 @@
-import type { JsonValue } from '../wire/json.js';
+import { type Answer, type Call, type Caller, createCaller } from '../southbound/call.js';
+import type { JsonValue } from '../wire/json/json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
-import { type Answer, type Call, type Caller, createCaller } from './call.js';
 import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
 import { createCall, type Target } from './create-call.js';
 import { writeJson } from './format.js';

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../wire/json.js';
+import { isJsonObject } from '../wire/json/json.js';
 import { createClientSessions } from './client-sessions.js';
 import type { Target } from './create-call.js';
 import { describeExchange, isBelow } from './describe.js';

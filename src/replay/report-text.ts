@@ -1,4 +1,4 @@
-import type { JsonValue } from '../wire/json.js';
+import type { JsonValue } from '../wire/json/json.js';
 import { writeJson } from './format.js';
 import type { LineSink, Reporter } from './report.js';
 import type { Outcome, ScenarioResult, ShownDifference, Summary } from './result.js';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../wire/json.js';
+import type { JsonValue } from '../wire/json/json.js';
 import type { Difference } from './play.js';
 import { isExchange, type Scenario } from './scenario.js';
 import type { BrokenFile, ScenarioFile } from './scenario-files.js';

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
-import type { Revision } from '../wire/revision.js';
-import type { Control } from './control.js';
+import type { Control } from '../southbound/control.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
+import type { Revision } from '../wire/traits/revision.js';
 import { keyOf } from './given-state.js';
 import { listKeys, type TargetFacts } from './target-facts.js';
 

@@ -1,4 +1,4 @@
-import { JsonSyntaxError, type JsonValue, parseJson } from '../wire/json.js';
+import { JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
 import {
   anything,
   asObject,

@@ -1,6 +1,6 @@
-import { isJsonObject } from '../wire/json.js';
-import type { Caller } from './call.js';
-import type { TargetCredentials } from './control.js';
+import type { Caller } from '../southbound/call.js';
+import type { TargetCredentials } from '../southbound/control.js';
+import { isJsonObject } from '../wire/json/json.js';
 import { matchOperation } from './effects.js';
 import { writeJson } from './format.js';
 import { jsonIn } from './json-in.js';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from '../wire/json.js';
+import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 
 /** Where a value stands: the file it came from and its JSON pointer (RFC 6901; empty for the root). */
 export interface Place {

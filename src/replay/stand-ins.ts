@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isJsonObject, type JsonValue } from '../wire/json.js';
+import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { matchOperation, operationPath } from './effects.js';
 import { writeJson } from './format.js';
 import { type Bindings, createBindings, fillText } from './placeholders.js';

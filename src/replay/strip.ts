@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Replacements, ValueKind } from './replacements.js';
 
 /** Members whose texts are the format's own words; others of them are texts of somebody's configuration. */

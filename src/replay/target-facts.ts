@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
-import type { Revision } from '../wire/revision.js';
-import type { Caller } from './call.js';
-import type { Control, TargetCredentials } from './control.js';
+import type { Caller } from '../southbound/call.js';
+import type { Control, TargetCredentials } from '../southbound/control.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
+import type { Revision } from '../wire/traits/revision.js';
 import type { Target } from './create-call.js';
 import { type GivenKey, keyOf } from './given-state.js';
 

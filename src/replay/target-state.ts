@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject } from '../wire/json.js';
-import type { Revision } from '../wire/revision.js';
+import type { Control, TargetCredentials } from '../southbound/control.js';
+import { isJsonObject, type JsonObject } from '../wire/json/json.js';
+import type { Revision } from '../wire/traits/revision.js';
 import { DEFAULT_ADDRESSES, replaceAddressesInJson } from './addresses.js';
-import type { Control, TargetCredentials } from './control.js';
 import type { Target } from './create-call.js';
 import { writeJson } from './format.js';
 import { type GivenState, givenStateOf, hasGivenState } from './given-state.js';

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
+import type { Answer, Call, Caller } from '../southbound/call.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { OperationName } from '../wire/operations.js';
-import type { Answer, Call, Caller } from './call.js';
 import { matchOperation } from './effects.js';
 import { writeJson } from './format.js';
 import { type GivenState, isPassword, keyOf } from './given-state.js';

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import { describeExchange } from './describe.js';
 import { jsonDifferences } from './json-difference.js';
 import type { Bindings } from './placeholders.js';

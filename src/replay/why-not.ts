@@ -1,5 +1,5 @@
 import type { OperationName } from '../wire/operations.js';
-import type { Revision } from '../wire/revision.js';
+import type { Revision } from '../wire/traits/revision.js';
 import type { Target } from './create-call.js';
 import { type Effect, effectOf, type MatchedRequest, matchOperation, operationPath } from './effects.js';
 import { type GivenState, givenStateOf, hasGivenState, isOpenState, isPassword } from './given-state.js';

@@ -1,5 +1,5 @@
 import type { AnnouncedServer } from '../core/model.js';
-import type { Encodable } from './encode-json.js';
+import type { Encodable } from './json/encode.js';
 
 /** The client configuration object (spec: "Client configuration object"). */
 export function clientConfig(accessKey: string, server: AnnouncedServer): Encodable {

@@ -1,4 +1,4 @@
-import { type Encodable, encodeJson } from './encode-json.js';
+import { type Encodable, encodeJson } from './json/encode.js';
 
 /** The content type of every JSON answer, without a charset (design: "content types"). */
 export const JSON_TYPE = 'application/json';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { REVISIONS } from '../../revisions/index.js';
 import { isExchange, type Scenario, type ScenarioResponse } from '../../src/replay/scenario.js';
-import { isJsonObject } from '../../src/wire/json.js';
+import { isJsonObject } from '../../src/wire/json/json.js';
 import { type Capability, type OperationName, operationsWith } from '../../src/wire/operations.js';
-import type { Revision } from '../../src/wire/revision.js';
+import type { Revision } from '../../src/wire/traits/revision.js';
 import { type PackedScenario, scenariosOf } from './pack.js';
 
 /** A row of the spec's tables that a scenario stands for, by its mark in `covers`. */

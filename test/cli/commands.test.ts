@@ -5,7 +5,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/index.js';
 import { COMMANDS } from '../../src/commands/commands.js';
 import { passwordHashOf } from '../../src/commands/hash-password.js';
-import { parseJson } from '../../src/wire/json.js';
+import { parseJson } from '../../src/wire/json/json.js';
 import { buildIfOlder } from '../build.js';
 import { runHere } from './context.js';
 import { runKeyway } from './process.js';

@@ -1,8 +1,8 @@
 import type { CommandContext } from '../../src/commands/command.js';
 import { runCommandLine } from '../../src/commands/dispatch.js';
 import { linesWithProgress } from '../../src/commands/progress-line.js';
-import { createFileSystem } from '../../src/local/file-system.js';
-import { systemClock, systemRandom } from '../../src/local/system-ports.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 
 /** What a command left behind. */
 export interface RanHere {

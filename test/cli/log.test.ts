@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLog } from '../../src/log.js';
-import { redactSecrets } from '../../src/log-redact.js';
+import { createLog } from '../../src/platform/log.js';
+import { redactSecrets } from '../../src/platform/log-redact.js';
 
 function gatheringLog(pretty = false) {
   const lines: string[] = [];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/commands.js';
 import { withTables } from '../../src/commands/document-tables.js';
-import { SETTINGS } from '../../src/settings.js';
+import { SETTINGS } from '../../src/settings/table.js';
 import { ROOT } from '../build.js';
 
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');

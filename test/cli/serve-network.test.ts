@@ -9,7 +9,7 @@ import { connect, type DetailedPeerCertificate } from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
-import { SECOND_CERTIFICATE, SECOND_KEY } from '../second-certificate.js';
+import { SECOND_CERTIFICATE, SECOND_KEY } from '../serve/second-certificate.js';
 import { type Running, runKeyway, startKeyway } from './process.js';
 
 let folder = '';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry, type KeptCounters } from '../../src/core/keys.js';
+import { createKeyRegistry, type KeptCounters } from '../../src/core/keys/registry.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import { createReplacements, decideReplacements, recordText } from '../../src/core/replacements.js';
 import { createTurns } from '../../src/core/turns.js';

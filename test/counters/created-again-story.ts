@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
-import { type Counters, openCounters } from '../../src/compose-counters.js';
 import { type Core, createCore } from '../../src/core/core.js';
 import type { LogPort } from '../../src/core/ports.js';
 import { noResolver } from '../../src/dns/no-resolver.js';
-import { type ConfigurationFile, createConfigurationFile } from '../../src/local/configuration-file.js';
-import { systemRandom } from '../../src/local/system-ports.js';
+import { type Counters, openCounters } from '../../src/gateway/counters.js';
+import { type ConfigurationFile, createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 import { createChooser, type Interruption } from '../local/counters/store-story.js';
 import { type CallName, createForgetfulFileSystem } from '../ports/forgetful-file-system.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isJsonObject, type JsonObject, parseJson } from '../../src/wire/json.js';
+import { isJsonObject, type JsonObject, parseJson } from '../../src/wire/json/json.js';
 import { type FeedStage, feedStage, report, until } from '../feed/stage.js';
 
 interface Api {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readStored } from '../../src/local/counters/stored.js';
-import { createFileSystem } from '../../src/local/file-system.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { feedStage, report, until } from '../feed/stage.js';
 
 it('a report that was acknowledged in memory becomes durable by itself, with its id', async () => {

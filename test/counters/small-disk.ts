@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
-import { createFileSystem } from '../../src/local/file-system.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { temporaryFolder } from '../feed/stage.js';
 
 const run = promisify(execFile);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { dnsOfFourMembers } from '../../src/wire/dns-form.js';
 import { domainName, isLinkLocal } from '../../src/wire/dns-values.js';
+import { dnsOfFourMembers } from '../../src/wire/traits/dns-form.js';
 
 describe('POST /dns/config', () => {
   it.each([

@@ -2,8 +2,8 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAdmissionLog, REMEMBERED_CHANGES } from '../../src/core/admission-log.js';
-import { startFeed } from '../../src/serve-feed.js';
+import { createAdmissionLog, REMEMBERED_CHANGES } from '../../src/core/keys/admission-log.js';
+import { startFeed } from '../../src/serve/feed.js';
 import { feedStage, logTo, report, temporaryFolder, until } from './stage.js';
 
 interface KeysBody {

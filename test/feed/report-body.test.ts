@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import { readReport } from '../../src/feed/report-body.js';
-import { isJsonObject, type JsonValue, parseJson } from '../../src/wire/json.js';
+import { isJsonObject, type JsonValue, parseJson } from '../../src/wire/json/json.js';
 
 const aNumber = fc.oneof(
   fc.nat().map(String),

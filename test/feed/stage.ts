@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { composeGateway, type Gateway, type GatewayOptions } from '../../src/compose.js';
 import type { LogPort } from '../../src/core/ports.js';
-import { startFeed } from '../../src/serve-feed.js';
+import { composeGateway, type Gateway, type GatewayOptions } from '../../src/gateway/compose.js';
+import { startFeed } from '../../src/serve/feed.js';
 
 export const FEED_TOKEN = 'feed-token';
 

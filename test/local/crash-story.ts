@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import type { ConfigurationChange } from '../../src/core/model.js';
 import type { FileSystemPort, LogPort } from '../../src/core/ports.js';
-import { type ConfigurationFile, createConfigurationFile } from '../../src/local/configuration-file.js';
+import { type ConfigurationFile, createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
 import { readDocument } from '../../src/local/document/document.js';
-import { createKeptVersions } from '../../src/local/kept-versions.js';
-import { listVersions } from '../../src/local/restore-version.js';
+import { createKeptVersions } from '../../src/local/file/kept-versions.js';
+import { listVersions } from '../../src/local/file/restore-version.js';
 import { type CallName, createForgetfulFileSystem, type ForgetfulFileSystem } from '../ports/forgetful-file-system.js';
 
 /** Something that happens to a configuration file and to the Keyway that serves it. */

@@ -1,6 +1,6 @@
-import { createConfigurationFile } from '../../src/local/configuration-file.js';
-import { createFileSystem } from '../../src/local/file-system.js';
-import { systemClock } from '../../src/local/system-ports.js';
+import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
+import { systemClock } from '../../src/platform/system-ports.js';
 
 /** Saves keys as fast as it goes, two at a time, and says each one on stdout once it is acknowledged; until it is killed. */
 const [path = '', dataFolder = '', prefix = '', way = ''] = process.argv.slice(2);

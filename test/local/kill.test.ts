@@ -4,10 +4,10 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createConfigurationFile } from '../../src/local/configuration-file.js';
+import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
 import { readDocument } from '../../src/local/document/document.js';
-import { createFileSystem } from '../../src/local/file-system.js';
-import { systemClock } from '../../src/local/system-ports.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
+import { systemClock } from '../../src/platform/system-ports.js';
 
 const ROUNDS = 10;
 const silent = { debug() {}, info() {}, warn() {}, error() {} };

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
-import { createConfigurationFile } from '../../src/local/configuration-file.js';
-import { openDataFolder } from '../../src/local/data-folder.js';
-import { createFileSystem } from '../../src/local/file-system.js';
-import { createKeptVersions } from '../../src/local/kept-versions.js';
+import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import { openDataFolder } from '../../src/local/file/data-folder.js';
+import { createKeptVersions } from '../../src/local/file/kept-versions.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 
 describe('a large configuration file that is changed many times', () => {
   let folder = '';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/index.js';
 import type { Credentials } from '../../src/core/model.js';
 import { createMount, type Mount } from '../../src/northbound/mount.js';
-import { openMountProblems } from '../../src/open-mounts.js';
+import { openMountProblems } from '../../src/serve/open-mounts.js';
 import { operationsWith } from '../../src/wire/operations.js';
 import { gatewayForTest, PASSWORD_HASH } from './gateway.js';
 

@@ -2,9 +2,9 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/index.js';
-import { createKeyRegistry, type KeyRegistry } from '../../src/core/keys.js';
+import { createKeyRegistry, type KeyRegistry } from '../../src/core/keys/registry.js';
 import { acceptedCoding, createListBody } from '../../src/northbound/list-body.js';
-import type { Revision } from '../../src/wire/revision.js';
+import type { Revision } from '../../src/wire/traits/revision.js';
 
 const clockAt = (time: { now: number }) => ({ now: () => time.now, monotonic: () => time.now });
 

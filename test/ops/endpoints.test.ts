@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createReadiness } from '../../src/core/readiness.js';
-import { startOps } from '../../src/serve-ops.js';
+import { startOps } from '../../src/serve/ops.js';
 import { configurationOf, createLines, opsStage, startWith, TOKEN, temporaryFolder } from './stage.js';
 
 /** An ops listener beside no gateway yet. */

@@ -1,11 +1,11 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { composeGateway } from '../../src/compose.js';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { createReadiness } from '../../src/core/readiness.js';
-import { createFileSystem } from '../../src/local/file-system.js';
-import { startOps } from '../../src/serve-ops.js';
+import { composeGateway } from '../../src/gateway/compose.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
+import { startOps } from '../../src/serve/ops.js';
 import { configurationOf, createLines, opsStage, TOKEN, temporaryFolder, until } from './stage.js';
 
 interface HealthAnswer {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
-import { type RunningGateway, startGateway } from '../../src/serve.js';
-import { settingsFromCommandLine } from '../../src/settings-read.js';
+import { type RunningGateway, startGateway } from '../../src/serve/start.js';
+import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { type Exposition, parseExposition } from './exposition.js';
 
 export const TOKEN = 'api-token-of-the-test';

@@ -7,7 +7,7 @@ import { buildAlone, newestOf, ROOT } from '../build.js';
 export { ROOT };
 export const PANEL = join(ROOT, 'dist/panel');
 
-const SOURCES = ['src/panel', 'vite.config.ts'];
+const SOURCES = ['panel', 'vite.config.ts'];
 
 /** Builds the panel when it is missing or older than its sources. */
 export function buildPanelIfOlder(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { formatSize } from '../../src/panel/text/sizes.js';
+import { formatSize } from '../../panel/text/sizes.js';
 import { expectAccessible, inBrowser, PAGES } from './in-browser.js';
 import { goTo, picture } from './stage.js';
 

@@ -3,17 +3,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { en } from '../../src/panel/i18n/en.js';
-import { fill, type Message } from '../../src/panel/i18n/message.js';
-import { ru } from '../../src/panel/i18n/ru.js';
-import { add, encodeExact, parseExact } from '../../src/panel/text/exact-json.js';
-import { JsonProblem } from '../../src/panel/text/json-reader.js';
-import { parseTree, printTree, text, withValue } from '../../src/panel/text/json-tree.js';
-import { filterUsers, keepOrder, sortUsers, usedPart } from '../../src/panel/text/key-list.js';
-import { diffLines, hunks } from '../../src/panel/text/line-diff.js';
-import { isCidr, isDomainSuffix, isIpv6 } from '../../src/panel/text/networks.js';
-import { sha256 } from '../../src/panel/text/sha256.js';
-import { formatSize, readLimit, splitLimit } from '../../src/panel/text/sizes.js';
+import { en } from '../../panel/i18n/en.js';
+import { fill, type Message } from '../../panel/i18n/message.js';
+import { ru } from '../../panel/i18n/ru.js';
+import { add, encodeExact, parseExact } from '../../panel/text/exact-json.js';
+import { JsonProblem } from '../../panel/text/json-reader.js';
+import { parseTree, printTree, text, withValue } from '../../panel/text/json-tree.js';
+import { filterUsers, keepOrder, sortUsers, usedPart } from '../../panel/text/key-list.js';
+import { diffLines, hunks } from '../../panel/text/line-diff.js';
+import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
+import { sha256 } from '../../panel/text/sha256.js';
+import { formatSize, readLimit, splitLimit } from '../../panel/text/sizes.js';
 import { ROOT } from './built-panel.js';
 
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
@@ -278,7 +278,7 @@ describe('the language tables', () => {
   });
 
   it('hold no message that the page does not use', () => {
-    const folder = join(ROOT, 'src/panel');
+    const folder = join(ROOT, 'panel');
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
     const sources = names.filter((name) => /\.tsx?$/.test(name) && !name.startsWith('i18n/'));
     const code =

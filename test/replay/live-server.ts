@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
 import { createGateway, type GatewayOptions } from '../../src/index.js';
-import { systemRandom } from '../../src/local/system-ports.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../src/replay/target-player.js';
-import type { Revision } from '../../src/wire/revision.js';
+import type { Revision } from '../../src/wire/traits/revision.js';
 
 export const USERNAME = 'boss';
 export const PASSWORD = 'live-password-7';

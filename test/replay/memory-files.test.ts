@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
-import { createFileSystem } from '../../src/local/file-system.js';
-import { createMemoryFiles } from '../../src/replay-memory-files.js';
+import { createMemoryFiles } from '../../src/embedded/memory-files.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 
 type Act = (files: FileSystemPort, folder: string) => Promise<unknown>;
 

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createFileSystem } from '../../src/local/file-system.js';
+import { playEmbedded } from '../../src/embedded/play.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { readHar } from '../../src/replay/har.js';
 import { type ProxiedExchange, startProxy } from '../../src/replay/proxy.js';
 import { createRecorder } from '../../src/replay/recorder.js';
 import { createRecordingFiles } from '../../src/replay/recording-files.js';
 import { readScenario } from '../../src/replay/scenario.js';
 import type { ScenarioFile } from '../../src/replay/scenario-files.js';
-import { playEmbedded } from '../../src/replay-embedded.js';
 import { PASSWORD, playerOn, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 const OPTIONS = { apiRoot: '/panel/api', base: '/panel', revision: 'current', date: '2026-11-21', keepValues: false };

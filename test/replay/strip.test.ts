@@ -6,7 +6,7 @@ import { jsonDifferences } from '../../src/replay/json-difference.js';
 import { createBindings } from '../../src/replay/placeholders.js';
 import { createReplacements } from '../../src/replay/replacements.js';
 import { stripJson } from '../../src/replay/strip.js';
-import { type JsonValue, parseJson } from '../../src/wire/json.js';
+import { type JsonValue, parseJson } from '../../src/wire/json/json.js';
 
 /** Texts that stand in no vocabulary of the format. */
 const foreign = fc

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createFileSystem } from '../../src/local/file-system.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { differenceInWords } from '../../src/replay/divergences.js';
 import { type ProxiedExchange, startProxy } from '../../src/replay/proxy.js';
 import { readScenario, type Scenario } from '../../src/replay/scenario.js';

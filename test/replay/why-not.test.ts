@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createFileSystem } from '../../src/local/file-system.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/scenario-files.js';
 import type { Permissions } from '../../src/replay/why-not.js';
 import { ROOT } from '../build.js';

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isJsonObject, type JsonValue, parseJson } from '../../src/wire/json.js';
+import { isJsonObject, type JsonValue, parseJson } from '../../src/wire/json/json.js';
 import { type Running, startKeyway } from '../cli/process.js';
 import { createChooser } from '../local/counters/store-story.js';
 

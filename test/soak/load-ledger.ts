@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue, parseJson } from '../../src/wire/json.js';
+import { isJsonObject, type JsonValue, parseJson } from '../../src/wire/json/json.js';
 
 /** What a key must be, by what was acknowledged. */
 export interface ExpectedKey {

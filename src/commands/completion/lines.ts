@@ -1,5 +1,5 @@
 import { REVISIONS } from '../../../revisions/index.js';
-import type { FlagShape, Offered } from '../../settings-flags.js';
+import type { FlagShape, Offered } from '../../settings/flags.js';
 import { COMMANDS } from '../commands.js';
 
 /** What a shell offers at one place of a command line. */

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { SETTINGS, type Setting, type Settings } from '../../settings.js';
-import type { ParsedFlags } from '../../settings-flags.js';
-import type { NamedPlace } from '../../settings-kinds.js';
-import { SETTING_NAMES, SETTINGS_FLAG, type SettingName } from '../../settings-read.js';
+import type { ParsedFlags } from '../../settings/flags.js';
+import type { NamedPlace } from '../../settings/kinds.js';
+import { SETTING_NAMES, SETTINGS_FLAG, type SettingName } from '../../settings/read.js';
+import { SETTINGS, type Setting, type Settings } from '../../settings/table.js';
 
 /** What one setting names of the machine. */
 export function placesOf<Name extends SettingName>(settings: Settings, name: Name): readonly NamedPlace[] {

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
-import { dataFolderOf, type Settings } from '../../settings.js';
-import { SETTING_NAMES } from '../../settings-read.js';
+import { SETTING_NAMES } from '../../settings/read.js';
+import { dataFolderOf, type Settings } from '../../settings/table.js';
 import { placesOf } from './command-line.js';
 import { isWithin, runtimeName, STATE_FOLDER } from './unit.js';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { FileSystemPort } from '../../core/ports.js';
-import { failureCode } from '../failure-words.js';
+import { failureCode } from '../../platform/failure-words.js';
 import { readStore, type StoreFileName, type StoreReading } from './read-store.js';
 import type { StoreRecord } from './records.js';
 import { FORMAT } from './store-file.js';

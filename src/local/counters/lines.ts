@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
-import type { KeptCounters } from '../../core/keys.js';
+import type { KeptCounters } from '../../core/keys/registry.js';
 import { MAX_U64 } from '../../core/model.js';
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json.js';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 
 /** Counters and what belongs to them as text: one JSON object a line, integers exact. */
 export interface StoredState {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
-import { failureCode, failureWords } from '../failure-words.js';
+import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { CountersStoreError, namesIn, newestFormat, type StoreFormat, storeFolder } from './formats.js';
 import { formatOf, listStore, type StoreFileName, type StoreReading } from './read-store.js';
 import type { StoreRecord } from './records.js';

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json.js';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 
 /** The format of the store's files that this Keyway writes. */
 export const FORMAT = 1;

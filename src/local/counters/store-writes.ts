@@ -1,8 +1,8 @@
-import type { KeptCounters, KeyRegistry } from '../../core/keys.js';
+import type { KeptCounters, KeyRegistry } from '../../core/keys/registry.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import type { RememberedReports, ReportChanges } from '../../core/remembered-reports.js';
 import type { Replacements } from '../../core/replacements.js';
-import { failureWords } from '../failure-words.js';
+import { failureWords } from '../../platform/failure-words.js';
 import { createRecordWriter } from './records.js';
 
 /** What operations may know of the writing. */

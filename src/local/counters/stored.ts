@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKeyRegistry, type KeptCounters, type KeyRegistry } from '../../core/keys.js';
+import { createKeyRegistry, type KeptCounters, type KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey } from '../../core/model.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../core/remembered-reports.js';
 import { createReplacements, decideReplacements, type Replacements } from '../../core/replacements.js';
-import { dataFolderAt } from '../data-folder.js';
+import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { readDocument } from '../document/document.js';
-import { failureCode, failureWords } from '../failure-words.js';
-import { readTarget, sameFile, type Target } from '../write-file.js';
+import { dataFolderAt } from '../file/data-folder.js';
+import { readTarget, sameFile, type Target } from '../file/write-file.js';
 import { CountersStoreError, newestFormat, STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
 import { findSource, sourceIn } from './open-folder.js';

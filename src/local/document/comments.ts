@@ -1,4 +1,4 @@
-import { commentEnd } from '../../wire/json-scanner.js';
+import { commentEnd } from '../../wire/json/scanner.js';
 
 /** A comment with its span, a line comment without its line end. */
 export interface Comment {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import type { Room } from '../../core/keys/spare-room.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
-import type { Room } from '../../core/spare-room.js';
-import { createScanner, expectEnd } from '../../wire/json-scanner.js';
+import { createScanner, expectEnd } from '../../wire/json/scanner.js';
 import { accessKeysLayout } from './access-keys-layout.js';
 import { readDns } from './dns-section.js';
 import { firstOfEach, type PlacedKeys } from './first-keys.js';

@@ -1,5 +1,5 @@
 import type { AccessKey } from '../../core/model.js';
-import { createScanner } from '../../wire/json-scanner.js';
+import { createScanner } from '../../wire/json/scanner.js';
 import type { Layout } from './layout.js';
 import { isAbsent } from './reading.js';
 import { hasComment, insertItems, removeItems, type Sequence, sequenceStyle } from './sequence.js';

@@ -1,6 +1,6 @@
+import type { Room } from '../../core/keys/spare-room.js';
 import type { AccessKey } from '../../core/model.js';
-import type { Room } from '../../core/spare-room.js';
-import { createScanner, skipTrivia } from '../../wire/json-scanner.js';
+import { createScanner, skipTrivia } from '../../wire/json/scanner.js';
 import type { ConfigurationDocument } from './document.js';
 import { changeElement, readElement, renderElement, styleOf } from './element.js';
 import { hashKey, type KeyList } from './key-list.js';

@@ -9,7 +9,7 @@ import {
   stringValue,
   Token,
   toValue,
-} from '../../wire/json-scanner.js';
+} from '../../wire/json/scanner.js';
 import { growableUint32 } from './growable.js';
 
 /** Where the elements of a key list stand, in arrays of numbers: a million keys take twelve megabytes. */

@@ -1,6 +1,6 @@
 import { keyDigest } from '../../core/key-digest.js';
 import type { AccessKey } from '../../core/model.js';
-import { createScanner } from '../../wire/json-scanner.js';
+import { createScanner } from '../../wire/json/scanner.js';
 import { type KeysNode, readKeys } from './key-list.js';
 import type { Warnings } from './reading.js';
 

@@ -1,4 +1,4 @@
-import { commentEnd, skipTrivia } from '../../wire/json-scanner.js';
+import { commentEnd, skipTrivia } from '../../wire/json/scanner.js';
 import { type Splice, splice } from './splice.js';
 import { hasLineEnd, isBlank, lineIndent, lineStart, onlyBlanks, type TextStyle } from './style.js';
 

@@ -1,4 +1,4 @@
-import type { Room } from '../../core/spare-room.js';
+import type { Room } from '../../core/keys/spare-room.js';
 import type { KeyList } from './key-list.js';
 
 /** Bytes `from` to `to` (exclusive) give way to a text. */

@@ -1,4 +1,4 @@
-import { createScanner, enter, Token, toValue } from '../../wire/json-scanner.js';
+import { createScanner, enter, Token, toValue } from '../../wire/json/scanner.js';
 
 /** A value to write; a map is an object whose members keep the map's order. */
 export type Rendered = string | bigint | number | boolean | null | readonly Rendered[] | ReadonlyMap<string, Rendered>;

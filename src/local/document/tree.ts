@@ -9,7 +9,7 @@ import {
   Token,
   toValue,
   unexpectedToken,
-} from '../../wire/json-scanner.js';
+} from '../../wire/json/scanner.js';
 import { type KeysNode, readKeys } from './key-list.js';
 
 /**

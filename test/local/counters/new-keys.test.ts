@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys.js';
+import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import { createRememberedReports } from '../../../src/core/remembered-reports.js';
 import { openCountersStore } from '../../../src/local/counters/store.js';
-import { createFileSystem } from '../../../src/local/file-system.js';
+import { createFileSystem } from '../../../src/platform/file-system.js';
 
 let dataFolder = '';
 beforeEach(async () => {

@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createKeyRegistry, type KeyRegistry } from '../../../src/core/keys.js';
+import { createKeyRegistry, type KeyRegistry } from '../../../src/core/keys/registry.js';
 import { createRememberedReports, type RememberedReports } from '../../../src/core/remembered-reports.js';
 import type { StoreFormat } from '../../../src/local/counters/formats.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
-import { createFileSystem } from '../../../src/local/file-system.js';
-import { systemClock } from '../../../src/local/system-ports.js';
+import { createFileSystem } from '../../../src/platform/file-system.js';
+import { systemClock } from '../../../src/platform/system-ports.js';
 
 export interface OpenStore {
   readonly keys: KeyRegistry;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../../src/core/ports.js';
 import { createStoreLog } from '../../../src/local/counters/store-log.js';
-import { createFileSystem } from '../../../src/local/file-system.js';
+import { createFileSystem } from '../../../src/platform/file-system.js';
 
 let folder = '';
 beforeEach(async () => {

@@ -1,0 +1,133 @@
+import { type Adoption, planAdoption } from '../../local/check/adoption.js';
+import { MANY_KEYS } from '../../local/configuration/file-edits.js';
+import { rewriteFile } from '../../local/file/rewrite-file.js';
+import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
+import { settingsHelp } from '../../settings/help.js';
+import type { SettingName } from '../../settings/read.js';
+import { encodeJson } from '../../wire/json/encode.js';
+import { prettyJson } from '../../wire/json/json.js';
+import type { Command } from '../command.js';
+import { carriedText, keyJson, keyText } from './check.js';
+import { type FileCommand, fileFlags, isOn, JSON_FLAG, plainText, runOnFile } from './file.js';
+
+const SETTINGS: readonly SettingName[] = ['dataDir', 'inPlace'];
+
+const toggle = (flag: string): FlagShape => ({ flag, placeholder: null, repeatable: false });
+
+const adopt: FileCommand = {
+  name: 'config adopt',
+  settings: SETTINGS,
+  flags: [
+    toggle('add'),
+    toggle('remove'),
+    toggle('update'),
+    { flag: 'key', placeholder: 'K', repeatable: true },
+    JSON_FLAG,
+  ],
+  problems: () => [],
+  work: async ({ named, target, versions, flags }, { output }) => {
+    const asked = isOn(flags, 'add') || isOn(flags, 'remove') || isOn(flags, 'update');
+    const adoption = planAdoption(target.bytes, requestOf(flags));
+    const changes = adoption.bytes !== target.bytes;
+    const json = isOn(flags, JSON_FLAG.flag);
+    if (!json) for (const line of planText(adoption, asked)) output.line(line);
+    if (changes) {
+      await rewriteFile(versions, target, adoption.bytes, { forever: adoption.removed.length > MANY_KEYS });
+    }
+    if (json) output.line(jsonText(adoption, changes));
+    else if (changes) output.line(`${named} is written. What it was is kept: keyway config list --config ${named}`);
+    return 0;
+  },
+};
+
+function requestOf(flags: ParsedFlags) {
+  const keys = flags.values.get('key');
+  return {
+    add: isOn(flags, 'add'),
+    remove: isOn(flags, 'remove'),
+    update: isOn(flags, 'update'),
+    keys: keys === undefined ? null : new Set(keys),
+  };
+}
+
+function planText(adoption: Adoption, asked: boolean): readonly string[] {
+  const { added, removed, updated, left, listRemoved, withoutKey } = adoption;
+  const lines = [
+    ...added.map((key) => `+ ${keyText(key)}`),
+    ...removed.map((key) => `- ${keyText(key)}`),
+    ...updated.map(({ inList, inInbounds }) => {
+      return `~ ${plainText(inList.accessKey)}: ${carriedText(inInbounds)} becomes ${carriedText(inList)}`;
+    }),
+    ...(listRemoved === null ? [] : [`- the root access_keys (${listRemoved.elements}): nothing is left in it`]),
+    ...(listRemoved?.comments ?? []).map((comment) => `    with the comment ${comment}`),
+    ...(listRemoved?.members ?? []).map(({ place, count }) => `    with the member ${place}${manyText(count)}`),
+  ];
+  const open = [
+    ...left.onlyInList.map((key) => `  only in access_keys (--add): ${keyText(key)}`),
+    ...left.onlyInInbounds.map((key) => `  only in inbounds (--remove): ${keyText(key)}`),
+    ...left.differing.map(({ inList, inInbounds }) => {
+      const texts = `${carriedText(inInbounds)}; in access_keys ${carriedText(inList)}`;
+      return `  with another name or limit (--update): ${plainText(inList.accessKey)}: ${texts}`;
+    }),
+    ...withoutKey.map((index) => `  without a key: access_keys[${index}]`),
+  ];
+  const nothing = asked ? 'Nothing changes.' : 'Nothing was asked for, and nothing changes.';
+  return [
+    ...(lines.length === 0 ? [nothing] : lines),
+    ...(open.length === 0 ? [] : ['Left as it is:', ...open]),
+    ...(open.length === 0 && !asked ? ['The two say the same: --add removes the root access_keys.'] : []),
+  ];
+}
+
+function manyText(count: number): string {
+  return count === 1 ? '' : ` and ${count - 1} more`;
+}
+
+function jsonText({ added, removed, updated, left, listRemoved, withoutKey }: Adoption, written: boolean): string {
+  const pairs = (keys: Adoption['updated']) => {
+    return keys.map(({ inList, inInbounds }) => ({ inList: keyJson(inList), inInbounds: keyJson(inInbounds) }));
+  };
+  const record = {
+    added: added.map(keyJson),
+    removed: removed.map(keyJson),
+    updated: pairs(updated),
+    left: {
+      onlyInList: left.onlyInList.map(keyJson),
+      onlyInInbounds: left.onlyInInbounds.map(keyJson),
+      differing: pairs(left.differing),
+      withoutKey,
+    },
+    listRemoved: listRemoved !== null,
+    written,
+  };
+  return prettyJson(Buffer.from(encodeJson(record))).toString('utf8');
+}
+
+export const configAdopt: Command = {
+  name: adopt.name,
+  flags: fileFlags(adopt),
+  words: 'paths',
+  help: () => `Usage: keyway config adopt FILE [--add] [--remove] [--update] [--key K…] [--json]
+
+Servers whose file has inbounds write the keys of their own API to a root access_keys, which may be
+months old and which Keyway does not read. This takes over from it what is asked for, and shows it
+before it writes:
+
+  --add     keys that stand only in access_keys go to the first inbound for keys
+  --remove  keys that stand only in the inbounds go; they may have been deleted through that API
+  --update  keys in both get the name and the limit that access_keys has
+  --key K   only this key; repeatable
+
+Without --add, --remove and --update it shows how the two differ and changes nothing. The root
+access_keys stays whole until every element of it says what the inbounds say, because a server takes
+it for all keys that there are; then it is removed. Everything else in the file stays as it is, and
+what the file was is kept as a version ("keyway config list"). A Keyway that serves the file takes
+it as an edit by hand.
+
+${settingsHelp(SETTINGS)}
+  --json           Print what was done as JSON.
+
+  keyway config adopt server.jsonc
+  keyway config adopt server.jsonc --add --update`,
+  run: (argv, context) => runOnFile(adopt, argv, context),
+};

@@ -1,0 +1,204 @@
+import { REVISIONS } from '../../../revisions/index.js';
+import type { AccessKey } from '../../core/model.js';
+import { checkFile, type FileCheck } from '../../local/check/file-check.js';
+import type { UnknownMember } from '../../local/check/members.js';
+import { didYouMean } from '../../settings/suggest.js';
+import { type Encodable, encodeJson } from '../../wire/json/encode.js';
+import { prettyJson } from '../../wire/json/json.js';
+import type { Command } from '../command.js';
+import { textTable } from '../text-table.js';
+import { type FileCommand, fileFlags, isOn, JSON_FLAG, plainText, runOnFile } from './file.js';
+
+const check: FileCommand = {
+  name: 'config check',
+  settings: [],
+  flags: [JSON_FLAG],
+  problems: () => [],
+  work: async ({ named, target, flags }, { output }) => {
+    const found = checkFile(target.bytes);
+    if (isOn(flags, JSON_FLAG.flag)) output.line(prettyText(asJson(found)));
+    else for (const line of textOf(found, named)) output.line(line);
+    return 0;
+  },
+};
+
+function prettyText(value: Encodable): string {
+  return prettyJson(Buffer.from(encodeJson(value))).toString('utf8');
+}
+
+function textOf(found: FileCheck, named: string): readonly string[] {
+  const { configuration, rootList, duplicates, unknown, warnings } = found;
+  return [
+    `${named} has the layout with ${found.layout}.`,
+    '',
+    ...summary(found),
+    ...(rootList === null ? [] : ['', ...rootListText(rootList, named)]),
+    ...section(
+      'Keys that stand there twice; the first counts:',
+      duplicates.map(({ accessKey, place, first }) => `${plainText(accessKey)}: ${place}, after ${first}`),
+    ),
+    ...section('Read past:', warnings),
+    ...section('Not looked at, and left as it is:', unknown.map(unknownText)),
+    ...(configuration.mode === 'server'
+      ? []
+      : ['', 'The mode is not "server": changes to this file are not applied live.']),
+    '',
+    'What a server of each line reads of it:',
+    '',
+    ...linesText(found),
+  ];
+}
+
+function section(heading: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : ['', heading, ...lines.map((line) => `  ${line}`)];
+}
+
+function summary({ configuration, lists }: FileCheck): readonly string[] {
+  const { keys, listener, listen, outbound, dns } = configuration;
+  const places = lists.map(({ place, elements }) => `${place} (${elements})`).join(', ');
+  const named = keys.filter(({ name }) => name !== null).length;
+  const limited = keys.filter(({ limitBytes }) => limitBytes !== null).length;
+  const rules = outbound === null ? 'not configured' : `${outbound.rules.length} rules, else ${outbound.defaultAction}`;
+  return [
+    `  keys      ${keys.length}, of them ${named} with a name and ${limited} with a limit${places === '' ? '' : `; in ${places}`}`,
+    `  listener  ${listener === null ? 'none' : listenerText(listener)}`,
+    `  address   ${listen === null ? 'none for clients' : plainText(listen)}`,
+    `  routing   ${rules}`,
+    `  DNS       ${dns.enabled ? 'enabled' : 'not enabled'}`,
+  ];
+}
+
+function listenerText(listener: NonNullable<FileCheck['configuration']['listener']>): string {
+  const { enabled, bind, webpath, token, username, passwordHash } = listener;
+  const ways = [...(token === null ? [] : ['a token']), ...(username !== '' && passwordHash !== '' ? ['a login'] : [])];
+  const credential = ways.length === 0 ? 'without a credential' : `with ${ways.join(' and ')}`;
+  const path = webpath === '' ? '' : `, web path ${plainText(webpath)}`;
+  return `${plainText(bind)}${path}, ${credential}${enabled ? '' : ', not enabled'}`;
+}
+
+function rootListText(list: NonNullable<FileCheck['rootList']>, named: string): readonly string[] {
+  const { elements, onlyInList, onlyInInbounds, differing, withoutKey } = list;
+  const differs = differing.map(({ inInbounds, inList }) => {
+    return `${plainText(inInbounds.accessKey)}: ${carriedText(inList)}; in inbounds ${carriedText(inInbounds)}`;
+  });
+  const without = withoutKey.map((index) => `access_keys[${index}]`);
+  const same = onlyInList.length + onlyInInbounds.length + differing.length + withoutKey.length === 0;
+  return [
+    `A root access_keys (${elements}) stands beside inbounds. Keyway reads the inbounds alone.`,
+    ...(same ? ['  It says what the inbounds say.'] : []),
+    ...kind('only there', onlyInList.map(keyText)),
+    ...kind("only in inbounds, perhaps deleted through a server's own API", onlyInInbounds.map(keyText)),
+    ...kind('in both, with another name or limit', differs),
+    ...kind('elements without a key', without),
+    `  To take it over: keyway config adopt ${named} [--add] [--remove] [--update]`,
+  ];
+}
+
+function kind(heading: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [`  ${heading}:`, ...lines.map((line) => `    ${line}`)];
+}
+
+/** A key with what it carries. */
+export function keyText(key: AccessKey): string {
+  return key.name === null && key.limitBytes === null
+    ? plainText(key.accessKey)
+    : `${plainText(key.accessKey)} (${carriedText(key)})`;
+}
+
+/** The name and the limit of a key. */
+export function carriedText({ name, limitBytes }: AccessKey): string {
+  const parts = [
+    ...(name === null ? [] : [`name ${JSON.stringify(name)}`]),
+    ...(limitBytes === null ? [] : [`limit ${limitBytes} bytes`]),
+  ];
+  return parts.length === 0 ? 'no name, no limit' : parts.join(', ');
+}
+
+function unknownText({ place, name, count, known }: UnknownMember): string {
+  return `${place}${count === 1 ? '' : ` and ${count - 1} more`}${didYouMean(name, known)}`;
+}
+
+function linesText({ offer }: FileCheck): readonly string[] {
+  const lines = REVISIONS.map(({ id, from, to, fileReading }) => {
+    const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer)];
+    const listener = fileReading.readsListener(offer) ? 'yes' : 'no';
+    const notes = [...new Set([start.note, reload.note])].filter((note) => note !== null);
+    return { id, cells: [id, from, to ?? 'later', start.text, reload.text, listener], notes };
+  });
+  const head = ['line', 'from', 'to', 'at its start', 'at a live reload', 'listener'];
+  const table = textTable(
+    head,
+    lines.map(({ cells }) => cells),
+  );
+  const notes = new Map<string, string[]>();
+  for (const line of lines) for (const note of line.notes) notes.set(note, [...(notes.get(note) ?? []), line.id]);
+  const remarks = [...notes].map(([note, ids]) => `${ids.join(', ')}: ${note}.`);
+  return remarks.length === 0 ? [table] : [table, '', ...remarks];
+}
+
+function asJson(found: FileCheck): Encodable {
+  const { configuration, rootList, offer } = found;
+  const { mode, keys, listener, listen, outbound, dns } = configuration;
+  return {
+    layout: found.layout,
+    mode,
+    keys: keys.length,
+    lists: found.lists.map(({ place, elements }) => ({ place, elements })),
+    listener: listener === null ? null : { enabled: listener.enabled, bind: listener.bind, webpath: listener.webpath },
+    listen,
+    rules: outbound === null ? null : outbound.rules.length,
+    dnsEnabled: dns.enabled,
+    rootList: rootList === null ? null : rootListJson(rootList),
+    duplicates: found.duplicates.map(({ accessKey, place, first }) => ({ accessKey, place, first })),
+    unknown: found.unknown.map(({ place, count }) => ({ place, count })),
+    warnings: found.warnings,
+    lines: REVISIONS.map(({ id, from, to, fileReading }) => ({
+      id,
+      from,
+      to,
+      atStart: { ...fileReading.atStart(offer) },
+      atLiveReload: { ...fileReading.atLiveReload(offer) },
+      listener: fileReading.readsListener(offer),
+    })),
+  };
+}
+
+function rootListJson(list: NonNullable<FileCheck['rootList']>): Encodable {
+  const { elements, onlyInList, onlyInInbounds, differing, withoutKey } = list;
+  return {
+    elements,
+    withoutKey,
+    onlyInList: onlyInList.map(keyJson),
+    onlyInInbounds: onlyInInbounds.map(keyJson),
+    differing: differing.map(({ inList, inInbounds }) => ({
+      inList: keyJson(inList),
+      inInbounds: keyJson(inInbounds),
+    })),
+  };
+}
+
+/** A key for programs, in the words of the specification. */
+export function keyJson({ accessKey, name, limitBytes }: AccessKey): Encodable {
+  return { access_key: accessKey, name, limit_bytes: limitBytes };
+}
+
+export const configCheck: Command = {
+  name: check.name,
+  flags: fileFlags(check),
+  words: 'paths',
+  help: () => `Usage: keyway config check FILE [--json]
+
+Says what stands in a server's configuration file, and changes nothing: its layout, where its keys
+are, keys that stand there twice, what is read past because it has a wrong type, members that Keyway
+does not look at, how a root access_keys beside inbounds differs from them, and what a server of each
+line would read of it. Access keys are shown in full; tokens and hashes are not.
+
+A member that is not looked at may be a server's own, or misspelt. Keyway leaves it as it is.
+
+Exit code 0 whatever it finds, 1 when the file is no configuration at all.
+
+  --json  print the same as JSON
+
+  keyway config check /etc/tunnel/server.jsonc`,
+  run: (argv, context) => runOnFile(check, argv, context),
+};

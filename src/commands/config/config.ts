@@ -1,0 +1,140 @@
+import type { LogPort } from '../../core/ports.js';
+import { listVersions, restoreVersion, type VersionsOptions } from '../../local/file/restore-version.js';
+import type { KeptVersion } from '../../local/file/retention.js';
+import { type FlagShape, parseFlags, problemText } from '../../settings/flags.js';
+import { settingsHelp } from '../../settings/help.js';
+import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
+import { dataFolderOf } from '../../settings/table.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import { textTable } from '../text-table.js';
+
+const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
+
+/** A command over the kept versions of one configuration file. */
+interface VersionsCommand {
+  readonly name: string;
+  /** The settings that it looks at. */
+  readonly settings: readonly SettingName[];
+  /** What its words are called; it takes exactly these. */
+  readonly words: readonly string[];
+  work(place: Place, context: CommandContext): Promise<void>;
+}
+
+interface Place {
+  readonly versions: VersionsOptions;
+  readonly json: boolean;
+  readonly words: readonly string[];
+}
+
+function flagsOf({ settings }: VersionsCommand): readonly FlagShape[] {
+  return [...settingFlags(settings), JSON_FLAG];
+}
+
+/** The place that a command line names, or the exit code after what is wrong was said. */
+async function readPlace(
+  command: VersionsCommand,
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<Place | ExitCode> {
+  const flags = parseFlags(argv, flagsOf(command));
+  const { environment, folder, fileSystem, clock } = context;
+  const readFile = (path: string) => fileSystem.read(path);
+  const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
+  const answer = await readSettings(sources, command.settings);
+  const problems = answer.ok ? [] : answer.problems.map(problemText);
+  if (flags.words.length !== command.words.length) {
+    problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
+  }
+  if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
+  const { config: path, inPlace } = answer.settings;
+  const dataFolder = dataFolderOf(answer.settings);
+  if (path === null || dataFolder === null) {
+    return usageProblem(context, command.name, ['without a configuration file there are no kept versions']);
+  }
+  const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
+  return { versions, json: flags.values.has('json'), words: flags.words };
+}
+
+/** Warnings and errors go where the command's own problems go; the rest is of no interest here. */
+export function complainingLog({ complain }: CommandContext): LogPort {
+  return {
+    debug: () => {},
+    info: () => {},
+    warn: (_, message) => complain(message),
+    error: (_, message) => complain(message),
+  };
+}
+
+async function runOn(command: VersionsCommand, argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const place = await readPlace(command, argv, context);
+  if (typeof place === 'number') return place;
+  try {
+    await command.work(place, context);
+    return 0;
+  } catch (error) {
+    context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
+    return 1;
+  }
+}
+
+function recordOf({ id, keptAt, forever }: KeptVersion) {
+  return { id, keptAt: new Date(keptAt).toISOString(), forever };
+}
+
+const list: VersionsCommand = {
+  name: 'config list',
+  settings: ['config', 'dataDir'],
+  words: [],
+  work: async ({ versions: place, json }, { output }) => {
+    const records = (await listVersions(place)).map(recordOf).toReversed();
+    if (json) output.line(JSON.stringify(records, null, 2));
+    else if (records.length === 0) output.line(`No versions of ${place.path} are kept in ${place.dataFolder}`);
+    else {
+      const rows = records.map(({ id, keptAt, forever }) => [id, keptAt, forever ? 'for ever' : 'for now']);
+      output.line(textTable(['version', 'kept at (UTC)', 'kept'], rows));
+    }
+  },
+};
+
+const restore: VersionsCommand = {
+  name: 'config restore',
+  settings: ['config', 'dataDir', 'inPlace'],
+  words: ['VERSION'],
+  work: async ({ versions: place, json, words }, { output }) => {
+    const restored = recordOf(await restoreVersion(place, words[0] ?? ''));
+    if (json) output.line(JSON.stringify({ path: place.path, restored }, null, 2));
+    else output.line(`${place.path} is again what it was on ${restored.keptAt} (version ${restored.id})`);
+  },
+};
+
+export const configList: Command = {
+  name: list.name,
+  flags: flagsOf(list),
+  help: () => `Usage: keyway config list [--config FILE] [--data-dir DIR] [--json]
+
+Lists the kept versions of the server's configuration file, newest first. Keyway keeps one before
+its first write after a start, after every edit from outside, before every replacement through the
+API, and at most one an hour for further key writes: the last 10, one a day for 30 days, the very
+first and those before a great loss for ever.
+
+${settingsHelp(list.settings)}
+  --json                      Print the same as JSON.`,
+  run: (argv, context) => runOn(list, argv, context),
+};
+
+export const configRestore: Command = {
+  name: restore.name,
+  flags: flagsOf(restore),
+  help: () => `Usage: keyway config restore VERSION [--config FILE] [--data-dir DIR] [--in-place] [--json]
+
+Makes the server's configuration file, byte for byte, what it was in that version; what it is now
+is kept as a version first. A Keyway that serves the file takes it as an edit by hand, live at
+once. VERSION is as "keyway config list" shows it, or its beginning as far as it is the only one.
+
+${settingsHelp(restore.settings)}
+  --json                      Print what was restored as JSON.
+
+  keyway config list
+  keyway config restore 20261121T032400`,
+  run: (argv, context) => runOn(restore, argv, context),
+};

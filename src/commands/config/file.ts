@@ -1,0 +1,76 @@
+import { resolve } from 'node:path';
+import type { VersionsOptions } from '../../local/file/restore-version.js';
+import { readTarget, type Target } from '../../local/file/write-file.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
+import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
+import { dataFolderOf } from '../../settings/table.js';
+import { type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import { complainingLog } from './config.js';
+
+/** A command about one configuration file, which its command line names. */
+export interface FileCommand {
+  readonly name: string;
+  /** The settings that it looks at besides the file. */
+  readonly settings: readonly SettingName[];
+  readonly flags: readonly FlagShape[];
+  /** What else is wrong with its flags. */
+  problems(flags: ParsedFlags): readonly string[];
+  /** Resolves to the exit code; what it rejects with is said as a problem. */
+  work(file: NamedFile, context: CommandContext): Promise<ExitCode>;
+}
+
+/** The file as it was found. */
+export interface NamedFile {
+  /** As the command line has it. */
+  readonly named: string;
+  readonly target: Target;
+  readonly versions: VersionsOptions;
+  readonly flags: ParsedFlags;
+}
+
+/** What its command line may hold. */
+export function fileFlags({ settings, flags }: FileCommand): readonly FlagShape[] {
+  return settings.length === 0 ? flags : [...settingFlags(settings), ...flags];
+}
+
+/** Reads the command line and the file, and does the work. */
+export async function runOnFile(
+  command: FileCommand,
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { environment, folder, fileSystem, clock } = context;
+  const flags = parseFlags(argv, fileFlags(command));
+  const readFile = (path: string) => fileSystem.read(path);
+  const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
+  const answer = await readSettings(sources, command.settings);
+  const problems = answer.ok ? [...command.problems(flags)] : answer.problems.map(problemText);
+  const [named] = flags.words;
+  if (named === undefined || flags.words.length > 1) problems.push(`expected keyway ${command.name} FILE, and flags`);
+  if (!answer.ok || named === undefined || problems.length > 0) return usageProblem(context, command.name, problems);
+  const path = resolve(folder, named);
+  const { inPlace } = answer.settings;
+  const dataFolder = dataFolderOf({ ...answer.settings, config: path }) ?? path;
+  const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
+  try {
+    return await command.work({ named, target: await readTarget(fileSystem, path), versions, flags }, context);
+  } catch (error) {
+    const words = error instanceof Error && 'code' in error ? failureWords(error) : wordsOf(error);
+    context.complain(`keyway ${command.name}: ${named}: ${words}`);
+    return 1;
+  }
+}
+
+export const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
+
+/** True when a switch was given and not switched off. */
+export function isOn(flags: ParsedFlags, flag: string): boolean {
+  const text = flags.values.get(flag)?.[0];
+  return text !== undefined && text !== 'false';
+}
+
+/** A text of a file for a terminal: as it is when it is plain, else with JSON's escapes. */
+export function plainText(text: string): string {
+  return /^[\x21-\x7e]+$/.test(text) ? text : JSON.stringify(text);
+}

@@ -1,0 +1,222 @@
+import {
+  compareRuns,
+  type DifferenceGroup,
+  groupDifferences,
+  type Run,
+  type RunStep,
+} from '../../replay/compare-runs.js';
+import { writeJson } from '../../replay/format.js';
+import { brokenResult, type ScenarioResult, summaryOf, unplayedResult } from '../../replay/result.js';
+import type { BrokenFile, ScenarioFile } from '../../replay/scenario-files.js';
+import { standInsFor } from '../../replay/stand-ins.js';
+import type { TargetPlayer } from '../../replay/target-player.js';
+import { parseFlags, problemText } from '../../settings/flags.js';
+import type { JsonValue } from '../../wire/json/json.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
+import { createReporter, type FoundFiles, meetServer, type Playing, runPlaying, sayPlan } from './run.js';
+import {
+  type BaseUrl,
+  baseUrlOf,
+  credentialsOf,
+  PLAY_FLAGS,
+  type PlaySettings,
+  readFlags,
+  readPlaySettings,
+  revisionOf,
+  valueFlag,
+} from './settings.js';
+
+const SIDES = ['left', 'right'] as const;
+type Side = (typeof SIDES)[number];
+
+const FLAGS = [
+  ...SIDES.flatMap((side) => [
+    valueFlag(side, 'URL'),
+    valueFlag(`${side}-revision`, 'R', 'revisions'),
+    valueFlag(`${side}-username`, 'NAME'),
+    valueFlag(`${side}-token`, 'TOKEN'),
+  ]),
+  ...PLAY_FLAGS,
+];
+
+interface SideSettings {
+  readonly url: BaseUrl;
+  readonly revision: Revision;
+  readonly credentials: ReturnType<typeof credentialsOf>;
+}
+
+type CompareSettings = PlaySettings & Readonly<Record<Side, SideSettings>>;
+
+function readSettings(
+  argv: readonly string[],
+  context: CommandContext,
+): CompareSettings | { readonly problems: readonly string[] } {
+  const flags = parseFlags(argv, FLAGS);
+  const reading = readFlags(flags);
+  const side = (name: Side): SideSettings | null => {
+    const url = baseUrlOf(reading, name);
+    if (reading.value(name) === null) reading.problems.push(`--${name}: expected the base URL of a server`);
+    const other = name === 'left' ? 'right-revision' : 'left-revision';
+    const asked = reading.value(`${name}-revision`) === null ? other : `${name}-revision`;
+    const revision = revisionOf(reading, asked);
+    if (reading.value(asked) === null) reading.problems.push(`--${name}-revision: expected what the server speaks`);
+    const prefix = name.toUpperCase();
+    const sources = { username: `${prefix}_USERNAME`, password: `${prefix}_PASSWORD`, token: `${prefix}_TOKEN` };
+    const ofSide = { ...reading, value: (flag: string) => reading.value(`${name}-${flag}`) };
+    const credentials = credentialsOf(ofSide, context, sources);
+    return url === null || revision === null ? null : { url, revision, credentials };
+  };
+  const [left, right] = [side('left'), side('right')];
+  const rest = readPlaySettings(reading, flags);
+  const problems = [...flags.problems.map(problemText), ...new Set(reading.problems)];
+  return left === null || right === null || problems.length > 0 ? { problems } : { left, right, ...rest };
+}
+
+async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const settings = readSettings(argv, context);
+  if ('problems' in settings) return usageProblem(context, 'compare', settings.problems);
+  const asked = { settings, revisions: [settings.left.revision, settings.right.revision] };
+  return runPlaying('compare', asked, context, async (files, playing) => {
+    const players: TargetPlayer[] = [];
+    try {
+      const left = await meet('left', settings, context);
+      players.push(left);
+      const right = await meet('right', settings, context);
+      players.push(right);
+      return await compareAll(files, { ...playing, left, right, settings });
+    } finally {
+      for (const player of players) playing.problems.push(...(await player.finish()));
+    }
+  });
+}
+
+function meet(side: Side, settings: CompareSettings, context: CommandContext): Promise<TargetPlayer> {
+  const { url, revision, credentials } = settings[side];
+  const { permissions, timeoutMilliseconds } = settings;
+  const options = { ...url, revision, credentials, permissions, timeoutMilliseconds, isCompared: true };
+  return meetServer(side, options, context);
+}
+
+interface Comparing extends Playing {
+  readonly left: TargetPlayer;
+  readonly right: TargetPlayer;
+  readonly settings: CompareSettings;
+}
+
+async function compareAll(files: FoundFiles, comparing: Comparing): Promise<readonly ScenarioResult[]> {
+  const { left, right, settings, context } = comparing;
+  for (const player of [left, right]) sayPlan(player, files, settings, context);
+  const reporter = createReporter(settings.reporter, context, SIDES);
+  reporter.begin(files.length);
+  const results: ScenarioResult[] = [];
+  const compared: Compared[] = [];
+  for (const file of files) {
+    if (comparing.isStopped()) break;
+    const { result, differences } = await compareOne(file, comparing);
+    results.push(result);
+    compared.push({ name: result.name, differences });
+    reporter.done(result);
+  }
+  reporter.end(results, summaryOf(results));
+  if (settings.reporter === 'text')
+    for (const line of groupLines(groupDifferences(compared))) context.output.line(line);
+  return results;
+}
+
+type Compared = Parameters<typeof groupDifferences>[0][number];
+
+async function compareOne(
+  file: ScenarioFile | BrokenFile,
+  { left, right, settings, isStopped }: Comparing,
+): Promise<Omit<Compared, 'name'> & { readonly result: ScenarioResult }> {
+  if (file.kind === 'broken') return { result: brokenResult(file), differences: [] };
+  const why = reasonOf('left', left, file) ?? reasonOf('right', right, file);
+  if (why !== null) return { result: unplayedResult(file, 'skipped', why), differences: [] };
+  const runs: Run[] = [];
+  for (const [player, side] of [
+    [left, settings.left],
+    [right, settings.right],
+    [left, settings.left],
+  ] as const) {
+    const steps: RunStep[] = [];
+    const bindings = standInsFor(file.scenario, 'keyway-compare-', side.credentials.operator?.username);
+    const played = await player.play(file, { onStep: (step) => steps.push(step), isStopped, bindings });
+    if (played.outcome === 'broken') return { result: played, differences: [] };
+    runs.push({ steps, bindings });
+  }
+  const [one, other, again] = runs;
+  if (one === undefined || other === undefined || again === undefined || isStopped()) {
+    return { result: unplayedResult(file, 'skipped', 'interrupted'), differences: [] };
+  }
+  const { differences, partedAt } = compareRuns(one, other, again, {
+    left: settings.left.revision,
+    right: settings.right.revision,
+  });
+  return { result: resultOf(file, differences, partedAt), differences };
+}
+
+function reasonOf(side: Side, player: TargetPlayer, { scenario }: ScenarioFile): string | null {
+  const why = player.whyNot(scenario);
+  return why === null ? null : `${side}: ${why}`;
+}
+
+function resultOf(file: ScenarioFile, differences: Compared['differences'], partedAt: number | null): ScenarioResult {
+  const { name, path, scenario } = file;
+  return {
+    name,
+    path,
+    title: scenario.title,
+    outcome: differences.length === 0 ? 'equal' : 'different',
+    reason: null,
+    differences: differences.map(({ operation, ...each }) => ({ ...each, request: operation })),
+    known: 0,
+    hint:
+      partedAt === null
+        ? null
+        : `from step ${partedAt} on the servers stand in different states: only what one of them does not serve is shown`,
+    milliseconds: 0,
+  };
+}
+
+function groupLines(groups: readonly DifferenceGroup[]): readonly string[] {
+  if (groups.length === 0) return ['No differences.'];
+  const show = (value: JsonValue | undefined) => (value === undefined ? 'nothing' : writeJson(value).slice(0, 60));
+  return [
+    'What differs (left | right, an example each):',
+    ...groups.map(({ operation, where, expected, actual, scenarios }) => {
+      return `  ${operation} ${where}: ${show(expected)} | ${show(actual)} (scenarios: ${scenarios.length})`;
+    }),
+  ];
+}
+
+export const compare: Command = {
+  name: 'compare',
+  flags: FLAGS,
+  words: 'paths',
+  help: () => `Usage: keyway compare --left URL --right URL [--left-revision R] [--right-revision R] [PATHS…]
+
+Plays scenarios on two servers and shows where they answer differently. The left one is played
+twice: where it differs from itself (times, counts, generated values), nothing is reported. PATHS are
+scenario files and folders; without them the scenarios of both revisions that come with Keyway.
+
+The same rules as in "keyway replay --target" keep both servers safe: only reads, unless --writes
+or --destructive. At least one revision is needed; the other side then speaks the same.
+
+  --left URL                 A server's base URL, with its web path.
+  --right URL                The other's.
+  --left-revision R          earliest, dns, current, or a version such as 0.2.48.
+  --right-revision R         The same for the right one.
+  --left-username NAME       The operator (or LEFT_USERNAME); the password comes from LEFT_PASSWORD.
+  --right-username NAME      The right one's (or RIGHT_USERNAME), with RIGHT_PASSWORD.
+  --left-token TOKEN         The static token (or LEFT_TOKEN).
+  --right-token TOKEN        The right one's (or RIGHT_TOKEN).
+  --writes                   Also makes keys of its own, and removes them.
+  --destructive              Also replaces configuration, rules, DNS settings and audit list, and puts
+                             them back.
+  --reporter json|junit|tap  For programs, instead of text.
+  --timeout SECONDS          How long one exchange may take. Default: 10.
+
+Exit codes: 0 equal, 1 something differs, 2 could not run.`,
+  run,
+};

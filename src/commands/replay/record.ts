@@ -1,0 +1,195 @@
+import { join, resolve } from 'node:path';
+import { readHar } from '../../replay/har.js';
+import { type RecordingProxy, startProxy } from '../../replay/proxy.js';
+import { createRecorder, type Recorder } from '../../replay/recorder.js';
+import { createRecordingFiles, type RecordingFiles } from '../../replay/recording-files.js';
+import { hostAndPort } from '../../settings/bind-address.js';
+import { parseFlags, problemText } from '../../settings/flags.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import { type BaseUrl, baseUrlOf, readFlags, revisionOf, switchFlag, valueFlag } from './settings.js';
+
+/** How often what has passed is written, in milliseconds. */
+const FLUSH_EVERY = 2000;
+const PRIVATE_FOLDER = 0o700;
+const PRIVATE_FILE = 0o600;
+
+const FLAGS = [
+  valueFlag('target', 'URL'),
+  valueFlag('revision', 'R', 'revisions'),
+  valueFlag('out', 'DIR', 'paths'),
+  valueFlag('listen', 'ADDR'),
+  valueFlag('from-har', 'FILE', 'paths'),
+  switchFlag('keep-values'),
+];
+
+interface RecordSettings {
+  readonly target: BaseUrl;
+  readonly revision: Revision;
+  readonly revisionText: string;
+  readonly out: string;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly fromHar: string | null;
+  readonly keepValues: boolean;
+}
+
+function readSettings(argv: readonly string[], { folder }: CommandContext): RecordSettings | readonly string[] {
+  const flags = parseFlags(argv, FLAGS);
+  const reading = readFlags(flags);
+  const target = baseUrlOf(reading, 'target');
+  const revision = revisionOf(reading, 'revision');
+  const out = reading.value('out');
+  const har = reading.value('from-har');
+  const listen = listenOf(reading.value('listen') ?? '127.0.0.1:0', reading.problems);
+  const keepValues = reading.isOn('keep-values');
+  if (reading.value('target') === null) reading.problems.push('--target: expected the base URL of the server');
+  if (reading.value('revision') === null) reading.problems.push('--revision: expected what the server speaks');
+  if (out === null) reading.problems.push('--out: expected the folder for the scenarios');
+  if (har !== null && reading.value('listen') !== null)
+    reading.problems.push('--listen: expected no --from-har beside it');
+  if (flags.words.length > 0) reading.problems.push('expected flags only');
+  const problems = [...flags.problems.map(problemText), ...reading.problems];
+  if (problems.length > 0 || target === null || revision === null || out === null) return problems;
+  const fromHar = har === null ? null : resolve(folder, har);
+  const revisionText = reading.value('revision') ?? '';
+  return { target, revision, revisionText, out: resolve(folder, out), listen, fromHar, keepValues };
+}
+
+function listenOf(text: string, problems: string[]): RecordSettings['listen'] {
+  try {
+    return hostAndPort(text);
+  } catch {
+    problems.push('--listen: expected host:port with a port up to 65535');
+    return { host: '', port: 0 };
+  }
+}
+
+async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const settings = readSettings(argv, context);
+  if (!('target' in settings)) return usageProblem(context, 'record', settings);
+  try {
+    await prepareFolder(settings.out, context);
+    const { base, api } = settings.revision.root.paths(settings.target.webpath);
+    const recorder = createRecorder({
+      base,
+      apiRoot: api,
+      revision: settings.revisionText,
+      date: new Date(context.clock.now()).toISOString().slice(0, 10),
+      keepValues: settings.keepValues,
+    });
+    const files = createRecordingFiles(settings.out, recorder, context.fileSystem);
+    if (settings.fromHar !== null) return await convertHar(settings.fromHar, settings, { recorder, files, context });
+    return await recordUntilStopped(settings, { recorder, files, context });
+  } catch (error) {
+    context.complain(`keyway record: ${wordsOf(error)}`);
+    return 2;
+  }
+}
+
+async function prepareFolder(out: string, { fileSystem, random }: CommandContext): Promise<void> {
+  try {
+    await fileSystem.makeFolder(out, PRIVATE_FOLDER);
+    // Some folders let root pass every check and take no file all the same.
+    const trial = join(out, `.keyway-${random.uuid()}`);
+    await fileSystem.create(trial, Buffer.alloc(0), PRIVATE_FILE);
+    await fileSystem.remove(trial);
+  } catch (error) {
+    throw new Error(`--out ${out} cannot be written: ${wordsOf(error)}`, { cause: error });
+  }
+}
+
+interface Recording {
+  readonly recorder: Recorder;
+  readonly files: RecordingFiles;
+  readonly context: CommandContext;
+}
+
+async function recordUntilStopped(
+  { target, listen }: RecordSettings,
+  { recorder, files, context }: Recording,
+): Promise<ExitCode> {
+  const stopped = context.untilStopped();
+  let failures = 0;
+  const proxy = await listening(() =>
+    startProxy({
+      origin: target.origin,
+      listen,
+      onExchange: (exchange) => {
+        // After the answer has gone out: what is written never holds a client up.
+        setImmediate(() => files.changed(recorder.add(exchange)));
+      },
+      onFailure: (reason) => {
+        failures += 1;
+        context.complain(`keyway record: ${reason}`);
+      },
+    }),
+  );
+  const timer = setInterval(() => {
+    files.flush().catch((error: unknown) => context.complain(`keyway record: ${wordsOf(error)}`));
+  }, FLUSH_EVERY);
+  const path = target.webpath === '/' ? '' : target.webpath;
+  context.output.line(`Recording ${target.origin}: use ${proxy.url}${path} instead; Ctrl-C ends it`);
+  await stopped;
+  clearInterval(timer);
+  await proxy.close();
+  await new Promise(setImmediate);
+  await files.flush();
+  report({ recorder, files, context });
+  return failures > 0 ? 1 : 0;
+}
+
+async function listening(start: () => Promise<RecordingProxy>): Promise<RecordingProxy> {
+  try {
+    return await start();
+  } catch (error) {
+    throw new Error(`--listen: ${wordsOf(error)}`, { cause: error });
+  }
+}
+
+async function convertHar(path: string, { target }: RecordSettings, recording: Recording): Promise<ExitCode> {
+  const { recorder, files, context } = recording;
+  const content = await context.fileSystem.read(path).catch((error: unknown) => {
+    throw new Error(`${path} cannot be read: ${wordsOf(error)}`, { cause: error });
+  });
+  const exchanges = readHar(content.toString('utf8'), path, target.origin);
+  if (exchanges.length === 0) throw new Error(`${path} holds no exchange with ${target.origin}`);
+  for (const exchange of exchanges) files.changed(recorder.add(exchange));
+  await files.flush();
+  report(recording);
+  return 0;
+}
+
+function report({ recorder, files, context }: Recording): void {
+  const { count, sessions, panelFiles } = recorder;
+  const leftOut = panelFiles === 0 ? '' : `; ${panelFiles} files of the panel itself left out`;
+  context.output.line(`${count} exchanges in ${sessions.length} sessions${leftOut}`);
+  for (const path of files.paths.values()) context.output.line(`Wrote ${path}`);
+}
+
+export const record: Command = {
+  name: 'record',
+  flags: FLAGS,
+  help: () => `Usage: keyway record --target URL --revision R --out DIR [--listen ADDR]
+       keyway record --from-har FILE --target URL --revision R --out DIR
+
+Stands between clients and a server and writes what passes as scenarios for "keyway replay" and
+"keyway compare", one file per client session, until SIGTERM or SIGINT. Status, headers and bytes
+pass as they come. Files that stand in the folder are never overwritten.
+
+The files that make up a panel are left out: they are no part of the API.
+
+Nothing secret is written: credentials, tokens, passwords and hashes become <secret:n>, keys and
+names <key:n> and <name:n>, other texts of a configuration <text:n>; the same value is the same
+placeholder in all files of a recording.
+
+  --target URL     The server's base URL, with its web path when it has one.
+  --revision R     What the server speaks: earliest, dns, current, or a version such as 0.2.48.
+  --out DIR        Where the files go; made when it is missing.
+  --listen ADDR    Where clients connect to instead, host:port. Default: 127.0.0.1, a free port.
+  --keep-values    Keeps keys, names and texts readable. Secrets never are.
+  --from-har FILE  Takes the exchanges with the target out of a HAR file that a browser saved.
+
+  keyway record --target http://127.0.0.1:9090 --revision 0.2.48 --out recordings --listen 127.0.0.1:9191
+  keyway replay recordings --revision 0.3.6`,
+  run,
+};

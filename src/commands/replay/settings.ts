@@ -1,0 +1,143 @@
+import { resolveRevision } from '../../../revisions/index.js';
+import type { Permissions } from '../../replay/why-not.js';
+import type { FlagShape, Offered, ParsedFlags } from '../../settings/flags.js';
+import type { TargetCredentials } from '../../southbound/control.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import type { CommandContext } from '../command.js';
+
+/** A flag that takes a value. */
+export function valueFlag(flag: string, placeholder: string, offered?: Offered): FlagShape {
+  return { flag, placeholder, repeatable: false, offered };
+}
+
+/** A flag that is there or not. */
+export function switchFlag(flag: string): FlagShape {
+  return { flag, placeholder: null, repeatable: false };
+}
+
+/** The one value of a flag, or null. */
+function firstValue({ values }: ParsedFlags, flag: string): string | null {
+  return values.get(flag)?.[0] ?? null;
+}
+
+/** Reads flags one by one and gathers what is wrong with them. */
+export interface FlagReading {
+  readonly problems: string[];
+  value(flag: string): string | null;
+  isOn(flag: string): boolean;
+}
+
+export function readFlags(flags: ParsedFlags): FlagReading {
+  const problems: string[] = [];
+  return {
+    problems,
+    value: (flag) => firstValue(flags, flag),
+    isOn(flag) {
+      const value = firstValue(flags, flag);
+      if (value !== null && value !== 'true' && value !== 'false') problems.push(`--${flag}: expected no value`);
+      return value === 'true';
+    },
+  };
+}
+
+/** Seconds, decimals allowed, as milliseconds. */
+function timeoutOf(reading: FlagReading): number {
+  const text = reading.value('timeout') ?? '10';
+  const seconds = Number(text);
+  if (!/^\d+(\.\d+)?$/.test(text) || seconds <= 0 || seconds > 86_400) {
+    reading.problems.push('--timeout: expected seconds above 0 and up to 86400, such as 10 or 0.5');
+    return 0;
+  }
+  return seconds * 1000;
+}
+
+/** A server's base URL; its path is the secret web path. */
+export interface BaseUrl {
+  /** `http://host:port`. */
+  readonly origin: string;
+  readonly webpath: string;
+}
+
+export function baseUrlOf(reading: FlagReading, flag: string): BaseUrl | null {
+  const text = reading.value(flag);
+  if (text === null) return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  if (url === null || !plain || !/^https?:$/.test(url.protocol)) {
+    reading.problems.push(
+      `--${flag}: expected the server's base URL, such as http://127.0.0.1:9090, its web path behind it when it has one`,
+    );
+    return null;
+  }
+  return { origin: url.origin, webpath: decodeURIComponent(url.pathname) };
+}
+
+/** A revision that is known, or null after the problem was noted. */
+export function revisionOf(reading: FlagReading, flag: string): Revision | null {
+  const text = reading.value(flag);
+  if (text === null) return null;
+  const resolved = resolveRevision(text);
+  if (resolved.ok) return resolved.revision;
+  reading.problems.push(`--${flag}: ${resolved.problem}`);
+  return null;
+}
+
+/** The environment variables that one side's credentials come from; the password has no flag. */
+export interface CredentialSources {
+  readonly username: string;
+  readonly password: string;
+  readonly token: string;
+}
+
+/** Credentials from flags `--username` and `--token`, else from the environment. */
+export function credentialsOf(
+  reading: FlagReading,
+  { environment }: CommandContext,
+  sources: CredentialSources,
+): TargetCredentials {
+  const username = reading.value('username') ?? environment[sources.username] ?? null;
+  const password = environment[sources.password];
+  if (username !== null && password === undefined) {
+    reading.problems.push(`${sources.password}: expected the password of ${username} in the environment`);
+  }
+  const operator = username === null || password === undefined ? null : { username, password };
+  return { token: reading.value('token') ?? environment[sources.token] ?? null, operator };
+}
+
+/** How results can be written. */
+const REPORTERS = ['text', 'json', 'junit', 'tap'] as const;
+export type ReporterName = (typeof REPORTERS)[number];
+
+function reporterNameOf(reading: FlagReading): ReporterName {
+  const text = reading.value('reporter') ?? 'text';
+  const known = REPORTERS.find((each) => each === text);
+  if (known === undefined) reading.problems.push(`--reporter: expected one of ${REPORTERS.join(', ')}`);
+  return known ?? 'text';
+}
+
+/** The flags that every command which plays scenarios on servers takes. */
+export const PLAY_FLAGS: readonly FlagShape[] = [
+  switchFlag('writes'),
+  switchFlag('destructive'),
+  valueFlag('reporter', 'json|junit|tap', REPORTERS),
+  valueFlag('timeout', 'SECONDS'),
+];
+
+/** What they say. */
+export interface PlaySettings {
+  readonly permissions: Permissions;
+  readonly reporter: ReporterName;
+  readonly timeoutMilliseconds: number;
+  /** The paths of scenarios; none for those that come with Keyway. */
+  readonly words: readonly string[];
+}
+
+export function readPlaySettings(reading: FlagReading, { words }: ParsedFlags): PlaySettings {
+  const destructive = reading.isOn('destructive');
+  return {
+    permissions: { writes: reading.isOn('writes') || destructive, destructive },
+    reporter: reporterNameOf(reading),
+    timeoutMilliseconds: timeoutOf(reading),
+    words,
+  };
+}

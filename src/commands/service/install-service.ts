@@ -1,0 +1,120 @@
+import { dirname } from 'node:path';
+import type { ServerConfiguration } from '../../core/model.js';
+import { readDocument } from '../../local/document/document.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { type FlagShape, parseFlags, problemText } from '../../settings/flags.js';
+import { settingsHelp } from '../../settings/help.js';
+import { readSettings, settingFlags } from '../../settings/read.js';
+import type { Settings } from '../../settings/table.js';
+import { variableOf } from '../../settings/table.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
+import { isOn } from '../config/file.js';
+import { revisionProblem } from '../replay/revision-problem.js';
+import { flagsElsewhere, secretProblems } from './command-line.js';
+import { placeProblems, servicePlaces } from './places.js';
+import { HOMES, isWithin, STATE_FOLDER, serviceUnit } from './unit.js';
+
+const FLAGS: readonly FlagShape[] = [
+  { flag: 'print', placeholder: null, repeatable: false },
+  { flag: 'user', placeholder: 'NAME', repeatable: false },
+  ...settingFlags(),
+];
+const LOWEST_FREE_PORT = 1024;
+
+/** As systemd takes it (systemd.exec(5), "User="): a name or a number. */
+const USER = /^(?:[A-Za-z_][\w-]{0,30}|0|[1-9]\d{0,9})$/;
+
+async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const flags = parseFlags(argv, FLAGS);
+  const { folder, fileSystem, program, version } = context;
+  const readFile = (path: string) => fileSystem.read(path);
+  // The service starts without the variables of whoever prints its unit.
+  const answer = await readSettings({ flags, environment: {}, folder, readFile, revisionProblem });
+  const user = flags.values.get('user')?.[0] ?? null;
+  const problems = [
+    ...(isOn(flags, 'print') ? [] : ['expected --print: the unit is printed, and nothing is installed']),
+    ...(flags.words.length === 0 ? [] : ['expected flags only, the configuration file as --config FILE']),
+    ...(user === null || USER.test(user) ? [] : ["user (flag --user): expected a user's name or number"]),
+    ...secretProblems(flags),
+    ...(answer.ok ? [] : answer.problems.map(problemText)),
+  ];
+  if (!answer.ok || problems.length > 0) return usageProblem(context, 'install-service', problems);
+  const { settings } = answer;
+  const places = servicePlaces(settings, await folderOf(settings, user, context));
+  const commandLine = [...program, 'serve', ...flagsElsewhere(flags, settings, folder)];
+  const misplaced = placeProblems(places, [...commandLine, ...places.writable], user);
+  if (misplaced.length > 0) return usageProblem(context, 'install-service', misplaced);
+  const ports = [...places.ports, ...(await portsOfFile(settings, context))];
+  const needsLowPort = ports.some((port) => port > 0 && port < LOWEST_FREE_PORT);
+  const { writable } = places;
+  const readable = [...places.readable, ...program];
+  noteVariables(context);
+  noteHomes([...writable, ...readable], context);
+  context.output.line(serviceUnit({ version, commandLine, user, writable, readable, needsLowPort }));
+  return 0;
+}
+
+/** The folder in which the file is replaced: links are followed, except where the service manager makes the folder. */
+async function folderOf({ config }: Settings, user: string | null, { fileSystem }: CommandContext) {
+  if (config === null) return null;
+  return dirname(user === null ? config : await fileSystem.realPath(config).catch(() => config));
+}
+
+/** The ports that the file itself names, so far as it can be read. */
+async function portsOfFile(settings: Settings, { fileSystem, complain }: CommandContext): Promise<readonly number[]> {
+  const { config, bind, noResolver } = settings;
+  if (config === null) return [];
+  try {
+    const { configuration } = readDocument(await fileSystem.read(config));
+    return [...(bind === null ? listenerPort(configuration) : []), ...(noResolver ? [] : resolverPort(configuration))];
+  } catch (error) {
+    complain(`${config} cannot be read (${failureWords(error)}): print the unit again if it names a port below 1024`);
+    return [];
+  }
+}
+
+function listenerPort({ listener }: ServerConfiguration): readonly number[] {
+  const port = /:(\d{1,5})$/.exec(listener?.bind ?? '')?.[1];
+  return port === undefined ? [] : [Number(port)];
+}
+
+function resolverPort({ dns }: ServerConfiguration): readonly number[] {
+  return dns.enabled ? [dns.localPort] : [];
+}
+
+function noteVariables({ environment, complain }: CommandContext): void {
+  const variables = new Set(settingFlags().map(({ flag }) => variableOf(flag)));
+  const set = [...variables].filter((variable) => (environment[variable] ?? '') !== '');
+  if (set.length > 0) complain(`not in the unit, because only this shell has them: ${set.join(', ')}`);
+}
+
+/** Home folders are closed to others as a rule, those that Node's version managers install into too. */
+function noteHomes(paths: readonly string[], { complain }: CommandContext): void {
+  for (const path of paths.filter((each) => HOMES.some((home) => isWithin(each, home))))
+    complain(`${path} is in a home folder: the service's user has to be able to reach it`);
+}
+
+export const installService: Command = {
+  name: 'install-service',
+  flags: FLAGS,
+  help: () => `Usage: keyway install-service --print [--user NAME] [flags of serve]
+
+Prints a systemd unit that serves with these settings and as few rights as Keyway can do with, for
+systemd 250 or later. It installs nothing: the first lines of the unit say where it goes. Settings
+are taken from the flags and the settings file, never from this shell's variables; paths become
+absolute. Print it again when one of them, or a port in the configuration file, changes.
+
+Tokens and the password's hash are not taken as flags, because every user of the machine can read a
+unit: leave them in the configuration file, or name a settings file that only the service's user reads.
+
+  --print      Print the unit to standard output.
+  --user NAME  Whom it runs as: the user whose server's file it is, who may write in the file's
+               folder. Without it the service has a user that exists only while it runs, and the
+               file has to be in ${STATE_FOLDER}.
+
+${settingsHelp()}
+
+  keyway install-service --print --user tunnel --config /etc/tunnel/server.jsonc --bind 127.0.0.1:9091
+  keyway install-service --print --config ${STATE_FOLDER}/keyway.jsonc`,
+  run,
+};

@@ -1,0 +1,124 @@
+import { MAX_U64 } from '../model.js';
+import type { CounterValues } from './registry.js';
+
+/**
+ * The counters of all keys in one table, one row of 32 bytes per slot. A million keys' counters as objects would be
+ * four million values for the garbage collector to walk, and every usage entry would make four new ones; these it never
+ * sees.
+ */
+export interface CounterTable {
+  /** A row of zeros that nobody else has. */
+  take(): number;
+  /** Gives the row back. */
+  free(slot: number): void;
+  read(slot: number): CounterValues;
+  write(slot: number, values: CounterValues): void;
+  /** Sets traffic and connections to zero; the time of creation stays. */
+  clear(slot: number): void;
+  /** Adds bytes; a sum that would pass 2^64-1 stays there. True when that happened. */
+  add(slot: number, bytesUp: bigint, bytesDown: bigint): boolean;
+  setConnections(slot: number, connections: bigint): void;
+  /** Bytes up and down together, which may pass 64 bits. */
+  traffic(slot: number): bigint;
+  hasTraffic(slot: number): boolean;
+  hasConnections(slot: number): boolean;
+  /** Reads something of the row, so that it is near when it is needed. */
+  look(slot: number): number;
+  /** Milliseconds since the epoch. */
+  createdAt(slot: number): number;
+  setCreatedAt(slot: number, createdAt: number): void;
+  /** Negative when the first slot has fewer bytes down than the second, positive when more. */
+  compareBytesDown(a: number, b: number): number;
+}
+
+const FIRST_ROWS = 64;
+/** Elements of a row: they stand together, because with a million keys each look at another place costs more than the sum. */
+const UP = 0;
+const DOWN = 1;
+const CONNECTIONS = 2;
+const CREATED = 3;
+const ROW = 4;
+/** Where the more significant half of a 64-bit element stands among its two 32-bit halves. */
+const HIGH = new Uint8Array(new BigUint64Array([1n]).buffer)[0] === 1 ? 1 : 0;
+
+export function createCounterTable(): CounterTable {
+  let rows = FIRST_ROWS;
+  let counts = new BigUint64Array(rows * ROW);
+  let times = new Float64Array(counts.buffer);
+  let halves = new Uint32Array(counts.buffer);
+  const freeSlots: number[] = [];
+  let next = 0;
+
+  function grow(): void {
+    rows *= 2;
+    const wider = new BigUint64Array(rows * ROW);
+    wider.set(counts);
+    counts = wider;
+    times = new Float64Array(counts.buffer);
+    halves = new Uint32Array(counts.buffer);
+  }
+
+  function clear(slot: number): void {
+    halves.fill(0, 2 * ROW * slot, 2 * (ROW * slot + CREATED));
+  }
+
+  return {
+    take() {
+      const free = freeSlots.pop();
+      if (free !== undefined) return free;
+      if (next === rows) grow();
+      return next++;
+    },
+    free(slot) {
+      clear(slot);
+      times[slot * ROW + CREATED] = 0;
+      freeSlots.push(slot);
+    },
+    read(slot) {
+      const at = slot * ROW;
+      return {
+        bytesUp: counts[at + UP] ?? 0n,
+        bytesDown: counts[at + DOWN] ?? 0n,
+        connections: counts[at + CONNECTIONS] ?? 0n,
+      };
+    },
+    write(slot, { bytesUp, bytesDown, connections }) {
+      const at = slot * ROW;
+      counts[at + UP] = bytesUp;
+      counts[at + DOWN] = bytesDown;
+      counts[at + CONNECTIONS] = connections;
+    },
+    clear,
+    add(slot, bytesUp, bytesDown) {
+      const at = slot * ROW;
+      const sumUp = (counts[at + UP] ?? 0n) + bytesUp;
+      const sumDown = (counts[at + DOWN] ?? 0n) + bytesDown;
+      counts[at + UP] = sumUp > MAX_U64 ? MAX_U64 : sumUp;
+      counts[at + DOWN] = sumDown > MAX_U64 ? MAX_U64 : sumDown;
+      return sumUp > MAX_U64 || sumDown > MAX_U64;
+    },
+    setConnections(slot, connections) {
+      counts[slot * ROW + CONNECTIONS] = connections;
+    },
+    traffic: (slot) => (counts[slot * ROW + UP] ?? 0n) + (counts[slot * ROW + DOWN] ?? 0n),
+    hasTraffic(slot) {
+      const at = 2 * ROW * slot;
+      return halves[at] !== 0 || halves[at + 1] !== 0 || halves[at + 2] !== 0 || halves[at + 3] !== 0;
+    },
+    hasConnections(slot) {
+      const at = 2 * (ROW * slot + CONNECTIONS);
+      return halves[at] !== 0 || halves[at + 1] !== 0;
+    },
+    look: (slot) => halves[2 * ROW * slot] ?? 0,
+    createdAt: (slot) => times[slot * ROW + CREATED] ?? 0,
+    setCreatedAt(slot, createdAt) {
+      times[slot * ROW + CREATED] = createdAt;
+    },
+    compareBytesDown(a, b) {
+      const atA = 2 * (ROW * a + DOWN);
+      const atB = 2 * (ROW * b + DOWN);
+      const high = (halves[atA + HIGH] ?? 0) - (halves[atB + HIGH] ?? 0);
+      return high !== 0 ? high : (halves[atA + 1 - HIGH] ?? 0) - (halves[atB + 1 - HIGH] ?? 0);
+    },
+  };
+}

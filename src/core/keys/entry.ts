@@ -1,0 +1,56 @@
+import type { AccessKey, KeySnapshot, TrafficCounters } from '../model.js';
+import type { CounterTable } from './counter-table.js';
+
+/** A key as the registry holds it. Fields are replaced in place; readers must not keep an entry over an await. */
+export interface KeyEntry extends KeySnapshot {
+  /** Position in the order of registration. */
+  readonly order: number;
+  /** A small number that no other living key has; freed by removal. Views index their caches by it. */
+  readonly slot: number;
+  /** The registry's generation when this entry last changed. */
+  readonly changedAt: number;
+  readonly alive: boolean;
+  /** Bytes up and down have reached the limit. */
+  readonly overLimit: boolean;
+}
+
+/**
+ * A class, where the rest of the code has none, because there are as many as keys: the getter stands once on the
+ * prototype, and a million keys keep no objects for their counters.
+ */
+export class Entry implements KeyEntry {
+  // What counting a report looks at comes first, and so stands in one piece of memory.
+  readonly slot: number;
+  changedAt = 0;
+  overLimit = false;
+  hasCounters = false;
+  /** It is among the changes that a store has not asked for yet. */
+  isListed = false;
+  readonly accessKey: string;
+  limitBytes: bigint | null;
+  name: string | null;
+  readonly order: number;
+  alive = true;
+  readonly #table: CounterTable;
+
+  constructor(key: AccessKey, order: number, slot: number, table: CounterTable) {
+    this.slot = slot;
+    this.accessKey = key.accessKey;
+    this.limitBytes = key.limitBytes;
+    this.name = key.name;
+    this.order = order;
+    this.#table = table;
+  }
+
+  get counters(): TrafficCounters | null {
+    if (!this.hasCounters) return null;
+    const { bytesUp, bytesDown, connections } = this.#table.read(this.slot);
+    return {
+      bytesUp,
+      bytesDown,
+      connections,
+      limitBytes: this.limitBytes,
+      createdAt: this.#table.createdAt(this.slot),
+    };
+  }
+}

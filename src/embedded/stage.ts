@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
+import { createGateway } from '../index.js';
+import { createFileSystem } from '../platform/file-system.js';
+import { DEFAULT_ADDRESSES } from '../replay/addresses.js';
+import { givenFile, type PlayOptions, type Stage } from '../replay/play.js';
+import type { CounterState, Given, Scenario } from '../replay/scenario.js';
+import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
+import { createMemoryFiles } from './memory-files.js';
+
+/** The index page of the servers that were recorded; the written fixtures use the same. */
+const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
+
+/** How often the gateway is asked whether it has noticed something, and for how long at most. Milliseconds. */
+const ASK_EVERY = 2;
+const ASK_FOR = 20_000;
+
+/** The real one, less the waiting for the disk: what a scenario asks for is what the files say, not that they last. */
+const DISK: FileSystemPort = { ...createFileSystem(), sync: async () => {}, syncFolder: async () => {} };
+
+const PRIVATE_FILE = 0o600;
+const PRIVATE_FOLDER = 0o700;
+
+/** Where every embedded core's time begins. */
+const BEGINNING = Date.UTC(2026, 0, 1, 12);
+
+type App = Awaited<ReturnType<typeof createGateway>>;
+
+/** A gateway that stands in a scenario's given state, listening on a loopback port. */
+export interface StagedGateway extends Required<Pick<PlayOptions, 'target' | 'stage' | 'addresses'>> {
+  close(): Promise<void>;
+}
+
+/** A clock that does not know the time: it begins at the same instant every time and goes on by one second per look. */
+export function createFixedClock(): ClockPort {
+  let looks = 0;
+  const look = () => {
+    looks += 1;
+    return looks * 1000;
+  };
+  return { now: () => BEGINNING + look(), monotonic: look };
+}
+
+/** Randomness that is the same every time, unfit for secrets: SHA-256 of a count. */
+export function createFixedRandom(): RandomPort {
+  let count = 0;
+  const block = () => {
+    count += 1;
+    return createHash('sha256').update(`keyway replay ${count}`).digest();
+  };
+  const bytes = (length: number) => {
+    const blocks = Array.from({ length: Math.ceil(length / 32) }, block);
+    return Buffer.concat(blocks).subarray(0, length);
+  };
+  return { bytes, uuid: () => uuidOf(bytes(16)) };
+}
+
+/** Sixteen bytes as a UUID of version 4 (RFC 9562, section 5.4). */
+function uuidOf(bytes: Buffer): string {
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const digits = bytes.toString('hex');
+  return [
+    [0, 8],
+    [8, 12],
+    [12, 16],
+    [16, 20],
+    [20, 32],
+  ]
+    .map(([from, to]) => digits.slice(from, to))
+    .join('-');
+}
+
+/** Where a scenario's files stand. */
+interface Place {
+  readonly folder: string;
+  readonly files: FileSystemPort;
+  remove(): Promise<void>;
+}
+
+/** A folder of its own below the system's temporary one. */
+async function placeOnDisk(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-scenario-'));
+  return { folder, files: DISK, remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+async function placeInMemory(): Promise<Place> {
+  const files = createMemoryFiles();
+  await files.makeFolder('/scenario', PRIVATE_FOLDER);
+  return { folder: '/scenario', files, remove: async () => undefined };
+}
+
+/** Starts a gateway for one scenario: its file, counters and listener, in a place of its own, on fixed time and randomness. */
+export async function stageScenario(
+  scenario: Scenario,
+  revision: string,
+  files: 'disk' | 'memory' = 'disk',
+): Promise<StagedGateway> {
+  const place = files === 'disk' ? await placeOnDisk() : await placeInMemory();
+  try {
+    return await stageIn(place, scenario, revision);
+  } catch (error) {
+    await place.remove();
+    throw error;
+  }
+}
+
+async function stageIn(place: Place, scenario: Scenario, revision: string): Promise<StagedGateway> {
+  const { folder, files: fileSystem } = place;
+  const configPath = join(folder, 'server.jsonc');
+  const file = givenFile(scenario, DEFAULT_ADDRESSES);
+  if (file !== undefined) await fileSystem.create(configPath, Buffer.from(file), PRIVATE_FILE);
+  const app = await createGateway({
+    mounts: [{ revision }],
+    panelDir: await makePanel(place),
+    loginGuard: 'off',
+    clock: createFixedClock(),
+    random: createFixedRandom(),
+    fileSystem,
+    pollMilliseconds: 5,
+    ...(file === undefined ? {} : { configPath }),
+    ...(scenario.given.server === undefined ? {} : { announced: scenario.given.server }),
+    ...listenerOf(scenario.given),
+  });
+  const close = async () => {
+    await app.close();
+    await place.remove();
+  };
+  try {
+    setCounters(app, scenario.given.counters ?? []);
+    const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+    const mount = app.keyway.mounts[0];
+    if (mount === undefined) throw new Error('a gateway without a mount');
+    const target = { origin, apiRoot: mount.api, base: mount.base };
+    return { target, addresses: DEFAULT_ADDRESSES, stage: createStage(app, configPath, fileSystem), close };
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+async function makePanel({ folder, files }: Place): Promise<string> {
+  const panel = join(folder, 'panel');
+  await files.makeFolder(panel, PRIVATE_FOLDER);
+  await files.create(join(panel, 'index.html'), Buffer.from(INDEX_PAGE), PRIVATE_FILE);
+  return panel;
+}
+
+function listenerOf({ listener }: Given): Pick<Parameters<typeof createGateway>[0], 'listener'> {
+  if (listener === undefined) return {};
+  const { password_hash: passwordHash, ...rest } = listener;
+  return { listener: passwordHash === undefined ? rest : { ...rest, passwordHash } };
+}
+
+function setCounters(app: App, list: readonly CounterState[]): void {
+  for (const { access_key, bytes_up: bytesUp, bytes_down: bytesDown, connections } of list) {
+    const known = app.keyway.core.keys.setCounters(access_key, { bytesUp, bytesDown, connections });
+    if (!known) throw new Error(`counters of a key that is not registered: ${access_key}`);
+  }
+}
+
+function createStage(app: App, configPath: string, files: FileSystemPort): Stage {
+  const { configuration } = app.keyway;
+  let reloads = 0;
+  configuration?.onReload(() => {
+    reloads += 1;
+  });
+  return {
+    counters: async (list) => setCounters(app, list),
+    async handEdit(text) {
+      const before = reloads;
+      const kept = await files.stat(configPath).catch(() => null);
+      if (kept !== null) await files.remove(configPath);
+      await files.create(configPath, Buffer.from(text), PRIVATE_FILE);
+      const kind = kindOfEdit(text);
+      if (kind === 'live') await until(() => reloads > before, 'an edit by hand to become live');
+      if (kind === 'broken')
+        await until(() => configuration?.status().parseError !== null, 'a broken file to be noticed');
+    },
+    settle: async () => until(() => configuration?.status().writing !== true, 'the file to be written'),
+    async breakFile(reason) {
+      await files.remove(configPath);
+      if (reason === 'a folder stands where the file was') await files.makeFolder(configPath, PRIVATE_FOLDER);
+    },
+    configText: async () => (await files.read(configPath)).toString('utf8'),
+  };
+}
+
+/** What an edit is to the gateway (design: "hand edits"): only a server's configuration becomes live. */
+function kindOfEdit(text: string): 'live' | 'broken' | 'kept' {
+  try {
+    const root = parseJson(Buffer.from(text), { comments: true, duplicates: 'last' });
+    if (!isJsonObject(root)) return 'broken';
+    return root.mode === 'server' ? 'live' : 'kept';
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return 'broken';
+    throw error;
+  }
+}
+
+async function until(holds: () => boolean, what: string): Promise<void> {
+  const end = performance.now() + ASK_FOR;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`waited ${ASK_FOR} ms for ${what}`);
+    await sleep(ASK_EVERY);
+  }
+}

@@ -1,0 +1,96 @@
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createKeyRegistry, type KeyRegistry } from '../core/keys/registry.js';
+import type { AccessKey } from '../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../core/ports.js';
+import { createReplacements, decideReplacements, type Replacements } from '../core/replacements.js';
+import { createUsage, type Usage } from '../core/usage.js';
+import { type CountersStore, openCountersStore } from '../local/counters/store.js';
+import { cleanDataFolder, openDataFolder } from '../local/file/data-folder.js';
+import { lockDataFolder } from '../local/file/data-folder-lock.js';
+import { createProcesses } from '../platform/processes.js';
+
+/** The keys' counters and the remembered reports, and where they are kept. */
+export interface Counters {
+  readonly keys: KeyRegistry;
+  readonly usage: Usage;
+  readonly replacements: Replacements;
+  /** Null where nothing outlives the process. */
+  readonly store: CountersStore | null;
+  /** Where that is. */
+  readonly dataFolder: string | null;
+  /** Writes what is left and gives back what was taken. */
+  close(): Promise<void>;
+}
+
+/** What the configuration file says of keys at present. */
+export interface RegisteredKeys {
+  readonly path: string;
+  readonly keys: readonly AccessKey[];
+}
+
+export interface CountersPlace {
+  /** Null: nothing is kept. */
+  readonly dataFolder: string | null;
+  /** The configuration file, which then holds the folder's lock; without one, it is taken here. */
+  readonly configuration: RegisteredKeys | null;
+  /** Milliseconds. */
+  readonly keepGone?: number;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+}
+
+/** Loads what is kept. Rejects with an `Error` whose message is for people. */
+export async function openCounters(place: CountersPlace): Promise<Counters> {
+  const { dataFolder, configuration, keepGone, fileSystem, clock, log } = place;
+  const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
+  const usage = createUsage(keys, log);
+  const replacements = createReplacements();
+  if (dataFolder === null) return { keys, usage, replacements, store: null, dataFolder, close: async () => undefined };
+  const unlock = configuration !== null ? async () => undefined : await takeFolder(fileSystem, dataFolder);
+  // Before what is kept of them: so each counter finds its key, and nothing has to wait for one.
+  keys.replaceAll(configuration?.keys ?? []);
+  try {
+    const store = await openCountersStore({
+      fileSystem,
+      dataFolder,
+      keys,
+      reports: usage.reports,
+      replacements,
+      clock,
+      log,
+      ...(keepGone === undefined ? {} : { keepGone }),
+    });
+    if (replacements.all().length > 0) {
+      // The file that decides must not come undone by a second crash, nor may one find anything left to decide.
+      if (configuration !== null) await makeDurable(fileSystem, configuration.path);
+      decideReplacements(replacements, keys, configuration?.keys ?? [], clock.now());
+      await store.flush().catch(() => undefined);
+    }
+    return { keys, usage, replacements, store, dataFolder, close: () => store.close().finally(unlock) };
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
+}
+
+async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<void> {
+  await fileSystem.sync(path);
+  await fileSystem.syncFolder(dirname(await fileSystem.realPath(path)));
+}
+
+/** Without a configuration file the folder belongs to none: this name stands for it. */
+export function noFileIn(dataFolder: string): string {
+  return join(dataFolder, '--no-config');
+}
+
+async function takeFolder(fileSystem: FileSystemPort, path: string): Promise<() => Promise<void>> {
+  const folder = await openDataFolder(fileSystem, path, noFileIn(path));
+  const wait = async (milliseconds: number) => {
+    await sleep(milliseconds);
+  };
+  const unlock = await lockDataFolder(fileSystem, folder, createProcesses(), wait);
+  await cleanDataFolder(fileSystem, folder);
+  return unlock;
+}

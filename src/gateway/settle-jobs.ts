@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
+import {
+  type ConfigurationFile,
+  ConfigurationFileError,
+  createConfigurationFile,
+} from '../local/configuration/configuration-file.js';
+import { DataFolderError, openDataFolder } from '../local/file/data-folder.js';
+import { type RequestKind, requestOutcome, submitRequest } from '../local/file/jobs.js';
+import { createKeptVersions } from '../local/file/kept-versions.js';
+import { createTarget, readTarget, replaceTarget } from '../local/file/write-file.js';
+import { noFileIn, openCounters } from './counters.js';
+import { createRequests } from './jobs.js';
+
+/** A configuration file and its data folder, as a command names them. */
+export interface StoredPlace {
+  /** Null: counters without a configuration file. */
+  readonly configPath: string | null;
+  readonly dataFolder: string;
+  readonly inPlace: boolean;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly progress: ProgressPort;
+}
+
+const LIMIT_MS = 120_000;
+const LOOK_MS = 100;
+
+/**
+ * Has a request done: by the Keyway that serves from the folder, or here when none does. Resolves once it is durable;
+ * rejects with an error for people.
+ */
+export async function settleRequest(
+  place: StoredPlace,
+  kind: RequestKind,
+  content: Buffer,
+  configuration: Buffer | null,
+): Promise<void> {
+  const { fileSystem, dataFolder, configPath, clock, progress } = place;
+  await openDataFolder(fileSystem, dataFolder, configPath ?? noFileIn(dataFolder));
+  const request = await submitRequest(fileSystem, dataFolder, kind, content);
+  try {
+    const begun = clock.monotonic();
+    const end = begun + LIMIT_MS;
+    while (clock.monotonic() < end) {
+      const outcome = await requestOutcome(fileSystem, dataFolder, request);
+      if (outcome?.refused) throw new Error(outcome.refused);
+      if (outcome !== null) return;
+      if (!(await isServed(place, configuration))) continue;
+      progress.show(`waiting for the Keyway that serves: ${Math.floor((clock.monotonic() - begun) / 1000)} s`);
+      await sleep(LOOK_MS);
+    }
+    throw new Error(
+      `the Keyway that serves from ${dataFolder} has not done it within ${LIMIT_MS / 1000} s: see its log`,
+    );
+  } catch (error) {
+    // Whoever was told that it failed must not find it done at the next start.
+    await fileSystem.remove(request.path).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** True when another Keyway serves from the folder; else does here what waits there. */
+async function isServed(place: StoredPlace, configuration: Buffer | null): Promise<boolean> {
+  try {
+    await doHere(place);
+    return false;
+  } catch (error) {
+    if (error instanceof DataFolderError && error.message.includes('in use')) return true;
+    const isUnreadable = error instanceof ConfigurationFileError && error.reason !== 'unreadable';
+    if (!isUnreadable || configuration === null) throw error;
+    await putConfiguration(place, configuration);
+    return false;
+  }
+}
+
+async function doHere(place: StoredPlace): Promise<void> {
+  const { configPath, dataFolder, fileSystem, clock, log, progress } = place;
+  progress.show('reading the configuration file and its counters');
+  const configuration = await openConfiguration(place);
+  try {
+    const registered = configPath === null ? null : { path: configPath, keys: configuration?.load().keys ?? [] };
+    const counters = await openCounters({ dataFolder, configuration: registered, fileSystem, clock, log });
+    try {
+      counters.keys.replaceAll(configuration?.load().keys ?? []);
+      configuration?.onReload(({ keys }) => counters.keys.replaceAll(keys));
+      const requests = createRequests({ dataFolder, fileSystem, configuration, counters, clock, log, progress });
+      await requests.look().finally(requests.close);
+    } finally {
+      await counters.close();
+    }
+  } finally {
+    await configuration?.close();
+  }
+}
+
+async function openConfiguration(place: StoredPlace): Promise<ConfigurationFile | null> {
+  const { configPath, dataFolder, fileSystem, clock, log, inPlace } = place;
+  if (configPath === null) return null;
+  const options = { path: configPath, dataFolder, fileSystem, clock, log, inPlace };
+  return createConfigurationFile({ ...options, pollMilliseconds: 0, watch: false });
+}
+
+/** A file that is missing or broken, which is what backups are for, is put back before anything opens it. */
+async function putConfiguration(place: StoredPlace, bytes: Buffer): Promise<void> {
+  const { configPath, dataFolder, fileSystem, clock } = place;
+  if (configPath === null) return;
+  const folder = await openDataFolder(fileSystem, dataFolder, configPath);
+  const present = await readTarget(fileSystem, configPath).catch(() => null);
+  if (present === null) {
+    await createTarget(fileSystem, configPath, bytes);
+    return;
+  }
+  await createKeptVersions({ fileSystem, folder: folder.versions, clock }).keep(present.bytes);
+  await replaceTarget(fileSystem, present, bytes);
+}

@@ -1,0 +1,222 @@
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
+import { DomainError } from '../../core/errors.js';
+import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
+import type { ClockPort, ConfigurationPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import { failureCode, failureWords } from '../../platform/failure-words.js';
+import { createProcesses, type ProcessesPort } from '../../platform/processes.js';
+import { type ConfigurationDocument, changeDocument, losesInbounds, readDocument } from '../document/document.js';
+import { cleanDataFolder, openDataFolder } from '../file/data-folder.js';
+import { lockDataFolder } from '../file/data-folder-lock.js';
+import { createInPlaceWriting, type InPlaceWriting } from '../file/in-place.js';
+import { createKeptVersions, type KeptVersions } from '../file/kept-versions.js';
+import { removeStaleTemporaries } from '../file/write-file.js';
+import { type CommitQueue, createCommitQueue } from './commit-queue.js';
+import { readAsCompactJson } from './configuration-json.js';
+import { startEditWatch } from './edit-watch.js';
+import { createFileEdits, type FileEdits } from './file-edits.js';
+import { createFileWrites, type FileWrites } from './file-writes.js';
+import {
+  BrokenFileError,
+  type ConfigurationFormat,
+  createKnownFile,
+  type FileReading,
+  type FoundFile,
+  readFirst,
+} from './known-file.js';
+import { createLiveConfiguration } from './live-configuration.js';
+import { changeCount } from './pending-changes.js';
+
+/** The configuration file of a server on disk. */
+export interface ConfigurationFile extends ConfigurationPort {
+  /** The last good configuration, with the changes that are not written yet laid over it. */
+  load(): ServerConfiguration;
+  status(): ConfigurationFileStatus;
+  /**
+   * Makes the file, byte for byte, what a backup has; the present content is kept first. It is live when this resolves,
+   * for listeners with the reason `restored`. Rejects with the reason why these bytes are no configuration, or with
+   * `configWriteFailed`.
+   */
+  restore(bytes: Buffer): Promise<void>;
+  /** Finishes every write that was accepted, tries what is pending once more, and gives the data folder back. */
+  close(): Promise<void>;
+}
+
+export interface ConfigurationFileStatus {
+  /** A write is on its way. */
+  readonly writing: boolean;
+  /** Why the last write failed; null after one that did not. */
+  readonly lastWriteError: string | null;
+  /** Why the file cannot be read as a configuration at present; null when it can. */
+  readonly parseError: string | null;
+  /** How many keys, rule lists and DNS settings are changed in memory and not in the file. */
+  readonly pendingChanges: number;
+}
+
+export interface ConfigurationFileOptions {
+  readonly path: string;
+  readonly dataFolder: string;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  /** Overwrites the file instead of replacing it: for one that is a mount point. Default false. */
+  readonly inPlace?: boolean;
+  /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
+  readonly guard?: boolean;
+  /** How often the file is looked at, 0 for never; default 500. */
+  readonly pollMilliseconds?: number;
+  /** Whether the system is asked for events of the folder, too; default true. */
+  readonly watch?: boolean;
+  /** Who holds the data folder; by default as `/proc` tells it, which needs Linux: elsewhere give `createProcesses(pid)`. */
+  readonly processes?: ProcessesPort;
+  readonly observer?: ConfigurationObserverPort;
+  /** Waits before the file is read again; for tests. */
+  readonly wait?: (milliseconds: number) => Promise<void>;
+}
+
+/** The configuration file cannot be served from at start; the message says why. */
+export class ConfigurationFileError extends Error {
+  /** `missing`: there is none; `unreadable`: the system refuses; `broken`: it is no configuration. */
+  readonly reason: 'missing' | 'unreadable' | 'broken';
+
+  constructor(path: string, cause: unknown) {
+    super(`The configuration file ${path} cannot be read: ${failureWords(cause)}`, { cause });
+    this.name = 'ConfigurationFileError';
+    const code = failureCode(cause);
+    this.reason = cause instanceof BrokenFileError ? 'broken' : code === 'ENOENT' ? 'missing' : 'unreadable';
+  }
+}
+
+const POLL_MS = 500;
+
+/** What the layouts of the configuration file are read and changed with. */
+const format: ConfigurationFormat<ConfigurationDocument> = {
+  read: readDocument,
+  change: changeDocument,
+  losesKeys: losesInbounds,
+};
+
+/**
+ * Opens the configuration file and its data folder, and serves from it until `close`. Rejects with `DataFolderError` or
+ * `ConfigurationFileError`.
+ *
+ * A change whose write failed stays pending. It is not tried again by itself: the next write, the next reload of an edited
+ * file, or `close` carries it.
+ */
+export async function createConfigurationFile(options: ConfigurationFileOptions): Promise<ConfigurationFile> {
+  const { fileSystem, dataFolder, processes = createProcesses(), wait = pause, log } = options;
+  const path = resolve(options.path);
+  const folder = await openDataFolder(fileSystem, dataFolder, path);
+  const unlock = await lockDataFolder(fileSystem, folder, processes, wait);
+  try {
+    await cleanDataFolder(fileSystem, folder);
+    const versions = createKeptVersions({ fileSystem, folder: folder.versions, clock: options.clock });
+    const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
+    const opened = await openFile({ ...options, path, wait }, overwriting);
+    return serve({ ...options, path, wait }, { ...opened, versions, overwriting, unlock });
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
+}
+
+type Options = ConfigurationFileOptions & Pick<Required<ConfigurationFileOptions>, 'wait'>;
+
+/** Reads the file for the first time, after ending what an earlier Keyway has left half-done. */
+async function openFile({ fileSystem, path, wait, log }: Options, overwriting: InPlaceWriting): Promise<FirstReading> {
+  try {
+    await overwriting.recover(path);
+    const first = await readFirst({ fileSystem, path, format, wait });
+    await removeStaleTemporaries(fileSystem, first.target.realPath).catch((error: unknown) => {
+      log.debug({ file: path, reason: failureWords(error) }, 'left-over temporary files could not be removed');
+    });
+    return first;
+  } catch (error) {
+    throw new ConfigurationFileError(path, error);
+  }
+}
+
+type FirstReading = FoundFile<ConfigurationDocument> & FileReading<ConfigurationDocument>;
+
+interface Opened extends FirstReading {
+  readonly versions: KeptVersions;
+  readonly overwriting: InPlaceWriting;
+  readonly unlock: () => Promise<void>;
+}
+
+function serve(options: Options, opened: Opened): ConfigurationFile {
+  const { fileSystem, path, wait, log } = options;
+  const { versions } = opened;
+  const overwriting = options.inPlace ? opened.overwriting : null;
+  const live = createLiveConfiguration(opened.configuration);
+  const file = createKnownFile({ fileSystem, path, format, wait, onEdit: (...edit) => edits.found(...edit) }, opened);
+  const queue: CommitQueue<ConfigurationChange> = createCommitQueue((changes) => writes.commit(changes));
+  const pending = () => writes.pending();
+  const edits: FileEdits<ConfigurationDocument> = createFileEdits({ ...options, file, live, queue, versions, pending });
+  const writes: FileWrites = createFileWrites({ ...options, format, file, live, queue, versions, edits, overwriting });
+  const watch = startEditWatch({
+    fileSystem,
+    path,
+    realPath: opened.target.realPath,
+    pollMilliseconds: options.pollMilliseconds ?? POLL_MS,
+    watch: options.watch ?? true,
+    check: edits.check,
+  });
+  const closing = createClosing(async () => {
+    watch.stop();
+    await queue.idle();
+    if (changeCount(pending()) > 0) await queue.add({}).catch(() => undefined);
+    const lost = changeCount(pending());
+    if (lost > 0) log.error({ file: path, changes: lost }, 'changes were not written into the configuration file');
+    await versions.idle();
+    await opened.unlock().catch((error: unknown) => {
+      log.warn({ file: path, reason: failureWords(error) }, 'the data folder could not be given back');
+    });
+  });
+
+  return {
+    load: edits.present,
+    save: async (change) => {
+      if (closing.begun()) throw new DomainError('saveFailed');
+      await queue.add(change);
+    },
+    restore: async (bytes) => {
+      if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
+      await writes.restore(bytes);
+    },
+    replace: async (body) => {
+      if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
+      await writes.replace(body);
+    },
+    readAsJson: () => {
+      // Only while it is being overwritten does the file hold half a configuration.
+      if (overwriting !== null) return queue.exclusive(() => readAsCompactJson(fileSystem, path));
+      return readAsCompactJson(fileSystem, path);
+    },
+    onReload: edits.onReload,
+    status: () => ({
+      writing: writes.writing(),
+      lastWriteError: writes.lastError(),
+      parseError: edits.parseError(),
+      pendingChanges: changeCount(pending()),
+    }),
+    close: closing.close,
+  };
+}
+
+/** Closes once, however often it is asked to. */
+function createClosing(close: () => Promise<void>) {
+  let closing: Promise<void> | null = null;
+  return {
+    begun: () => closing !== null,
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+async function pause(milliseconds: number): Promise<void> {
+  await sleep(milliseconds);
+}

@@ -1,0 +1,156 @@
+import { dirname } from 'node:path';
+import type { Room } from '../../core/keys/spare-room.js';
+import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
+import type { FileStat, FileSystemPort } from '../../core/ports.js';
+import { failureCode } from '../../platform/failure-words.js';
+import { readTarget, sameFile, type Target } from '../file/write-file.js';
+
+/** How the bytes of a configuration file are read and changed; see `document/`. */
+export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
+  /** Throws an error that says what is wrong and where. */
+  read(bytes: Buffer): FileReading<D>;
+  /** Throws when the change has no place in this file. What is long may be put into `room`. */
+  change(document: D, change: ConfigurationChange, room?: Room): D;
+  /** Whether replacing the one by the other takes away where the keys of such a file stand (issue 4, "Guard"). */
+  losesKeys(before: D, after: D): boolean;
+}
+
+export interface FileReading<D> {
+  readonly document: D;
+  readonly configuration: ServerConfiguration;
+}
+
+/** The file as it is now. */
+export interface FoundFile<D> {
+  readonly target: Target;
+  readonly document: D;
+}
+
+/** The file holds something that is no configuration. */
+export class BrokenFileError extends Error {
+  // Whatever prints an error prints its own members: the file's content, with its secrets, must not be one.
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer, options: ErrorOptions) {
+    super(options.cause instanceof Error ? options.cause.message : 'not a configuration', options);
+    this.name = 'BrokenFileError';
+    this.#bytes = bytes;
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+}
+
+/** What is known of the file: its last good content, and whether that is durable. */
+export interface KnownFile<D> {
+  /** The last content that could be read, as a document. */
+  document(): D;
+  /** Reads the file now, once. Rejects with `BrokenFileError` or the file system's error. */
+  look(): Promise<FoundFile<D>>;
+  /** As `look`, but gives a program that is writing the file up to 1 s to come to its end. */
+  settled(): Promise<FoundFile<D>>;
+  /** This content is about to be written: finding it later is no edit from outside. */
+  attempts(document: D): void;
+  /** This content is in the file, durably. */
+  holds(document: D, stat: FileStat | null): void;
+  /** Makes what was found durable, when it is not known to be. */
+  makeDurable(found: FoundFile<D>): Promise<void>;
+}
+
+export interface KnownFileOptions<D extends { readonly bytes: Buffer }> {
+  readonly fileSystem: FileSystemPort;
+  readonly path: string;
+  readonly format: ConfigurationFormat<D>;
+  readonly wait: (milliseconds: number) => Promise<void>;
+  /** Called when the file has another content than the last good one, which nobody here has written. */
+  readonly onEdit: (before: Buffer, reading: FileReading<D>) => void;
+}
+
+const WAIT_MS = 50;
+/** A program that writes the file is given 1 s; one that removes it to create it again a quarter of that. */
+const BROKEN_ATTEMPTS = 20;
+const MISSING_ATTEMPTS = 5;
+
+/** Reads the file for the first time; rejects as `settled` does. */
+export async function readFirst<D extends { readonly bytes: Buffer }>({
+  fileSystem,
+  path,
+  format,
+  wait,
+}: Omit<KnownFileOptions<D>, 'onEdit'>): Promise<FoundFile<D> & FileReading<D>> {
+  return patiently(wait, async () => {
+    const target = await readTarget(fileSystem, path);
+    return { target, ...readWith(format, target.bytes) };
+  });
+}
+
+export function createKnownFile<D extends { readonly bytes: Buffer }>(
+  { fileSystem, path, format, wait, onEdit }: KnownFileOptions<D>,
+  first: FoundFile<D>,
+): KnownFile<D> {
+  // What is found may still be in the system's memory alone, written by a Keyway that was killed before its sync.
+  let known: { readonly document: D; readonly stat: FileStat | null; readonly durable: boolean } = {
+    document: first.document,
+    stat: first.target.stat,
+    durable: false,
+  };
+  let attempted: D | null = null;
+
+  async function look(): Promise<FoundFile<D>> {
+    const target = await readTarget(fileSystem, path, known.document.bytes);
+    const { bytes, stat: present } = target;
+    if (bytes === known.document.bytes) {
+      const durable = known.durable && known.stat !== null && sameFile(known.stat, present);
+      known = { document: known.document, stat: present, durable };
+    } else if (attempted !== null && bytes.equals(attempted.bytes)) {
+      known = { document: attempted, stat: present, durable: false };
+    } else {
+      const reading = readWith(format, bytes);
+      const before = known.document.bytes;
+      known = { document: reading.document, stat: present, durable: false };
+      onEdit(before, reading);
+    }
+    return { target, document: known.document };
+  }
+
+  return {
+    document: () => known.document,
+    look,
+    settled: () => patiently(wait, look),
+    attempts: (next) => {
+      attempted = next;
+    },
+    holds: (next, present) => {
+      attempted = null;
+      known = { document: next, stat: present, durable: true };
+    },
+    makeDurable: async ({ target }) => {
+      if (known.durable) return;
+      await fileSystem.sync(target.realPath);
+      await fileSystem.syncFolder(dirname(target.realPath));
+      known = { ...known, stat: target.stat, durable: true };
+    },
+  };
+}
+
+function readWith<D extends { readonly bytes: Buffer }>(format: ConfigurationFormat<D>, bytes: Buffer): FileReading<D> {
+  try {
+    return format.read(bytes);
+  } catch (cause) {
+    throw new BrokenFileError(bytes, { cause });
+  }
+}
+
+async function patiently<T>(wait: (milliseconds: number) => Promise<void>, look: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await look();
+    } catch (error) {
+      const isMissing = failureCode(error) === 'ENOENT';
+      const attempts = error instanceof BrokenFileError ? BROKEN_ATTEMPTS : isMissing ? MISSING_ATTEMPTS : 1;
+      if (attempt >= attempts) throw error;
+      await wait(WAIT_MS);
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import { randomBytes } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import type { FileStat, FileSystemPort } from '../../core/ports.js';
+import { createFailure, failureCode } from '../../platform/failure-words.js';
+
+/** A file as it was found: what a replacement of it starts from and is checked against. */
+export interface Target {
+  /** The path as it is configured, possibly a symbolic link. */
+  readonly path: string;
+  /** Where the file really is; a replacement goes there, so that links stay. */
+  readonly realPath: string;
+  readonly bytes: Buffer;
+  readonly stat: FileStat;
+}
+
+/** The file was changed by somebody else between reading and replacing it. Nothing was written; read it again. */
+export class TargetChangedError extends Error {
+  constructor(path: string) {
+    super(`${path} was changed by another program while it was being written`);
+    this.name = 'TargetChangedError';
+  }
+}
+
+/** Two modifications closer together than this may carry the same time stamp: kernels count time in ticks. */
+const TICK_NS = 100_000_000n;
+const READ_ATTEMPTS = 10;
+const NEW_FILE_MODE = 0o600;
+
+/** Whether two looks at a path saw the same file, unmodified. */
+export function sameFile(a: FileStat, b: FileStat): boolean {
+  return a.dev === b.dev && a.ino === b.ino && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs;
+}
+
+/**
+ * Reads the file at `path`, through links, together with a stat that belongs to exactly these bytes. Where it holds what
+ * is `expected`, those very bytes are returned: a second copy of a large file per write is what would make writes slow.
+ */
+export async function readTarget(fileSystem: FileSystemPort, path: string, expected?: Buffer): Promise<Target> {
+  for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+    const realPath = await fileSystem.realPath(path);
+    const before = await fileSystem.stat(realPath);
+    if (before.kind === 'folder') throw createFailure('EISDIR', `${path} is a folder`);
+    // Reading a pipe or a device may wait for ever.
+    if (before.kind === 'other') throw createFailure('EINVAL', `${path} is no regular file`);
+    const isExpected = expected !== undefined && (await fileSystem.matches(realPath, expected));
+    const bytes = isExpected ? expected : await fileSystem.read(realPath);
+    const after = await fileSystem.stat(realPath);
+    if (sameFile(before, after)) return { path, realPath, bytes, stat: after };
+  }
+  throw createFailure('EAGAIN', `${path} is being written by another program all the time`);
+}
+
+/** Rejects with `TargetChangedError` unless the file still is the one that was read. */
+export async function checkUnchanged(fileSystem: FileSystemPort, target: Target, nowNs: bigint): Promise<void> {
+  try {
+    const realPath = await fileSystem.realPath(target.path);
+    const present = await fileSystem.stat(realPath);
+    if (realPath === target.realPath && sameFile(present, target.stat)) {
+      const couldHide = nowNs - present.mtimeNs < TICK_NS;
+      if (!couldHide || (await fileSystem.matches(realPath, target.bytes))) return;
+    }
+  } catch (error) {
+    if (failureCode(error) !== 'ENOENT') throw error;
+  }
+  throw new TargetChangedError(target.path);
+}
+
+/**
+ * Replaces the file atomically and durably: a temporary file beside it with the same mode and owner, synced, renamed
+ * over it, the folder synced. Either all of it has happened when this resolves, or it rejects; after a rejection the file
+ * holds the old or the new content whole. Returns the new stat, or null when the file has already been changed again.
+ */
+export async function replaceTarget(
+  fileSystem: FileSystemPort,
+  target: Target,
+  content: Buffer,
+): Promise<FileStat | null> {
+  const { mode, uid, gid } = target.stat;
+  return throughTemporary(fileSystem, target.realPath, content, mode, async (temporary) => {
+    const made = await fileSystem.stat(temporary);
+    if (made.uid !== uid || made.gid !== gid) await fileSystem.setOwner(temporary, uid, gid);
+    await fileSystem.sync(temporary);
+    await checkUnchanged(fileSystem, target, made.mtimeNs);
+  });
+}
+
+/** Creates the file durably where there is none, readable by its owner alone. A dangling link is an error and stays. */
+export async function createTarget(
+  fileSystem: FileSystemPort,
+  path: string,
+  content: Buffer,
+): Promise<FileStat | null> {
+  return throughTemporary(fileSystem, path, content, NEW_FILE_MODE, async (temporary) => {
+    await fileSystem.sync(temporary);
+    if (!(await fileSystem.list(dirname(path))).includes(basename(path))) return;
+    const exists = await fileSystem.stat(path).then(
+      () => true,
+      () => false,
+    );
+    if (exists) throw new TargetChangedError(path);
+    throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
+  });
+}
+
+/** Removes what a Keyway that was killed has left beside the file. Only call while no other one writes it. */
+export async function removeStaleTemporaries(fileSystem: FileSystemPort, realPath: string): Promise<void> {
+  const folder = dirname(realPath);
+  for (const name of await fileSystem.list(folder)) {
+    if (isTemporary(name, basename(realPath))) await fileSystem.remove(join(folder, name));
+  }
+}
+
+/** A new name beside the file, recognisable as ours and hidden from programs that read a whole folder of `*.json`. */
+export function temporaryPath(realPath: string): string {
+  return join(dirname(realPath), `.${basename(realPath)}.keyway-${randomBytes(6).toString('hex')}.tmp`);
+}
+
+function isTemporary(name: string, target: string): boolean {
+  const prefix = `.${target}.keyway-`;
+  return name.startsWith(prefix) && /^[0-9a-f]{12}\.tmp$/.test(name.slice(prefix.length));
+}
+
+async function throughTemporary(
+  fileSystem: FileSystemPort,
+  realPath: string,
+  content: Buffer,
+  mode: number,
+  prepare: (temporary: string) => Promise<void>,
+): Promise<FileStat | null> {
+  const temporary = temporaryPath(realPath);
+  try {
+    await fileSystem.create(temporary, content, mode);
+    await prepare(temporary);
+    const written = await fileSystem.stat(temporary);
+    await fileSystem.rename(temporary, realPath);
+    await fileSystem.syncFolder(dirname(realPath));
+    const present = await fileSystem.stat(realPath);
+    return present.ino === written.ino && present.mtimeNs === written.mtimeNs ? present : null;
+  } catch (error) {
+    // After the rename there is nothing left under this name; the error to tell is the first one.
+    await fileSystem.remove(temporary).catch(() => undefined);
+    throw error;
+  }
+}

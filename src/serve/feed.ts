@@ -1,0 +1,33 @@
+import type { LogPort } from '../core/ports.js';
+import { createFeed, type Feed } from '../feed/feed.js';
+import type { Gateway } from '../gateway/compose.js';
+import { systemRandom } from '../platform/system-ports.js';
+import { listenAt } from './listen.js';
+
+const WORDS = { subject: 'the feed', remedy: 'give it another address with --feed-bind' };
+
+export interface FeedSettings {
+  /** `host:port`, or `unix:` and a path. */
+  readonly bind: string;
+  /** Null asks for none. */
+  readonly token: string | null;
+}
+
+/** A feed that listens; it closes before the gateway's counters do. */
+export interface RunningFeed {
+  /** `http://host:port` or `unix:PATH`. */
+  readonly url: string;
+  readonly feed: Feed;
+}
+
+/** Opens the data plane's door beside a gateway. Rejects with a `StartError` when the address cannot be had. */
+export async function startFeed(gateway: Gateway, settings: FeedSettings, log: LogPort): Promise<RunningFeed> {
+  const { keys, usage, store } = gateway.counters;
+  const feed = createFeed({ keys, usage, counters: store, token: settings.token, random: systemRandom, log });
+  // Before the counters' own: hooks of this kind run in the reverse order.
+  gateway.app.addHook('onClose', () => feed.app.close());
+  const url = await listenAt(feed.app, settings.bind, WORDS, log);
+  if (store === null) log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
+  log.info({ feed: url }, `the feed listens on ${url}`);
+  return { url, feed };
+}

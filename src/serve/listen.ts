@@ -1,0 +1,95 @@
+import { chmod, lstat, unlink } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { dirname } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import type { LogPort } from '../core/ports.js';
+import { StartError } from '../platform/start-error.js';
+import { listenAddress } from '../settings/bind-address.js';
+
+/** How a failure to listen is said: `SUBJECT cannot listen on …: REMEDY`. */
+export interface ListenWords {
+  /** Such as `the feed`. */
+  readonly subject: string;
+  /** What to do about it, naming the flag. */
+  readonly remedy: string;
+}
+
+/** The owner and its group may connect: whoever is on the other side may run as another user. */
+const SOCKET_MODE = 0o660;
+
+/** Bytes that every system takes; a longer path would be cut off without a word. */
+const LONGEST_PATH = 103;
+
+/**
+ * Listens on `host:port`, or on a Unix socket (`unix:` and a path). Resolves to `http://host:port`, with the port that the
+ * system chose, or to `unix:` and the path. A socket that a process left when it was killed is replaced, and the log says
+ * so; one that answers, and a file that is no socket, stay. Rejects with a `StartError`.
+ */
+export async function listenAt(
+  app: Pick<FastifyInstance, 'listen'>,
+  bind: string,
+  words: ListenWords,
+  log: LogPort,
+): Promise<string> {
+  const address = listenAddress(bind);
+  try {
+    if (address.kind === 'port') {
+      return (await app.listen({ host: address.host, port: address.port })).replace(/\/$/, '');
+    }
+    await clearSocket(address.path, log);
+    await app.listen({ path: address.path });
+    await chmod(address.path, SOCKET_MODE);
+    return `unix:${address.path}`;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    const reason = error instanceof PlaceError ? `${error.code}: ${error.message}` : error.code;
+    throw new StartError([`${words.subject} cannot listen on ${bind} (${reason}): ${words.remedy}`]);
+  }
+}
+
+/** Why a path cannot become a socket: Node's code, and words. */
+class PlaceError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+async function clearSocket(path: string, log: LogPort): Promise<void> {
+  if (Buffer.byteLength(path) > LONGEST_PATH)
+    throw new PlaceError('ENAMETOOLONG', `a socket takes a path of at most ${LONGEST_PATH} bytes`);
+  const place = await placeAt(path);
+  if (place === 'no folder') throw new PlaceError('ENOENT', `there is no folder ${dirname(path)}`);
+  if (place === 'another file') throw new PlaceError('EADDRINUSE', 'a file that is no socket stands there');
+  if (place === 'live socket') throw new PlaceError('EADDRINUSE', 'another process listens there');
+  if (place === 'left socket') {
+    await unlink(path);
+    log.warn({ socket: path }, 'replaced a socket that nobody listened on any more');
+  }
+}
+
+type Place = 'free' | 'no folder' | 'another file' | 'live socket' | 'left socket';
+
+async function placeAt(path: string): Promise<Place> {
+  const found = await lstat(path).catch(() => null);
+  if (found === null) {
+    const folder = await lstat(dirname(path)).catch(() => null);
+    return folder === null ? 'no folder' : 'free';
+  }
+  if (!found.isSocket()) return 'another file';
+  return (await isAnswered(path)) ? 'live socket' : 'left socket';
+}
+
+/** Only a refusal says that nobody listens; a socket that may not be looked at counts as answered. */
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
+  });
+}

@@ -1,0 +1,51 @@
+import { BlockList, isIP } from 'node:net';
+import type { Credentials } from '../core/model.js';
+import type { Mount } from '../northbound/mount.js';
+import { listenAddress } from '../settings/bind-address.js';
+
+/** What decides whether an open mount may be served (design: "a mount that its own rule leaves open"). */
+export interface OpenMountContext {
+  readonly mounts: readonly Mount[];
+  readonly credentials: Credentials;
+  /** `host:port`, or `unix:` and a path. */
+  readonly bind: string;
+}
+
+/** One sentence for each mount that must not be served so. */
+export function openMountProblems(context: OpenMountContext): readonly string[] {
+  return context.mounts.flatMap((mount) => {
+    const reason = refusal(mount, context);
+    if (reason === null) return [];
+    return [
+      `${mount.label} would be open to everyone, although ${reason}: set ${mount.revision.auth.closedBy}, or allow it with --allow-open`,
+    ];
+  });
+}
+
+/** Why a mount that is open must not be: it undoes what others rely on, or strangers reach it. Null when it may. */
+export function refusal(mount: Mount, { mounts, credentials, bind }: OpenMountContext): string | null {
+  if (!isOpen(mount, credentials)) return null;
+  const { token, username, passwordHash } = credentials;
+  if ((token ?? '') !== '' || username !== '' || passwordHash !== '') return 'credentials are configured';
+  const closed = mounts.find((other) => !isOpen(other, credentials));
+  if (closed !== undefined) return `${closed.label} is closed`;
+  const address = listenAddress(bind);
+  // A Unix socket is, like loopback, reached from this machine alone.
+  return address.kind === 'socket' || isLoopback(address.host) ? null : `${bind} is reached by other machines`;
+}
+
+function isOpen(mount: Mount, credentials: Credentials): boolean {
+  return mount.revision.auth.isOpen(credentials);
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Whether only this machine reaches the address; brackets around IPv6 are tolerated. */
+export function isLoopback(address: string): boolean {
+  const host = address.replace(/^\[|\]$/g, '');
+  if (host === 'localhost') return true;
+  const family = isIP(host);
+  return family !== 0 && loopback.check(host, family === 4 ? 'ipv4' : 'ipv6');
+}

@@ -1,0 +1,105 @@
+import type { LogPort } from '../core/ports.js';
+import type { Readiness } from '../core/readiness.js';
+import type { Resolver } from '../dns/resolver.js';
+import type { Feed } from '../feed/feed.js';
+import type { Gateway, GatewayObserver } from '../gateway/compose.js';
+import { labelsOf } from '../ops/gateway-metrics.js';
+import { createHealth, type Health } from '../ops/health.js';
+import { createMetrics, type Metrics } from '../ops/metrics.js';
+import { createOpsApp } from '../ops/ops-app.js';
+import { createFileSystem } from '../platform/file-system.js';
+import { listenAt } from './listen.js';
+
+const WORDS = { subject: 'the ops listener', remedy: 'give it another address with --ops-bind' };
+
+export interface OpsSettings {
+  /** `host:port`, or `unix:` and a path. */
+  readonly bind: string;
+  /** Keyway's own. */
+  readonly version: string;
+  readonly readiness: Readiness;
+}
+
+/** The operator's listener. It opens before the gateway is composed and closes after it, to tell of both. */
+export interface RunningOps {
+  /** `http://host:port` or `unix:PATH`. */
+  readonly url: string;
+  /** For the composition of the gateway. */
+  readonly observer: GatewayObserver;
+  /** From now on health and metrics are those of this gateway, and of what stands beside it. Once. */
+  watch(gateway: Gateway, beside: Beside): void;
+  close(): Promise<void>;
+}
+
+/** Null where there is none. */
+export interface Beside {
+  readonly feed: Feed | null;
+  readonly resolver: Resolver | null;
+}
+
+/** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
+export async function startOps({ bind, version, readiness }: OpsSettings, log: LogPort): Promise<RunningOps> {
+  const metrics = createMetrics(version);
+  let present: Health = { problems: async () => [] };
+  const health: Health = { problems: () => present.problems() };
+  const app = createOpsApp({ readiness, health, metrics, log });
+  try {
+    const url = await listenAt(app, bind, WORDS, log);
+    log.info({ ops: url }, `health and metrics are served on ${url}`);
+    return {
+      url,
+      observer: observerOf(metrics),
+      watch(gateway, beside) {
+        present = healthOf(gateway);
+        watch(metrics, gateway, health, beside);
+      },
+      async close() {
+        await app.close();
+        metrics.close();
+      },
+    };
+  } catch (error) {
+    metrics.close();
+    throw error;
+  }
+}
+
+function observerOf({ requests, logins, configuration }: Metrics): GatewayObserver {
+  return {
+    configuration,
+    requests: {
+      answersTo: (operation, mount) =>
+        requests.counting({ ...(mount === null ? { mount: '', revision: '' } : labelsOf(mount)), operation }),
+      login: (mount, outcome) => logins.count(labelsOf(mount), outcome),
+    },
+  };
+}
+
+function healthOf({ configuration, counters }: Gateway): Health {
+  const fileSystem = createFileSystem();
+  const { store } = counters;
+  return createHealth({
+    configuration: configuration === null ? null : configuration.status,
+    counters: store === null ? null : store.status,
+    exists: (path) =>
+      fileSystem.stat(path).then(
+        () => true,
+        () => false,
+      ),
+  });
+}
+
+function watch(metrics: Metrics, gateway: Gateway, health: Health, { feed, resolver }: Beside): void {
+  const { mounts, configuration, counters } = gateway;
+  metrics.watch({
+    gateway: {
+      mounts,
+      keys: counters.keys,
+      health,
+      configuration: configuration === null ? null : configuration.status,
+      counters: counters.store === null ? null : counters.store.status,
+    },
+    feed: feed === null ? null : feed.status,
+    dns: resolver === null ? null : resolver.stats,
+  });
+}

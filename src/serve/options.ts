@@ -1,0 +1,51 @@
+import type { GatewayMount, GatewayOptions } from '../gateway/compose.js';
+import { dataFolderOf, type Settings } from '../settings/table.js';
+
+const DAY = 86_400_000;
+
+/** What the gateway is composed with, as the settings say it. */
+export function gatewayOptions(settings: Settings): GatewayOptions {
+  const dataDir = dataFolderOf(settings);
+  return {
+    mounts: settings.revision.map((mount): GatewayMount => {
+      const own = settings.panelDir.findLast((panel) => panel.mount === mount.text || panel.mount === mount.revision);
+      const folder = own ?? settings.panelDir.findLast((panel) => panel.mount === null);
+      return {
+        revision: mount.revision,
+        ...(mount.webpath === null ? {} : { webpath: mount.webpath }),
+        ...(folder === undefined ? {} : { panelDir: folder.folder }),
+      };
+    }),
+    ...(settings.config === null ? {} : { configPath: settings.config }),
+    ...(dataDir === null ? {} : { dataDir }),
+    keepGone: settings.keepGone * DAY,
+    listener: withoutNulls({
+      token: settings.token,
+      username: settings.username,
+      passwordHash: settings.passwordHash,
+      webpath: settings.webpath,
+    }),
+    announced: withoutNulls({
+      host: settings.serverHost,
+      port: settings.serverPort,
+      shareScheme: settings.shareScheme,
+      shareQuery: settings.shareQuery,
+    }),
+    ...(settings.reportVersion === null ? {} : { reportVersion: settings.reportVersion }),
+    panelServers: settings.panelServer,
+    protectAudit: settings.protectAudit,
+    inPlace: settings.inPlace,
+    guardConfig: settings.guardConfig,
+    loginGuard:
+      settings.loginGuard === 'off'
+        ? 'off'
+        : { failures: settings.loginGuard.failures, window: settings.loginGuard.minutes * 60_000 },
+    trustProxy: settings.trustProxy,
+    requestLog: settings.logLevel === 'info' || settings.logLevel === 'debug',
+  };
+}
+
+function withoutNulls<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], null> } {
+  const given = Object.entries(values).filter(([, value]) => value !== null);
+  return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], null> }; // Only the nulls were left out.
+}

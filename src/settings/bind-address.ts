@@ -1,0 +1,61 @@
+import { isIPv6 } from 'node:net';
+import { StartError } from '../platform/start-error.js';
+
+const SOCKET = 'unix:';
+
+/** Where something listens: a TCP port (0 lets the system choose), or a Unix socket. */
+export type ListenAddress =
+  | { readonly kind: 'port'; readonly host: string; readonly port: number }
+  | { readonly kind: 'socket'; readonly path: string };
+
+/** Splits `host:port`; an IPv6 host stands in brackets and is given without them. Throws a `StartError`. */
+export function hostAndPort(bind: string): { readonly host: string; readonly port: number } {
+  const [, bracketed, plain = '', port = ''] = /^(?:\[([^\]]+)\]|(.*)):(\d+)$/.exec(bind) ?? [];
+  if (port === '' || Number(port) > 65535)
+    throw new StartError([`bind: expected host:port with a port up to 65535, found ${JSON.stringify(bind)}`]);
+  return { host: bracketed ?? plain, port: Number(port) };
+}
+
+/** Reads `host:port`, or `unix:` and a path. Throws a `StartError`. */
+export function listenAddress(bind: string): ListenAddress {
+  if (bind.startsWith(SOCKET)) return { kind: 'socket', path: bind.slice(SOCKET.length) };
+  return { kind: 'port', ...hostAndPort(bind) };
+}
+
+/** An address and who listens there, as a message names it: a flag, or the file's member. */
+export interface NamedAddress {
+  readonly name: string;
+  readonly bind: string;
+}
+
+/** One sentence for each two that cannot both be listened on, naming both. */
+export function addressClashes(addresses: readonly NamedAddress[]): readonly string[] {
+  return addresses.flatMap((one, index) =>
+    addresses
+      .slice(index + 1)
+      .filter((other) => clash(listenAddress(one.bind), listenAddress(other.bind)))
+      .map(
+        (other) =>
+          `${one.name} (${one.bind}) and ${other.name} (${other.bind}) are the same address: give one of them another`,
+      ),
+  );
+}
+
+function clash(one: ListenAddress, other: ListenAddress): boolean {
+  if (one.kind === 'socket' || other.kind === 'socket')
+    return one.kind === 'socket' && other.kind === 'socket' && one.path === other.path;
+  if (one.port === 0 || one.port !== other.port) return false;
+  const [first, second] = [reach(one.host), reach(other.host)];
+  return first === second || covers(first, second) || covers(second, first);
+}
+
+/** A host in the form by which two are compared. */
+function reach(host: string): string {
+  if (isIPv6(host)) return new URL(`http://[${host}]`).hostname.slice(1, -1);
+  return host.toLowerCase();
+}
+
+/** `::` takes IPv4 as well, where the system does not forbid it. */
+function covers(all: string, host: string): boolean {
+  return all === '::' || (all === '0.0.0.0' && !isIPv6(host));
+}

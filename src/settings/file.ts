@@ -1,0 +1,67 @@
+import { dirname } from 'node:path';
+import { failureWords } from '../platform/failure-words.js';
+import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
+import type { SettingProblem } from './flags.js';
+import { didYouMean } from './suggest.js';
+import { memberOf, type Setting } from './table.js';
+
+/** Keyway's own settings file, read. */
+export interface SettingsFile {
+  readonly path: string;
+  /** Relative paths in it start here: the file's own folder. */
+  readonly folder: string;
+  readonly members: JsonObject;
+}
+
+/** Reads the settings file: JSON with comments, an object at its root. A file that cannot be read is one problem. */
+export async function readSettingsFile(
+  path: string,
+  place: string,
+  read: (path: string) => Promise<Uint8Array>,
+): Promise<SettingsFile | SettingProblem> {
+  try {
+    const members = parseJson(await read(path), { comments: true });
+    if (isJsonObject(members)) return { path, folder: dirname(path), members };
+    return { setting: 'settings', place, message: `${path}: expected a JSON object` };
+  } catch (error) {
+    const reason =
+      error instanceof JsonSyntaxError ? `expected JSON with comments: ${error.message}` : failureWords(error);
+    return { setting: 'settings', place, message: `${path}: ${reason}` };
+  }
+}
+
+/** The texts of one member; undefined when it is absent or null. */
+export function memberTexts(
+  file: SettingsFile,
+  name: string,
+  setting: Pick<Setting<unknown>, 'flag' | 'member' | 'repeatable'>,
+): readonly string[] | SettingProblem | undefined {
+  const value = Object.hasOwn(file.members, name) ? file.members[name] : undefined;
+  if (value === undefined || value === null) return undefined;
+  const elements = setting.repeatable && Array.isArray(value) ? value : [value];
+  const texts = elements.map((element) => textOf(element, setting.member));
+  if (texts.every((text) => text !== undefined)) return texts;
+  const list = setting.repeatable ? ', or an array of them' : '';
+  return { setting: setting.flag, place: memberPlace(file, name), message: `expected a JSON ${setting.member}${list}` };
+}
+
+function textOf(value: JsonValue, type: Setting<unknown>['member']): string | undefined {
+  if (type === 'string') return typeof value === 'string' ? value : undefined;
+  if (type === 'integer') return typeof value === 'bigint' ? String(value) : undefined;
+  return typeof value === 'boolean' ? String(value) : undefined;
+}
+
+export function memberPlace(file: SettingsFile, name: string): string {
+  return `member "${name}" of ${file.path}`;
+}
+
+/** Members that no setting has. */
+export function unknownMembers(file: SettingsFile, flags: readonly string[]): readonly SettingProblem[] {
+  const known = flags.map(memberOf);
+  return Object.keys(file.members)
+    .filter((name) => !known.includes(name))
+    .map((name) => {
+      const message = `there is no such setting${didYouMean(name, known)}`;
+      return { setting: '', place: memberPlace(file, name.slice(0, 64)), message };
+    });
+}

@@ -1,0 +1,99 @@
+import { didYouMean } from './suggest.js';
+
+/** Something about the settings that the operator has to change. */
+export interface SettingProblem {
+  /** The setting's name (its flag without dashes), or what it was taken for. */
+  readonly setting: string;
+  /** Where the value came from: a flag, an environment variable, a member of the settings file. */
+  readonly place: string;
+  readonly message: string;
+}
+
+/** One line: the setting, the place, what is wrong and what was expected. */
+export function problemText({ setting, place, message }: SettingProblem): string {
+  return setting === '' ? `${place}: ${message}` : `${setting} (${place}): ${message}`;
+}
+
+/** What shells offer for a value or a word: paths, revisions, or one of these. Where it is left out, nothing. */
+export type Offered = 'paths' | 'revisions' | readonly string[];
+
+/** What a command line may hold. */
+export interface FlagShape {
+  /** Without its dashes. */
+  readonly flag: string;
+  /** The name of its value in help texts; null for a switch. */
+  readonly placeholder: string | null;
+  readonly repeatable: boolean;
+  readonly offered?: Offered | undefined;
+}
+
+export interface ParsedFlags {
+  /** Per flag the texts in the order given; a switch alone is `true`. */
+  readonly values: ReadonlyMap<string, readonly string[]>;
+  /** What belongs to no flag. Never shown: it may be the second half of a secret. */
+  readonly words: readonly string[];
+  readonly problems: readonly SettingProblem[];
+}
+
+interface FlagReader {
+  readonly values: Map<string, string[]>;
+  readonly words: string[];
+  readonly problems: SettingProblem[];
+}
+
+/**
+ * Reads `--flag VALUE`, `--flag=VALUE`, `--switch` and `--switch=false`; after a lone `--` all are words. Values of
+ * unknown flags are passed over and never shown. A value that starts with `--` is taken only after a `=`.
+ */
+export function parseFlags(argv: readonly string[], shapes: readonly FlagShape[]): ParsedFlags {
+  const reader: FlagReader = { values: new Map(), words: [], problems: [] };
+  let index = 0;
+  while (index < argv.length) {
+    const argument = argv[index] ?? '';
+    if (argument === '--') {
+      reader.words.push(...argv.slice(index + 1));
+      break;
+    }
+    if (argument.startsWith('-') && argument !== '-') index += readFlag(reader, argument, argv[index + 1], shapes);
+    else reader.words.push(argument);
+    index += 1;
+  }
+  for (const { flag, repeatable } of shapes) {
+    if (repeatable || (reader.values.get(flag)?.length ?? 0) < 2) continue;
+    reader.problems.push({ setting: flag, place: `flag --${flag}`, message: 'given more than once, expected once' });
+  }
+  return reader;
+}
+
+/** Returns how many of the following arguments the flag took. */
+function readFlag(
+  reader: FlagReader,
+  argument: string,
+  next: string | undefined,
+  shapes: readonly FlagShape[],
+): number {
+  const equals = argument.indexOf('=');
+  const name = argument.slice(0, equals < 0 ? undefined : equals).replace(/^--?/, '');
+  const attached = equals < 0 ? undefined : argument.slice(equals + 1);
+  const following = next === undefined || next.startsWith('--') ? undefined : next;
+  const shape = argument.startsWith('--') ? shapes.find(({ flag }) => flag === name) : undefined;
+  if (shape === undefined) {
+    reader.problems.push(unknownFlag(argument.startsWith('--') ? '--' : '-', name, shapes));
+    return attached === undefined && following !== undefined && !following.startsWith('-') ? 1 : 0;
+  }
+  const value = attached ?? (shape.placeholder === null ? 'true' : following);
+  if (value === undefined) {
+    const message = `expected a value after it: --${name} ${shape.placeholder}`;
+    reader.problems.push({ setting: name, place: `flag --${name}`, message });
+    return 0;
+  }
+  reader.values.set(name, [...(reader.values.get(name) ?? []), value]);
+  return attached === undefined && shape.placeholder !== null ? 1 : 0;
+}
+
+/** The flag is shown only as far as it can be a flag's name, for a secret may follow without a space. */
+function unknownFlag(dashes: string, name: string, shapes: readonly FlagShape[]): SettingProblem {
+  const known = shapes.map(({ flag }) => flag);
+  const shown = /^[a-z][a-z-]{0,31}$/i.test(name) ? `${dashes}${name}` : `${dashes}…`;
+  return { setting: '', place: `flag ${shown}`, message: `there is no such flag${didYouMean(name, known, '--')}` };
+}

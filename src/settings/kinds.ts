@@ -1,0 +1,235 @@
+import { isIP, isIPv6 } from 'node:net';
+import { resolve } from 'node:path';
+import type { Offered } from './flags.js';
+
+/** The JSON type by which a value stands in the settings file. */
+export type MemberType = 'string' | 'integer' | 'boolean';
+
+/** How the text of one value is understood. */
+export interface Kind<T> {
+  readonly member: MemberType;
+  /** What a valid value is, to follow the word "expected". */
+  readonly expected: string;
+  /** The value, or undefined when the text is none. Relative paths start at `folder`. */
+  read(text: string, folder: string): T | undefined;
+  readonly offered?: Offered | undefined;
+  /** What of the machine a value names; left out where it names nothing. */
+  readonly names?: ((value: T) => NamedPlace) | undefined;
+}
+
+/** A path, or an address to listen on; `text` is the value as a text, with its path absolute. */
+export type NamedPlace =
+  | { readonly kind: 'path' | 'socket'; readonly text: string; readonly path: string }
+  | { readonly kind: 'port'; readonly text: string; readonly port: number };
+
+/** One `--revision`: what the operator wrote, and the web path after its `@`, trimmed of slashes. */
+export interface MountSetting {
+  readonly text: string;
+  /** A revision's name or a server package version. */
+  readonly revision: string;
+  /** Null: the listener's own. */
+  readonly webpath: string | null;
+}
+
+/** One `--panel-dir`. */
+export interface PanelFolder {
+  /** The mount that it is for, by its `--revision` text or by the revision alone; null for all. */
+  readonly mount: string | null;
+  readonly folder: string;
+}
+
+/** How login guessing is slowed: after so many failures from one address within so many minutes. */
+export interface LoginGuardSetting {
+  readonly failures: number;
+  readonly minutes: number;
+}
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
+
+function stringKind<T>(
+  expected: string,
+  read: (text: string, folder: string) => T | undefined,
+  offered?: Offered,
+): Kind<T> {
+  return { member: 'string', expected, read, offered };
+}
+
+/** A whole number without sign or leading zero, within the bounds. */
+function wholeNumber(text: string, least: number, most: number): number | undefined {
+  if (!/^(0|[1-9]\d{0,8})$/.test(text)) return undefined;
+  const value = Number(text);
+  return value >= least && value <= most ? value : undefined;
+}
+
+export const anyText = stringKind('a text without control characters', (text) =>
+  CONTROL_CHARACTER.test(text) ? undefined : text,
+);
+
+export const someText = stringKind('a text that is not empty and has no control characters', (text) =>
+  text === '' || CONTROL_CHARACTER.test(text) ? undefined : text,
+);
+
+export const path: Kind<string> = {
+  ...stringKind(
+    'a path',
+    (text, folder) => (text === '' || text.includes('\0') ? undefined : resolve(folder, text)),
+    'paths',
+  ),
+  names: (absolute) => ({ kind: 'path', text: absolute, path: absolute }),
+};
+
+/** A switch: present without a value, or with one of the usual words. */
+export const onOrOff: Kind<boolean> = {
+  member: 'boolean',
+  expected: 'true or false',
+  read: (text) => {
+    if (/^(true|1|yes|on)$/i.test(text)) return true;
+    return /^(false|0|no|off)$/i.test(text) ? false : undefined;
+  },
+};
+
+/** A port that clients can be told: 16 bits, not 0. */
+export const port: Kind<number> = {
+  member: 'integer',
+  expected: 'a whole number from 1 to 65535',
+  read: (text) => wholeNumber(text, 1, 65535),
+};
+
+/** A host as it stands in a link; an IPv6 address gets its brackets (RFC 3986 section 3.2.2). */
+export const host = stringKind('a host name or an IP address, without a port', (text) => {
+  const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text;
+  if (isIPv6(bare)) return `[${bare}]`;
+  return /^[^\s:/?#@[\]\\]+$/.test(text) && !CONTROL_CHARACTER.test(text) ? text : undefined;
+});
+
+/** A listening address. Port 0 lets the system choose. */
+export const bindAddress = stringKind('an address as host:port, such as 127.0.0.1:9090 or [::1]:9090', (text) => {
+  const parts = /^(?:\[([^\]]+)\]|([^\s:/?#@[\]\\]+)):(\d{1,5})$/.exec(text);
+  if (parts === null) return undefined;
+  const [, bracketed, plain, portText = ''] = parts;
+  if (bracketed !== undefined && !isIPv6(bracketed)) return undefined;
+  if (plain !== undefined && CONTROL_CHARACTER.test(plain)) return undefined;
+  return wholeNumber(portText, 0, 65535) === undefined ? undefined : text;
+});
+
+const SOCKET = 'unix:';
+
+/** A listening address or a Unix socket; a relative path starts at the folder. */
+export const listenAddress: Kind<string> = {
+  ...stringKind(
+    'an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway/api.sock',
+    (text, folder) => {
+      if (!text.startsWith(SOCKET)) return bindAddress.read(text, folder);
+      const found = path.read(text.slice(SOCKET.length), folder);
+      return found === undefined ? undefined : SOCKET + found;
+    },
+  ),
+  names: (text) => {
+    if (text.startsWith(SOCKET)) return { kind: 'socket', text, path: text.slice(SOCKET.length) };
+    return { kind: 'port', text, port: Number(text.slice(text.lastIndexOf(':') + 1)) };
+  },
+};
+
+/** So many days, 0 for none. */
+export const days: Kind<number> = {
+  member: 'integer',
+  expected: 'a whole number of days up to 36500',
+  read: (text) => wholeNumber(text, 0, 36_500),
+};
+
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
+
+/** RFC 3986 section 3.1. */
+export const scheme = stringKind('a URI scheme such as ostp, without ://', (text) =>
+  SCHEME.test(text) ? text : undefined,
+);
+
+export const shareQuery = stringKind('empty, or a query written with its ?, such as ?type=udp', (text) =>
+  text === '' || (/^\?[^\s#]*$/.test(text) && !CONTROL_CHARACTER.test(text)) ? text : undefined,
+);
+
+/** Leading and trailing slashes are removed, as the specification does ("Addressing"). */
+function readWebpath(text: string): string | undefined {
+  const trimmed = text.replace(/^\/+/, '').replace(/\/+$/, '');
+  const segments = trimmed === '' ? [] : trimmed.split('/');
+  const sound = segments.every((segment) => /^[A-Za-z0-9._~-]+$/.test(segment) && !/^\.{1,2}$/.test(segment));
+  return sound ? trimmed : undefined;
+}
+
+const WEBPATH = 'letters, digits and - . _ ~, in segments parted by /';
+
+export const webpath = stringKind(`empty, or ${WEBPATH}`, readWebpath);
+
+export const passwordHash = stringKind(
+  'empty, or the 64 lowercase hexadecimal digits that "keyway hash-password" prints',
+  (text) => (/^([0-9a-f]{64})?$/.test(text) ? text : undefined),
+);
+
+export const mount = stringKind(
+  `a revision or a server version, then perhaps @ and a web path (${WEBPATH})`,
+  (text) => {
+    const at = text.indexOf('@');
+    const revision = at < 0 ? text : text.slice(0, at);
+    if (!/^[A-Za-z0-9.+-]+$/.test(revision)) return undefined;
+    if (at < 0) return { text, revision, webpath: null };
+    const trimmed = readWebpath(text.slice(at + 1));
+    return trimmed === undefined || trimmed === '' ? undefined : { text, revision, webpath: trimmed };
+  },
+  'revisions',
+);
+
+/** What stands before a `=` names a mount unless it looks like a path, as in `./a=b`. */
+export const panelFolder: Kind<PanelFolder> = {
+  ...stringKind(
+    'a folder, perhaps with a mount and = before it',
+    (text, folder) => {
+      const parts = /^([A-Za-z0-9][^=/\\]*(?:@[^=]*)?)=(.*)$/.exec(text);
+      const place = path.read(parts?.[2] ?? text, folder);
+      return place === undefined ? undefined : { mount: parts?.[1] ?? null, folder: place };
+    },
+    'paths',
+  ),
+  names: ({ mount, folder }) => ({ kind: 'path', text: mount === null ? folder : `${mount}=${folder}`, path: folder }),
+};
+
+/** The root of a server's API, as `https://host:port/webpath/api`; `/api` is added where it is left out. */
+export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath/api, without ? or #", (text) => {
+  if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return undefined;
+  const { protocol, username, password, search, hash, origin, pathname } = new URL(text);
+  if (protocol !== 'http:' && protocol !== 'https:') return undefined;
+  if (username !== '' || password !== '' || search !== '' || hash !== '') return undefined;
+  const path = pathname.replace(/\/+$/, '');
+  return `${origin}${path.endsWith('/api') ? path : `${path}/api`}`;
+});
+
+/** An address alone stands for itself. */
+export const proxyAddress = stringKind('an IP address, a range such as 10.0.0.0/8 or fd00::/8, or unix', (text) => {
+  if (text === 'unix') return text;
+  const slash = text.indexOf('/');
+  const family = isIP(slash < 0 ? text : text.slice(0, slash));
+  if (family === 0) return undefined;
+  if (slash < 0) return text;
+  return wholeNumber(text.slice(slash + 1), 0, family === 4 ? 32 : 128) === undefined ? undefined : text;
+});
+
+export const loginGuard = stringKind(
+  'off, or failures/minutes such as 5/5',
+  (text): LoginGuardSetting | 'off' | undefined => {
+    if (text === 'off') return 'off';
+    const [failures, minutes, ...rest] = text.split('/');
+    if (rest.length > 0) return undefined;
+    const count = wholeNumber(failures ?? '', 1, 1_000_000);
+    const length = wholeNumber(minutes ?? '', 1, 1_000_000);
+    return count === undefined || length === undefined ? undefined : { failures: count, minutes: length };
+  },
+);
+
+export const logLevel = stringKind(
+  `one of ${LOG_LEVELS.join(', ')}`,
+  (text): LogLevel | undefined => LOG_LEVELS.find((level) => level === text),
+  LOG_LEVELS,
+);

@@ -1,0 +1,381 @@
+import { basename, dirname, join, resolve } from 'node:path';
+import { DEFAULT_REVISION } from '../../revisions/index.js';
+import type { Offered } from './flags.js';
+import type { Kind, LoginGuardSetting, LogLevel, MountSetting, PanelFolder } from './kinds.js';
+import * as kinds from './kinds.js';
+
+/** Everything that `serve` can be told, read and checked. Paths are absolute. */
+export interface Settings {
+  /** The server's configuration file; null is the run-time-only mode. */
+  readonly config: string | null;
+  /** At least one. */
+  readonly revision: readonly MountSetting[];
+  /** Null: from the file's `listen`. An IPv6 address stands in its brackets. */
+  readonly serverHost: string | null;
+  readonly serverPort: number | null;
+  readonly shareScheme: string;
+  readonly shareQuery: string;
+  /** The listener's fields; null: from the file, or the specification's default when there is none. */
+  readonly bind: string | null;
+  /** Both or neither; the certificate's chain stands behind it in its file. */
+  readonly tlsCert: string | null;
+  readonly tlsKey: string | null;
+  /** `host:port`, or `unix:` and an absolute path; null is no such listener. */
+  readonly subscriptionBind: string | null;
+  readonly token: string | null;
+  readonly webpath: string | null;
+  readonly username: string | null;
+  readonly passwordHash: string | null;
+  readonly allowOpen: boolean;
+  /** Null: `dataFolderOf` says where. */
+  readonly dataDir: string | null;
+  readonly panelDir: readonly PanelFolder[];
+  /** API roots, without a trailing slash. */
+  readonly panelServer: readonly string[];
+  readonly protectAudit: boolean;
+  readonly trustProxy: readonly string[];
+  readonly reportVersion: string | null;
+  readonly loginGuard: LoginGuardSetting | 'off';
+  readonly inPlace: boolean;
+  readonly guardConfig: boolean;
+  /** `host:port`, or `unix:` and an absolute path; null is no feed. */
+  readonly feedBind: string | null;
+  /** Null only where none is asked for: without a feed, or with one on a Unix socket. */
+  readonly feedToken: string | null;
+  /** `host:port`, or `unix:` and an absolute path; null is no such listener. */
+  readonly opsBind: string | null;
+  /** Days. */
+  readonly keepGone: number;
+  readonly noResolver: boolean;
+  readonly logLevel: LogLevel;
+}
+
+/** Where counters and kept versions live, or null when there is no configuration file and no `--data-dir`. */
+export function dataFolderOf(settings: Pick<Settings, 'config' | 'dataDir'>): string | null {
+  if (settings.dataDir !== null || settings.config === null) return settings.dataDir;
+  return join(dirname(settings.config), `${basename(settings.config)}.keyway`);
+}
+
+/** What reading the texts of one place gave: the value, or which of the texts are none. */
+export type ReadTexts<T> = { readonly value: T } | { readonly bad: readonly string[] };
+
+/** One row of the table. The flag gives the variable's and the member's names too (`variableOf`, `memberOf`). */
+export interface Setting<T> {
+  /** Without its dashes. */
+  readonly flag: string;
+  /** A switch that stands for a value of its own, such as `no-config`. */
+  readonly negation: { readonly flag: string; readonly value: T } | null;
+  /** The value's name in help texts; null for a switch. */
+  readonly placeholder: string | null;
+  readonly member: kinds.MemberType;
+  readonly expected: string;
+  readonly repeatable: boolean;
+  /** What of the machine its value names. */
+  names(value: T): readonly kinds.NamedPlace[];
+  /** What shells offer for its value. */
+  readonly offered: Offered | undefined;
+  /** Its value is never shown. */
+  readonly secret: boolean;
+  /** The default for help texts. */
+  readonly defaultText: string;
+  readonly description: string;
+  /** The value when nobody gives one. Relative paths start at `folder`. */
+  fallback(folder: string): T;
+  read(texts: readonly string[], folder: string): ReadTexts<T>;
+}
+
+interface Row<T> {
+  readonly flag: string;
+  readonly placeholder?: string;
+  readonly negation?: { readonly flag: string; readonly value: T };
+  readonly secret?: boolean;
+  readonly default: T;
+  readonly defaultText: string;
+  readonly description: string;
+}
+
+function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'offered'>, row: Row<T>) {
+  const { flag, negation = null, placeholder = null, secret = false, defaultText, description } = row;
+  const { member, expected, offered } = kind;
+  return {
+    flag,
+    negation,
+    placeholder,
+    secret,
+    defaultText,
+    description,
+    member,
+    expected,
+    offered,
+    fallback: () => row.default,
+  };
+}
+
+/** A setting with one value. */
+function one<T, D extends T | null>(kind: Kind<T>, row: Row<D>): Setting<T | D> {
+  return {
+    ...describeRow<T | D>(kind, row),
+    repeatable: false,
+    names: (value) => (value === null || kind.names === undefined ? [] : [kind.names(value)]),
+    read: ([text = ''], folder) => {
+      const value = kind.read(text, folder);
+      return value === undefined ? { bad: [text] } : { value };
+    },
+  };
+}
+
+/** A setting that may be given several times. */
+function many<T>(kind: Kind<T>, row: Row<readonly T[]>): Setting<readonly T[]> {
+  return {
+    ...describeRow(kind, row),
+    repeatable: true,
+    names: (values) => values.flatMap((value) => kind.names?.(value) ?? []),
+    read: (texts, folder) => {
+      const bad = texts.filter((text) => kind.read(text, folder) === undefined);
+      if (bad.length > 0) return { bad };
+      return { value: texts.flatMap((text) => kind.read(text, folder) ?? []) };
+    },
+  };
+}
+
+/**
+ * Every setting, in the order of the help texts and of the README's table. Each is a flag, an environment variable and a
+ * member of the settings file; a flag wins over the environment, the environment over the file.
+ */
+export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Name]> } = {
+  config: {
+    ...one(kinds.path, {
+      flag: 'config',
+      placeholder: 'FILE',
+      negation: { flag: 'no-config', value: null },
+      default: null,
+      defaultText: './keyway.jsonc',
+      description:
+        "The server's configuration file, in which keys, rules and DNS settings are kept. With --no-config there is none: keys live until the gateway stops.",
+    }),
+    fallback: (folder) => resolve(folder, 'keyway.jsonc'),
+  },
+  revision: many(kinds.mount, {
+    flag: 'revision',
+    placeholder: 'R[@WEBPATH]',
+    default: [{ text: DEFAULT_REVISION, revision: DEFAULT_REVISION, webpath: null }],
+    defaultText: DEFAULT_REVISION,
+    description:
+      'The revision to speak: its name or a server package version such as 0.2.31. Give it several times to serve several at once, each at its own web path.',
+  }),
+  serverHost: one(kinds.host, {
+    flag: 'server-host',
+    placeholder: 'HOST',
+    default: null,
+    defaultText: "the file's listen",
+    description: 'The host that share links and client configurations name.',
+  }),
+  serverPort: one(kinds.port, {
+    flag: 'server-port',
+    placeholder: 'PORT',
+    default: null,
+    defaultText: "the file's listen",
+    description: 'The port that share links and client configurations name.',
+  }),
+  shareScheme: one(kinds.scheme, {
+    flag: 'share-scheme',
+    placeholder: 'SCHEME',
+    default: 'ostp',
+    defaultText: 'ostp',
+    description: 'The scheme of share links.',
+  }),
+  shareQuery: one(kinds.shareQuery, {
+    flag: 'share-query',
+    placeholder: 'QUERY',
+    default: '',
+    defaultText: 'empty',
+    description: 'The query of share links, written with its ?, in revisions that have a configured one.',
+  }),
+  bind: one(kinds.listenAddress, {
+    flag: 'bind',
+    placeholder: 'HOST:PORT|unix:PATH',
+    default: null,
+    defaultText: "the file's, else 127.0.0.1:9090",
+    description:
+      "Where to listen; port 0 picks a free one. A Unix socket is open to its owner's user and group. Given here it serves even when the file's listener is not enabled.",
+  }),
+  tlsCert: one(kinds.path, {
+    flag: 'tls-cert',
+    placeholder: 'FILE',
+    default: null,
+    defaultText: 'no TLS',
+    description:
+      'The certificate to serve with (PEM, its chain behind it), on every address of the API and the subscriptions but Unix sockets. Read again at SIGHUP.',
+  }),
+  tlsKey: one(kinds.path, {
+    flag: 'tls-key',
+    placeholder: 'FILE',
+    default: null,
+    defaultText: 'no TLS',
+    description: "The certificate's private key (PEM, without a passphrase).",
+  }),
+  subscriptionBind: one(kinds.listenAddress, {
+    flag: 'subscription-bind',
+    placeholder: 'HOST:PORT|unix:PATH',
+    default: null,
+    defaultText: 'none',
+    description:
+      'A further address where the subscriptions of every revision are served and nothing else, so that the API need not face the Internet.',
+  }),
+  token: one(kinds.anyText, {
+    flag: 'token',
+    placeholder: 'TOKEN',
+    secret: true,
+    default: null,
+    defaultText: "the file's",
+    description: 'The static API token. The environment or the settings file keeps it out of the list of processes.',
+  }),
+  webpath: one(kinds.webpath, {
+    flag: 'webpath',
+    placeholder: 'PATH',
+    default: null,
+    defaultText: "the file's, else panel",
+    description: 'The path before the panel and the API.',
+  }),
+  username: one(kinds.anyText, {
+    flag: 'username',
+    placeholder: 'NAME',
+    default: null,
+    defaultText: "the file's",
+    description: "The operator's login name.",
+  }),
+  passwordHash: one(kinds.passwordHash, {
+    flag: 'password-hash',
+    placeholder: 'HASH',
+    secret: true,
+    default: null,
+    defaultText: "the file's",
+    description: "The SHA-256 of the operator's password, as keyway hash-password prints it.",
+  }),
+  allowOpen: one(kinds.onOrOff, {
+    flag: 'allow-open',
+    default: false,
+    defaultText: 'off',
+    description:
+      'Serve a revision that its own rule leaves open although credentials are set for others, or although other machines reach the address.',
+  }),
+  dataDir: one(kinds.path, {
+    flag: 'data-dir',
+    placeholder: 'DIR',
+    default: null,
+    defaultText: '<file name>.keyway beside the file',
+    description: 'The folder of counters and kept versions. It belongs to one configuration file.',
+  }),
+  panelDir: many(kinds.panelFolder, {
+    flag: 'panel-dir',
+    placeholder: '[R=]DIR',
+    default: [],
+    defaultText: 'the embedded panel',
+    description:
+      'A folder with another panel build, for all revisions or for one (as written in --revision). Repeatable.',
+  }),
+  panelServer: many(kinds.apiRoot, {
+    flag: 'panel-server',
+    placeholder: 'URL',
+    default: [],
+    defaultText: 'none',
+    description:
+      "Another server's API that the embedded panel may speak to, for the list on its login page. Anyone who reaches the panel can read the URL. Repeatable.",
+  }),
+  protectAudit: one(kinds.onOrOff, {
+    flag: 'protect-audit',
+    default: false,
+    defaultText: 'off',
+    description: 'Ask for the credential on the audit list too, which by the specification is open to anyone.',
+  }),
+  trustProxy: many(kinds.proxyAddress, {
+    flag: 'trust-proxy',
+    placeholder: 'CIDR',
+    default: [],
+    defaultText: 'none',
+    description:
+      'Proxies whose X-Forwarded-For names the caller, for the log and the login guard; unix for one on the Unix socket. Repeatable.',
+  }),
+  reportVersion: one(kinds.someText, {
+    flag: 'report-version',
+    placeholder: 'VERSION',
+    default: null,
+    defaultText: 'as --revision says',
+    description: 'The server version that the status reports.',
+  }),
+  loginGuard: one(kinds.loginGuard, {
+    flag: 'login-guard',
+    placeholder: 'N/MINUTES|off',
+    default: { failures: 5, minutes: 5 },
+    defaultText: '5/5',
+    description: 'After N failed logins from one address within so many minutes further ones are refused unread.',
+  }),
+  inPlace: one(kinds.onOrOff, {
+    flag: 'in-place',
+    default: false,
+    defaultText: 'off',
+    description:
+      'Overwrite the configuration file instead of replacing it, where it is a mount point (a single-file container mount).',
+  }),
+  guardConfig: one(kinds.onOrOff, {
+    flag: 'guard-config',
+    default: false,
+    defaultText: 'off',
+    description:
+      'Refuse to replace, through the API, a file with inbounds by one that has none for keys. Otherwise that is done, logged as an error, and the version before kept for ever.',
+  }),
+  feedBind: one(kinds.listenAddress, {
+    flag: 'feed-bind',
+    placeholder: 'HOST:PORT|unix:PATH',
+    default: null,
+    defaultText: 'no feed',
+    description:
+      "Where the tunnel server reports traffic and asks whom to admit. A Unix socket is open to its owner's user and group.",
+  }),
+  feedToken: one(kinds.someText, {
+    flag: 'feed-token',
+    placeholder: 'TOKEN',
+    secret: true,
+    default: null,
+    defaultText: 'none',
+    description: 'The token that the feed asks for. Needed with --feed-bind, unless that is a Unix socket.',
+  }),
+  opsBind: one(kinds.listenAddress, {
+    flag: 'ops-bind',
+    placeholder: 'HOST:PORT|unix:PATH',
+    default: null,
+    defaultText: 'none',
+    description:
+      'Where /healthz, /readyz and /metrics (for Prometheus) are served. They ask for no credential and tell nothing secret: give an address that only you reach.',
+  }),
+  keepGone: one(kinds.days, {
+    flag: 'keep-gone',
+    placeholder: 'DAYS',
+    default: 30,
+    defaultText: '30',
+    description: 'How long counters of a key that left by an edit or a restore are kept, in case it returns.',
+  }),
+  noResolver: one(kinds.onOrOff, {
+    flag: 'no-resolver',
+    default: false,
+    defaultText: 'off',
+    description: 'Keep DNS settings without resolving: no query log, no blocklists.',
+  }),
+  logLevel: one(kinds.logLevel, {
+    flag: 'log-level',
+    placeholder: 'LEVEL',
+    default: 'info',
+    defaultText: 'info',
+    description: 'The least important log lines to write: debug, info, warn, error or silent.',
+  }),
+};
+
+/** The environment variable of a flag. */
+export function variableOf(flag: string): string {
+  return `KEYWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/** The settings file's member of a flag. */
+export function memberOf(flag: string): string {
+  return flag.replaceAll('-', '_');
+}

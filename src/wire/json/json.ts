@@ -1,0 +1,215 @@
+import { isUtf8 } from 'node:buffer';
+import {
+  advance,
+  another,
+  createScanner,
+  enter,
+  expectEnd,
+  expectName,
+  type JsonScanner,
+  skipValue,
+  stringValue,
+  syntaxError,
+  Token,
+  toValue,
+  unexpectedToken,
+} from './scanner.js';
+import { type ByteWriter, createByteWriter } from './writer.js';
+
+export { JsonSyntaxError } from './scanner.js';
+
+/**
+ * A JSON value with exact integers: an integer lexeme is a bigint of any size, every other number (`1.0`, `1e3`, `-0`)
+ * a double. Objects have no prototype, so `__proto__` is an ordinary member.
+ */
+export type JsonValue = null | boolean | string | bigint | number | JsonValue[] | JsonObject;
+
+/** Members as JavaScript orders them: names that look like array indexes first, the others in the text's order. */
+export interface JsonObject {
+  [name: string]: JsonValue;
+}
+
+export interface JsonOptions {
+  /** Tolerates `//`, `#` and block comments, and a byte order mark; default false. */
+  readonly comments?: boolean;
+  /** What a second member of the same name does: fail (the default), or replace the first. */
+  readonly duplicates?: 'reject' | 'last';
+}
+
+/** The largest text that `prettyJson` makes unless told otherwise, in bytes; indentation can blow a small text up a thousandfold. */
+export const MAX_PRETTY_BYTES = 2 ** 30;
+
+/** Parses one JSON value (RFC 8259) from UTF-8. Throws `JsonSyntaxError`. */
+export function parseJson(bytes: Uint8Array, options: JsonOptions = {}): JsonValue {
+  const scanner = scan(bytes, options.comments ?? false);
+  const value = readValue(scanner, options.duplicates !== 'last');
+  expectEnd(scanner);
+  return value;
+}
+
+/** True for an object, as opposed to an array, null or a scalar. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function scan(bytes: Uint8Array, comments: boolean): JsonScanner {
+  if (!isUtf8(bytes)) throw invalidUtf8(bytes);
+  return createScanner(bytes, comments);
+}
+
+/** Decoding and encoding again changes the text first where it is not UTF-8. */
+function invalidUtf8(bytes: Uint8Array): Error {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const again = Buffer.from(buffer.toString('utf8'));
+  let at = 0;
+  while (at < buffer.length && buffer[at] === again[at]) at += 1;
+  return syntaxError(buffer, 'invalid UTF-8', at);
+}
+
+function readValue(scanner: JsonScanner, reject: boolean): JsonValue {
+  switch (scanner.kind) {
+    case Token.openObject:
+      return readObject(scanner, reject);
+    case Token.openArray: {
+      const elements: JsonValue[] = [];
+      for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
+        elements.push(readValue(scanner, reject));
+      }
+      return elements;
+    }
+    default: {
+      const value = scalarValue(scanner);
+      advance(scanner);
+      return value;
+    }
+  }
+}
+
+function readObject(scanner: JsonScanner, reject: boolean): JsonObject {
+  const members: JsonObject = Object.create(null);
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+    expectName(scanner);
+    const name = stringValue(scanner);
+    if (reject && name in members) throw duplicateMember(scanner, name);
+    toValue(scanner);
+    members[name] = readValue(scanner, reject);
+  }
+  return members;
+}
+
+function duplicateMember(scanner: JsonScanner, name: string): Error {
+  const shown = name.length > 64 ? `${name.slice(0, 64)}…` : name;
+  return syntaxError(scanner.bytes, `duplicate member ${JSON.stringify(shown)}`, scanner.start);
+}
+
+function scalarValue(scanner: JsonScanner): JsonValue {
+  switch (scanner.kind) {
+    case Token.string:
+      return stringValue(scanner);
+    case Token.number: {
+      const lexeme = scanner.bytes.toString('latin1', scanner.start, scanner.end);
+      return scanner.integer ? BigInt(lexeme) : Number(lexeme);
+    }
+    case Token.true:
+      return true;
+    case Token.false:
+      return false;
+    case Token.null:
+      return null;
+    default:
+      throw unexpectedToken(scanner, 'a value');
+  }
+}
+
+/**
+ * The same value without blanks and comments outside strings; numbers, strings and the order of members as they were.
+ * A repeated member is kept. Throws `JsonSyntaxError`.
+ */
+export function compactJson(bytes: Uint8Array, options: { readonly comments?: boolean } = {}): Buffer {
+  const writer = createByteWriter(Number.POSITIVE_INFINITY);
+  const scanner = scan(bytes, options.comments ?? false);
+  writeCompact(scanner, writer);
+  expectEnd(scanner);
+  return writer.finish();
+}
+
+function writeCompact(scanner: JsonScanner, writer: ByteWriter): void {
+  const { kind } = scanner;
+  if (kind !== Token.openArray && kind !== Token.openObject) {
+    writeScalar(scanner, writer);
+    return;
+  }
+  const close = kind === Token.openArray ? Token.closeArray : Token.closeObject;
+  writer.byte(kind);
+  let first = true;
+  for (let more = enter(scanner); more; more = another(scanner, close)) {
+    if (!first) writer.byte(Token.comma);
+    first = false;
+    if (kind === Token.openObject) writeName(scanner, writer);
+    writeCompact(scanner, writer);
+  }
+  writer.byte(close);
+}
+
+/**
+ * The same value with two blanks per level, `[]` and `{}` for empty ones and no line end after it; numbers, strings and
+ * the order of members as they were. It builds no tree. Throws `JsonSyntaxError`, also for a repeated member, and
+ * `RangeError` where the text would pass `limit` bytes.
+ */
+export function prettyJson(bytes: Uint8Array, limit: number = MAX_PRETTY_BYTES): Buffer {
+  const writer = createByteWriter(limit);
+  const scanner = scan(bytes, false);
+  writePretty(scanner, writer, []);
+  expectEnd(scanner);
+  return writer.finish();
+}
+
+/** `seen` holds one set of member names per level, used again for every object of that level. */
+function writePretty(scanner: JsonScanner, writer: ByteWriter, seen: Set<string>[]): void {
+  const { kind, depth } = scanner;
+  if (kind !== Token.openArray && kind !== Token.openObject) {
+    writeScalar(scanner, writer);
+    return;
+  }
+  const close = kind === Token.openArray ? Token.closeArray : Token.closeObject;
+  const names = seen[depth] ?? new Set<string>();
+  seen[depth] = names;
+  names.clear();
+  writer.byte(kind);
+  let first = true;
+  for (let more = enter(scanner); more; more = another(scanner, close)) {
+    if (!first) writer.byte(Token.comma);
+    first = false;
+    writer.line(2 * (depth + 1));
+    if (kind === Token.openObject) {
+      rejectRepeated(scanner, names);
+      writeName(scanner, writer);
+      writer.byte(BLANK);
+    }
+    writePretty(scanner, writer, seen);
+  }
+  if (!first) writer.line(2 * depth);
+  writer.byte(close);
+}
+
+const BLANK = 0x20;
+
+function rejectRepeated(scanner: JsonScanner, names: Set<string>): void {
+  expectName(scanner);
+  const name = stringValue(scanner);
+  if (names.has(name)) throw duplicateMember(scanner, name);
+  names.add(name);
+}
+
+function writeName(scanner: JsonScanner, writer: ByteWriter): void {
+  expectName(scanner);
+  writer.copy(scanner.bytes, scanner.start, scanner.end);
+  writer.byte(Token.colon);
+  toValue(scanner);
+}
+
+function writeScalar(scanner: JsonScanner, writer: ByteWriter): void {
+  const { start, end } = scanner;
+  skipValue(scanner);
+  writer.copy(scanner.bytes, start, end);
+}

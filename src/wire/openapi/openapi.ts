@@ -1,0 +1,113 @@
+import { ERROR_TABLE } from '../errors.js';
+import type { Encodable } from '../json/encode.js';
+import { type Operation, operationsWith } from '../operations.js';
+import type { Revision } from '../traits/revision.js';
+import { DATA_SCHEMAS, OPERATION_NOTES } from './data.js';
+import { jsonSchema } from './json-schema.js';
+
+type Members = { readonly [name: string]: Encodable };
+
+/** The OpenAPI 3.1 document of a revision, made from the schemas that validate its bodies. Print it with `encodeJson`. */
+export function openApiDocument(revision: Revision): Encodable {
+  const operations = operationsWith(revision.capabilities);
+  const paths = new Map<string, Members>();
+  for (const operation of operations) {
+    const methods = paths.get(operation.path) ?? {};
+    paths.set(operation.path, { ...methods, [operation.method.toLowerCase()]: describe(operation, revision) });
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: `Access-key server management API, revision ${revision.id}`,
+      version: revision.reportedVersion,
+      description: `Spoken by server packages ${revision.from} to ${revision.to ?? 'the latest'}. ${AUTH_NOTE(revision)} Every answer is an envelope: \`ok\`, and \`data\` on success or \`error\` on failure. Integers are unsigned 64-bit: read them with a parser that keeps them exact.`,
+    },
+    servers: [
+      revision.root.usesWebpath
+        ? {
+            url: 'http://127.0.0.1:9090/{webpath}/api',
+            variables: { webpath: { default: 'panel', description: 'The configured web path.' } },
+          }
+        : { url: 'http://127.0.0.1:9090/api' },
+    ],
+    paths,
+    components: {
+      securitySchemes: {
+        authorization: {
+          type: 'http',
+          scheme: 'bearer',
+          description: `Access by ${revision.auth.name}. Without ${revision.auth.closedBy} configured the protected operations are open.`,
+        },
+      },
+      schemas: { Failure: FAILURE },
+    },
+  };
+}
+
+const AUTH_NOTE = (revision: Revision) => `Protected operations take a ${revision.auth.name} in \`Authorization\`.`;
+
+const FAILURE: Members = {
+  type: 'object',
+  required: ['ok', 'error'],
+  properties: { ok: { const: false }, error: { type: 'string', description: 'What went wrong.' } },
+};
+
+function describe(operation: Operation, revision: Revision): Members {
+  const notes = OPERATION_NOTES[operation.name];
+  const hasKey = operation.path.includes('{key}');
+  return {
+    operationId: operation.name,
+    summary: operation.summary,
+    description: notes.description,
+    ...(hasKey ? { parameters: [KEY_PARAMETER] } : {}),
+    ...(operation.access === 'protected' ? { security: [{ authorization: [] }] } : {}),
+    ...requestBody(operation, revision),
+    responses: {
+      200: {
+        description: 'Success.',
+        content: json({
+          type: 'object',
+          required: ['ok', 'data'],
+          properties: { ok: { const: true }, data: jsonSchema(DATA_SCHEMAS[operation.name](revision)) },
+        }),
+      },
+      ...failures(operation, notes.failures),
+    },
+  };
+}
+
+const KEY_PARAMETER: Members = {
+  name: 'key',
+  in: 'path',
+  required: true,
+  schema: { type: 'string' },
+  description: 'The access key, percent-encoded: any character may occur in it.',
+};
+
+function requestBody(operation: Operation, revision: Revision): Members {
+  const { body } = operation;
+  if (body.kind === 'none') return {};
+  const schema: Encodable =
+    body.kind === 'wholeConfig'
+      ? { type: 'object', required: ['mode'], description: 'The whole configuration; any further members.' }
+      : jsonSchema(body.kind === 'json' ? body.schema : revision.dnsForm.schema);
+  return { requestBody: { required: true, content: json(schema) } };
+}
+
+function failures(operation: Operation, texts: readonly string[]): Members {
+  const unauthorized = operation.access === 'protected' || operation.name === 'login';
+  const status = operation.name === 'subscribe' ? 404 : 400;
+  return {
+    ...(texts.length > 0 ? { [status]: failure(texts.map((text) => `\`${text}\``).join('; ')) } : {}),
+    ...(unauthorized ? { 401: failure(`\`${ERROR_TABLE.unauthorized.text}\``) } : {}),
+    ...(operation.body.kind === 'none' ? {} : { 413: failure(`A body of more than ${operation.bodyLimit} bytes.`) }),
+  };
+}
+
+function failure(description: string): Members {
+  return { description, content: json({ $ref: '#/components/schemas/Failure' }) };
+}
+
+function json(schema: Encodable): Members {
+  return { 'application/json': { schema } };
+}

@@ -1,0 +1,65 @@
+import type { TSchema } from 'typebox';
+import type { DnsChange, DnsConfig } from '../../core/model.js';
+import { checkCustomDomains, checkListUrls, checkUpstream } from '../dns-values.js';
+import type { Encodable } from '../json/encode.js';
+import { PutDnsBody, PutDnsWithListenerBody, type WireDnsChange } from '../schemas.js';
+
+/** A revision's form of the DNS configuration object (design: "`GET /dns/config` in dns"). */
+export interface DnsForm {
+  readonly name: string;
+  readonly schema: TSchema;
+  encode(dns: DnsConfig): Encodable;
+  /** An absent member keeps its present value. Throws `invalidBody`, naming the place, for a value that means nothing. */
+  decode(wire: WireDnsChange): DnsChange;
+}
+
+const encodeFour = (dns: DnsConfig) => ({
+  enabled: dns.enabled,
+  doh_upstream: dns.dohUpstream,
+  adblock_urls: dns.adblockUrls,
+  custom_domains: dns.customDomains,
+});
+
+function decodeFour(wire: WireDnsChange): DnsChange {
+  if (isGiven(wire.doh_upstream)) checkUpstream(wire.doh_upstream);
+  if (isGiven(wire.adblock_urls)) checkListUrls(wire.adblock_urls);
+  if (isGiven(wire.custom_domains)) checkCustomDomains(wire.custom_domains);
+  return {
+    enabled: wire.enabled,
+    ...given('dohUpstream', wire.doh_upstream),
+    ...given('adblockUrls', wire.adblock_urls),
+    ...given('customDomains', wire.custom_domains && new Map(Object.entries(wire.custom_domains))),
+  };
+}
+
+function given<K extends keyof DnsChange>(name: K, value: DnsConfig[K] | null | undefined): DnsChange {
+  return isGiven(value) ? { [name]: value } : {};
+}
+
+function isGiven<T>(value: T | null | undefined): value is T {
+  return value !== null && value !== undefined;
+}
+
+/** Exactly `enabled`, `doh_upstream`, `adblock_urls`, `custom_domains`, as in the DNS revision. */
+export const dnsOfFourMembers: DnsForm = {
+  name: 'four members',
+  schema: PutDnsBody,
+  encode: encodeFour,
+  decode: decodeFour,
+};
+
+/** The four and `local_port`, `intercept_all_port53`. */
+export const dnsOfSixMembers: DnsForm = {
+  name: 'six members',
+  schema: PutDnsWithListenerBody,
+  encode: (dns) => ({
+    ...encodeFour(dns),
+    local_port: dns.localPort,
+    intercept_all_port53: dns.interceptAllPort53,
+  }),
+  decode: (wire) => ({
+    ...decodeFour(wire),
+    ...given('localPort', isGiven(wire.local_port) ? Number(wire.local_port) : null),
+    ...given('interceptAllPort53', wire.intercept_all_port53),
+  }),
+};

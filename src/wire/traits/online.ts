@@ -1,0 +1,24 @@
+import type { KeyCounts } from '../../core/keys/counts.js';
+import type { TrafficCounters } from '../../core/model.js';
+
+/** When a key counts as online (spec: "Online flag"). */
+export interface OnlineRule {
+  readonly name: string;
+  isOnline(counters: TrafficCounters | null): boolean;
+  /** How many of all keys it holds for. */
+  count(counts: KeyCounts): number;
+}
+
+/** Current revision. */
+export const onlineWhenConnected: OnlineRule = {
+  name: 'connections > 0',
+  isOnline: (counters) => counters !== null && counters.connections > 0n,
+  count: ({ connected }) => connected,
+};
+
+/** Earlier revisions. */
+export const onlineWithCounters: OnlineRule = {
+  name: 'counters exist',
+  isOnline: (counters) => counters !== null,
+  count: ({ withCounters }) => withCounters,
+};

@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { DomainError } from '../../../src/core/errors.js';
+import { createKeyChanges } from '../../../src/core/keys/changes.js';
+import { createKeyRegistry } from '../../../src/core/keys/registry.js';
+import { createReplacements } from '../../../src/core/replacements.js';
+import { systemRandom } from '../../../src/platform/system-ports.js';
+
+interface Call {
+  readonly keys: readonly string[];
+  end(error?: Error): void;
+}
+
+/** Calls that wait for the test to end them. */
+function gate() {
+  const calls: Call[] = [];
+  return {
+    calls,
+    wait: (keys: readonly string[]) =>
+      new Promise<void>((resolve, reject) => {
+        calls.push({ keys, end: (error) => (error === undefined ? resolve() : reject(error)) });
+      }),
+  };
+}
+
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+function stage() {
+  const keys = createKeyRegistry(() => 7);
+  const replacements = createReplacements();
+  const saves = gate();
+  const flushes = gate();
+  const changes = createKeyChanges({
+    keys,
+    replacements,
+    random: systemRandom,
+    counters: { flush: () => flushes.wait([]) },
+    configuration: {
+      save: ({ keys: changed }) => saves.wait([...(changed?.keys() ?? [])]),
+      readAsJson: async () => Buffer.alloc(0),
+      replace: async () => undefined,
+      onReload: () => undefined,
+    },
+  });
+  const end = async ({ calls }: ReturnType<typeof gate>, error?: Error) => {
+    await settled();
+    calls.shift()?.end(error);
+    await settled();
+  };
+  keys.create({ accessKey: 'k', name: 'old', limitBytes: null });
+  const create = (accessKey: string) => changes.createUser({ accessKey, name: 'new', limitBytes: null });
+  return { keys, replacements, changes, saves, flushes, end, create };
+}
+
+describe('a key that is created again', () => {
+  it('keeps its counters until the store has noted them, and is answered once they are dropped durably', async () => {
+    const { keys, replacements, saves, flushes, end, create } = stage();
+    keys.addUsage([{ accessKey: 'k', bytesUp: 5n, bytesDown: 0n, connections: null }]);
+    const done = create('k');
+    expect([keys.get('k')?.counters?.bytesUp, replacements.get('k')?.isApplied]).toEqual([5n, false]);
+    await end(flushes);
+    expect([keys.get('k')?.counters?.bytesUp, replacements.get('k')?.before?.bytesUp]).toEqual([0n, 5n]);
+    expect(saves.calls.map(({ keys: [key] }) => key)).toEqual(['k']);
+    await end(saves);
+    expect([replacements.get('k'), flushes.calls.length]).toEqual([null, 1]);
+    await end(flushes);
+    expect(await done).toBe('k');
+  });
+
+  it('is not settled by a write that was asked for before it', async () => {
+    const { replacements, saves, flushes, end, create } = stage();
+    const first = create('k');
+    await end(flushes);
+    const other = create('m');
+    await end(saves);
+    await end(flushes);
+    await first;
+    const second = create('k');
+    await end(saves);
+    await other;
+    expect(replacements.get('k')?.isApplied).toBe(false);
+    await end(flushes);
+    expect(replacements.get('k')?.isApplied).toBe(true);
+    await end(saves);
+    await end(flushes);
+    await second;
+    expect(replacements.all()).toEqual([]);
+  });
+
+  it('and whose write failed is settled by the next write of any key', async () => {
+    const { replacements, saves, flushes, end, create } = stage();
+    const failing = create('k');
+    await end(flushes);
+    await Promise.all([expect(failing).rejects.toThrow('saveFailed'), end(saves, new DomainError('saveFailed'))]);
+    expect(replacements.get('k')?.isApplied).toBe(true);
+    const other = create('m');
+    await end(saves);
+    expect(replacements.get('k')).toBe(null);
+    await end(flushes);
+    await other;
+  });
+});
+
+describe('a key that is deleted', () => {
+  it('keeps its counters until the file is written, by the next write where its own failed', async () => {
+    const { keys, changes, saves, flushes, end, create } = stage();
+    const failing = changes.deleteUser('k');
+    await Promise.all([expect(failing).rejects.toThrow('saveFailed'), end(saves, new DomainError('saveFailed'))]);
+    expect(keys.kept('k')).not.toBe(null);
+    const other = create('m');
+    await end(saves);
+    expect(keys.kept('k')).toBe(null);
+    await end(flushes);
+    await other;
+  });
+});

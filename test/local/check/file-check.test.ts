@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../../revisions/index.js';
+import { checkFile } from '../../../src/local/check/file-check.js';
+
+const check = (value: object) => checkFile(Buffer.from(JSON.stringify({ mode: 'server', ...value })));
+
+/** What each line's servers would read, lines that read the same together. */
+function readings(value: object) {
+  const { offer } = check(value);
+  const texts = REVISIONS.map(({ fileReading }) => {
+    const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer)];
+    return { start: start.text, reload: reload.text, note: reload.note, listener: fileReading.readsListener(offer) };
+  });
+  return { others: texts.slice(0, -1), last: texts.at(-1) };
+}
+
+const OSTP = { protocol: 'ostp', users: ['a', { key: 'b', name: 'B' }] };
+
+describe('checking a file', () => {
+  it('names keys that stand there twice, across inbounds too, with the one that counts', () => {
+    const { duplicates, warnings } = check({ inbounds: [OSTP, { protocol: 'ostp', users: ['c', 7, 'b', 'c'] }] });
+    expect(duplicates).toEqual([
+      { accessKey: 'b', place: 'inbounds[1].users[2]', first: 'inbounds[0].users[1]' },
+      { accessKey: 'c', place: 'inbounds[1].users[3]', first: 'inbounds[1].users[0]' },
+    ]);
+    expect(warnings).toEqual([
+      'inbounds[1].users: these keys count too; new ones go to inbounds[0].users',
+      'inbounds[1].users[1]: expected a string or an object',
+    ]);
+  });
+
+  it('names members that are not looked at, those of elements once with their number', () => {
+    const places = (value: object) => check(value).unknown.map(({ place, count }) => `${place} ${count}`);
+    const keys = ['a', { access_key: 'b', owner: 1 }, { access_key: 'c', owner: 2, limit_byte: 3 }];
+    expect(
+      places({
+        log_level: 'info',
+        monitoring: 1,
+        api: { tls: 1 },
+        dns: { x: 1 },
+        outbound: { rules: [{ why: 1 }] },
+        access_keys: keys,
+      }),
+    ).toEqual([
+      'monitoring 1',
+      'api.tls 1',
+      'dns.x 1',
+      'outbound.rules[0].why 1',
+      'access_keys[1].owner 2',
+      'access_keys[2].limit_byte 1',
+    ]);
+    expect(
+      places({
+        version: '1',
+        api: {},
+        inbounds: [
+          { ...OSTP, sni: 1 },
+          { protocol: 'x', y: 1 },
+        ],
+        routing: { z: 1 },
+      }),
+    ).toEqual(['api 1', 'inbounds[0].sni 1', 'inbounds[1] 1', 'routing.z 1']);
+  });
+
+  it('compares a root list with the inbounds, the keys in full', () => {
+    const { rootList, warnings } = check({ inbounds: [OSTP], access_keys: ['b', { key: 'c' }, {}] });
+    expect(rootList).toMatchObject({
+      elements: 3,
+      withoutKey: [2],
+      onlyInList: [{ accessKey: 'c', name: null, limitBytes: null }],
+      onlyInInbounds: [{ accessKey: 'a' }],
+      differing: [{ inList: { name: null }, inInbounds: { accessKey: 'b', name: 'B' } }],
+    });
+    expect(warnings).toEqual([]);
+  });
+
+  it('of a file that is no configuration throws what is wrong and where', () => {
+    expect(() => checkFile(Buffer.from('{\n  "mode": \n}'))).toThrow(
+      "unexpected '}', expected a value at line 3 column 1",
+    );
+    expect(() => checkFile(Buffer.from('[]'))).toThrow('the root: expected an object');
+  });
+});
+
+describe('what servers of each line read of a file', () => {
+  it('with access_keys: all lines its keys but the last, whose own migration drops names and limits', () => {
+    const { others, last } = readings({ access_keys: ['a', { access_key: 'b', name: 'B' }], api: {} });
+    for (const one of others) {
+      expect(one).toEqual({
+        start: '2 keys of access_keys',
+        reload: '2 keys of access_keys',
+        note: null,
+        listener: true,
+      });
+    }
+    expect(last).toMatchObject({ start: 'no keys', listener: false });
+    expect(check({ access_keys: [] }).offer.rootList).toMatchObject({ keys: 0 });
+  });
+
+  it('with inbounds alone: only the last line its keys and its listener', () => {
+    const { others, last } = readings({ inbounds: [OSTP, { protocol: 'api' }] });
+    for (const one of others) expect(one).toMatchObject({ start: 'no keys', reload: 'no keys', listener: false });
+    expect(last).toEqual({ start: '2 keys of inbounds', reload: '2 keys of inbounds', note: null, listener: true });
+  });
+
+  it('with a root list of strings and elements with "key": the last line takes that list at a live reload', () => {
+    const { others, last } = readings({ inbounds: [OSTP], access_keys: ['x', { key: 'y', name: 'Y' }, 'z'] });
+    expect(others[0]).toMatchObject({
+      start: '3 keys of access_keys',
+      note: expect.stringContaining('1 stand under "key"'),
+    });
+    expect(last).toMatchObject({
+      start: '2 keys of inbounds',
+      reload: '3 keys of access_keys',
+      note: expect.stringContaining('without names and limits'),
+    });
+  });
+
+  it.each([
+    [{ access_key: 'y' }],
+    [{ access_key: 'y', key: 'y' }],
+    [7],
+  ])('with %j in the root list: it stops the live reloads of the last line', (element) => {
+    const { last } = readings({ inbounds: [OSTP], access_keys: ['x', element] });
+    expect(last).toMatchObject({
+      reload: '2 keys of inbounds',
+      note: expect.stringContaining('stops its live reloads'),
+    });
+  });
+});

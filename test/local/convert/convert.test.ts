@@ -1,0 +1,198 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { convertFile } from '../../../src/local/convert/convert.js';
+import { commentsBetween } from '../../../src/local/document/comments.js';
+import { type ConfigurationDocument, readDocument } from '../../../src/local/document/document.js';
+import { isJsonObject, type JsonValue, parseJson } from '../../../src/wire/json/json.js';
+import { ROOT } from '../../build.js';
+import { anyFile } from '../document/generated.js';
+
+const sample = (name: string) => readFile(join(ROOT, 'fixtures/samples', name));
+
+function there(bytes: Buffer): Buffer {
+  const { layout } = readDocument(bytes).document;
+  return convertFile(bytes, layout.name === 'inbounds' ? 'access_keys' : 'inbounds').bytes;
+}
+
+/** The comments inside the brackets of the lists of keys, in their order. */
+function besideKeys({ bytes, lists }: ConfigurationDocument): readonly string[] {
+  return lists.flatMap(({ open, close }) => commentsBetween(bytes, open, close).map(({ text }) => text));
+}
+
+function allComments(bytes: Buffer): readonly string[] {
+  return commentsBetween(bytes, 0, bytes.length)
+    .map(({ text }) => text)
+    .toSorted();
+}
+
+/** The elements of all lists, as values, the key under one name. */
+function elements({ bytes, lists, layout }: ConfigurationDocument): readonly JsonValue[] {
+  return lists.flatMap(({ starts, ends }) =>
+    Array.from(starts, (start, index) => {
+      const element = parseJson(bytes.subarray(start, ends[index]), { comments: true, duplicates: 'last' });
+      if (!isJsonObject(element)) return element;
+      return Object.fromEntries(
+        Object.entries(element).map(([name, value]) => [name === layout.keyMember ? 'KEY' : name, value]),
+      );
+    }),
+  );
+}
+
+describe('converting a file and back', () => {
+  it('is the identity on keys, names, limits, order, elements and the comments beside the keys', () => {
+    fc.assert(
+      fc.property(anyFile, ({ text }) => {
+        const bytes = Buffer.from(text);
+        const before = readDocument(bytes);
+        const converted = there(bytes);
+        const middle = readDocument(converted);
+        expect(middle.document.layout.name).not.toBe(before.document.layout.name);
+        const after = readDocument(there(converted));
+        for (const { configuration, document } of [middle, after]) {
+          expect(configuration.keys).toEqual(before.configuration.keys);
+          expect(elements(document)).toEqual(elements(before.document));
+          expect(besideKeys(document)).toEqual(besideKeys(before.document));
+        }
+        expect(after.document.layout.name).toBe(before.document.layout.name);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('loses no comment of the file', () => {
+    fc.assert(
+      fc.property(anyFile, ({ text }) => {
+        const bytes = Buffer.from(text);
+        expect(allComments(there(bytes))).toEqual(allComments(bytes));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('of members that all have a place loses nothing: the file reads the same', () => {
+    const optional = { requiredKeys: [] };
+    const address = fc.constantFrom('203.0.113.7:50000', '[::1]:9', ':1');
+    const rule = fc.record({ domain_suffix: fc.constant(['.a']), action: fc.constantFrom('proxy', 'direct', 'block') });
+    const outbound = fc.record({
+      enabled: fc.constant(true),
+      protocol: fc.constant('socks5'),
+      address: fc.constant('192.0.2.1'),
+      default_action: fc.constantFrom('proxy', 'block', null),
+      rules: fc.array(rule, { maxLength: 3 }),
+      extra: fc.constant({ deep: [1] }),
+    });
+    const api = fc.record({ enabled: fc.constant(true), bind: address, token: fc.constant('t'), tls: fc.constant(1) });
+    const members = {
+      listen: address,
+      access_keys: fc.array(fc.constantFrom('a', { access_key: 'b', name: 'B' }), { maxLength: 3 }),
+      api,
+      outbound,
+      dns: fc.constant({ enabled: true }),
+      monitoring: fc.constant([{}]),
+    };
+    fc.assert(
+      fc.property(fc.record(members, optional), fc.constantFrom(0, 2, '\t'), fc.boolean(), (value, indent, marked) => {
+        const bytes = Buffer.from(
+          `${marked ? '\ufeff' : ''}${JSON.stringify({ mode: 'server', ...value }, null, indent)}`,
+        );
+        const { configuration } = readDocument(bytes);
+        const converted = convertFile(bytes, 'inbounds');
+        const back = convertFile(converted.bytes, 'access_keys');
+        expect([converted.losses, back.losses]).toEqual([[], []]);
+        for (const { bytes: one } of [converted, back]) {
+          expect({ ...readDocument(one).configuration, warnings: [] }).toEqual({ ...configuration, warnings: [] });
+        }
+      }),
+    );
+  });
+
+  it('of the sample with access_keys gives a file that reads the same, and then the same again, without a loss', async () => {
+    const bytes = await sample('server.jsonc');
+    const before = readDocument(bytes).configuration;
+    const { bytes: converted, losses } = convertFile(bytes, 'inbounds');
+    expect(losses).toEqual([]);
+    expect(readDocument(converted).configuration).toEqual(before);
+    const back = convertFile(converted, 'access_keys');
+    expect(back.losses).toEqual([]);
+    expect(readDocument(back.bytes).configuration).toEqual(before);
+  });
+});
+
+describe('what has no place in the other layout', () => {
+  const lossesOf = (value: object) => {
+    const bytes = Buffer.from(JSON.stringify(value));
+    const to = 'inbounds' in value ? 'access_keys' : 'inbounds';
+    const { losses, bytes: converted } = convertFile(bytes, to);
+    return { places: losses.map(({ place }) => place), converted: JSON.parse(converted.toString()) };
+  };
+
+  it.each([
+    ['a listener that is not enabled', { api: { bind: '127.0.0.1:1', token: 't' } }, ['api']],
+    ['routing that is not enabled', { outbound: { enabled: false, protocol: 'socks5' } }, ['outbound']],
+    ['an address that is none', { listen: '203.0.113.7' }, ['listen']],
+    ['a bind that is none', { api: { enabled: true, bind: 'nowhere' } }, ['api.bind']],
+    ['another proxy than socks5', { outbound: { enabled: true, protocol: 'http' } }, ['outbound.protocol']],
+    ['members of the other layout', { routing: {}, outbounds: [] }, ['routing', 'outbounds']],
+    ['a member that would be the key', { access_keys: [{ access_key: 'a', key: 'b' }] }, ['access_keys[0].key']],
+    ['keys that are no array', { access_keys: { a: 1 } }, ['access_keys']],
+    [
+      'members that an outbound or a rule has',
+      { outbound: { enabled: true, protocol: 'socks5', tag: 1, rules: [{ action: 'direct', outbound: 'x' }] } },
+      ['outbound.tag', 'outbound.rules[0].outbound'],
+    ],
+  ])('%s is named on the way to inbounds, and left out', (_, value, places) => {
+    const { converted, ...found } = lossesOf({ mode: 'server', ...value });
+    expect(found.places).toEqual(places);
+    expect(converted).toMatchObject({ mode: 'server' });
+    expect(converted.inbounds[0]).toMatchObject({ protocol: 'ostp' });
+  });
+
+  const OSTP = { protocol: 'ostp', port: 1, users: ['a'] };
+  const SOCKS = { protocol: 'socks5', tag: 'proxy' };
+  it.each([
+    ['a second inbound for keys', { inbounds: [OSTP, { ...OSTP, users: ['b'] }] }, ['inbounds[1]']],
+    ['an inbound of another kind', { inbounds: [OSTP, { protocol: 'other' }, 5] }, ['inbounds[1]', 'inbounds[2]']],
+    ['a second listener', { inbounds: [OSTP, { protocol: 'api' }, { protocol: 'api' }] }, ['inbounds[2]']],
+    ['a tag of its own', { inbounds: [{ ...OSTP, tag: 'mine' }] }, ['inbounds[0].tag']],
+    ['a member of the inbound', { inbounds: [{ ...OSTP, sni: 'x' }] }, ['inbounds[0].sni']],
+    ['a root list beside inbounds', { inbounds: [OSTP], access_keys: ['b'] }, ['access_keys']],
+    ['a port of 70000', { inbounds: [{ ...OSTP, port: 70000 }] }, ['inbounds[0].port']],
+    ['rules without a proxy', { inbounds: [OSTP], routing: { rules: [{ outbound: 'x' }] } }, ['routing.rules']],
+    [
+      'another outbound, and the rule to it',
+      {
+        inbounds: [OSTP],
+        outbounds: [SOCKS, { protocol: 'http', tag: 'h' }],
+        routing: { rules: [{ outbound: 'h' }, { outbound: 'nowhere' }], strategy: 1 },
+      },
+      ['outbounds[1]', 'routing.strategy', 'routing.rules[0].outbound', 'routing.rules[1].outbound'],
+    ],
+  ])('%s is named on the way to access_keys, and left out', (_, value, places) => {
+    const { converted, ...found } = lossesOf({ mode: 'server', ...value });
+    expect(found.places).toEqual(places);
+    expect(converted.access_keys[0]).toBe('a');
+  });
+
+  it('the keys of several inbounds become one list in their order', () => {
+    const text = `{ "inbounds": [
+      { "protocol": "ostp", "users": [ "a", "b" // last of the first
+      ] },
+      { "protocol": "ostp", "users": [] }, { "protocol": "ostp" },
+      { "protocol": "ostp", "users": [ /* first of the last */ { "key": "a" }, { "key": "c" } ] }
+    ] }`;
+    const { bytes } = convertFile(Buffer.from(text), 'access_keys');
+    const { configuration, document } = readDocument(bytes);
+    expect(configuration.keys.map(({ accessKey }) => accessKey)).toEqual(['a', 'b', 'c']);
+    expect(besideKeys(document)).toEqual(['// last of the first', '/* first of the last */']);
+  });
+
+  it.each([
+    ['{"mode": "server", "inbounds": []}', 'the file has the layout with inbounds already'],
+    ['{"mode": "server", "api": {"token": "a", "token": "b"}}', 'api.token: it stands there twice; leave one'],
+    ['{"mode": ', 'unexpected end of input'],
+  ])('%s is an error that says why', (text, message) => {
+    expect(() => convertFile(Buffer.from(text), 'inbounds')).toThrow(message);
+  });
+});

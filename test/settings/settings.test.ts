@@ -1,0 +1,374 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { resolveRevision } from '../../revisions/index.js';
+import { problemText } from '../../src/settings/flags.js';
+import { SETTING_NAMES, settingsFromCommandLine } from '../../src/settings/read.js';
+import { suggest } from '../../src/settings/suggest.js';
+import { dataFolderOf, memberOf, SETTINGS, type Settings, variableOf } from '../../src/settings/table.js';
+
+const FOLDER = '/srv/keyway';
+
+interface Given {
+  readonly argv?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** The text of /etc/keyway/settings.jsonc, named by KEYWAY_SETTINGS. */
+  readonly file?: string;
+}
+
+async function read({ argv = [], environment = {}, file }: Given) {
+  const named = file === undefined ? {} : { KEYWAY_SETTINGS: '/etc/keyway/settings.jsonc' };
+  return settingsFromCommandLine(argv, {
+    environment: { ...named, ...environment },
+    folder: FOLDER,
+    readFile: async (path) => {
+      if (file === undefined || path !== '/etc/keyway/settings.jsonc')
+        throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
+      return Buffer.from(file);
+    },
+    revisionProblem: (revision) => {
+      const answer = resolveRevision(revision);
+      return answer.ok ? null : answer.problem;
+    },
+  });
+}
+
+async function settingsOf(given: Given): Promise<Settings> {
+  const answer = await read(given);
+  if (!answer.ok) throw new Error(answer.problems.map(problemText).join('\n'));
+  return answer.settings;
+}
+
+async function problemsOf(given: Given): Promise<readonly string[]> {
+  const answer = await read(given);
+  return answer.ok ? [] : answer.problems.map(problemText);
+}
+
+describe('settings with nothing given', () => {
+  it('are the defaults, the configuration file being keyway.jsonc in the working folder', async () => {
+    expect(await settingsOf({})).toEqual({
+      config: '/srv/keyway/keyway.jsonc',
+      revision: [{ text: 'current', revision: 'current', webpath: null }],
+      serverHost: null,
+      serverPort: null,
+      shareScheme: 'ostp',
+      shareQuery: '',
+      bind: null,
+      tlsCert: null,
+      tlsKey: null,
+      subscriptionBind: null,
+      token: null,
+      webpath: null,
+      username: null,
+      passwordHash: null,
+      allowOpen: false,
+      dataDir: null,
+      panelDir: [],
+      panelServer: [],
+      protectAudit: false,
+      trustProxy: [],
+      reportVersion: null,
+      loginGuard: { failures: 5, minutes: 5 },
+      inPlace: false,
+      guardConfig: false,
+      feedBind: null,
+      feedToken: null,
+      opsBind: null,
+      keepGone: 30,
+      noResolver: false,
+      logLevel: 'info',
+    });
+  });
+
+  it('keep the data folder beside the configuration file, and nowhere without one', async () => {
+    expect(dataFolderOf(await settingsOf({}))).toBe('/srv/keyway/keyway.jsonc.keyway');
+    expect(dataFolderOf(await settingsOf({ argv: ['--data-dir', 'data'] }))).toBe('/srv/keyway/data');
+    expect(dataFolderOf(await settingsOf({ argv: ['--no-config'] }))).toBeNull();
+  });
+});
+
+describe('precedence', () => {
+  const file = '{ "bind": "127.0.0.1:3", "log_level": "warn" } // ours';
+
+  it('a flag wins over the environment, the environment over the settings file', async () => {
+    const environment = { KEYWAY_BIND: '127.0.0.1:2' };
+    expect((await settingsOf({ file })).bind).toBe('127.0.0.1:3');
+    expect((await settingsOf({ file, environment })).bind).toBe('127.0.0.1:2');
+    expect((await settingsOf({ file, environment, argv: ['--bind', '127.0.0.1:1'] })).bind).toBe('127.0.0.1:1');
+    expect((await settingsOf({ file, environment, argv: ['--bind=[::1]:1'] })).bind).toBe('[::1]:1');
+  });
+
+  it('a source that says nothing of a setting leaves it to the next', async () => {
+    expect(await settingsOf({ file, argv: ['--bind', '127.0.0.1:1'] })).toMatchObject({ logLevel: 'warn' });
+    expect(await settingsOf({ file, environment: { KEYWAY_BIND: '' } })).toMatchObject({ bind: '127.0.0.1:3' });
+  });
+
+  it('a repeatable setting comes from one source as a whole', async () => {
+    const sources = { file: '{ "revision": ["dns"] }', environment: { KEYWAY_REVISION: 'earliest, current@new' } };
+    const texts = async (given: Given) => (await settingsOf(given)).revision.map(({ text }) => text);
+    expect(await texts({ file: sources.file })).toEqual(['dns']);
+    expect(await texts(sources)).toEqual(['earliest', 'current@new']);
+    expect(await texts({ ...sources, argv: ['--revision', 'dns@a', '--revision', '0.2.60@b'] })).toEqual([
+      'dns@a',
+      '0.2.60@b',
+    ]);
+  });
+
+  it('--no-config of a weightier source wins over a file named elsewhere, and the other way round', async () => {
+    expect((await settingsOf({ argv: ['--no-config'], environment: { KEYWAY_CONFIG: 'a' } })).config).toBeNull();
+    expect((await settingsOf({ argv: ['--config', 'a'], environment: { KEYWAY_NO_CONFIG: 'true' } })).config).toBe(
+      '/srv/keyway/a',
+    );
+    expect((await settingsOf({ file: '{ "no_config": true }' })).config).toBeNull();
+    expect((await settingsOf({ argv: ['--no-config=false'] })).config).toBe('/srv/keyway/keyway.jsonc');
+  });
+
+  it('paths start at the working folder, those of the settings file at its own', async () => {
+    const given = { file: '{ "config": "server.jsonc", "panel_dir": ["current=panel"] }' };
+    expect(await settingsOf(given)).toMatchObject({
+      config: '/etc/keyway/server.jsonc',
+      panelDir: [{ mount: 'current', folder: '/etc/keyway/panel' }],
+    });
+    expect((await settingsOf({ ...given, argv: ['--config', '../server.jsonc'] })).config).toBe('/srv/server.jsonc');
+  });
+});
+
+describe('each kind of value', () => {
+  const accepted: readonly (readonly [string, string, Partial<Settings>])[] = [
+    ['revision', 'dns@/old/', { revision: [{ text: 'dns@/old/', revision: 'dns', webpath: 'old' }] }],
+    ['server-host', '2001:db8::7', { serverHost: '[2001:db8::7]' }],
+    ['server-host', 'vpn.example.org', { serverHost: 'vpn.example.org' }],
+    ['server-port', '65535', { serverPort: 65535 }],
+    ['share-query', '?type=tcp&x=1', { shareQuery: '?type=tcp&x=1' }],
+    ['token', '', { token: '' }],
+    ['webpath', '/a/b/', { webpath: 'a/b' }],
+    ['password-hash', 'a'.repeat(64), { passwordHash: 'a'.repeat(64) }],
+    ['panel-dir', './a=b', { panelDir: [{ mount: null, folder: '/srv/keyway/a=b' }] }],
+    ['trust-proxy', 'fd00::/8', { trustProxy: ['fd00::/8'] }],
+    ['trust-proxy', 'unix', { trustProxy: ['unix'] }],
+    ['bind', 'unix:run/api.sock', { bind: 'unix:/srv/keyway/run/api.sock' }],
+    ['subscription-bind', '0.0.0.0:8443', { subscriptionBind: '0.0.0.0:8443' }],
+    ['keep-gone', '0', { keepGone: 0 }],
+    ['login-guard', 'off', { loginGuard: 'off' }],
+    ['login-guard', '3/10', { loginGuard: { failures: 3, minutes: 10 } }],
+  ];
+  it.each(accepted)('--%s=%s is taken', async (flag, text, expected) => {
+    expect(await settingsOf({ argv: [`--${flag}=${text}`] })).toMatchObject(expected);
+  });
+
+  const refused: readonly (readonly [string, string])[] = [
+    ['config', ''],
+    ['revision', '0.1.9'],
+    ['revision', 'dns@'],
+    ['revision', 'dns@a b'],
+    ['server-host', 'vpn.example.org:443'],
+    ['server-host', 'https://vpn.example.org'],
+    ['server-port', '0'],
+    ['server-port', '65536'],
+    ['server-port', '1e3'],
+    ['share-scheme', 'ostp://'],
+    ['share-query', 'type=udp'],
+    ['bind', '127.0.0.1'],
+    ['bind', '::1:9090'],
+    ['bind', '127.0.0.1:99999'],
+    ['webpath', 'a/../b'],
+    ['webpath', ':key'],
+    ['password-hash', 'A'.repeat(64)],
+    ['allow-open', 'perhaps'],
+    ['panel-dir', 'dns=panel'],
+    ['trust-proxy', '10.0.0.0/33'],
+    ['report-version', ''],
+    ['feed-bind', 'unix:'],
+    ['bind', 'unix:'],
+    ['subscription-bind', '8443'],
+    ['tls-cert', ''],
+    ['trust-proxy', 'unix:/run/proxy.sock'],
+    ['feed-bind', '9091'],
+    ['keep-gone', '-1'],
+    ['login-guard', '5'],
+    ['login-guard', '0/5'],
+    ['log-level', 'trace'],
+  ];
+  it.each(refused)('--%s=%s is refused with its setting, its place and what was expected', async (flag, text) => {
+    const problems = await problemsOf({ argv: [`--${flag}=${text}`] });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(new RegExp(`^${flag} \\(flag --${flag}\\): expected .+`));
+  });
+});
+
+describe('problems', () => {
+  it('of all sources are reported at once, each with its place', async () => {
+    const problems = await problemsOf({
+      argv: ['--server-port', 'many', '--bnid', 'x:1', '--log-level'],
+      environment: { KEYWAY_BIND: 'nowhere' },
+      file: '{ "share_scheme": 7, "no_reslover": true, "login_guard": "often" }',
+    });
+    expect(problems).toEqual([
+      'flag --bnid: there is no such flag (did you mean --bind?)',
+      'log-level (flag --log-level): expected a value after it: --log-level LEVEL',
+      'member "no_reslover" of /etc/keyway/settings.jsonc: there is no such setting (did you mean no_resolver?)',
+      'server-port (flag --server-port): expected a whole number from 1 to 65535, got "many"',
+      'share-scheme (member "share_scheme" of /etc/keyway/settings.jsonc): expected a JSON string',
+      'bind (environment variable KEYWAY_BIND): expected an address as host:port, such as 127.0.0.1:9090 or [::1]:9090, or unix: and a path, such as unix:/run/keyway/api.sock, got "nowhere"',
+      'login-guard (member "login_guard" of /etc/keyway/settings.jsonc): expected off, or failures/minutes such as 5/5, got "often"',
+    ]);
+  });
+
+  it('name a settings file that is missing, no JSON or no object', async () => {
+    expect(await problemsOf({ argv: ['--settings', 'none.jsonc'] })).toEqual([
+      'settings (flag --settings): /srv/keyway/none.jsonc: No such file or directory (ENOENT)',
+    ]);
+    const [syntax = ''] = await problemsOf({ file: '{ "bind": }' });
+    expect(syntax).toMatch(
+      /^settings \(environment variable KEYWAY_SETTINGS\): .*expected JSON with comments: .* line 1/,
+    );
+    expect(await problemsOf({ file: '[]' })).toEqual([
+      'settings (environment variable KEYWAY_SETTINGS): /etc/keyway/settings.jsonc: expected a JSON object',
+    ]);
+  });
+
+  it('name a flag that is given twice, and --config beside --no-config', async () => {
+    expect(await problemsOf({ argv: ['--bind', 'a:1', '--bind', 'b:1'] })).toEqual([
+      'bind (flag --bind): given more than once, expected once',
+    ]);
+    expect(await problemsOf({ argv: ['--config', 'a', '--no-config'] })).toEqual([
+      'config (flag --config): expected either this or --no-config, not both',
+    ]);
+  });
+
+  it('name a settings file that asks for no revision at all', async () => {
+    expect(await problemsOf({ file: '{ "revision": [] }' })).toEqual([
+      'revision (member "revision" of /etc/keyway/settings.jsonc): expected at least one revision',
+    ]);
+  });
+
+  it('name each bad value of a repeatable setting, and panel folders that fit no mount or two', async () => {
+    expect(
+      await problemsOf({ argv: ['--trust-proxy', 'a', '--trust-proxy', '::1', '--trust-proxy', 'b'] }),
+    ).toHaveLength(2);
+    const argv = [
+      '--revision',
+      'dns@x',
+      '--panel-dir',
+      'dns@x=a',
+      '--panel-dir',
+      'dns@x=b',
+      '--panel-dir',
+      'current=c',
+    ];
+    expect(await problemsOf({ argv })).toEqual([
+      'panel-dir (flag --panel-dir): expected one folder for dns@x, got several',
+      'panel-dir (flag --panel-dir): expected one of the served revisions (dns@x) before the =, got "current"',
+    ]);
+  });
+
+  it('never show a secret, wherever it was written', async () => {
+    const secret = 'hunter2\u0007';
+    const everywhere: readonly Given[] = [
+      { argv: ['--token', secret] },
+      { argv: [`--password-hash=${secret}`] },
+      { argv: ['--tokne', secret] },
+      { argv: [`--tokne=${secret}`] },
+      { argv: [`--${secret}`] },
+      { argv: ['--token', 'my', secret] },
+      { argv: ['--', secret] },
+      { argv: [`-p${secret}`] },
+      { environment: { KEYWAY_TOKEN: secret } },
+      { environment: { KEYWAY_PASSWORD_HASH: secret } },
+      { file: JSON.stringify({ token: [secret] }) },
+      { file: JSON.stringify({ password_hash: secret }) },
+      { file: JSON.stringify({ tokne: secret }) },
+    ];
+    for (const given of everywhere) {
+      const problems = await problemsOf(given);
+      expect(problems, JSON.stringify(given)).not.toEqual([]);
+      expect(problems.join('\n')).not.toContain('hunter2');
+    }
+  });
+});
+
+describe('any combination of sources', () => {
+  const flags = SETTING_NAMES.flatMap((name) => [SETTINGS[name].flag, SETTINGS[name].negation?.flag ?? []].flat());
+  const text = fc.oneof(
+    fc.constantFrom('', 'true', 'off', '1', '5/5', 'current', 'dns@x', '127.0.0.1:0', '::1', './a', 'info', '?a', '--'),
+    fc.string(),
+  );
+  const argument = fc.oneof(
+    fc.constantFrom(...flags).map((flag) => `--${flag}`),
+    fc.tuple(fc.constantFrom(...flags), text).map(([flag, value]) => `--${flag}=${value}`),
+    text,
+  );
+  const environment = fc.dictionary(fc.constantFrom(...flags.map(variableOf)), text, { maxKeys: 4 });
+  const file = fc.option(
+    fc.oneof(
+      fc.json(),
+      fc.dictionary(fc.constantFrom(...flags.map(memberOf)), fc.jsonValue()).map((v) => JSON.stringify(v)),
+    ),
+  );
+
+  it('gives settings or problems with a text each, and never throws', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(argument, { maxLength: 6 }), environment, file, async (argv, variables, settings) => {
+        const answer = await read({ argv, environment: variables, ...(settings === null ? {} : { file: settings }) });
+        if (answer.ok) {
+          expect(Object.keys(answer.settings).sort()).toEqual([...SETTING_NAMES].sort());
+          expect(answer.settings.revision.length).toBeGreaterThan(0);
+        } else {
+          expect(answer.problems.length).toBeGreaterThan(0);
+          for (const problem of answer.problems) expect(problemText(problem)).toMatch(/\S: .+/);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('suggest', () => {
+  it('finds the word that was meant, and nothing for a word far from all', () => {
+    expect(suggest('bnid', ['bind', 'token'])).toBe('bind');
+    expect(suggest('server-prot', ['server-port', 'server-host'])).toBe('server-port');
+    expect(suggest('zzzzzzzz', ['bind', 'token'])).toBeUndefined();
+    expect(suggest('x'.repeat(1_000_000), ['bind'])).toBeUndefined();
+  });
+});
+
+describe('the feed', () => {
+  it('on a port needs a token, on a Unix socket it needs none', async () => {
+    expect(await problemsOf({ argv: ['--feed-bind', '127.0.0.1:9091'] })).toEqual([
+      'feed-bind (flag --feed-bind): expected --feed-token with it: only a Unix socket needs none',
+    ]);
+    expect(await settingsOf({ argv: ['--feed-bind', '127.0.0.1:9091', '--feed-token', 't'] })).toMatchObject({
+      feedBind: '127.0.0.1:9091',
+      feedToken: 't',
+    });
+    expect(await settingsOf({ argv: ['--feed-bind', 'unix:feed.sock'] })).toMatchObject({
+      feedBind: 'unix:/srv/keyway/feed.sock',
+      feedToken: null,
+      opsBind: null,
+    });
+  });
+});
+
+describe('a certificate', () => {
+  const both = ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem'];
+
+  it('and its key stand together', async () => {
+    expect(await settingsOf({ argv: both })).toMatchObject({
+      tlsCert: '/srv/keyway/cert.pem',
+      tlsKey: '/srv/keyway/key.pem',
+    });
+    expect(await problemsOf({ argv: both.slice(0, 2) })).toEqual([
+      'tls-cert (flag --tls-cert): expected --tls-key with it',
+    ]);
+    expect(await problemsOf({ environment: { KEYWAY_TLS_KEY: 'key.pem' } })).toEqual([
+      'tls-key (environment variable KEYWAY_TLS_KEY): expected --tls-cert with it',
+    ]);
+  });
+
+  it('needs an address with a port, of the API or of the subscriptions', async () => {
+    const socket = [...both, '--bind', 'unix:api.sock'];
+    expect(await problemsOf({ argv: socket })).toEqual([
+      'tls-cert (flag --tls-cert): expected an address as host:port to serve it on: Unix sockets have no TLS',
+    ]);
+    expect(await problemsOf({ argv: [...socket, '--subscription-bind', '0.0.0.0:8443'] })).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../../revisions/index.js';
+import { encodeJson } from '../../../src/wire/json/encode.js';
+import { openApiDocument } from '../../../src/wire/openapi/openapi.js';
+import { operationsWith } from '../../../src/wire/operations.js';
+
+interface Described {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly security?: readonly unknown[];
+  readonly requestBody?: unknown;
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+interface Document {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+}
+
+function members(value: unknown): [string, unknown][] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]): [string, unknown][] => [[name, member], ...members(member)]);
+}
+
+describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
+  const text = encodeJson(openApiDocument(revision));
+  const document = JSON.parse(text) as Document;
+
+  it('describes exactly the operations that the revision serves', () => {
+    const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId }]) => `${operationId} ${method.toUpperCase()} ${path}`),
+    );
+    const served = operationsWith(revision.capabilities).map(({ name, method, path }) => `${name} ${method} ${path}`);
+    expect(described.sort()).toEqual(served.sort());
+  });
+
+  it('gives each a summary, a description, and a 401 where a credential is needed', () => {
+    for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
+      expect(operation.summary.length).toBeGreaterThan(5);
+      expect(operation.description.length).toBeGreaterThan(10);
+      if (operation.security !== undefined) expect(Object.keys(operation.responses)).toContain('401');
+    }
+  });
+
+  it('calls 64-bit integers integers, their bounds exact, and holds nothing but JSON Schema', () => {
+    expect(document.openapi).toBe('3.1.0');
+    expect(text).toContain('18446744073709551615');
+    const all = members(document);
+    expect(all.filter(([name]) => name === 'expected')).toEqual([]);
+    const types = all.filter(([name, value]) => name === 'type' && typeof value === 'string').map(([, value]) => value);
+    const known = ['object', 'array', 'string', 'integer', 'number', 'boolean', 'null', 'http'];
+    expect(types.filter((type) => !known.includes(String(type)))).toEqual([]);
+  });
+
+  it('refers to nothing that it does not hold', () => {
+    const references = members(document).filter(([name]) => name === '$ref');
+    expect(new Set(references.map(([, target]) => target))).toEqual(new Set(['#/components/schemas/Failure']));
+  });
+});
