@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { KeptCounters } from '../core/keys/registry.js';
+import type { KeptCounters } from '../core/keys/types.js';
 import type { FileSystemPort } from '../core/ports.js';
 import { settleRequest } from '../gateway/settle-jobs.js';
 import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';

@@ -2,7 +2,8 @@ import { type Audit, createAudit } from './audit.js';
 import type { CountersPort } from './counters-port.js';
 import { DomainError } from './errors.js';
 import { createKeyChanges, type KeyChanges, leavingFailureToNextWrite } from './keys/changes.js';
-import { createKeyRegistry, type KeyRegistry } from './keys/registry.js';
+import { createKeyRegistry } from './keys/registry.js';
+import type { KeyRegistry } from './keys/types.js';
 import {
   type ConfigurationChange,
   DEFAULT_DNS,

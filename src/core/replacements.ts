@@ -1,4 +1,4 @@
-import type { KeptCounters } from './keys/registry.js';
+import type { KeptCounters } from './keys/types.js';
 import { type AccessKey, MAX_U64 } from './model.js';
 
 /**

@@ -1,5 +1,5 @@
 import { keyDigest } from './key-digest.js';
-import type { KeyRegistry, UsageEntry } from './keys/registry.js';
+import type { KeyRegistry, UsageEntry } from './keys/types.js';
 import type { LogPort } from './ports.js';
 import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
 

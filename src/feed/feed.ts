@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { CountersPort } from '../core/counters-port.js';
 import { DomainError } from '../core/errors.js';
-import type { KeyRegistry } from '../core/keys/registry.js';
+import type { KeyRegistry } from '../core/keys/types.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
 import type { Usage } from '../core/usage.js';

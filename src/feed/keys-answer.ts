@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { KeyEntry, KeyReader } from '../core/keys/registry.js';
+import type { KeyEntry, KeyReader } from '../core/keys/types.js';
 
 /** What a caller of `GET /v1/keys` has already, by the words of its request. */
 export interface KeysQuery {

@@ -1,4 +1,4 @@
-import type { UsageEntry } from '../core/keys/registry.js';
+import type { UsageEntry } from '../core/keys/types.js';
 
 /**
  * Reads an entry as data planes write it: known members, each at most once, no blanks but single ones after `:` and `,`,

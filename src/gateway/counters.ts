@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKeyRegistry, type KeyRegistry } from '../core/keys/registry.js';
+import { createKeyRegistry } from '../core/keys/registry.js';
+import type { KeyRegistry } from '../core/keys/types.js';
 import type { AccessKey } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../core/ports.js';
 import { createReplacements, decideReplacements, type Replacements } from '../core/replacements.js';

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import type { KeyEntry, KeyReader } from '../core/keys/registry.js';
 import { createSpareRoom, type Room } from '../core/keys/spare-room.js';
+import type { KeyEntry, KeyReader } from '../core/keys/types.js';
 import type { ClockPort } from '../core/ports.js';
 import type { Revision } from '../wire/traits/revision.js';
 

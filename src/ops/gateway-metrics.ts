@@ -1,4 +1,4 @@
-import type { KeyCounts } from '../core/keys/counts.js';
+import type { KeyCounts } from '../core/keys/types.js';
 import type { Session } from '../core/session.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { Family } from './family.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry, type KeptCounters } from '../../src/core/keys/registry.js';
+import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import type { KeptCounters } from '../../src/core/keys/types.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import { createReplacements, decideReplacements, recordText } from '../../src/core/replacements.js';
 import { createTurns } from '../../src/core/turns.js';

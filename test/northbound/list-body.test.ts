@@ -2,7 +2,8 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/index.js';
-import { createKeyRegistry, type KeyRegistry } from '../../src/core/keys/registry.js';
+import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import type { KeyRegistry } from '../../src/core/keys/types.js';
 import { acceptedCoding, createListBody } from '../../src/northbound/list-body.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 

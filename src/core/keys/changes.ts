@@ -4,7 +4,7 @@ import type { AccessKey } from '../model.js';
 import type { ConfigurationPort, RandomPort } from '../ports.js';
 import { type Replacements, recordText } from '../replacements.js';
 import { createTurns } from '../turns.js';
-import type { KeyRegistry } from './registry.js';
+import type { KeyRegistry } from './types.js';
 
 /** Spec, "Limits": bulk key creation count. */
 export const MAX_BULK_COUNT = 1000n;

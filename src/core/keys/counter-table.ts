@@ -1,5 +1,5 @@
 import { MAX_U64 } from '../model.js';
-import type { CounterValues } from './registry.js';
+import type { CounterValues } from './types.js';
 
 /**
  * The counters of all keys in one table, one row of 32 bytes per slot. A million keys' counters as objects would be

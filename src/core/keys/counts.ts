@@ -1,16 +1,6 @@
 import type { CounterTable } from './counter-table.js';
 import type { Entry } from './entry.js';
-
-/** How many registered keys are in which state. Kept with every change: asking costs the same at any number of keys. */
-export interface KeyCounts {
-  /** Counter entries with traffic (spec: `active_users`). */
-  readonly active: number;
-  /** Bytes up and down have reached the limit. */
-  readonly overLimit: number;
-  readonly withCounters: number;
-  /** The data plane reports open connections. */
-  readonly connected: number;
-}
+import type { KeyCounts } from './types.js';
 
 /** The keeping of those counts: an entry leaves them before it changes, and enters them again after. */
 export interface KeyCounting {

@@ -1,18 +1,6 @@
-import type { AccessKey, KeySnapshot, TrafficCounters } from '../model.js';
+import type { AccessKey, TrafficCounters } from '../model.js';
 import type { CounterTable } from './counter-table.js';
-
-/** A key as the registry holds it. Fields are replaced in place; readers must not keep an entry over an await. */
-export interface KeyEntry extends KeySnapshot {
-  /** Position in the order of registration. */
-  readonly order: number;
-  /** A small number that no other living key has; freed by removal. Views index their caches by it. */
-  readonly slot: number;
-  /** The registry's generation when this entry last changed. */
-  readonly changedAt: number;
-  readonly alive: boolean;
-  /** Bytes up and down have reached the limit. */
-  readonly overLimit: boolean;
-}
+import type { KeyEntry } from './types.js';
 
 /**
  * A class, where the rest of the code has none, because there are as many as keys: the getter stands once on the

@@ -1,4 +1,4 @@
-import type { KeyEntry } from './registry.js';
+import type { KeyEntry } from './types.js';
 
 /**
  * The keys by bytes down, descending, equal ones in the order of registration (spec: GET /users; design: "equal

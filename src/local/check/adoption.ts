@@ -1,6 +1,7 @@
 import type { AccessKey } from '../../core/model.js';
+import { changeDocument } from '../document/change.js';
 import { commentsBetween } from '../document/comments.js';
-import { changeDocument, ROOT_SHAPE, readDocument, readRoot } from '../document/document.js';
+import { ROOT_SHAPE, readDocument, readRoot } from '../document/document.js';
 import { membersOf } from '../document/element.js';
 import type { KeysNode } from '../document/key-list.js';
 import { ConfigurationShapeError } from '../document/layout.js';

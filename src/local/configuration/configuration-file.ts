@@ -6,7 +6,8 @@ import type { ConfigurationChange, ServerConfiguration } from '../../core/model.
 import type { ClockPort, ConfigurationPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { createProcesses, type ProcessesPort } from '../../platform/processes.js';
-import { type ConfigurationDocument, changeDocument, losesInbounds, readDocument } from '../document/document.js';
+import { changeDocument } from '../document/change.js';
+import { type ConfigurationDocument, losesInbounds, readDocument } from '../document/document.js';
 import { cleanDataFolder, openDataFolder } from '../file/data-folder.js';
 import { lockDataFolder } from '../file/data-folder-lock.js';
 import { createInPlaceWriting, type InPlaceWriting } from '../file/in-place.js';

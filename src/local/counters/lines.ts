@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { KeptCounters } from '../../core/keys/registry.js';
+import type { KeptCounters } from '../../core/keys/types.js';
 import { MAX_U64 } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 

@@ -1,4 +1,4 @@
-import type { KeptCounters } from '../../core/keys/registry.js';
+import type { KeptCounters } from '../../core/keys/types.js';
 import type { Replacement } from '../../core/replacements.js';
 
 /** One thing that a store holds or that happened to it. */

@@ -1,4 +1,4 @@
-import type { KeptCounters, KeyRegistry } from '../../core/keys/registry.js';
+import type { KeptCounters, KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import type { RememberedReports, ReportChanges } from '../../core/remembered-reports.js';
 import type { Replacements } from '../../core/replacements.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { CountersPort } from '../../core/counters-port.js';
-import type { KeyRegistry } from '../../core/keys/registry.js';
+import type { KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import type { RememberedReports } from '../../core/remembered-reports.js';
 import { createReplacements, type Replacements } from '../../core/replacements.js';

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKeyRegistry, type KeptCounters, type KeyRegistry } from '../../core/keys/registry.js';
+import { createKeyRegistry } from '../../core/keys/registry.js';
+import type { KeptCounters, KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../core/remembered-reports.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { KeptCounters } from '../../core/keys/registry.js';
+import type { KeptCounters } from '../../core/keys/types.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import type { Replacement } from '../../core/replacements.js';
 import { storeFileName } from './read-store.js';

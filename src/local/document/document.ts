@@ -1,18 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import type { Room } from '../../core/keys/spare-room.js';
-import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
+import type { AccessKey, ServerConfiguration } from '../../core/model.js';
 import { createScanner, expectEnd } from '../../wire/json/scanner.js';
 import { accessKeysLayout } from './access-keys-layout.js';
 import { readDns } from './dns-section.js';
 import { firstOfEach, type PlacedKeys } from './first-keys.js';
 import { inboundsLayout } from './inbounds-layout.js';
-import { changeKeys, spliced } from './key-changes.js';
 import type { KeyList } from './key-list.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
 import { compareRootList, readRootList, warnOfRootList } from './root-list.js';
-import { changeDns, changeRules, makeKeyList } from './section-changes.js';
-import { applySplices } from './splice.js';
 import { memberOf, type ObjectNode, readValue, type Shape } from './tree.js';
 
 export { ConfigurationShapeError } from './layout.js';
@@ -38,9 +34,6 @@ export interface ReadConfiguration {
 /** All that either layout looks at; of the rest the names. */
 export const ROOT_SHAPE: Shape = { members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes } };
 
-/** What a change of rules or DNS settings looks at: anything but keys. */
-const SECTIONS_SHAPE: Shape = { members: { outbound: 'tree', outbounds: 'tree', routing: 'tree', dns: 'tree' } };
-
 /**
  * Reads a configuration file (spec, "Configuration file"), JSON with comments. Values of a wrong type never throw: they
  * are read past and named in `warnings`. Throws `JsonSyntaxError`, and `ConfigurationShapeError` when the root is no
@@ -59,38 +52,6 @@ export function readDocument(bytes: Buffer): ReadConfiguration {
 export function losesInbounds(before: ConfigurationDocument, after: ConfigurationDocument): boolean {
   const hasInbound = ({ layout, keyPlaces }: ConfigurationDocument) => layout === inboundsLayout && keyPlaces > 0;
   return hasInbound(before) && !hasInbound(after);
-}
-
-/**
- * The document with a change made, every byte that it need not touch as it was; the same document when nothing differs.
- * Keys first, then rules, then DNS. Throws `ConfigurationShapeError`, naming the place, when the file cannot hold the
- * change: a place for keys that is no array, outbound routing that is not configured, an action that no outbound serves.
- * A change of keys alone is put into `room`, which must not be the document's own.
- */
-export function changeDocument(
-  document: ConfigurationDocument,
-  change: ConfigurationChange,
-  room?: Room,
-): ConfigurationDocument {
-  const { keys, rules, dns } = change;
-  let changed = document;
-  if (keys !== undefined && keys.size > 0) {
-    changed = changeKeys(document, keys, withHome, room);
-  }
-  if (rules !== undefined) {
-    changed = spliced(changed, changeRules(changed, readRoot(changed.bytes, SECTIONS_SHAPE), rules), []);
-  }
-  if (dns !== undefined) {
-    changed = spliced(changed, changeDns(changed, readRoot(changed.bytes, SECTIONS_SHAPE), dns), []);
-  }
-  return changed;
-}
-
-/** The document with a list that new keys can go to. */
-function withHome(document: ConfigurationDocument): ConfigurationDocument {
-  if (document.hasHome) return document;
-  const splices = makeKeyList(document, readRoot(document.bytes, ROOT_SHAPE));
-  return readDocument(applySplices(document.bytes, splices)).document;
 }
 
 /** The root object of a file. Throws as `readDocument` does. */

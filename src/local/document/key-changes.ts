@@ -1,9 +1,10 @@
 import type { Room } from '../../core/keys/spare-room.js';
 import type { AccessKey } from '../../core/model.js';
 import { createScanner, skipTrivia } from '../../wire/json/scanner.js';
-import type { ConfigurationDocument } from './document.js';
+import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
 import { changeElement, readElement, renderElement, styleOf } from './element.js';
 import { hashKey, type KeyList } from './key-list.js';
+import { makeKeyList } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
 import { applySplices, type Splice, shiftList, sortSplices } from './splice.js';
 import { fileStyle, lineIndent, type TextStyle } from './style.js';
@@ -12,12 +13,11 @@ import { memberOf, readValue } from './tree.js';
 /**
  * Removes and changes the elements of keys, and puts new ones behind the last one of the first list, in one copy of the
  * file wherever that list keeps an element. A removal takes every element of a key, a change only the first, which is the
- * one that counts. `withHome` makes the list that new keys go to where the file has none.
+ * one that counts. The list that new keys go to is made where the file has none.
  */
 export function changeKeys(
   document: ConfigurationDocument,
   changes: ReadonlyMap<string, AccessKey | null>,
-  withHome: (document: ConfigurationDocument) => ConfigurationDocument,
   room?: Room,
 ): ConfigurationDocument {
   const { changed, removals, missing } = findChanges(document, changes);
@@ -34,6 +34,13 @@ export function changeKeys(
   const { texts, splices: added } = additions(document, home, behind, missing);
   const after = spliced(document, [...splices, ...added], removals, room);
   return withAppended(after, texts, missing);
+}
+
+/** The document with a list that new keys can go to. */
+function withHome(document: ConfigurationDocument): ConfigurationDocument {
+  if (document.hasHome) return document;
+  const splices = makeKeyList(document, readRoot(document.bytes, ROOT_SHAPE));
+  return readDocument(applySplices(document.bytes, splices)).document;
 }
 
 /** What a change of keys comes to in the lists of a file. */

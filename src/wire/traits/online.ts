@@ -1,4 +1,4 @@
-import type { KeyCounts } from '../../core/keys/counts.js';
+import type { KeyCounts } from '../../core/keys/types.js';
 import type { TrafficCounters } from '../../core/model.js';
 
 /** When a key counts as online (spec: "Online flag"). */

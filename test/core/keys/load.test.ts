@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry, type KeptCounters, type KeyRegistry } from '../../../src/core/keys/registry.js';
+import { createKeyRegistry } from '../../../src/core/keys/registry.js';
+import type { KeptCounters, KeyRegistry } from '../../../src/core/keys/types.js';
 import type { AccessKey } from '../../../src/core/model.js';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f'];

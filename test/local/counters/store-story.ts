@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { createKeyRegistry, type KeyRegistry } from '../../../src/core/keys/registry.js';
+import { createKeyRegistry } from '../../../src/core/keys/registry.js';
+import type { KeyRegistry } from '../../../src/core/keys/types.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../../src/core/remembered-reports.js';
 import { createReplacements, type Replacements } from '../../../src/core/replacements.js';

@@ -1,0 +1,133 @@
+import type { AccessKey, KeySnapshot } from '../model.js';
+import type { AdmissionReader } from './admission-log.js';
+
+/** A key as the registry holds it. Fields are replaced in place; readers must not keep an entry over an await. */
+export interface KeyEntry extends KeySnapshot {
+  /** Position in the order of registration. */
+  readonly order: number;
+  /** A small number that no other living key has; freed by removal. Views index their caches by it. */
+  readonly slot: number;
+  /** The registry's generation when this entry last changed. */
+  readonly changedAt: number;
+  readonly alive: boolean;
+  /** Bytes up and down have reached the limit. */
+  readonly overLimit: boolean;
+}
+
+/** How many registered keys are in which state. Kept with every change: asking costs the same at any number of keys. */
+export interface KeyCounts {
+  /** Counter entries with traffic (spec: `active_users`). */
+  readonly active: number;
+  /** Bytes up and down have reached the limit. */
+  readonly overLimit: number;
+  readonly withCounters: number;
+  /** The data plane reports open connections. */
+  readonly connected: number;
+}
+
+/** What the data plane says of one key: present values, all unsigned 64-bit. */
+export interface CounterValues {
+  readonly bytesUp: bigint;
+  readonly bytesDown: bigint;
+  readonly connections: bigint;
+}
+
+/** The counters of one key as they are kept beyond the process; the limit is the configuration file's. */
+export interface KeptCounters extends CounterValues {
+  readonly accessKey: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+  /** When the key left by the configuration, in milliseconds since the epoch; null while it is registered. */
+  readonly leftAt: number | null;
+}
+
+/** What was used of one key since the last report, all unsigned 64-bit. */
+export interface UsageEntry {
+  readonly accessKey: string;
+  readonly bytesUp: bigint;
+  readonly bytesDown: bigint;
+  /** The present number; null leaves it as it is. */
+  readonly connections: bigint | null;
+}
+
+/** Which entries of a report could not be counted as they stand. */
+export interface UsageOutcome {
+  /** Not registered, so not counted. */
+  readonly unknown: readonly string[];
+  /** A sum would have passed 2^64-1 and stays there. */
+  readonly full: readonly string[];
+}
+
+/** What readers of keys may ask. */
+export interface KeyReader {
+  get(accessKey: string): KeyEntry | undefined;
+  /** Every key, in the order of registration. */
+  entries(): Iterable<KeyEntry>;
+  /** Registered keys (spec: `total_users`). */
+  readonly size: number;
+  /** Counter entries with traffic (spec: `active_users`). */
+  readonly active: number;
+  readonly counts: KeyCounts;
+  /** Counts every change. */
+  readonly generation: number;
+  /** The generation of the last change that did not come from the data plane. */
+  readonly answeredGeneration: number;
+  /** By bytes down, descending; equal ones in the order of registration (spec: GET /users). */
+  ordered(): readonly KeyEntry[];
+  readonly admissions: AdmissionReader;
+}
+
+/** What a store of counters asks of the registry. */
+export interface CounterSource {
+  /** What is to be kept of a key; null when nothing is. */
+  kept(accessKey: string): KeptCounters | null;
+  /** Everything that is to be kept. May be read on over later changes; a key that changes meanwhile may be old or new. */
+  allKept(): Iterable<KeptCounters>;
+  /**
+   * Visits what may have changed since the last call with what is to be kept of it now, as `kept` says; a key may come
+   * up twice. Nothing, unless the registry was told to track changes.
+   */
+  takeChanged(visit: (accessKey: string, kept: KeptCounters | null) => void): void;
+  /**
+   * Whether `takeChanged` has left out keys since the last call, which a configuration brought with counters at zero: so
+   * many that they are better written with everything else.
+   */
+  takeUnlisted(): boolean;
+}
+
+/** The set of access keys with their counters (spec: "Access key lifecycle"). */
+export interface KeyRegistry extends KeyReader, CounterSource {
+  /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */
+  create(key: AccessKey): void;
+  /** Registers without counters (bulk creation). */
+  createWithoutCounters(key: AccessKey): void;
+  /** Overwrites name and limit, counters kept, created where absent; false when the key is unknown. */
+  update(key: AccessKey): boolean;
+  /** Sets traffic to zero, limit kept; false when the key is unknown or has no counters. */
+  reset(accessKey: string): boolean;
+  /** Drops record and counters; false when the key is unknown. */
+  remove(accessKey: string): boolean;
+  /** Drops the record; the counters wait as if the key had left by the configuration. False when the key is unknown. */
+  setAside(accessKey: string): boolean;
+  /** Drops counters that wait for their key. */
+  forget(accessKey: string): void;
+  /** Takes over the keys of a configuration: counters of those that stay are kept, of those that go set aside until they return. */
+  replaceAll(keys: readonly AccessKey[]): void;
+  /** The data plane's door: present values of one key; false when the key is unknown. */
+  setCounters(accessKey: string, values: CounterValues): boolean;
+  /** Counts a report, whole: no reader sees a part of it. */
+  addUsage(entries: readonly UsageEntry[]): UsageOutcome;
+  /**
+   * Takes over the counters of one key as they were kept; while the key is not registered they wait for it. One without
+   * a time of leaving that the next configuration does not have leaves with that.
+   */
+  takeOver(kept: KeptCounters): void;
+  /** As `takeOver`, for what the store has already: no change, unless the key has come back meanwhile. */
+  load(kept: KeptCounters): void;
+  /** The store has dropped the counters that it had of this key: a registered one starts at zero. */
+  loadDropped(accessKey: string): void;
+  /** Sets every registered key to what was kept, or to zero; what else was kept waits for its key. */
+  restore(all: Iterable<KeptCounters>): void;
+  /** Drops the counters of keys that left at or before this time; returns how many. */
+  forgetDeparted(leftUntil: number): number;
+}
