@@ -10,11 +10,11 @@ import { QrSheet } from './pages/keys/sheet.js';
 import { Login } from './pages/login.js';
 import { OverviewPage } from './pages/overview.js';
 import { RulesPage } from './pages/rules/rules-page.js';
-import { keptInTab } from './state/kept.js';
 import { PlacesContext } from './state/places.js';
 import { type Page, route } from './state/route.js';
-import { useStore } from './state/store.js';
 import { createWorkspace, type Workspace, WorkspaceContext } from './state/workspace.js';
+import { keptInTab } from './store/kept.js';
+import { useStore } from './store/store.js';
 import { ContactBar, Navigation } from './ui/frame.js';
 import { Toasts } from './ui/toasts.js';
 

@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { findPlaces } from './api/places.js';
 import { App } from './app.js';
 import { askBeforeLeaving } from './state/drafts.js';
-import { applyPreferences } from './state/preferences.js';
+import { applyPreferences } from './store/preferences.js';
 import './styles/tokens.css';
 import './styles/base.css';
 import './styles/frame.css';

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { askSecret } from './commands/ask-secret.js';
-import type { CommandContext, Input, Output } from './commands/command.js';
+import type { Input, Output, World } from './commands/command.js';
 import { runCommandLine } from './commands/dispatch.js';
 import { linesWithProgress, type ProgressTerminal } from './commands/progress-line.js';
 import { createFileSystem } from './platform/file-system.js';
@@ -65,7 +65,7 @@ function onHangUp(listener: () => void): void {
   process.on('SIGHUP', listener);
 }
 
-const context: CommandContext = {
+const context: World = {
   environment: process.env,
   folder: process.cwd(),
   version: ownVersion(),

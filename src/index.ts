@@ -1,22 +1,2 @@
-import type { FastifyInstance } from 'fastify';
-import { composeGateway, type Gateway, type GatewayOptions } from './gateway/compose.js';
-
 export type { Gateway, GatewayMount, GatewayOptions } from './gateway/compose.js';
-
-declare module 'fastify' {
-  interface FastifyInstance {
-    /** What stands behind a Keyway app; set by `createGateway`. */
-    readonly keyway: Gateway;
-  }
-}
-
-/**
- * Creates the gateway as a Fastify app, for embedding and for `inject` in tests. It opens no socket until `listen`, starts no
- * resolver, and follows the spec on mounts that their own rule leaves open. Rejects with an `Error` whose message is for
- * people when a revision is unknown, two mounts clash or the configuration file cannot be read.
- */
-export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const gateway = await composeGateway(options);
-  gateway.app.decorate('keyway', gateway);
-  return gateway.app;
-}
+export { createGateway } from './gateway/create-gateway.js';

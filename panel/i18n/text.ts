@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { ApiFailure } from '../api/failure.js';
-import { type Language, preferences } from '../state/preferences.js';
-import { useStore } from '../state/store.js';
+import { type Language, preferences } from '../store/preferences.js';
+import { useStore } from '../store/store.js';
 import { en } from './en.js';
 import { fill, type Message, type Values } from './message.js';
 import { ru } from './ru.js';

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { AuditEntry } from '../api/wire.js';
 import { sentence, useWords } from '../i18n/text.js';
-import type { Language } from '../state/preferences.js';
-import { useStore } from '../state/store.js';
 import { say } from '../state/toasts.js';
 import { useWorkspace } from '../state/workspace.js';
+import type { Language } from '../store/preferences.js';
+import { useStore } from '../store/store.js';
 import { Absent } from '../ui/absent.js';
 import { Dialog } from '../ui/dialog.js';
 import { Empty, Notice } from '../ui/notice.js';

@@ -5,12 +5,12 @@ import { type MessageName, sentence, useWords, type Words } from '../i18n/text.j
 import { note } from '../state/audit-notes.js';
 import { usePlaces } from '../state/places.js';
 import type { SessionState } from '../state/session.js';
-import { useStore } from '../state/store.js';
 import { useWorkspace } from '../state/workspace.js';
+import { useStore } from '../store/store.js';
+import { Choices } from '../ui/choices.js';
 import { Field, Switch } from '../ui/field.js';
 import { Notice } from '../ui/notice.js';
 import { ServerChoice } from '../ui/server-choice.js';
-import { Choices } from './choices.js';
 
 interface LoginProps {
   readonly session: Exclude<SessionState, { readonly phase: 'signedIn' }>;

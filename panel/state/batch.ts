@@ -1,4 +1,4 @@
-import { createStore, type Store } from './store.js';
+import { createStore, type Store } from '../store/store.js';
 
 /** How far a batch is. */
 export interface BatchState {

@@ -1,5 +1,5 @@
 import { ApiFailure, isAway } from '../api/failure.js';
-import { createStore, type Store } from './store.js';
+import { createStore, type Store } from '../store/store.js';
 
 /** Milliseconds between refreshes, and at most after failures. */
 const INTERVAL = 5_000;

@@ -1,5 +1,5 @@
 import { isObject } from '../api/objects.js';
-import { keptForGood, keptInTab } from './kept.js';
+import { keptForGood, keptInTab } from '../store/kept.js';
 
 /** What the page shows a server: a session begun with a password, or a static token. */
 export interface Credential {

@@ -1,9 +1,9 @@
 import { sentence, wordsIn } from '../i18n/text.js';
+import { preferences } from '../store/preferences.js';
+import { createStore, type Store } from '../store/store.js';
 import { note } from './audit-notes.js';
 import { runBatch } from './batch.js';
 import { perWorkspace } from './per-workspace.js';
-import { preferences } from './preferences.js';
-import { createStore, type Store } from './store.js';
 import { say } from './toasts.js';
 import type { Workspace } from './workspace.js';
 

@@ -1,5 +1,5 @@
+import { createStore, type Store } from '../store/store.js';
 import { perWorkspace } from './per-workspace.js';
-import { createStore, type Store } from './store.js';
 import type { Workspace } from './workspace.js';
 
 /** Something under edit: what the server had when it began, and what it is to become. */

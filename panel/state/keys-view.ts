@@ -1,6 +1,6 @@
-import type { Filter, Query, Sorting } from '../text/key-list.js';
+import { createStore, type Store } from '../store/store.js';
+import type { Filter, Query, Sorting } from './key-list.js';
 import { perWorkspace } from './per-workspace.js';
-import { createStore, type Store } from './store.js';
 
 /** How the list of keys is looked at. It stays while another page is open. */
 export interface KeysView {

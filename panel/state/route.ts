@@ -1,4 +1,4 @@
-import { createStore, type Store } from './store.js';
+import { createStore, type Store } from '../store/store.js';
 
 export const PAGES = ['overview', 'keys', 'configuration', 'rules', 'dns', 'audit'] as const;
 export type Page = (typeof PAGES)[number];

@@ -4,8 +4,8 @@ import { hasLogin, type Offers } from '../api/offers.js';
 import type { Place } from '../api/places.js';
 import type { Sender } from '../api/server.js';
 import { readToken } from '../api/wire.js';
+import { createStore, type Store } from '../store/store.js';
 import { type Credential, createCredentialKeeper } from './credential.js';
-import { createStore, type Store } from './store.js';
 
 /** Why a session that stood has ended, as far as can be told. */
 export type LossReason = 'replaced' | 'ended' | 'tokenRefused' | 'signedOutElsewhere';

@@ -1,4 +1,4 @@
-import { createStore, type Store } from './store.js';
+import { createStore, type Store } from '../store/store.js';
 
 /** A short message in the corner, perhaps with something to press. */
 export interface Toast {

@@ -1,8 +1,8 @@
 import { dataOf } from '../api/http.js';
 import type { Server } from '../api/server.js';
 import { readUsers, type User } from '../api/wire.js';
+import { createStore, type Store } from '../store/store.js';
 import { createHistory, type TrafficHistory } from './history.js';
-import { createStore, type Store } from './store.js';
 
 export interface UsersState {
   /** Null until the first list has come. */

@@ -4,9 +4,9 @@ import { learnOffers, type Offers } from '../api/offers.js';
 import type { Place } from '../api/places.js';
 import { createServer, type Server } from '../api/server.js';
 import type { ServerStatus } from '../api/wire.js';
+import { createStore, type Store } from '../store/store.js';
 import { type Contact, createContact } from './contact.js';
 import { createSession, type Session } from './session.js';
-import { createStore, type Store } from './store.js';
 import { createUsers, type Users } from './users.js';
 
 /** Everything that belongs to one server: what it offers, who is signed in, what was last seen of it. */

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
-import { useStore } from '../state/store.js';
 import { useWorkspace } from '../state/workspace.js';
+import { useStore } from '../store/store.js';
 import { Icon } from './icon.js';
 
 interface DialogProps {

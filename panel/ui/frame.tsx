@@ -1,11 +1,11 @@
 import type { Feature } from '../api/offers.js';
 import { placeName } from '../api/places.js';
 import { clockTime, sentence, useWords } from '../i18n/text.js';
-import { Choices } from '../pages/choices.js';
 import { usePlaces } from '../state/places.js';
 import { hrefOf, PAGES, type Page, route } from '../state/route.js';
-import { useStore } from '../state/store.js';
 import { useWorkspace } from '../state/workspace.js';
+import { useStore } from '../store/store.js';
+import { Choices } from './choices.js';
 import { Icon } from './icon.js';
 import { Notice } from './notice.js';
 import { ServerChoice } from './server-choice.js';

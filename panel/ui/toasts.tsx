@@ -1,6 +1,6 @@
 import { useWords } from '../i18n/text.js';
-import { useStore } from '../state/store.js';
 import { toasts } from '../state/toasts.js';
+import { useStore } from '../store/store.js';
 import { Icon } from './icon.js';
 
 /** The messages in the corner. They are a polite live region. */

@@ -4,8 +4,14 @@ import type { FlagShape, Offered } from '../settings/flags.js';
 /** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong. */
 export type ExitCode = 0 | 1 | 2;
 
-/** Everything of the outside world that a command may use. Only `cli.ts` makes one from the real process. */
-export interface CommandContext {
+/** What a command is given: everything of the outside world that it may use, and the other commands. */
+export interface CommandContext extends World {
+  /** The table of all commands, for what is said of them as a whole. */
+  readonly commands: readonly ListedCommand[];
+}
+
+/** The outside world as commands see it. Only `cli.ts` makes one from the real process. */
+export interface World {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The working folder, absolute. */
   readonly folder: string;
@@ -59,6 +65,15 @@ export interface Command {
   /** The whole help text. */
   help(): string;
   run(argv: readonly string[], context: CommandContext): Promise<ExitCode>;
+}
+
+/** A command as the list of commands shows it. Its module is loaded when it is asked for: `serve` brings a whole server. */
+export interface ListedCommand {
+  /** One word or two, such as `config list`. */
+  readonly name: string;
+  /** One line. */
+  readonly summary: string;
+  load(): Promise<Command>;
 }
 
 /** Says what is wrong with a command line, and where its help is. */

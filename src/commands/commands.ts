@@ -1,13 +1,4 @@
-import type { Command } from './command.js';
-
-/** A command as the list of commands shows it. Its module is loaded when it is asked for: `serve` brings a whole server. */
-export interface ListedCommand {
-  /** One word or two, such as `config list`. */
-  readonly name: string;
-  /** One line. */
-  readonly summary: string;
-  load(): Promise<Command>;
-}
+import type { ListedCommand } from './command.js';
 
 /** Every command, in the order of the help text. */
 export const COMMANDS: readonly ListedCommand[] = [

@@ -1,7 +1,7 @@
 import { didYouMean } from '../settings/suggest.js';
 import { helpList } from '../settings/text.js';
-import type { CommandContext, ExitCode } from './command.js';
-import { COMMANDS, type ListedCommand } from './commands.js';
+import type { ExitCode, ListedCommand, World } from './command.js';
+import { COMMANDS } from './commands.js';
 
 function overview(): string {
   const commands = COMMANDS.map(({ name, summary }) => ({ term: name, meaning: summary }));
@@ -24,26 +24,26 @@ Exit codes: 0 done, 1 a problem that was said, 2 a wrong command line or setting
 }
 
 /** Runs one command line (without the program's own name). */
-export async function runCommandLine(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+export async function runCommandLine(argv: readonly string[], world: World): Promise<ExitCode> {
   const [first] = argv;
   if (first === undefined) {
-    context.complain(overview());
+    world.complain(overview());
     return 2;
   }
   if (first === '--version' || first === '-V') {
-    context.output.line(context.version);
+    world.output.line(world.version);
     return 0;
   }
-  if (first === '--help' || first === '-h' || first === 'help') return showHelp(argv.slice(1), context);
+  if (first === '--help' || first === '-h' || first === 'help') return showHelp(argv.slice(1), world);
   const found = findCommand(argv);
-  if (found === null) return unknownCommand(argv, context);
+  if (found === null) return unknownCommand(argv, world);
   const { rest } = found;
   const command = await found.listed.load();
   if (asksForHelp(rest)) {
-    context.output.line(command.help());
+    world.output.line(command.help());
     return 0;
   }
-  return command.run(rest, context);
+  return command.run(rest, { ...world, commands: COMMANDS });
 }
 
 function asksForHelp(argv: readonly string[]): boolean {
@@ -51,14 +51,14 @@ function asksForHelp(argv: readonly string[]): boolean {
   return argv.slice(0, end < 0 ? undefined : end).some((argument) => argument === '--help' || argument === '-h');
 }
 
-async function showHelp(words: readonly string[], context: CommandContext): Promise<ExitCode> {
+async function showHelp(words: readonly string[], world: World): Promise<ExitCode> {
   if (words.length === 0) {
-    context.output.line(overview());
+    world.output.line(overview());
     return 0;
   }
   const found = findCommand(words);
-  if (found === null) return unknownCommand(words, context);
-  context.output.line((await found.listed.load()).help());
+  if (found === null) return unknownCommand(words, world);
+  world.output.line((await found.listed.load()).help());
   return 0;
 }
 
@@ -75,20 +75,20 @@ function findCommand(argv: readonly string[]): FoundCommand | null {
   return null;
 }
 
-function unknownCommand([first = '', second = '']: readonly string[], context: CommandContext): ExitCode {
+function unknownCommand([first = '', second = '']: readonly string[], world: World): ExitCode {
   const family = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
   const known = COMMANDS.map(({ name }) => name);
   if (family.length > 0) {
     const list = helpList(family.map(({ name, summary }) => ({ term: `keyway ${name}`, meaning: summary })));
     if (asksForHelp([second])) {
-      context.output.line(list);
+      world.output.line(list);
       return 0;
     }
-    context.complain(`expected one of these${didYouMean(`${first} ${second}`, known, 'keyway ')}:\n${list}`);
+    world.complain(`expected one of these${didYouMean(`${first} ${second}`, known, 'keyway ')}:\n${list}`);
     return 2;
   }
   const shown = /^[\w-]{1,40}$/.test(first) ? ` ${JSON.stringify(first)}` : '';
-  context.complain(`there is no such command${shown}${didYouMean(first, known, 'keyway ')}`);
-  context.complain('See: keyway --help');
+  world.complain(`there is no such command${shown}${didYouMean(first, known, 'keyway ')}`);
+  world.complain('See: keyway --help');
   return 2;
 }

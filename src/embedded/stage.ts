@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
-import { createGateway } from '../index.js';
+import { createGateway } from '../gateway/create-gateway.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { DEFAULT_ADDRESSES } from '../replay/addresses.js';
 import { givenFile, type PlayOptions, type Stage } from '../replay/play.js';

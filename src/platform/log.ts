@@ -1,8 +1,11 @@
 import { type DestinationStream, destination, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogPort } from '../core/ports.js';
-import type { LogLevel } from '../settings/kinds.js';
 import { redactSecrets } from './log-redact.js';
+
+/** From the most talkative on. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** A log whose lines may still be on their way. */
 export interface Log extends LogPort {

@@ -1,11 +1,11 @@
 import type { Answer } from '../southbound/call.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { jsonIn } from '../wire/json/json-in.js';
+import { writeJson } from '../wire/json/write-json.js';
 import type { OperationName } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { effectOf, matchOperation, operationPath } from './effects.js';
-import { writeJson } from './format.js';
 import { coversPath } from './json-difference.js';
-import { jsonIn } from './json-in.js';
 import type { Bindings } from './placeholders.js';
 import type { Exchange } from './scenario.js';
 

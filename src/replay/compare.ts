@@ -1,8 +1,8 @@
 import type { Answer } from '../southbound/call.js';
 import { isJsonObject, type JsonOptions, type JsonValue } from '../wire/json/json.js';
+import { jsonIn } from '../wire/json/json-in.js';
 import { corsDifferences } from './cors.js';
 import { jsonDifferences, type ValueDifference } from './json-difference.js';
-import { jsonIn } from './json-in.js';
 import { type Bindings, matchText } from './placeholders.js';
 import type { FileAfterwards, ScenarioResponse } from './scenario.js';
 

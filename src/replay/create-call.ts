@@ -1,18 +1,8 @@
-import type { Call } from '../southbound/call.js';
+import type { Call, Target } from '../southbound/call.js';
+import { writeJson } from '../wire/json/write-json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
-import { writeJson } from './format.js';
 import { type Bindings, fillText } from './placeholders.js';
 import type { ScenarioRequest } from './scenario.js';
-
-/** Where a scenario is played. */
-export interface Target {
-  /** `http://host:port`. */
-  readonly origin: string;
-  /** Where the API's paths begin, such as `/panel/api`. */
-  readonly apiRoot: string;
-  /** `{base}`, such as `/panel`; empty where a revision has none. */
-  readonly base: string;
-}
 
 /** What a request's marks and placeholders stand for. */
 interface Surroundings {

@@ -1,7 +1,7 @@
 import { ERROR_TABLE } from '../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
+import { jsonIn } from '../wire/json/json-in.js';
 import type { OperationName } from '../wire/operations.js';
-import { jsonIn } from './json-in.js';
 import type { Replacements } from './replacements.js';
 import { stripJson } from './strip.js';
 

@@ -1,11 +1,11 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import type { Target } from '../southbound/call.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { jsonIn } from '../wire/json/json-in.js';
 import { OPERATIONS, type OperationName } from '../wire/operations.js';
-import type { Target } from './create-call.js';
 import { describeEnvelope } from './describe-data.js';
 import { requestHeaders, responseHeaders } from './describe-headers.js';
 import { matchOperation, pathOnly } from './effects.js';
-import { jsonIn } from './json-in.js';
 import type { Replacements } from './replacements.js';
 import type { Exchange, PathRoot, ScenarioRequest, ScenarioResponse } from './scenario.js';
 import { stripJson } from './strip.js';

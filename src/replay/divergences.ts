@@ -1,6 +1,6 @@
 import type { JsonValue } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
 import type { AnswerDifference } from './compare.js';
-import { writeJson } from './format.js';
 import type { Difference, PlayedFile, PlayedStep } from './play.js';
 import { readFixtureJson, responseShape, type Scenario, type ScenarioResponse } from './scenario.js';
 import { anything, type Check, listOf, mapOf, members, ShapeError, text } from './shape.js';

@@ -1,30 +1,6 @@
 import type { JsonValue } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
 import { type Exchange, isExchange, type Scenario, type Step } from './scenario.js';
-
-/**
- * JSON text of a value, integers exact; a number without a fraction keeps an exponent, so that it is read back as the
- * number it was and not as an integer. `indent` blanks per level, or everything on one line.
- */
-export function writeJson(value: JsonValue, indent = 0, depth = 0): string {
-  if (typeof value === 'bigint') return value.toString();
-  if (typeof value === 'number') return writeNumber(value);
-  if (value === null || typeof value !== 'object') return JSON.stringify(value);
-  const list = Array.isArray(value);
-  const parts = list
-    ? value.map((element: JsonValue) => writeJson(element, indent, depth + 1))
-    : Object.entries(value).map(([name, member]) => {
-        return `${JSON.stringify(name)}:${indent === 0 ? '' : ' '}${writeJson(member, indent, depth + 1)}`;
-      });
-  const [open, close] = list ? ['[', ']'] : ['{', '}'];
-  if (indent === 0 || parts.length === 0) return `${open}${parts.join(',')}${close}`;
-  const blanks = `\n${' '.repeat(indent * (depth + 1))}`;
-  return `${open}${blanks}${parts.join(`,${blanks}`)}\n${' '.repeat(indent * depth)}${close}`;
-}
-
-function writeNumber(value: number): string {
-  if (Object.is(value, -0)) return '-0';
-  return Number.isInteger(value) ? value.toExponential() : JSON.stringify(value);
-}
 
 /**
  * The text of a scenario file: one exchange per three lines, a file one line per line of it, everything else on one line.

@@ -1,8 +1,8 @@
 import type { Answer, Call, Caller } from '../southbound/call.js';
 import type { Control } from '../southbound/control.js';
 import { isJsonObject } from '../wire/json/json.js';
+import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
 import { matchOperation } from './effects.js';
-import { jsonIn, LAST_WINS } from './json-in.js';
 import { decoded } from './why-not.js';
 
 /** The keys that a run has made on a live server, so that it touches no other and leaves none behind. */

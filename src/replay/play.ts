@@ -1,9 +1,9 @@
-import { type Answer, type Call, type Caller, createCaller } from '../southbound/call.js';
+import { type Answer, type Call, type Caller, createCaller, type Target } from '../southbound/call.js';
 import type { JsonValue } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
 import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
-import { createCall, type Target } from './create-call.js';
-import { writeJson } from './format.js';
+import { createCall } from './create-call.js';
 import { type Bindings, createBindings, UnboundPlaceholder } from './placeholders.js';
 import type {
   Breakage,

@@ -1,9 +1,9 @@
+import type { Target } from '../southbound/call.js';
 import { isJsonObject } from '../wire/json/json.js';
+import { jsonIn } from '../wire/json/json-in.js';
 import { createClientSessions } from './client-sessions.js';
-import type { Target } from './create-call.js';
 import { describeExchange, isBelow } from './describe.js';
 import { inferGiven } from './infer-given.js';
-import { jsonIn } from './json-in.js';
 import type { ProxiedExchange } from './proxy.js';
 import { createReplacements } from './replacements.js';
 import type { Exchange, Scenario } from './scenario.js';

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../wire/json/json.js';
-import { writeJson } from './format.js';
+import { writeJson } from '../wire/json/write-json.js';
 import type { LineSink, Reporter } from './report.js';
 import type { ScenarioResult, ShownDifference } from './result.js';
 

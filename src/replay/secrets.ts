@@ -1,9 +1,9 @@
 import type { Caller } from '../southbound/call.js';
 import type { TargetCredentials } from '../southbound/control.js';
 import { isJsonObject } from '../wire/json/json.js';
+import { jsonIn } from '../wire/json/json-in.js';
+import { writeJson } from '../wire/json/write-json.js';
 import { matchOperation } from './effects.js';
-import { writeJson } from './format.js';
-import { jsonIn } from './json-in.js';
 
 /** What a recording's stripped credentials stand for in this run. */
 export interface FillIn {

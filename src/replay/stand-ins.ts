@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
 import { matchOperation, operationPath } from './effects.js';
-import { writeJson } from './format.js';
 import { type Bindings, createBindings, fillText } from './placeholders.js';
 import { type Exchange, type GivenListener, isExchange, type Scenario } from './scenario.js';
 import { STAND_IN } from './secrets.js';

@@ -1,8 +1,7 @@
-import type { Caller } from '../southbound/call.js';
+import type { Caller, Target } from '../southbound/call.js';
 import type { Control, TargetCredentials } from '../southbound/control.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
-import type { Target } from './create-call.js';
 import { type GivenKey, keyOf } from './given-state.js';
 
 /** What a live server says of itself before anything is played. */

@@ -1,9 +1,9 @@
 import type { RandomPort } from '../core/ports.js';
+import type { Target } from '../southbound/call.js';
 import { type Caller, createCaller } from '../southbound/call.js';
 import { createControl, type TargetCredentials } from '../southbound/control.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { DEFAULT_ADDRESSES } from './addresses.js';
-import type { Target } from './create-call.js';
 import { hasGivenState } from './given-state.js';
 import { createOwnKeys, guardKeys } from './own-keys.js';
 import type { PlayOptions } from './play.js';

@@ -1,9 +1,9 @@
+import type { Target } from '../southbound/call.js';
 import type { Control, TargetCredentials } from '../southbound/control.js';
 import { isJsonObject, type JsonObject } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { DEFAULT_ADDRESSES, replaceAddressesInJson } from './addresses.js';
-import type { Target } from './create-call.js';
-import { writeJson } from './format.js';
 import { type GivenState, givenStateOf, hasGivenState } from './given-state.js';
 import type { OwnKeys } from './own-keys.js';
 import type { Stage } from './play.js';

@@ -1,10 +1,10 @@
 import type { Answer, Call, Caller } from '../southbound/call.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
+import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
+import { writeJson } from '../wire/json/write-json.js';
 import type { OperationName } from '../wire/operations.js';
 import { matchOperation } from './effects.js';
-import { writeJson } from './format.js';
 import { type GivenState, isPassword, keyOf } from './given-state.js';
-import { jsonIn, LAST_WINS } from './json-in.js';
 import type { OwnKeys } from './own-keys.js';
 import type { GivenServer } from './scenario.js';
 import type { Announcement } from './target-facts.js';

@@ -1,6 +1,6 @@
+import type { Target } from '../southbound/call.js';
 import type { OperationName } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
-import type { Target } from './create-call.js';
 import { type Effect, effectOf, type MatchedRequest, matchOperation, operationPath } from './effects.js';
 import { type GivenState, givenStateOf, hasGivenState, isOpenState, isPassword } from './given-state.js';
 import { type Exchange, isExchange, type Scenario, type Step } from './scenario.js';

@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
+import { LOG_LEVELS, type LogLevel } from '../platform/log.js';
 import type { Offered } from './flags.js';
 
 /** The JSON type by which a value stands in the settings file. */
@@ -43,9 +44,6 @@ export interface LoginGuardSetting {
   readonly failures: number;
   readonly minutes: number;
 }
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;

@@ -1,7 +1,8 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { DEFAULT_REVISION } from '../../revisions/index.js';
+import type { LogLevel } from '../platform/log.js';
 import type { Offered } from './flags.js';
-import type { Kind, LoginGuardSetting, LogLevel, MountSetting, PanelFolder } from './kinds.js';
+import type { Kind, LoginGuardSetting, MountSetting, PanelFolder } from './kinds.js';
 import * as kinds from './kinds.js';
 
 /** Everything that `serve` can be told, read and checked. Paths are absolute. */

@@ -7,6 +7,16 @@ import {
 } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 
+/** Where a server is called. */
+export interface Target {
+  /** `http://host:port`. */
+  readonly origin: string;
+  /** Where the API's paths begin, such as `/panel/api`. */
+  readonly apiRoot: string;
+  /** `{base}`, such as `/panel`; empty where a revision has none. */
+  readonly base: string;
+}
+
 /** One request as it goes over the socket: the path is sent exactly as it stands. */
 export interface Call {
   readonly method: string;

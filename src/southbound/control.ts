@@ -1,9 +1,8 @@
-import type { Target } from '../replay/create-call.js';
-import { writeJson } from '../replay/format.js';
-import { jsonIn } from '../replay/json-in.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { jsonIn } from '../wire/json/json-in.js';
+import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
-import type { Answer, Call, Caller } from './call.js';
+import type { Answer, Call, Caller, Target } from './call.js';
 
 /** How the player signs in to a live server. */
 export interface TargetCredentials {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/index.js';
 import { COMMANDS } from '../../src/commands/commands.js';
-import { LOG_LEVELS } from '../../src/settings/kinds.js';
+import { LOG_LEVELS } from '../../src/platform/log.js';
 import { isInstalled } from '../installed.js';
 import { runHere } from './context.js';
 

@@ -1,4 +1,4 @@
-import type { CommandContext } from '../../src/commands/command.js';
+import type { World } from '../../src/commands/command.js';
 import { runCommandLine } from '../../src/commands/dispatch.js';
 import { linesWithProgress } from '../../src/commands/progress-line.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
@@ -39,7 +39,7 @@ export async function runHere(
     },
     terminal ? { write: (text) => shown.push(text), columns: () => 80 } : null,
   );
-  const context: CommandContext = {
+  const context: World = {
     environment,
     folder,
     version: '0.0.0',

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { describeExchange, type PassedExchange } from '../../src/replay/describe.js';
-import { writeJson } from '../../src/replay/format.js';
 import { jsonDifferences } from '../../src/replay/json-difference.js';
 import { createBindings } from '../../src/replay/placeholders.js';
 import { createReplacements } from '../../src/replay/replacements.js';
 import { stripJson } from '../../src/replay/strip.js';
 import { type JsonValue, parseJson } from '../../src/wire/json/json.js';
+import { writeJson } from '../../src/wire/json/write-json.js';
 
 /** Texts that stand in no vocabulary of the format. */
 const foreign = fc

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { hrefOf } from '../../state/route.js';
-import { useStore } from '../../state/store.js';
 import { useWorkspace } from '../../state/workspace.js';
+import { useStore } from '../../store/store.js';
 import {
   flag,
   flagOf,

@@ -8,7 +8,7 @@ import {
   type Sorting,
   STEADY,
   sortUsers,
-} from '../../text/key-list.js';
+} from '../../state/key-list.js';
 
 /** What the table shows, and how. */
 export interface Arrangement {

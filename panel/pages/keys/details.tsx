@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { clockTime, useWords } from '../../i18n/text.js';
-import { useStore } from '../../state/store.js';
+import { titleOf, usedBytes } from '../../state/key-list.js';
 import { useWorkspace } from '../../state/workspace.js';
-import { titleOf, usedBytes } from '../../text/key-list.js';
+import { useStore } from '../../store/store.js';
 import { TrafficChart } from '../../ui/chart.js';
 import { CopyButton } from '../../ui/copy.js';
 import { Dialog } from '../../ui/dialog.js';

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { Server } from '../../api/server.js';
 import { sentence, useWords } from '../../i18n/text.js';
-import { createStore, useStore } from '../../state/store.js';
 import { useWorkspace } from '../../state/workspace.js';
+import { createStore, useStore } from '../../store/store.js';
 import { csvField, download, fileStamp } from '../../ui/download.js';
 import { Icon } from '../../ui/icon.js';
 import { Notice } from '../../ui/notice.js';

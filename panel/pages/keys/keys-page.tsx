@@ -1,12 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { sentence, useWords } from '../../i18n/text.js';
 import { leavingOf } from '../../state/deletion.js';
+import { titleOf } from '../../state/key-list.js';
 import { EVERYTHING, keysViewOf } from '../../state/keys-view.js';
 import { goTo, route } from '../../state/route.js';
-import { useStore } from '../../state/store.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
-import { titleOf } from '../../text/key-list.js';
+import { useStore } from '../../store/store.js';
 import { copy } from '../../ui/copy.js';
 import { Empty, Notice } from '../../ui/notice.js';
 import { useArrangement } from './arrangement.js';
@@ -14,11 +14,9 @@ import { DeleteDialog, LimitDialog, ResetDialog } from './batch-dialogs.js';
 import { BulkDialog } from './bulk-dialog.js';
 import { Details } from './details.js';
 import { EditDialog } from './edit-dialog.js';
-import { SelectionBar } from './selection-bar.js';
+import { type Doing, SelectionBar } from './selection-bar.js';
 import { KeyTable } from './table.js';
 import { Toolbar } from './toolbar.js';
-
-export type Doing = 'create' | 'bulk' | 'delete' | 'limit' | 'reset';
 
 /** The list of keys and everything that is done with them. */
 export function KeysPage() {

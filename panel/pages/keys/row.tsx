@@ -1,7 +1,7 @@
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
+import { isNear, isOver, titleOf, usedBytes, usedPart } from '../../state/key-list.js';
 import { hrefOf } from '../../state/route.js';
-import { isNear, isOver, titleOf, usedBytes, usedPart } from '../../text/key-list.js';
 import { formatSize } from '../../text/sizes.js';
 import { Icon } from '../../ui/icon.js';
 import { Size } from '../../ui/size.js';

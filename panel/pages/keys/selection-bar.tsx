@@ -2,7 +2,9 @@ import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import { Icon } from '../../ui/icon.js';
 import { Handout } from './handout.js';
-import type { Doing } from './keys-page.js';
+
+/** What the page does with keys: makes them, or something with those that are selected. */
+export type Doing = 'create' | 'bulk' | 'delete' | 'limit' | 'reset';
 
 interface SelectionBarProps {
   readonly chosen: readonly string[];

@@ -1,6 +1,6 @@
 import type { User } from '../../api/wire.js';
 import { type MessageName, useWords } from '../../i18n/text.js';
-import type { Column, Sorting } from '../../text/key-list.js';
+import type { Column, Sorting } from '../../state/key-list.js';
 import { Icon } from '../../ui/icon.js';
 
 const HEADS: readonly { readonly column: Column; readonly label: MessageName; readonly long?: MessageName }[] = [

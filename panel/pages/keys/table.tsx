@@ -2,7 +2,7 @@ import type { RefObject } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
-import type { Sorting } from '../../text/key-list.js';
+import type { Sorting } from '../../state/key-list.js';
 import { KeyRow } from './row.js';
 import { TableHead } from './table-head.js';
 

@@ -1,9 +1,9 @@
 import { clockTime, useWords } from '../../i18n/text.js';
+import { FILTERS, type Query } from '../../state/key-list.js';
 import { EVERYTHING, type KeysView } from '../../state/keys-view.js';
-import { type Store, useStore } from '../../state/store.js';
-import { FILTERS, type Query } from '../../text/key-list.js';
+import { type Store, useStore } from '../../store/store.js';
 import { Icon } from '../../ui/icon.js';
-import type { Doing } from './keys-page.js';
+import type { Doing } from './selection-bar.js';
 import { SortChoice } from './table-head.js';
 
 interface ToolbarProps {

@@ -19,7 +19,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
     const expected = script === undefined ? [`expected one shell: ${SHELLS.join(', ')}`] : [];
     return usageProblem(context, 'completion', [...problems.map(problemText), ...expected]);
   }
-  context.output.line(script(await offeredCommands()));
+  context.output.line(script(await offeredCommands(context.commands)));
   return 0;
 }
 

@@ -1,6 +1,6 @@
 import { REVISIONS } from '../../../revisions/index.js';
 import type { FlagShape, Offered } from '../../settings/flags.js';
-import { COMMANDS } from '../commands.js';
+import type { ListedCommand } from '../command.js';
 
 /** What a shell offers at one place of a command line. */
 export type Offer = { readonly kind: 'paths' } | { readonly kind: 'values'; readonly values: readonly string[] };
@@ -27,9 +27,9 @@ export interface OfferedCommand {
 const HELP: OfferedFlag = { text: '--help', takesValue: false, offer: null };
 
 /** All command lines, from the table of commands. */
-export async function offeredCommands(): Promise<readonly OfferedCommand[]> {
+export async function offeredCommands(commands: readonly ListedCommand[]): Promise<readonly OfferedCommand[]> {
   return Promise.all(
-    COMMANDS.map(async ({ name, summary, load }) => {
+    commands.map(async ({ name, summary, load }) => {
       const { flags, words } = await load();
       return { name, summary, flags: [...flags.map(offeredFlag), HELP], words: offerOf(words) };
     }),

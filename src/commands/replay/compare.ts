@@ -5,13 +5,13 @@ import {
   type Run,
   type RunStep,
 } from '../../replay/compare-runs.js';
-import { writeJson } from '../../replay/format.js';
 import { brokenResult, type ScenarioResult, summaryOf, unplayedResult } from '../../replay/result.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/scenario-files.js';
 import { standInsFor } from '../../replay/stand-ins.js';
 import type { TargetPlayer } from '../../replay/target-player.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
 import type { JsonValue } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
 import { createReporter, type FoundFiles, meetServer, type Playing, runPlaying, sayPlan } from './run.js';

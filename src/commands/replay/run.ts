@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
-import { writeJson } from '../../replay/format.js';
 import type { LineSink, Reporter } from '../../replay/report.js';
 import { createJsonReporter, createJunitReporter, createTapReporter } from '../../replay/report-machine.js';
 import { createTextReporter } from '../../replay/report-text.js';
@@ -9,6 +8,7 @@ import { type ScenarioResult, summaryOf } from '../../replay/result.js';
 import type { SavedState } from '../../replay/saved-state.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../../replay/scenario-files.js';
 import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../replay/target-player.js';
+import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import type { PlaySettings, ReporterName } from './settings.js';

@@ -1,4 +1,4 @@
-import { type JsonOptions, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
+import { type JsonOptions, JsonSyntaxError, type JsonValue, parseJson } from './json.js';
 
 /** As servers read what is sent to them: of repeated members the last one counts. */
 export const LAST_WINS: JsonOptions = { duplicates: 'last' };

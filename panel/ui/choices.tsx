@@ -1,7 +1,7 @@
 import { useWords } from '../i18n/text.js';
-import { chooseLanguage, chooseTheme, LANGUAGES, type Language, preferences, THEMES } from '../state/preferences.js';
-import { useStore } from '../state/store.js';
-import { Icon } from '../ui/icon.js';
+import { chooseLanguage, chooseTheme, LANGUAGES, type Language, preferences, THEMES } from '../store/preferences.js';
+import { useStore } from '../store/store.js';
+import { Icon } from './icon.js';
 
 const NAMES: Readonly<Record<Language, string>> = { en: 'English', ru: 'Русский' };
 const ICONS = { auto: 'auto', light: 'sun', dark: 'moon' } as const;

@@ -1,5 +1,5 @@
 import type { User } from '../api/wire.js';
-import { add, type Whole } from './exact-json.js';
+import { add, type Whole } from '../text/exact-json.js';
 
 export const FILTERS = ['all', 'online', 'near', 'over', 'unlimited'] as const;
 export type Filter = (typeof FILTERS)[number];
