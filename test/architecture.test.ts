@@ -8,56 +8,136 @@ const root = resolve(import.meta.dirname, '..');
 function sources(folder: string): string[] {
   return readdirSync(join(root, folder)).flatMap((name) => {
     const path = join(folder, name);
-    if (statSync(join(root, path)).isDirectory()) return name === 'panel' && folder === 'src' ? [] : sources(path);
-    return path.endsWith('.ts') ? [path] : [];
+    if (statSync(join(root, path)).isDirectory()) return sources(path);
+    return /\.tsx?$/.test(path) ? [path] : [];
   });
 }
 
-const files = [...sources('src'), ...sources('revisions')].map((path) => ({
+const files = ['src', 'revisions', 'panel'].flatMap(sources).map((path) => ({
   path,
   text: readFileSync(join(root, path), 'utf8'),
 }));
 
-/** Which parts a part may import (design: "Imports go one way"). A file directly in src/ composes and may import all. */
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  core: [],
-  wire: ['core'],
-  revisions: ['wire'],
-  local: ['core', 'wire'],
-  northbound: ['core', 'wire'],
-  dns: ['core', 'wire'],
-  feed: ['core', 'wire'],
-  ops: ['core', 'wire'],
-  replay: ['core', 'wire'],
+const paths = new Set(files.map(({ path }) => path));
+
+/**
+ * Which rooms a room may import besides itself (docs/design.md, "Rooms"). A room is a folder; one that is not listed belongs to
+ * the one around it, and a room with rooms inside is all of them to those outside.
+ */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  'src/core': [],
+  'src/wire': ['src/core'],
+  revisions: ['src/wire'],
+  'src/platform': ['src/core'],
+  'src/local': [],
+  'src/local/file': ['src/core', 'src/platform'],
+  'src/local/document': ['src/core', 'src/wire'],
+  'src/local/configuration': ['src/core', 'src/platform', 'src/wire', 'src/local/document', 'src/local/file'],
+  'src/local/convert': ['src/core', 'src/wire', 'src/local/document'],
+  'src/local/check': ['src/core', 'src/wire', 'src/local/document'],
+  'src/local/counters': ['src/core', 'src/platform', 'src/wire', 'src/local/document', 'src/local/file'],
+  'src/southbound': ['src/core', 'src/wire'],
+  'src/northbound': ['src/core', 'src/wire'],
+  'src/dns': ['src/core', 'src/wire'],
+  'src/feed': ['src/core', 'src/wire'],
+  'src/ops': ['src/core', 'src/wire'],
+  'src/replay': ['src/core', 'src/wire', 'src/southbound'],
+  'src/settings': ['revisions', 'src/platform', 'src/wire'],
+  'src/gateway': ['revisions', 'src/core', 'src/dns', 'src/local', 'src/northbound', 'src/platform', 'src/wire'],
+  'src/serve': [
+    'revisions',
+    'src/core',
+    'src/dns',
+    'src/feed',
+    'src/gateway',
+    'src/local',
+    'src/northbound',
+    'src/ops',
+    'src/platform',
+    'src/settings',
+  ],
+  'src/embedded': ['revisions', 'src/core', 'src/gateway', 'src/platform', 'src/replay', 'src/southbound', 'src/wire'],
+  'src/commands': [
+    'revisions',
+    'src/core',
+    'src/embedded',
+    'src/feed',
+    'src/gateway',
+    'src/local',
+    'src/platform',
+    'src/replay',
+    'src/serve',
+    'src/settings',
+    'src/southbound',
+    'src/wire',
+  ],
+  src: ['src/commands', 'src/gateway', 'src/platform', 'src/wire'],
+  'panel/store': [],
+  'panel/text': [],
+  'panel/api': ['panel/text'],
+  'panel/i18n': ['panel/api', 'panel/store'],
+  'panel/state': ['panel/api', 'panel/i18n', 'panel/store', 'panel/text'],
+  'panel/ui': ['panel/api', 'panel/i18n', 'panel/state', 'panel/store', 'panel/text'],
+  'panel/pages': ['panel/api', 'panel/i18n', 'panel/state', 'panel/store', 'panel/text', 'panel/ui'],
+  panel: ['panel/api', 'panel/i18n', 'panel/pages', 'panel/state', 'panel/store', 'panel/ui'],
 };
 
-function partOf(path: string): string {
-  const parts = path.split('/');
-  if (parts[0] === 'revisions') return 'revisions';
-  return parts.length > 2 ? (parts[1] ?? '') : 'compose';
+const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
+
+/** The innermost room of the table around a file. */
+function roomOf(path: string): string {
+  const around = Object.keys(ROOMS).filter((room) => isWithin(path, room));
+  return around.reduce((inner, room) => (room.length > inner.length ? room : inner), '');
 }
 
 const imports = files.flatMap(({ path, text }) =>
-  [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, target = '']) => ({
-    path,
-    target: relative(root, resolve(root, dirname(path), target)),
-  })),
+  [...text.matchAll(/(?:from|import\(|import)\s*'(\.[^']+\.js)'/g)].map(([, target = '']) => {
+    const compiled = relative(root, resolve(root, dirname(path), target)).replace(/\.js$/, '');
+    return { path, target: [`${compiled}.ts`, `${compiled}.tsx`].find((source) => paths.has(source)) ?? compiled };
+  }),
 );
 
+/** Files that import one another in a circle, type imports included. */
+function circles(): readonly (readonly string[])[] {
+  const targets = new Map(files.map(({ path }) => [path, new Set<string>()]));
+  for (const { path, target } of imports) targets.get(path)?.add(target);
+  // What imports nothing that is left, or is imported by nothing that is left, is in no circle.
+  for (let before = -1; before !== targets.size; ) {
+    before = targets.size;
+    const imported = new Set([...targets.values()].flatMap((found) => [...found]));
+    for (const [path, found] of [...targets]) {
+      const isEnd = ![...found].some((target) => targets.has(target));
+      if (isEnd || !imported.has(path)) targets.delete(path);
+    }
+  }
+  return [...targets].map(([path, found]) => [path, ...[...found].filter((target) => targets.has(target))]);
+}
+
 describe('the architecture', () => {
-  it('lets every part import only what design.md allows it', () => {
+  it('finds every file that an import names', () => {
+    expect(imports.filter(({ target }) => !paths.has(target))).toEqual([]);
+  });
+
+  it('lets every room import only what the table allows it', () => {
     const forbidden = imports.filter(({ path, target }) => {
-      const [from, to] = [partOf(path), partOf(target)];
-      return from !== to && ALLOWED[from] !== undefined && !ALLOWED[from].includes(to);
+      const [from, to] = [roomOf(path), roomOf(target)];
+      return from !== to && ROOMS[from]?.some((allowed) => isWithin(to, allowed)) !== true;
     });
     expect(forbidden).toEqual([]);
   });
 
-  it('has every part of src in its table of allowed imports, or composing', () => {
-    const parts = new Set(files.map(({ path }) => partOf(path)));
-    expect([...parts].filter((part) => ALLOWED[part] === undefined && !['compose', 'commands'].includes(part))).toEqual(
-      [],
-    );
+  it('has every folder in a room of its table, and no room that is empty', () => {
+    const rooms = new Set(files.map(({ path }) => roomOf(path)));
+    expect(files.filter(({ path }) => roomOf(path) === '')).toEqual([]);
+    expect(Object.keys(ROOMS).filter((room) => !rooms.has(room) && room !== 'src/local')).toEqual([]);
+  });
+
+  it('keeps only the two entries directly in src', () => {
+    expect([...paths].filter((path) => /^src\/[^/]+$/.test(path)).sort()).toEqual(['src/cli.ts', 'src/index.ts']);
+  });
+
+  it('has no files that import one another in a circle, by types alone included', () => {
+    expect(circles()).toEqual([]);
   });
 
   it('names a revision id nowhere outside revisions/', () => {
@@ -66,14 +146,14 @@ describe('the architecture', () => {
     // A capability may have the name of the revision that brought it.
     const withoutCapabilities = (text: string) => text.replaceAll(/\b(?:capabilities|effects)\.has\('\w+'\)/g, '');
     const named = files.filter(
-      ({ path, text }) => partOf(path) !== 'revisions' && compared.test(withoutCapabilities(text)),
+      ({ path, text }) => roomOf(path) !== 'revisions' && compared.test(withoutCapabilities(text)),
     );
     expect(named.map(({ path }) => path)).toEqual([]);
   });
 
   it('compares the id of a revision nowhere outside revisions/', () => {
     const compared = files.filter(
-      ({ path, text }) => partOf(path) !== 'revisions' && /revision\.id\s*[!=]==?|[!=]==?\s*\w*revision\.id/.test(text),
+      ({ path, text }) => roomOf(path) !== 'revisions' && /revision\.id\s*[!=]==?|[!=]==?\s*\w*revision\.id/.test(text),
     );
     expect(compared.map(({ path }) => path)).toEqual([]);
   });
@@ -89,7 +169,7 @@ describe('the architecture', () => {
 describe('revisions', () => {
   it('never spread one another', () => {
     const spreading = files.filter(
-      ({ path, text }) => partOf(path) === 'revisions' && !/(?:index|table)\.ts$/.test(path) && text.includes('...'),
+      ({ path, text }) => roomOf(path) === 'revisions' && !/(?:index|table)\.ts$/.test(path) && text.includes('...'),
     );
     expect(spreading.map(({ path }) => path)).toEqual([]);
   });
