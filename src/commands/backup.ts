@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
-import { settleRequest } from '../gateway/settle-jobs.js';
+import { settleRequest } from '../local/jobs/settle-jobs.js';
 import { readState, writeState } from '../local/counters/lines.js';
 import { readStored } from '../local/counters/stored.js';
 import { checkDataFolder } from '../local/file/data-folder.js';

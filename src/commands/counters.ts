@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { KeptCounters } from '../core/keys/types.js';
 import type { FileSystemPort } from '../core/ports.js';
-import { settleRequest } from '../gateway/settle-jobs.js';
+import { settleRequest } from '../local/jobs/settle-jobs.js';
 import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';
 import { readSalvage, readStored } from '../local/counters/stored.js';
 import type { FlagShape } from '../settings/flags.js';

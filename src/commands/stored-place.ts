@@ -1,5 +1,5 @@
 import type { FileSystemPort } from '../core/ports.js';
-import type { StoredPlace } from '../gateway/settle-jobs.js';
+import type { StoredPlace } from '../local/jobs/settle-jobs.js';
 import { LinesError } from '../local/counters/lines.js';
 import { failureWords } from '../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';

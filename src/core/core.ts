@@ -1,5 +1,5 @@
 import { type Audit, createAudit } from './audit.js';
-import type { CountersPort } from './counters-port.js';
+import type { CountersPort } from '../local/counters/counters-port.js';
 import { DomainError } from './errors.js';
 import { createKeyChanges, type KeyChanges, leavingFailureToNextWrite } from './keys/changes.js';
 import { createKeyRegistry } from './keys/registry.js';
@@ -14,7 +14,7 @@ import {
   type ServerConfiguration,
 } from './model.js';
 import type { ClockPort, ConfigurationPort, RandomPort, ResolverPort } from './ports.js';
-import { createReplacements, type Replacements } from './replacements.js';
+import { createReplacements, type Replacements } from '../local/counters/replacements.js';
 
 /** What the core needs from outside. A null `configuration` is the spec's run-time-only mode. */
 export interface CoreOptions {

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { CountersPort } from '../core/counters-port.js';
+import type { CountersPort } from '../local/counters/counters-port.js';
 import { DomainError } from '../core/errors.js';
 import type { KeyRegistry } from '../core/keys/types.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
-import type { Usage } from '../core/usage.js';
+import type { Usage } from '../local/counters/usage.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
 import { staticToken } from '../wire/traits/auth.js';

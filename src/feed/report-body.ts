@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { DomainError } from '../core/errors.js';
 import type { UsageEntry } from '../core/keys/types.js';
 import { MAX_U64 } from '../core/model.js';
-import type { UsageReport } from '../core/usage.js';
+import type { UsageReport } from '../local/counters/usage.js';
 import { JsonSyntaxError } from '../wire/json/json.js';
 import {
   advance,

@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { resolveRevision } from '../../revisions/index.js';
-import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
+import type { ConfigurationObserverPort } from '../local/configuration/observer.js';
 import { type Core, createCore } from '../core/core.js';
 import type { AnnouncedServer, Credentials, ServerConfiguration } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
@@ -16,8 +16,8 @@ import { panelFolder } from '../northbound/panel-files.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
-import { type Counters, openCounters } from './counters.js';
-import { createRequests } from './jobs.js';
+import { type Counters, openCounters } from '../local/counters/open-counters.js';
+import { createRequests } from '../local/jobs/jobs.js';
 
 /** One revision to serve. */
 export interface GatewayMount {

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { type Core, createCore } from '../../src/core/core.js';
 import type { LogPort } from '../../src/core/ports.js';
 import { noResolver } from '../../src/dns/no-resolver.js';
-import { type Counters, openCounters } from '../../src/gateway/counters.js';
+import { type Counters, openCounters } from '../../src/local/counters/open-counters.js';
 import { type ConfigurationFile, createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { createChooser, type Interruption } from '../local/counters/store-story.js';

@@ -1,9 +1,9 @@
-import type { CountersPort } from '../counters-port.js';
+import type { CountersPort } from '../../local/counters/counters-port.js';
 import { DomainError } from '../errors.js';
 import type { AccessKey } from '../model.js';
 import type { ConfigurationPort, RandomPort } from '../ports.js';
-import { type Replacements, recordText } from '../replacements.js';
-import { createTurns } from '../turns.js';
+import { type Replacements, recordText } from '../../local/counters/replacements.js';
+import { createTurns } from '../../local/turns.js';
 import type { KeyRegistry } from './types.js';
 
 /** Spec, "Limits": bulk key creation count. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
+import type { ConfigurationObserverPort } from './observer.js';
 import { DomainError } from '../../core/errors.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { ClockPort, ConfigurationPort, FileSystemPort, LogPort } from '../../core/ports.js';

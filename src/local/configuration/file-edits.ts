@@ -1,4 +1,4 @@
-import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
+import type { ConfigurationObserverPort } from './observer.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { ConfigurationPort, FileSystemPort, LogPort, ReloadReason } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';

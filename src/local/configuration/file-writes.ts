@@ -1,4 +1,4 @@
-import type { ConfigurationObserverPort, ConfigurationWrite } from '../../core/configuration-observer.js';
+import type { ConfigurationObserverPort, ConfigurationWrite } from './observer.js';
 import { DomainError } from '../../core/errors.js';
 import { createSpareRoom } from '../../core/keys/spare-room.js';
 import type { ConfigurationChange } from '../../core/model.js';

@@ -1,5 +1,5 @@
 import type { KeptCounters } from '../../core/keys/types.js';
-import type { Replacement } from '../../core/replacements.js';
+import type { Replacement } from './replacements.js';
 
 /** One thing that a store holds or that happened to it. */
 export type StoreRecord =

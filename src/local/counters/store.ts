@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { CountersPort } from '../../core/counters-port.js';
+import type { CountersPort } from './counters-port.js';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
-import type { RememberedReports } from '../../core/remembered-reports.js';
-import { createReplacements, type Replacements } from '../../core/replacements.js';
+import type { RememberedReports } from './remembered-reports.js';
+import { createReplacements, type Replacements } from './replacements.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { STORE_FORMATS, type StoreFormat } from './formats.js';
 import { openStoreFolder } from './open-folder.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { FileSystemPort } from '../../core/ports.js';
-import type { Replacement } from '../../core/replacements.js';
+import type { Replacement } from './replacements.js';
 import { storeFileName } from './read-store.js';
 import { createRecordWriter } from './records.js';
 import { batch, headerLine } from './store-file.js';

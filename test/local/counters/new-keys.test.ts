@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import { createRememberedReports } from '../../../src/core/remembered-reports.js';
+import { createRememberedReports } from '../../../src/local/counters/remembered-reports.js';
 import { openCountersStore } from '../../../src/local/counters/store.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeyRegistry } from '../../../src/core/keys/types.js';
-import { createRememberedReports, type RememberedReports } from '../../../src/core/remembered-reports.js';
+import { createRememberedReports, type RememberedReports } from '../../../src/local/counters/remembered-reports.js';
 import type { StoreFormat } from '../../../src/local/counters/formats.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';

@@ -2,8 +2,8 @@ import { expect } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeyRegistry } from '../../../src/core/keys/types.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
-import { createRememberedReports, type RememberedReports } from '../../../src/core/remembered-reports.js';
-import { createReplacements, type Replacements } from '../../../src/core/replacements.js';
+import { createRememberedReports, type RememberedReports } from '../../../src/local/counters/remembered-reports.js';
+import { createReplacements, type Replacements } from '../../../src/local/counters/replacements.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
 import { type CallName, createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createRememberedReports, REMEMBERED_REPORTS } from '../../src/core/remembered-reports.js';
+import { createRememberedReports, REMEMBERED_REPORTS } from '../../../src/local/counters/remembered-reports.js';
 
 const LIMIT = 5;
 const anId = fc.nat(12).map((number) => `r${number}`);

@@ -1,5 +1,5 @@
-import type { KeptCounters } from './keys/types.js';
-import { type AccessKey, MAX_U64 } from './model.js';
+import type { KeptCounters } from '../../core/keys/types.js';
+import { type AccessKey, MAX_U64 } from '../../core/model.js';
 
 /**
  * A create of a key that has counters, as long as a crash may still undo it: record and counters are written to two

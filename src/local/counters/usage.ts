@@ -1,6 +1,6 @@
-import { keyDigest } from './key-digest.js';
-import type { KeyRegistry, UsageEntry } from './keys/types.js';
-import type { LogPort } from './ports.js';
+import { keyDigest } from '../../core/key-digest.js';
+import type { KeyRegistry, UsageEntry } from '../../core/keys/types.js';
+import type { LogPort } from '../../core/ports.js';
 import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
 
 /** What the data plane reports of the time since its last report. */

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
 import {
   type ConfigurationFile,
   ConfigurationFileError,
   createConfigurationFile,
-} from '../local/configuration/configuration-file.js';
-import { DataFolderError, openDataFolder } from '../local/file/data-folder.js';
-import { type RequestKind, requestOutcome, submitRequest } from '../local/file/jobs.js';
-import { createKeptVersions } from '../local/file/kept-versions.js';
-import { createTarget, readTarget, replaceTarget } from '../local/file/write-file.js';
-import { noFileIn, openCounters } from './counters.js';
+} from '../configuration/configuration-file.js';
+import { DataFolderError, openDataFolder } from '../file/data-folder.js';
+import { type RequestKind, requestOutcome, submitRequest } from './folder-requests.js';
+import { createKeptVersions } from '../file/kept-versions.js';
+import { createTarget, readTarget, replaceTarget } from '../file/write-file.js';
+import { noFileIn, openCounters } from '../counters/open-counters.js';
 import { createRequests } from './jobs.js';
 
 /** A configuration file and its data folder, as a command names them. */

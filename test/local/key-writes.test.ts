@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { DomainError } from '../../../src/core/errors.js';
-import { createKeyChanges } from '../../../src/core/keys/changes.js';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import { createReplacements } from '../../../src/core/replacements.js';
-import { systemRandom } from '../../../src/platform/system-ports.js';
+import { DomainError } from '../../src/core/errors.js';
+import { createKeyChanges } from '../../src/core/keys/changes.js';
+import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import { createReplacements } from '../../src/local/counters/replacements.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 
 interface Call {
   readonly keys: readonly string[];

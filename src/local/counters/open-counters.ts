@@ -1,15 +1,15 @@
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKeyRegistry } from '../core/keys/registry.js';
-import type { KeyRegistry } from '../core/keys/types.js';
-import type { AccessKey } from '../core/model.js';
-import type { ClockPort, FileSystemPort, LogPort } from '../core/ports.js';
-import { createReplacements, decideReplacements, type Replacements } from '../core/replacements.js';
-import { createUsage, type Usage } from '../core/usage.js';
-import { type CountersStore, openCountersStore } from '../local/counters/store.js';
-import { cleanDataFolder, openDataFolder } from '../local/file/data-folder.js';
-import { lockDataFolder } from '../local/file/data-folder-lock.js';
-import { createProcesses } from '../platform/processes.js';
+import { createKeyRegistry } from '../../core/keys/registry.js';
+import type { KeyRegistry } from '../../core/keys/types.js';
+import type { AccessKey } from '../../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import { createReplacements, decideReplacements, type Replacements } from './replacements.js';
+import { createUsage, type Usage } from './usage.js';
+import { type CountersStore, openCountersStore } from './store.js';
+import { cleanDataFolder, openDataFolder } from '../file/data-folder.js';
+import { lockDataFolder } from '../file/data-folder-lock.js';
+import { createProcesses } from '../../platform/processes.js';
 
 /** The keys' counters and the remembered reports, and where they are kept. */
 export interface Counters {

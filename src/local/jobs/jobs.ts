@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
-import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
-import type { ConfigurationFile } from '../local/configuration/configuration-file.js';
-import { LinesError, readState, type StoredState } from '../local/counters/lines.js';
-import { type FolderRequest, finishRequest, refuseRequest, waitingRequests } from '../local/file/jobs.js';
-import { failureWords } from '../platform/failure-words.js';
-import type { Counters } from './counters.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
+import type { ConfigurationFile } from '../configuration/configuration-file.js';
+import { LinesError, readState, type StoredState } from '../counters/lines.js';
+import { type FolderRequest, finishRequest, refuseRequest, waitingRequests } from './folder-requests.js';
+import { failureWords } from '../../platform/failure-words.js';
+import type { Counters } from '../counters/open-counters.js';
 
 export interface RequestsOptions {
   readonly dataFolder: string;
