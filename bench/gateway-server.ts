@@ -30,7 +30,9 @@ const { createGateway } = await import('../src/index.js');
 
 const [, , configPath = ''] = process.argv;
 const app = await createGateway({ mounts: [{ revision: 'current' }], configPath, loginGuard: 'off' });
-const { keys } = app.keyway.core;
+const { local } = app.keyway;
+if (local === null) throw new Error('a gateway whose state lives elsewhere');
+const { keys } = local;
 const names = Array.from({ length: keys.size }, (_, index) => sampleKeyName(index));
 
 function setCounters(index: number, round: number): void {

@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
-import { settleRequest } from '../local/jobs/settle-jobs.js';
 import { readState, writeState } from '../local/counters/lines.js';
 import { readStored } from '../local/counters/stored.js';
 import { checkDataFolder } from '../local/file/data-folder.js';
+import { settleRequest } from '../local/settle-jobs.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { settingsHelp } from '../settings/help.js';
 import type { Command } from './command.js';

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import type { KeptCounters } from '../core/keys/types.js';
 import type { FileSystemPort } from '../core/ports.js';
-import { settleRequest } from '../local/jobs/settle-jobs.js';
 import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';
 import { readSalvage, readStored } from '../local/counters/stored.js';
+import { settleRequest } from '../local/settle-jobs.js';
 import type { FlagShape } from '../settings/flags.js';
 import { settingsHelp } from '../settings/help.js';
 import type { Command, Output } from './command.js';

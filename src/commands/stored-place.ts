@@ -1,6 +1,6 @@
 import type { FileSystemPort } from '../core/ports.js';
-import type { StoredPlace } from '../local/jobs/settle-jobs.js';
 import { LinesError } from '../local/counters/lines.js';
+import type { StoredPlace } from '../local/settle-jobs.js';
 import { failureWords } from '../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';

@@ -1,102 +1,81 @@
 import { type Audit, createAudit } from './audit.js';
-import type { CountersPort } from '../local/counters/counters-port.js';
+import type { Backend, Now, StateCounts } from './backend.js';
 import { DomainError } from './errors.js';
-import { createKeyChanges, type KeyChanges, leavingFailureToNextWrite } from './keys/changes.js';
-import { createKeyRegistry } from './keys/registry.js';
-import type { KeyRegistry } from './keys/types.js';
-import {
-  type ConfigurationChange,
-  DEFAULT_DNS,
-  type DnsChange,
-  type DnsConfig,
-  type OutboundRule,
-  type OutboundSettings,
-  type ServerConfiguration,
-} from './model.js';
-import type { ClockPort, ConfigurationPort, RandomPort, ResolverPort } from './ports.js';
-import { createReplacements, type Replacements } from '../local/counters/replacements.js';
+import { createKeyOperations, type KeyOperations } from './keys/operations.js';
+import type { KeyReader } from './keys/types.js';
+import type { DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule } from './model.js';
+import type { ClockPort, RandomPort, ResolverPort } from './ports.js';
 
-/** What the core needs from outside. A null `configuration` is the spec's run-time-only mode. */
+/** What the core needs from outside. */
 export interface CoreOptions {
-  readonly configuration: ConfigurationPort | null;
-  readonly initial: ServerConfiguration | null;
+  /** Open, with everything loaded. */
+  readonly backend: Backend;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly resolver: ResolverPort;
-  /** Default: an empty registry that keeps nothing beyond the process. */
-  readonly keys?: KeyRegistry;
-  /** Where the registry's counters are kept; null for nowhere, which is the default. */
-  readonly counters?: CountersPort | null;
-  /** Those that the store follows; default: none yet, and nothing follows them. */
-  readonly replacements?: Replacements;
 }
 
-/** The hub: every operation of the management API in the domain's own terms, whatever the revision that asks. */
-export interface Core extends KeyChanges {
-  readonly keys: KeyRegistry;
+/**
+ * The hub: every operation of the management API in the domain's own terms, whatever the revision that asks and wherever the
+ * state lives. Reads answer at once, in the same turn of the event loop, unless the backend has live ones.
+ */
+export interface Core extends KeyOperations {
+  readonly keys: KeyReader;
   readonly audit: Audit;
   readonly resolver: ResolverPort;
+  /** Undefined for an unknown key. */
+  key(accessKey: string): Now<KeySnapshot | undefined>;
+  counts(): Now<StateCounts>;
   /** Whole seconds since the API started. */
   uptimeSeconds(): number;
+  /** Rejects with `noConfigPath` where there is no configuration, and as the backend's document does. */
   readConfig(): Promise<Buffer>;
   replaceConfig(body: Buffer): Promise<void>;
   /** Empty when outbound routing is not configured. */
-  rules(): readonly OutboundRule[];
-  /** Rejects with `outboundNotConfigured`; a failed write is left to the next one. */
+  rules(): Now<readonly OutboundRule[]>;
+  /** Rejects with `outboundNotConfigured`. */
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
-  dns(): DnsConfig;
-  /** Replaces the named members; a failed write is left to the next one. */
+  dns(): Now<DnsConfig>;
+  /** Replaces the named members, and starts a refresh of the blocklists where there are any. */
   changeDns(change: DnsChange): Promise<void>;
+  /** The query log, oldest first. */
+  queries(): Now<readonly DnsQuery[]>;
 }
 
-/** Creates the hub over an already loaded configuration. */
-export function createCore(options: CoreOptions): Core {
-  const { clock, configuration, random, resolver } = options;
-  const keys = options.keys ?? createKeyRegistry(() => clock.now());
-  const replacements = options.replacements ?? createReplacements();
+/** Creates the hub over a backend. */
+export function createCore({ backend, clock, random, resolver }: CoreOptions): Core {
+  const { keys, live } = backend;
   const startedAt = clock.monotonic();
-  let outbound: OutboundSettings | null = null;
-  let dns: DnsConfig = DEFAULT_DNS;
-
-  function adopt(next: ServerConfiguration): void {
-    keys.replaceAll(next.keys);
-    outbound = next.outbound;
-    dns = next.dns;
+  const configureResolver = (): void => {
+    const { dns, outbound } = backend.settings();
     resolver.configure(dns, outbound);
-  }
+  };
+  configureResolver();
+  backend.onChange(configureResolver);
 
-  if (options.initial !== null) adopt(options.initial);
-  else keys.replaceAll([]);
-  configuration?.onReload(adopt);
-
-  const save = async (change: ConfigurationChange): Promise<void> => configuration?.save(change);
-  const file = (): ConfigurationPort => {
-    if (configuration === null) throw new DomainError('noConfigPath');
-    return configuration;
+  const document = () => {
+    if (backend.document === null) throw new DomainError('noConfigPath');
+    return backend.document;
   };
 
   return {
-    ...createKeyChanges({ keys, replacements, configuration, counters: options.counters ?? null, random }),
+    ...createKeyOperations(backend, random),
     keys,
-    audit: createAudit(clock, random),
+    audit: backend.shared?.audit ?? createAudit(clock, random),
     resolver,
+    key: live === null ? (accessKey) => keys.get(accessKey) : live.key,
+    counts: live === null ? () => ({ active: keys.active, total: keys.size }) : live.counts,
     uptimeSeconds: () => Math.floor((clock.monotonic() - startedAt) / 1000),
-    readConfig: async () => file().readAsJson(),
-    replaceConfig: async (body) => file().replace(body),
-    rules: () => outbound?.rules ?? [],
-    async replaceRules(rules) {
-      if (outbound === null) throw new DomainError('outboundNotConfigured');
-      outbound = { ...outbound, rules };
-      resolver.configure(dns, outbound);
-      await leavingFailureToNextWrite(save({ rules }));
-    },
-    dns: () => dns,
+    readConfig: async () => document().read(),
+    replaceConfig: async (body) => document().replace(body),
+    rules: live === null ? () => backend.settings().outbound?.rules ?? [] : live.rules,
+    replaceRules: backend.replaceRules,
+    dns: live === null ? () => backend.settings().dns : live.dns,
     async changeDns(change) {
-      dns = { ...dns, ...change };
-      resolver.configure(dns, outbound);
-      const saved = leavingFailureToNextWrite(save({ dns: change }));
-      if (dns.enabled && dns.adblockUrls.length > 0) resolver.refreshBlocklists();
-      await saved;
+      await backend.changeDns(change);
+      const { enabled, adblockUrls } = backend.settings().dns;
+      if (enabled && adblockUrls.length > 0) resolver.refreshBlocklists();
     },
+    queries: live === null ? resolver.queries : live.queries,
   };
 }

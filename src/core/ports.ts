@@ -1,4 +1,4 @@
-import type { ConfigurationChange, DnsConfig, DnsQuery, OutboundSettings, ServerConfiguration } from './model.js';
+import type { DnsConfig, DnsQuery, OutboundSettings } from './model.js';
 
 /** Time. `now` is milliseconds since the epoch; `monotonic` is milliseconds that never go back. */
 export interface ClockPort {
@@ -72,27 +72,6 @@ export interface FileSystemPort {
   checkWritable(path: string): Promise<void>;
   /** Calls back when anything in the folder may have changed; returns what stops it. May miss events: callers also poll. */
   watch(folder: string, onChange: () => void): () => void;
-}
-
-/** Why a configuration was read again. */
-export type ReloadReason = 'edited' | 'replaced' | 'restored';
-
-/**
- * The server's configuration file as the core sees it. Changes whose write failed stay pending, are laid over every
- * configuration that is handed out, and go with the next write.
- */
-export interface ConfigurationPort {
-  /**
-   * Writes the change durably, together with whatever else waits, over what the file holds now. Resolves after the write
-   * that contains it; rejects with `DomainError('saveFailed')` when that write failed, the change then staying pending.
-   */
-  save(change: ConfigurationChange): Promise<void>;
-  /** The file as one compact JSON value, numbers spelled as in the file. Rejects with configRead/Strip/ParseFailed. */
-  readAsJson(): Promise<Buffer>;
-  /** Replaces the whole file with this JSON text, pretty-printed. Rejects with configModeMissing/Format/WriteFailed. */
-  replace(body: Buffer): Promise<void>;
-  /** Called synchronously with each configuration that became live from outside or by `replace`. */
-  onReload(listener: (configuration: ServerConfiguration, reason: ReloadReason) => void): void;
 }
 
 /** What stands behind the DNS endpoints besides their configuration: a resolver, or nothing that resolves. */

@@ -158,13 +158,13 @@ function listenerOf({ listener }: Given): Pick<Parameters<typeof createGateway>[
 
 function setCounters(app: App, list: readonly CounterState[]): void {
   for (const { access_key, bytes_up: bytesUp, bytes_down: bytesDown, connections } of list) {
-    const known = app.keyway.core.keys.setCounters(access_key, { bytesUp, bytesDown, connections });
-    if (!known) throw new Error(`counters of a key that is not registered: ${access_key}`);
+    const known = app.keyway.local?.keys.setCounters(access_key, { bytesUp, bytesDown, connections });
+    if (known !== true) throw new Error(`counters of a key that is not registered: ${access_key}`);
   }
 }
 
 function createStage(app: App, configPath: string, files: FileSystemPort): Stage {
-  const { configuration } = app.keyway;
+  const configuration = app.keyway.local?.configuration;
   let reloads = 0;
   configuration?.onReload(() => {
     reloads += 1;

@@ -1,11 +1,9 @@
 import type { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { CountersPort } from '../local/counters/counters-port.js';
+import type { Acknowledgement, Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
-import type { KeyRegistry } from '../core/keys/types.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
-import type { Usage } from '../local/counters/usage.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
 import { staticToken } from '../wire/traits/auth.js';
@@ -26,10 +24,7 @@ export interface FeedStatus {
 }
 
 export interface FeedOptions {
-  readonly keys: KeyRegistry;
-  readonly usage: Usage;
-  /** Null where nothing outlives the process. */
-  readonly counters: CountersPort | null;
+  readonly backend: Pick<Backend, 'keys' | 'count'>;
   /** Null asks for none: a Unix socket, whose permissions decide. */
   readonly token: string | null;
   readonly random: RandomPort;
@@ -51,7 +46,8 @@ const NO_SESSION = createSession();
 
 /** Makes the feed as an app that does not listen yet (issue "Traffic counters": the feed). */
 export function createFeed(options: FeedOptions): Feed {
-  const { keys, usage, counters, token, log } = options;
+  const { backend, token, log } = options;
+  const { keys } = backend;
   const status = { reports: 0, entries: 0, repeatedReports: 0, unknownKeys: 0, notDurable: 0, refused: 0 };
   const answers = createKeysAnswers(keys, options.random.bytes(6).toString('hex'));
   const waiting = createWaiting(keys.admissions);
@@ -79,24 +75,19 @@ export function createFeed(options: FeedOptions): Feed {
   });
 
   async function report(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const isDurable = readAcknowledgement(request.query);
+    const acknowledgement = readAcknowledgement(request.query);
     const { id, entries } = readReport(jsonBody(request));
-    const { repeated, unknownKeys } = usage.count({ id, entries });
+    const { repeated, unknownKeys, durability } = await backend.count({ id, entries }, acknowledgement);
     status.reports += 1;
     if (repeated) status.repeatedReports += 1;
     else status.entries += entries.length - unknownKeys.length;
     status.unknownKeys += unknownKeys.length;
     const answer = { repeated, unknown_keys: unknownKeys };
-    if (!isDurable || counters === null) return send(reply, 200, { durable: false, ...answer });
-    try {
-      await counters.flush();
-    } catch (error) {
-      status.notDurable += 1;
-      const reason = error instanceof Error ? error.message : String(error);
-      const again = id === null ? 'it must not be sent again' : 'send it again with the same report_id';
-      return send(reply, 503, { error: `the report is counted but not durable: ${reason}; ${again}`, ...answer });
-    }
-    return send(reply, 200, { durable: true, ...answer });
+    if (typeof durability === 'string') return send(reply, 200, { durable: durability === 'durable', ...answer });
+    status.notDurable += 1;
+    const again = id === null ? 'it must not be sent again' : 'send it again with the same report_id';
+    const error = `the report is counted but not durable: ${durability.failed}; ${again}`;
+    return send(reply, 503, { error, ...answer });
   }
 
   async function listKeys(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -181,11 +172,9 @@ function member(query: unknown, name: string): unknown {
   return members[name];
 }
 
-/** Whether the answer waits for the disk. */
-function readAcknowledgement(query: unknown): boolean {
-  const ack = member(query, 'ack');
-  if (ack === undefined || ack === 'durable') return true;
-  if (ack === 'memory') return false;
+function readAcknowledgement(query: unknown): Acknowledgement {
+  const ack = member(query, 'ack') ?? 'durable';
+  if (ack === 'durable' || ack === 'memory') return ack;
   throw invalid('ack', '"durable" or "memory"');
 }
 

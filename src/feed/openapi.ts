@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
+import { REMEMBERED_REPORTS } from '../core/backend.js';
 import { MAX_U64 } from '../core/model.js';
-import { REMEMBERED_REPORTS } from '../local/counters/remembered-reports.js';
 import type { Encodable } from '../wire/json/encode.js';
 import { jsonSchema } from '../wire/openapi/json-schema.js';
 import { Type } from '../wire/typebox.js';

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import type { UsageReport } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import type { UsageEntry } from '../core/keys/types.js';
 import { MAX_U64 } from '../core/model.js';
-import type { UsageReport } from '../local/counters/usage.js';
 import { JsonSyntaxError } from '../wire/json/json.js';
 import {
   advance,

@@ -1,12 +1,12 @@
-import { basename, dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { resolveRevision } from '../../revisions/index.js';
-import type { ConfigurationObserverPort } from '../local/configuration/observer.js';
+import type { Backend } from '../core/backend.js';
+import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { type Core, createCore } from '../core/core.js';
-import type { AnnouncedServer, Credentials, ServerConfiguration } from '../core/model.js';
+import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
 import { noResolver } from '../dns/no-resolver.js';
-import { type ConfigurationFile, createConfigurationFile } from '../local/configuration/configuration-file.js';
+import { type LocalBackend, openLocalBackend } from '../local/backend.js';
 import { createApp } from '../northbound/app.js';
 import type { AppOptions } from '../northbound/app-options.js';
 import { embeddedPanel } from '../northbound/embedded-panel.js';
@@ -16,8 +16,6 @@ import { panelFolder } from '../northbound/panel-files.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
-import { type Counters, openCounters } from '../local/counters/open-counters.js';
-import { createRequests } from '../local/jobs/jobs.js';
 
 /** One revision to serve. */
 export interface GatewayMount {
@@ -87,8 +85,9 @@ export interface Gateway {
   readonly app: FastifyInstance;
   readonly core: Core;
   readonly mounts: readonly Mount[];
-  readonly configuration: ConfigurationFile | null;
-  readonly counters: Counters;
+  readonly backend: Backend;
+  /** The same where the state lives in a configuration file and a data folder here; null where it does not. */
+  readonly local: LocalBackend | null;
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
   /** Another app over the same core that answers the subscriptions of every mount, and nothing else. */
@@ -97,55 +96,55 @@ export interface Gateway {
 
 const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** The default data folder of a configuration file (design: `--data-dir`). */
-export function dataFolderBeside(configPath: string): string {
-  return join(dirname(configPath), `${basename(configPath)}.keyway`);
-}
-
-/** Composes core, configuration file, mounts and app. Rejects with an `Error` whose message is for people. */
+/** Composes backend, core, mounts and app. Rejects with an `Error` whose message is for people. */
 export async function composeGateway(options: GatewayOptions): Promise<Gateway> {
   const { clock = systemClock, random = systemRandom, log = silent } = options;
-  const fileSystem = options.fileSystem ?? createFileSystem();
-  const configuration = await openConfiguration(options, fileSystem, clock, log);
+  const backend = await openBackend(options, clock, log);
   try {
-    return await assemble(options, configuration, { fileSystem, clock, random, log });
+    return assemble(options, backend, { clock, random, log });
   } catch (error) {
-    await configuration?.close();
+    await backend.close();
     throw error;
   }
 }
 
-type Ports = Required<Pick<GatewayOptions, 'fileSystem' | 'clock' | 'random' | 'log'>>;
-
-async function assemble(
-  options: GatewayOptions,
-  configuration: ConfigurationFile | null,
-  ports: Ports,
-): Promise<Gateway> {
-  const { fileSystem, clock, random, log } = ports;
-  const state = liveState(options, configuration);
-  const mounts = createMounts(options, state.webpath, state.credentials, fileSystem);
-  const counters = await openCountersBeside(options, configuration, ports);
-  const core = createCore({
-    configuration,
-    initial: configuration?.load() ?? null,
+async function openBackend(options: GatewayOptions, clock: ClockPort, log: LogPort): Promise<LocalBackend> {
+  const { configPath = null, dataDir, keepGone, inPlace, guardConfig, pollMilliseconds, observer } = options;
+  const backend = await openLocalBackend({
+    configPath,
+    fileSystem: options.fileSystem ?? createFileSystem(),
     clock,
-    random,
-    resolver: options.resolver ?? noResolver,
-    keys: counters.keys,
-    counters: counters.store,
-    replacements: counters.replacements,
+    log,
+    ...(dataDir === undefined ? {} : { dataDir }),
+    ...(keepGone === undefined ? {} : { keepGone }),
+    ...(inPlace === undefined ? {} : { inPlace }),
+    ...(guardConfig === undefined ? {} : { guard: guardConfig }),
+    ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
+    ...(observer === undefined ? {} : { observer: observer.configuration }),
   });
-  configuration?.onReload(() => {
-    if (!state.credentialsChanged()) return;
+  // What the disk does not take now is tried again while serving.
+  await backend.jobs.look().catch((error: unknown) => log.warn({ err: error }, 'a restore or import is not done yet'));
+  backend.jobs.follow();
+  return backend;
+}
+
+type Ports = Required<Pick<GatewayOptions, 'clock' | 'random' | 'log'>>;
+
+function assemble(options: GatewayOptions, backend: LocalBackend, { clock, random, log }: Ports): Gateway {
+  const listener = listenerOf(options, backend);
+  const mounts = createMounts(options, backend, listener);
+  const core = createCore({ backend, clock, random, resolver: options.resolver ?? noResolver });
+  const endSessions = whenCredentialsChange(listener.credentials, () => {
     for (const mount of mounts) mount.session.end();
     log.info({}, 'the credentials changed: every session has ended');
   });
+  backend.onChange(endSessions);
+  const announced = () => announcedBy(options, backend.settings().listen);
   const appOptions: AppOptions = {
     core,
     mounts,
-    credentials: state.credentials,
-    announced: state.announced,
+    credentials: listener.credentials,
+    announced,
     clock,
     random,
     log,
@@ -154,111 +153,59 @@ async function assemble(
     requestLog: options.requestLog ?? false,
     protectAudit: options.protectAudit ?? false,
     ...(options.observer === undefined ? {} : { observer: options.observer.requests }),
-    refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: state.credentials() }) ?? false,
+    refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: listener.credentials() }) ?? false,
   };
   const { createServer } = options;
   const app = createApp({ ...appOptions, ...(createServer === undefined ? {} : { createServer }) });
-  const requests =
-    counters.dataFolder === null
-      ? null
-      : createRequests({ dataFolder: counters.dataFolder, configuration, counters, ...ports });
-  // What the disk does not take now is tried again while serving.
-  await requests?.look().catch((error: unknown) => log.warn({ err: error }, 'a restore or import is not done yet'));
-  app.addHook('onClose', async () => {
-    await requests?.close();
-    await counters.close();
-    await configuration?.close();
-  });
+  app.addHook('onClose', backend.close);
   return {
     app,
     core,
     mounts,
-    configuration,
-    counters,
-    credentials: state.credentials,
-    announced: state.announced,
+    backend,
+    local: backend,
+    credentials: listener.credentials,
+    announced,
     subscriptions: (own) => createApp({ ...appOptions, ...own, mounts: mounts.map(subscriptionsOf) }),
   };
 }
 
-async function openConfiguration(
-  options: GatewayOptions,
-  fileSystem: FileSystemPort,
-  clock: ClockPort,
-  log: LogPort,
-): Promise<ConfigurationFile | null> {
-  if (options.configPath === undefined) return null;
-  return createConfigurationFile({
-    path: options.configPath,
-    dataFolder: options.dataDir ?? dataFolderBeside(options.configPath),
-    fileSystem,
-    clock,
-    log,
-    inPlace: options.inPlace ?? false,
-    guard: options.guardConfig ?? false,
-    ...(options.observer === undefined ? {} : { observer: options.observer.configuration }),
-    pollMilliseconds: options.pollMilliseconds ?? 500,
-    watch: true,
-  });
-}
-
-/** The counters are loaded before the first answer. */
-async function openCountersBeside(
-  { configPath, dataDir, keepGone }: GatewayOptions,
-  configuration: ConfigurationFile | null,
-  { fileSystem, clock, log }: Ports,
-): Promise<Counters> {
-  const beside = configPath === undefined ? null : dataFolderBeside(configPath);
-  return openCounters({
-    fileSystem,
-    clock,
-    log,
-    dataFolder: dataDir ?? beside,
-    configuration:
-      configPath === undefined || configuration === null ? null : { path: configPath, keys: configuration.load().keys },
-    ...(keepGone === undefined ? {} : { keepGone }),
-  });
-}
-
-/** What the file says now, under what the options override. */
-function liveState(options: GatewayOptions, configuration: ConfigurationFile | null) {
-  const overrides = options.listener ?? {};
-  let current: ServerConfiguration | null = configuration?.load() ?? null;
-  let ended = '';
-  configuration?.onReload((next) => {
-    current = next;
-  });
-  const credentials = (): Credentials => ({
-    token: overrides.token ?? current?.listener?.token ?? null,
-    username: overrides.username ?? current?.listener?.username ?? '',
-    passwordHash: overrides.passwordHash ?? current?.listener?.passwordHash ?? '',
-  });
-  const fingerprint = () => JSON.stringify(credentials());
-  ended = fingerprint();
+/** What the state says of the listener now, under what the options override. */
+function listenerOf({ listener: overrides = {} }: GatewayOptions, backend: Backend) {
+  const described = () => backend.settings().listener;
   return {
-    credentials,
-    webpath: overrides.webpath ?? current?.listener?.webpath ?? '',
-    announced: (): AnnouncedServer => announcedBy(options, current),
-    /** Whether they differ from what they were at the last call. */
-    credentialsChanged(): boolean {
-      const before = ended;
-      ended = fingerprint();
-      return ended !== before;
-    },
+    credentials: (): Credentials => ({
+      token: overrides.token ?? described()?.token ?? null,
+      username: overrides.username ?? described()?.username ?? '',
+      passwordHash: overrides.passwordHash ?? described()?.passwordHash ?? '',
+    }),
+    /** Of the start: paths stay while Keyway runs. */
+    webpath: overrides.webpath ?? described()?.webpath ?? '',
   };
 }
 
-function announcedBy(options: GatewayOptions, current: ServerConfiguration | null): AnnouncedServer {
-  const [, host = '127.0.0.1', port = '50000'] = /^(.*):(\d+)$/.exec(current?.listen ?? '') ?? [];
+/** What is to be called at every change; it calls back where the credentials are others than at the call before. */
+function whenCredentialsChange(credentials: () => Credentials, changed: () => void): () => void {
+  let before = JSON.stringify(credentials());
+  return () => {
+    const now = JSON.stringify(credentials());
+    if (now === before) return;
+    before = now;
+    changed();
+  };
+}
+
+function announcedBy(options: GatewayOptions, listen: string | null): AnnouncedServer {
+  const [, host = '127.0.0.1', port = '50000'] = /^(.*):(\d+)$/.exec(listen ?? '') ?? [];
   return { host, port: Number(port), shareScheme: 'ostp', shareQuery: '', ...options.announced };
 }
 
 function createMounts(
   options: GatewayOptions,
-  webpath: string,
-  credentials: () => Credentials,
-  fileSystem: FileSystemPort,
+  backend: Backend,
+  { webpath, credentials }: ReturnType<typeof listenerOf>,
 ): readonly Mount[] {
+  const fileSystem = options.fileSystem ?? createFileSystem();
   const mounts = options.mounts.map((wanted) => {
     const problem = webpathProblem(wanted.webpath ?? webpath);
     if (problem !== null) throw new Error(`webpath: ${problem}`);
@@ -271,7 +218,7 @@ function createMounts(
     const isOpen = () => revision.auth.isOpen(credentials());
     const panel =
       folder === undefined ? embeddedPanel({ revision, version, servers, isOpen }) : panelFolder(folder, fileSystem);
-    return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel });
+    return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel }, backend.shared);
   });
   if (mounts.length === 0) throw new Error('at least one revision is needed');
   const clashes = mountClashes(mounts);

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
+import type { Now } from '../core/backend.js';
 import type { Core } from '../core/core.js';
 import { DomainError } from '../core/errors.js';
-import type { AnnouncedServer } from '../core/model.js';
+import type { AnnouncedServer, KeySnapshot } from '../core/model.js';
 import { clientConfig } from '../wire/client-config.js';
 import { successEnvelope, successEnvelopeOf, successEnvelopeOfBytes } from '../wire/envelope.js';
 import type { Encodable } from '../wire/json/encode.js';
@@ -40,7 +41,7 @@ export interface Answer {
   readonly settled?: () => void;
 }
 
-export type Handler = (call: Call) => Answer | Promise<Answer>;
+export type Handler = (call: Call) => Now<Answer>;
 
 const answer = (data: Encodable): Answer => ({ payload: successEnvelope(data) });
 
@@ -50,10 +51,16 @@ const withBody =
   (call) =>
     handler(call, call.body as Body);
 
-function found(call: Call) {
-  const key = call.context.core.keys.get(call.key);
-  if (key === undefined) throw new DomainError('userNotFound');
-  return key;
+/** Goes on with a value in the same turn of the event loop where it is there, else once it is. */
+function withNow<T>(value: Now<T>, then: (value: T) => Now<Answer>): Now<Answer> {
+  return value instanceof Promise ? value.then(then) : then(value);
+}
+
+function withKey({ context: { core }, key }: Call, then: (key: KeySnapshot) => Now<Answer>): Now<Answer> {
+  return withNow(core.key(key), (found) => {
+    if (found === undefined) throw new DomainError('userNotFound');
+    return then(found);
+  });
 }
 
 async function listUsers({ context: { list }, request }: Call): Promise<Answer> {
@@ -66,12 +73,16 @@ async function listUsers({ context: { list }, request }: Call): Promise<Answer> 
   return { payload: await list.compressed(coding), headers: { ...vary, 'content-encoding': coding } };
 }
 
-function subscribe(call: Call): Answer {
-  const { accessKey } = found(call);
+function subscribe(call: Call): Now<Answer> {
+  const { core } = call.context;
   const announced = call.context.announced();
-  if (!(call.request.headers.accept ?? '').includes('text/plain')) return answer(clientConfig(accessKey, announced));
-  const query = call.mount.revision.shareQuery.query(announced.shareQuery, call.context.core.dns().enabled);
-  return answer(shareLink(accessKey, announced, query));
+  return withKey(call, ({ accessKey }) => {
+    if (!(call.request.headers.accept ?? '').includes('text/plain')) return answer(clientConfig(accessKey, announced));
+    return withNow(core.dns(), ({ enabled }) => {
+      const query = call.mount.revision.shareQuery.query(announced.shareQuery, enabled);
+      return answer(shareLink(accessKey, announced, query));
+    });
+  });
 }
 
 type Limit = Pick<CreateUser, 'limit_bytes'>;
@@ -80,17 +91,18 @@ type Audit = { eventEn: string; eventRu: string; success: boolean };
 
 /** What each operation does, in the hub's terms. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
-  getStatus: ({ context: { core }, mount }) => ({
-    // The one answer that panels poll for, and none of its numbers passes 2^53.
-    payload: successEnvelopeOf(
-      JSON.stringify({
-        version: mount.version,
-        uptime_seconds: core.uptimeSeconds(),
-        active_users: core.keys.active,
-        total_users: core.keys.size,
-      }),
-    ),
-  }),
+  getStatus: ({ context: { core }, mount }) =>
+    withNow(core.counts(), ({ active, total }) => ({
+      // The one answer that panels poll for, and none of its numbers passes 2^53.
+      payload: successEnvelopeOf(
+        JSON.stringify({
+          version: mount.version,
+          uptime_seconds: core.uptimeSeconds(),
+          active_users: active,
+          total_users: total,
+        }),
+      ),
+    })),
   getConfig: async ({ context: { core } }) => ({ payload: successEnvelopeOfBytes(await core.readConfig()) }),
   putConfig: withBody<Buffer>(async ({ context: { core } }, body) => {
     await core.replaceConfig(body);
@@ -109,11 +121,11 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   bulkCreateUsers: withBody<Limit & { count: bigint }>(async ({ context: { core } }, body) =>
     answer(await core.bulkCreateUsers(body.count, body.limit_bytes ?? null)),
   ),
-  getUser(call) {
-    const key = found(call);
-    const { snapshot, online } = call.mount.revision;
-    return { payload: successEnvelopeOf(snapshot.encode(key, online.isOnline(key.counters))) };
-  },
+  getUser: (call) =>
+    withKey(call, (key) => {
+      const { snapshot, online } = call.mount.revision;
+      return { payload: successEnvelopeOf(snapshot.encode(key, online.isOnline(key.counters))) };
+    }),
   updateUser: withBody<Meta>(async ({ context: { core }, key }, body) => {
     await core.updateUser({ accessKey: key, name: body.name ?? null, limitBytes: body.limit_bytes ?? null });
     return answer('User updated');
@@ -144,24 +156,28 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     core.audit.clear();
     return answer(null);
   },
-  getRules: ({ context: { core }, mount }) => answer(core.rules().map((rule) => mount.revision.ruleForm.encode(rule))),
+  getRules: ({ context: { core }, mount }) =>
+    withNow(core.rules(), (rules) => answer(rules.map((rule) => mount.revision.ruleForm.encode(rule)))),
   putRules: withBody<WireOutboundRule[]>(async ({ context: { core }, mount }, body) => {
     await core.replaceRules(body.map((rule) => mount.revision.ruleForm.decode(rule)));
     return answer(true);
   }),
-  getDnsConfig: ({ context: { core }, mount }) => answer(mount.revision.dnsForm.encode(core.dns())),
+  getDnsConfig: ({ context: { core }, mount }) =>
+    withNow(core.dns(), (dns) => answer(mount.revision.dnsForm.encode(dns))),
   putDnsConfig: withBody<WireDnsChange>(async ({ context: { core }, mount }, body) => {
     await core.changeDns(mount.revision.dnsForm.decode(body));
     return answer(true);
   }),
   listDnsQueries: ({ context: { core } }) =>
-    answer(
-      core.resolver.queries().map(({ timestamp, domain, clientIp, blocked }) => ({
-        timestamp,
-        domain,
-        client_ip: clientIp,
-        blocked,
-      })),
+    withNow(core.queries(), (queries) =>
+      answer(
+        queries.map(({ timestamp, domain, clientIp, blocked }) => ({
+          timestamp,
+          domain,
+          client_ip: clientIp,
+          blocked,
+        })),
+      ),
     ),
   refreshBlocklists({ context: { core } }) {
     core.resolver.refreshBlocklists();

@@ -1,3 +1,4 @@
+import type { Backend } from '../core/backend.js';
 import { createSession, type Session } from '../core/session.js';
 import { type Operation, operationsWith } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
@@ -26,11 +27,20 @@ export interface Mount extends MountRequest {
   readonly hidesRest: boolean;
 }
 
-export function createMount(request: MountRequest): Mount {
+/** `shared` holds the session where several gateways have it in common. */
+export function createMount(request: MountRequest, shared: Backend['shared'] = null): Mount {
   const { base, api } = request.revision.root.paths(request.webpath);
   const label = `${request.revision.id} at ${api}`;
   const operations = operationsWith(request.revision.capabilities);
-  return { ...request, base, api, label, session: createSession(), operations, hidesRest: false };
+  return {
+    ...request,
+    base,
+    api,
+    label,
+    session: shared?.session(api) ?? createSession(),
+    operations,
+    hidesRest: false,
+  };
 }
 
 /** The same mount with its subscriptions alone, for an address that anybody may reach. */

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { ConfigurationObserverPort } from '../local/configuration/observer.js';
+import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 
 /** Changes of a batch, from one key to a bulk creation and beyond. */
 const SIZES = [1, 2, 5, 10, 50, 100, 1000, 10_000];

@@ -1,8 +1,8 @@
+import { type Backend, PROBLEMS } from '../core/backend.js';
 import type { KeyCounts } from '../core/keys/types.js';
 import type { Session } from '../core/session.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { Family } from './family.js';
-import { type Health, PROBLEMS } from './health.js';
 
 /** What is read of one mount. */
 export interface MountFigures {
@@ -23,8 +23,8 @@ export interface StoreFigures {
 export interface GatewayFigures {
   readonly mounts: readonly MountFigures[];
   readonly keys: { readonly size: number; readonly counts: KeyCounts };
-  readonly health: Health;
-  /** Null in the mode without a file. */
+  readonly health: Pick<Backend, 'problems'>;
+  /** Null where no file holds the state. */
   readonly configuration: (() => { readonly pendingChanges: number }) | null;
   /** Null where counters are not kept. */
   readonly counters: (() => StoreFigures) | null;

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import type { ConfigurationObserverPort } from '../local/configuration/observer.js';
+import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
 import { type LoginCounts, registerConfiguration, registerLogins } from './event-metrics.js';
 import { registerFamilies } from './family.js';

@@ -1,12 +1,12 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import type { Backend } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
 import type { Readiness } from '../core/readiness.js';
-import type { Health } from './health.js';
 import type { Metrics } from './metrics.js';
 
 export interface OpsOptions {
   readonly readiness: Readiness;
-  readonly health: Health;
+  readonly health: Pick<Backend, 'problems'>;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   readonly log: LogPort;
 }

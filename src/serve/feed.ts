@@ -22,12 +22,13 @@ export interface RunningFeed {
 
 /** Opens the data plane's door beside a gateway. Rejects with a `StartError` when the address cannot be had. */
 export async function startFeed(gateway: Gateway, settings: FeedSettings, log: LogPort): Promise<RunningFeed> {
-  const { keys, usage, store } = gateway.counters;
-  const feed = createFeed({ keys, usage, counters: store, token: settings.token, random: systemRandom, log });
+  const { backend, local } = gateway;
+  const feed = createFeed({ backend, token: settings.token, random: systemRandom, log });
   // Before the counters' own: hooks of this kind run in the reverse order.
   gateway.app.addHook('onClose', () => feed.app.close());
   const url = await listenAt(feed.app, settings.bind, WORDS, log);
-  if (store === null) log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
+  if (local?.counters.store === null)
+    log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
   log.info({ feed: url }, `the feed listens on ${url}`);
   return { url, feed };
 }

@@ -1,13 +1,12 @@
+import type { Backend } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
 import type { Readiness } from '../core/readiness.js';
 import type { Resolver } from '../dns/resolver.js';
 import type { Feed } from '../feed/feed.js';
 import type { Gateway, GatewayObserver } from '../gateway/compose.js';
 import { labelsOf } from '../ops/gateway-metrics.js';
-import { createHealth, type Health } from '../ops/health.js';
 import { createMetrics, type Metrics } from '../ops/metrics.js';
 import { createOpsApp } from '../ops/ops-app.js';
-import { createFileSystem } from '../platform/file-system.js';
 import { listenAt } from './listen.js';
 
 const WORDS = { subject: 'the ops listener', remedy: 'give it another address with --ops-bind' };
@@ -31,6 +30,8 @@ export interface RunningOps {
   close(): Promise<void>;
 }
 
+type Health = Pick<Backend, 'problems'>;
+
 /** Null where there is none. */
 export interface Beside {
   readonly feed: Feed | null;
@@ -50,7 +51,7 @@ export async function startOps({ bind, version, readiness }: OpsSettings, log: L
       url,
       observer: observerOf(metrics),
       watch(gateway, beside) {
-        present = healthOf(gateway);
+        present = gateway.backend;
         watch(metrics, gateway, health, beside);
       },
       async close() {
@@ -75,29 +76,16 @@ function observerOf({ requests, logins, configuration }: Metrics): GatewayObserv
   };
 }
 
-function healthOf({ configuration, counters }: Gateway): Health {
-  const fileSystem = createFileSystem();
-  const { store } = counters;
-  return createHealth({
-    configuration: configuration === null ? null : configuration.status,
-    counters: store === null ? null : store.status,
-    exists: (path) =>
-      fileSystem.stat(path).then(
-        () => true,
-        () => false,
-      ),
-  });
-}
-
 function watch(metrics: Metrics, gateway: Gateway, health: Health, { feed, resolver }: Beside): void {
-  const { mounts, configuration, counters } = gateway;
+  const { mounts, backend, local } = gateway;
+  const { configuration = null, counters = null } = local ?? {};
   metrics.watch({
     gateway: {
       mounts,
-      keys: counters.keys,
+      keys: backend.keys,
       health,
       configuration: configuration === null ? null : configuration.status,
-      counters: counters.store === null ? null : counters.store.status,
+      counters: counters === null || counters.store === null ? null : counters.store.status,
     },
     feed: feed === null ? null : feed.status,
     dns: resolver === null ? null : resolver.stats,

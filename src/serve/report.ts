@@ -15,7 +15,7 @@ export async function reportWriting(settings: Settings, log: LogPort): Promise<v
 
 /** Says at start what was read past in the file, and what clients are told when they cannot reach it. */
 export function reportSurroundings(gateway: Gateway, log: LogPort): void {
-  for (const warning of gateway.configuration?.load().warnings ?? []) log.warn({}, warning);
+  for (const warning of gateway.local?.configuration?.load().warnings ?? []) log.warn({}, warning);
   const { host } = gateway.announced();
   if (['', '0.0.0.0', '[::]', '::'].includes(host) || isLoopback(host)) {
     log.warn(
@@ -42,7 +42,8 @@ export function watchForRestarts(
   log: LogPort,
 ): void {
   let last = { bind: started?.bind, webpath: started?.webpath };
-  gateway.configuration?.onReload(({ listener }) => {
+  gateway.backend.onChange(() => {
+    const { listener } = gateway.backend.settings();
     const next = { bind: listener?.bind, webpath: listener?.webpath };
     for (const member of ['bind', 'webpath'] as const) {
       if (next[member] !== last[member]) log.warn({ member }, `the file's ${member} changed: it waits for a restart`);

@@ -86,7 +86,7 @@ async function startServing(settings: Settings, ops: RunningOps | null, log: Log
   });
   gateway.app.addHook('onClose', async () => resolver?.close());
   try {
-    const listener = gateway.configuration?.load().listener ?? null;
+    const listener = gateway.backend.settings().listener;
     if (settings.bind === null && settings.config !== null && listener?.enabled !== true) {
       await gateway.app.close();
       return null;
@@ -110,7 +110,8 @@ async function startServing(settings: Settings, ops: RunningOps | null, log: Log
     const url = await listenForApi(gateway, { ...listening, tls }, log);
     resolver?.start();
     watchForRestarts(gateway, listener, log);
-    gateway.configuration?.onReload(() => {
+    gateway.backend.onChange((reason) => {
+      if (reason === 'saved') return;
       for (const problem of openProblems()) log.error({}, `${problem}; until then it refuses everyone`);
     });
     return {

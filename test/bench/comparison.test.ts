@@ -22,7 +22,7 @@ async function bothServers() {
   for (let index = 0; index < KEYS; index += 1) {
     const { bytesUp, bytesDown, connections } = sampleCounters(index);
     const values = { bytesUp: BigInt(bytesUp), bytesDown: BigInt(bytesDown), connections: BigInt(connections) };
-    gateway.keyway.core.keys.setCounters(sampleKeyName(index), values);
+    gateway.keyway.local?.keys.setCounters(sampleKeyName(index), values);
     const user = users.get(sampleKeyName(index));
     if (user !== undefined) user.counters = { bytes_up: bytesUp, bytes_down: bytesDown, connections };
   }

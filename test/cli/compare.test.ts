@@ -23,7 +23,7 @@ async function emptyFolder(): Promise<string> {
 }
 
 function changed({ keyway }: LiveServer['app']): Promise<void> {
-  return new Promise((resolve) => keyway.configuration?.onReload(() => resolve()));
+  return new Promise((resolve) => keyway.local?.configuration?.onReload(() => resolve()));
 }
 
 /** What the operator of both servers has configured; revisions with a query of their own ignore it. */

@@ -127,7 +127,7 @@ describe('keyway replay on a target', () => {
     const folder = await emptyFolder();
     const running = startKeyway([...flagsFor(server.origin, 'current'), '--destructive'], { folder, environment });
     const begun = new Promise<void>((resolve) => {
-      server.app.keyway.configuration?.onReload(() => resolve());
+      server.app.keyway.local?.configuration?.onReload(() => resolve());
     });
     await begun;
     const [saved = '', ...others] = await readdir(folder);

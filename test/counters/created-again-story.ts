@@ -2,8 +2,9 @@ import { expect } from 'vitest';
 import { type Core, createCore } from '../../src/core/core.js';
 import type { LogPort } from '../../src/core/ports.js';
 import { noResolver } from '../../src/dns/no-resolver.js';
-import { type Counters, openCounters } from '../../src/local/counters/open-counters.js';
-import { type ConfigurationFile, createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import { createLocalBackend, type LocalBackend } from '../../src/local/backend.js';
+import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import { openCounters } from '../../src/local/counters/open-counters.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { createChooser, type Interruption } from '../local/counters/store-story.js';
 import { type CallName, createForgetfulFileSystem } from '../ports/forgetful-file-system.js';
@@ -35,9 +36,14 @@ const DATA = '/var/lib/keyway/server';
 const KEY = 'key';
 const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 
+async function reportOneByte(backend: LocalBackend): Promise<void> {
+  const entries = [{ accessKey: KEY, bytesUp: 1n, bytesDown: 0n, connections: null }];
+  const { durability } = await backend.count({ id: null, entries }, 'durable');
+  if (typeof durability !== 'string') throw new Error(durability.failed);
+}
+
 interface Living {
-  readonly file: ConfigurationFile;
-  readonly counters: Counters;
+  readonly backend: LocalBackend;
   readonly core: Core;
 }
 
@@ -71,17 +77,8 @@ export async function play(story: Story): Promise<void> {
     });
     const configuration = { path: PATH, keys: file.load().keys };
     const counters = await openCounters({ ...ports, dataFolder: DATA, configuration });
-    const core = createCore({
-      configuration: file,
-      initial: file.load(),
-      clock,
-      random: systemRandom,
-      resolver: noResolver,
-      keys: counters.keys,
-      counters: counters.store,
-      replacements: counters.replacements,
-    });
-    return { file, counters, core };
+    const backend = createLocalBackend({ ...ports, configuration: file, counters });
+    return { backend, core: createCore({ backend, clock, random: systemRandom, resolver: noResolver }) };
   }
 
   function present(): World {
@@ -127,7 +124,7 @@ export async function play(story: Story): Promise<void> {
   /** Does one change; afterwards `possible` has what a crash may leave. */
   async function change(what: Change): Promise<void> {
     if (living === null) return;
-    const { core, counters } = living;
+    const { core, backend } = living;
     const name = `n${names++}`;
     const limitBytes = 'limit' in what ? BigInt(what.limit) : null;
     const before = possible;
@@ -159,8 +156,7 @@ export async function play(story: Story): Promise<void> {
         case 'reset':
           return core.resetUser(KEY);
         case 'report':
-          core.keys.addUsage([{ accessKey: KEY, bytesUp: 1n, bytesDown: 0n, connections: null }]);
-          return counters.store?.flush();
+          return reportOneByte(backend);
       }
     }
   }
@@ -189,8 +185,7 @@ export async function play(story: Story): Promise<void> {
   }
 
   async function end(): Promise<void> {
-    await living?.counters.close();
-    await living?.file.close();
+    await living?.backend.close();
   }
 
   await start(true);

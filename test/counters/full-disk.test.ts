@@ -91,7 +91,7 @@ describe.each([
     const later = await stageOn(disk, stage);
     expect(counters(later)).toEqual([0n, 0n, undefined]);
     expect(later.gateway.core.keys.get(KEYS[3] ?? '')?.counters?.bytesUp).toBe(11n);
-    expect(later.gateway.core.keys.kept(THIRD)).toBe(null);
+    expect(later.gateway.local?.keys.kept(THIRD)).toBe(null);
   });
 
   it('a stop says that something was not written, and what was acknowledged before is there afterwards', async () => {

@@ -16,7 +16,7 @@ it('a report that was acknowledged in memory becomes durable by itself, with its
 it('100,000 remembered reports are there after a restart, and the one before them is not', async () => {
   const stage = await feedStage({ keys: ['a'] });
   for (let number = 0; number <= 100_000; number += 1)
-    stage.gateway.counters.usage.count({ id: `r${number}`, entries: [] });
+    await stage.gateway.backend.count({ id: `r${number}`, entries: [] }, 'memory');
   await stage.close();
   const later = await feedStage(stage);
   const again = async (id: string) => (await later.post('/v1/usage', report(id, ['a', 1, 1]))).body;

@@ -4,6 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAdmissionLog, REMEMBERED_CHANGES } from '../../src/core/keys/admission-log.js';
 import { startFeed } from '../../src/serve/feed.js';
+import { removeFrom } from '../core/keys/remove-from.js';
+import { localOf } from '../local-of.js';
 import { feedStage, logTo, report, temporaryFolder, until } from './stage.js';
 
 interface KeysBody {
@@ -131,7 +133,7 @@ describe('GET /v1/keys', () => {
 
   it('a follower that asks for changes has what the whole list has, after any changes', async () => {
     const stage = await feedStage({ keys: [] });
-    const { keys } = stage.gateway.core;
+    const { keys } = localOf(stage.gateway);
     const followed = new Map<string, unknown>();
     let version = 'none';
     const follow = async () => {
@@ -152,7 +154,7 @@ describe('GET /v1/keys', () => {
           const record = { accessKey: `k${number}`, name: null, limitBytes: value === 6 ? null : BigInt(value) };
           if (what === 'create') keys.create(record);
           if (what === 'update') keys.update(record);
-          if (what === 'remove') keys.remove(record.accessKey);
+          if (what === 'remove') removeFrom(keys, record.accessKey);
           if (what === 'reset') keys.reset(record.accessKey);
           if (what === 'usage')
             keys.addUsage([{ accessKey: record.accessKey, bytesUp: 1n, bytesDown: 1n, connections: null }]);

@@ -198,13 +198,13 @@ describe('counters while keys come and go', () => {
     const clock = { now: () => time.now, monotonic: () => time.monotonic };
     const stage = await feedStage({ keys: ['a'] }, { clock, keepGone: 1000 });
     await stage.post('/v1/usage', report(null, ['a', 1, 2]));
-    stage.gateway.core.keys.replaceAll([]);
+    stage.gateway.local?.keys.replaceAll([]);
     time.now += 999;
     time.monotonic += 3_600_001;
-    await until(() => stage.gateway.counters.store?.status().lastWriteError === null);
-    expect(stage.gateway.core.keys.kept('a')?.bytesDown).toBe(2n);
+    await until(() => stage.gateway.local?.counters.store?.status().lastWriteError === null);
+    expect(stage.gateway.local?.keys.kept('a')?.bytesDown).toBe(2n);
     time.now += 1;
     time.monotonic += 3_600_001;
-    await until(() => stage.gateway.core.keys.kept('a') === null);
+    await until(() => stage.gateway.local?.keys.kept('a') === null);
   });
 });

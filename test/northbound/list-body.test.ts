@@ -6,6 +6,7 @@ import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import type { KeyRegistry } from '../../src/core/keys/types.js';
 import { acceptedCoding, createListBody } from '../../src/northbound/list-body.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
+import { removeFrom } from '../core/keys/remove-from.js';
 
 const clockAt = (time: { now: number }) => ({ now: () => time.now, monotonic: () => time.now });
 
@@ -31,7 +32,7 @@ describe('the list body', () => {
               const accessKey = `ключ-${number}`;
               const record = { accessKey, name: value > 3 ? `"n${value}` : null, limitBytes: BigInt(value) };
               if (what === 'create') registry.create(record);
-              if (what === 'remove') registry.remove(accessKey);
+              if (what === 'remove') removeFrom(registry, accessKey);
               if (what === 'update') registry.update(record);
               const traffic = {
                 bytesUp: BigInt(value),
@@ -66,7 +67,7 @@ describe('the list body', () => {
           for (const [number, what, howManyHeld] of steps) {
             const accessKey = longKey(number);
             if (what === 'create') registry.create({ accessKey, name: null, limitBytes: null });
-            if (what === 'remove') registry.remove(accessKey);
+            if (what === 'remove') removeFrom(registry, accessKey);
             const traffic = { bytesUp: 1n, bytesDown: BigInt(number * howManyHeld), connections: 0n };
             if (what === 'usage') registry.setCounters(accessKey, traffic);
             time.now += 201;
@@ -146,7 +147,7 @@ describe('the list body', () => {
     const first = await list.compressed('br');
     expect(await list.compressed('br')).toBe(first);
     expect(brotliDecompressSync(first)).toEqual(list.read());
-    registry.remove('a');
+    removeFrom(registry, 'a');
     expect(gunzipSync(await list.compressed('gzip')).toString()).toBe('{"ok":true,"data":[]}');
   });
 });

@@ -7,7 +7,7 @@ const options = { mounts: [{ revision: 'current' }] };
 async function gatewayWithKeys(count: number) {
   const app = await gatewayForTest(options);
   for (let index = 0; index < count; index += 1) {
-    app.keyway.core.keys.create({ accessKey: `key-${index}`, name: 'n'.repeat(200), limitBytes: null });
+    app.keyway.local?.keys.create({ accessKey: `key-${index}`, name: 'n'.repeat(200), limitBytes: null });
   }
   return { app, port: await listen(app) };
 }

@@ -81,8 +81,8 @@ it('DNS settings are checked and saved, and a refresh says its outcome', async (
     await page.getByLabel('Address', { exact: true }).last().fill('192.0.2.21');
     await page.getByRole('button', { name: 'Save settings' }).click();
     await page.getByText('DNS settings saved.').waitFor();
-    expect(stage.app.keyway.core.dns().dohUpstream).toBe('https://dns.example/query');
-    expect([...stage.app.keyway.core.dns().customDomains.keys()]).toEqual([
+    expect(stage.app.keyway.backend.settings().dns.dohUpstream).toBe('https://dns.example/query');
+    expect([...stage.app.keyway.backend.settings().dns.customDomains.keys()]).toEqual([
       'printer.office.example',
       'nas.office.example',
     ]);

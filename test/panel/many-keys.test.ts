@@ -35,7 +35,7 @@ it('100,000 keys scroll without blank rows, and a refresh does not move them', a
   }
   const first = `[...document.querySelectorAll('.row:not(.row-head)')].find((row) => row.getBoundingClientRect().top > 155).textContent`;
   const before = await page.evaluate(first);
-  stage.app.keyway.core.keys.setCounters('key-099999', { bytesUp: 5n, bytesDown: 10n ** 15n, connections: 1n });
+  stage.app.keyway.local?.keys.setCounters('key-099999', { bytesUp: 5n, bytesDown: 10n ** 15n, connections: 1n });
   const refreshed = async () => {
     await page.clock.fastForward(60_000);
     return page.getByText('Order of').count();

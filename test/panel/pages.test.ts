@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { formatSize } from '../../panel/text/sizes.js';
+import { localOf } from '../local-of.js';
 import { expectAccessible, inBrowser, PAGES } from './in-browser.js';
 import { goTo, picture } from './stage.js';
 
@@ -84,7 +85,7 @@ it('draws what moved since it was opened, in total and for each key', async () =
     'current',
     async (page, stage) => {
       await page.getByText('The page compares one refresh with the next').waitFor();
-      const { keys } = stage.app.keyway.core;
+      const { keys } = localOf(stage.app.keyway);
       const chart = page.getByRole('figure').first();
       for (let turn = 1n; turn <= 3n; turn += 1n) {
         keys.setCounters('guest-2026', {

@@ -107,7 +107,7 @@ export async function startStage(
   await writeFile(configPath, file);
   const app = await createGateway({ mounts: [{ revision }], configPath, loginGuard: 'off', ...options });
   for (const [key, bytesUp, bytesDown, connections] of counters) {
-    app.keyway.core.keys.setCounters(key, { bytesUp, bytesDown, connections });
+    app.keyway.local?.keys.setCounters(key, { bytesUp, bytesDown, connections });
   }
   const origin = await app.listen({ host: '127.0.0.1', port });
   const mount = app.keyway.mounts[0];

@@ -68,7 +68,7 @@ export async function startLiveServer(
     ...(hasPanel ? { panelDir } : {}),
     ...options,
   });
-  app.keyway.core.keys.setCounters('foreign-1', { bytesUp: 11n, bytesDown: 12n, connections: 1n });
+  app.keyway.local?.keys.setCounters('foreign-1', { bytesUp: 11n, bytesDown: 12n, connections: 1n });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   let closed = false;
   const close = async () => {

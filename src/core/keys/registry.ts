@@ -136,13 +136,14 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     if (!entry.hasCounters) startAtZero(entry);
   }
 
-  function drop(entry: Entry, keepsCounters: boolean): void {
+  /** Its counters wait for its return. */
+  function setAside(entry: Entry): void {
     counting.leave(entry);
     entries.delete(entry.accessKey);
     touch(entry);
     entry.alive = false;
     admissions.note(entry.accessKey);
-    if (keepsCounters && entry.hasCounters) {
+    if (entry.hasCounters) {
       departed.set(entry.accessKey, entry.slot);
       leftTimes.set(entry.accessKey, now());
     } else table.free(entry.slot);
@@ -152,7 +153,7 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
   function dropAllBut(keys: readonly AccessKey[]): void {
     if (entries.size === 0) return;
     const staying = new Set(keys.map((key) => key.accessKey));
-    for (const entry of entries.values()) if (!staying.has(entry.accessKey)) drop(entry, true);
+    for (const entry of entries.values()) if (!staying.has(entry.accessKey)) setAside(entry);
   }
 
   function registerAll(keys: readonly AccessKey[]): void {
@@ -349,17 +350,10 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
       changing(entry, () => table.clear(entry.slot));
       return true;
     },
-    remove(accessKey) {
-      forget(accessKey);
-      const entry = entries.get(accessKey);
-      if (entry === undefined) return false;
-      drop(entry, false);
-      return true;
-    },
     setAside(accessKey) {
       const entry = entries.get(accessKey);
       if (entry === undefined) return false;
-      drop(entry, true);
+      setAside(entry);
       return true;
     },
     forget,

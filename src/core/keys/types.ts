@@ -105,8 +105,6 @@ export interface KeyRegistry extends KeyReader, CounterSource {
   update(key: AccessKey): boolean;
   /** Sets traffic to zero, limit kept; false when the key is unknown or has no counters. */
   reset(accessKey: string): boolean;
-  /** Drops record and counters; false when the key is unknown. */
-  remove(accessKey: string): boolean;
   /** Drops the record; the counters wait as if the key had left by the configuration. False when the key is unknown. */
   setAside(accessKey: string): boolean;
   /** Drops counters that wait for their key. */

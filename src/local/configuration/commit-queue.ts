@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** One worker that does everything in the order it came; items that wait side by side are committed together. */
-export interface CommitQueue<T> {
-  /** Resolves after the commit that contains the item; rejects with what that commit reported for it. */
-  add(item: T): Promise<void>;
+export interface CommitQueue<T, R> {
+  /** Resolves after the commit that contains the item, to its result; rejects with the error that it reported for it. */
+  add(item: T): Promise<R>;
   /** Runs the task alone, after all that came before it. */
   exclusive<R>(task: () => Promise<R>): Promise<R>;
   /** Items that are not committed yet, in their order, those on their way first. */
@@ -13,10 +13,10 @@ export interface CommitQueue<T> {
   idle(): Promise<void>;
 }
 
-interface Item<T> {
+interface Item<T, R> {
   readonly kind: 'item';
   readonly item: T;
-  readonly settle: (error: Error | null) => void;
+  readonly settle: (result: Error | R) => void;
 }
 
 interface Task {
@@ -30,12 +30,12 @@ interface Task {
  */
 const MOST_TURNS = 64;
 
-/** `commit` gives one result per item: null when it is committed, else its error. */
-export function createCommitQueue<T>(
-  commit: (items: readonly T[]) => Promise<readonly (Error | null)[]>,
-): CommitQueue<T> {
-  const waiting: (Item<T> | Task)[] = [];
-  let onTheirWay: readonly Item<T>[] = [];
+/** `commit` gives one result per item, an error for one that is not committed. */
+export function createCommitQueue<T, R>(
+  commit: (items: readonly T[]) => Promise<readonly (Error | R)[]>,
+): CommitQueue<T, R> {
+  const waiting: (Item<T, R> | Task)[] = [];
+  let onTheirWay: readonly Item<T, R>[] = [];
   let working: Promise<void> | null = null;
 
   function start(): void {
@@ -67,7 +67,7 @@ export function createCommitQueue<T>(
   }
 
   async function commitWaiting(): Promise<void> {
-    const items: Item<T>[] = [];
+    const items: Item<T, R>[] = [];
     for (let next = waiting[0]; next?.kind === 'item'; next = waiting[0]) {
       items.push(next);
       waiting.shift();
@@ -78,14 +78,18 @@ export function createCommitQueue<T>(
     );
     onTheirWay = [];
     items.forEach(({ settle }, index) => {
-      settle(results[index] ?? null);
+      settle(results[index] ?? new Error('a commit gave no result'));
     });
   }
 
   return {
     add: (item) =>
       new Promise((resolve, reject) => {
-        waiting.push({ kind: 'item', item, settle: (error) => (error === null ? resolve() : reject(error)) });
+        waiting.push({
+          kind: 'item',
+          item,
+          settle: (result) => (result instanceof Error ? reject(result) : resolve(result)),
+        });
         start();
       }),
     exclusive: (task) =>

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ConfigurationObserverPort } from './observer.js';
+import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
 import { DomainError } from '../../core/errors.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
-import type { ClockPort, ConfigurationPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { createProcesses, type ProcessesPort } from '../../platform/processes.js';
 import { changeDocument } from '../document/change.js';
@@ -16,7 +16,7 @@ import { removeStaleTemporaries } from '../file/write-file.js';
 import { type CommitQueue, createCommitQueue } from './commit-queue.js';
 import { readAsCompactJson } from './configuration-json.js';
 import { startEditWatch } from './edit-watch.js';
-import { createFileEdits, type FileEdits } from './file-edits.js';
+import { createFileEdits, type FileEdits, type ReloadListener } from './file-edits.js';
 import { createFileWrites, type FileWrites } from './file-writes.js';
 import {
   BrokenFileError,
@@ -29,8 +29,23 @@ import {
 import { createLiveConfiguration } from './live-configuration.js';
 import { changeCount } from './pending-changes.js';
 
-/** The configuration file of a server on disk. */
-export interface ConfigurationFile extends ConfigurationPort {
+/**
+ * The configuration file of a server on disk. Changes whose write failed stay pending, are laid over every configuration
+ * that is handed out, and go with the next write.
+ */
+export interface ConfigurationFile {
+  /**
+   * Writes the change durably, together with whatever else waits, over what the file holds now. Resolves, after the write
+   * that contains it, to everything that this write carried: the same object for all who shared it. Rejects with
+   * `DomainError('saveFailed')` when that write failed, the change then staying pending.
+   */
+  save(change: ConfigurationChange): Promise<ConfigurationChange>;
+  /** The file as one compact JSON value, numbers spelled as in the file. Rejects with configRead/Strip/ParseFailed. */
+  readAsJson(): Promise<Buffer>;
+  /** Replaces the whole file with this JSON text, pretty-printed. Rejects with configModeMissing/Format/WriteFailed. */
+  replace(body: Buffer): Promise<void>;
+  /** Called synchronously with each configuration that became live from outside or by `replace`. */
+  onReload(listener: ReloadListener): void;
   /** The last good configuration, with the changes that are not written yet laid over it. */
   load(): ServerConfiguration;
   status(): ConfigurationFileStatus;
@@ -152,7 +167,9 @@ function serve(options: Options, opened: Opened): ConfigurationFile {
   const overwriting = options.inPlace ? opened.overwriting : null;
   const live = createLiveConfiguration(opened.configuration);
   const file = createKnownFile({ fileSystem, path, format, wait, onEdit: (...edit) => edits.found(...edit) }, opened);
-  const queue: CommitQueue<ConfigurationChange> = createCommitQueue((changes) => writes.commit(changes));
+  const queue: CommitQueue<ConfigurationChange, ConfigurationChange> = createCommitQueue((changes) =>
+    writes.commit(changes),
+  );
   const pending = () => writes.pending();
   const edits: FileEdits<ConfigurationDocument> = createFileEdits({ ...options, file, live, queue, versions, pending });
   const writes: FileWrites = createFileWrites({ ...options, format, file, live, queue, versions, edits, overwriting });
@@ -180,7 +197,7 @@ function serve(options: Options, opened: Opened): ConfigurationFile {
     load: edits.present,
     save: async (change) => {
       if (closing.begun()) throw new DomainError('saveFailed');
-      await queue.add(change);
+      return queue.add(change);
     },
     restore: async (bytes) => {
       if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');

@@ -1,6 +1,7 @@
-import type { ConfigurationObserverPort } from './observer.js';
+import type { ReloadReason } from '../../core/backend.js';
+import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
-import type { ConfigurationPort, FileSystemPort, LogPort, ReloadReason } from '../../core/ports.js';
+import type { FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import type { CommitQueue } from './commit-queue.js';
@@ -8,11 +9,14 @@ import { BrokenFileError, type FileReading, type KnownFile } from './known-file.
 import type { LiveConfiguration } from './live-configuration.js';
 import { changeCount, layOver, mergeChanges, removedKeys } from './pending-changes.js';
 
+/** Told of each configuration that became live from outside or as a whole, in that turn of the event loop. */
+export type ReloadListener = (configuration: ServerConfiguration, reason: ReloadReason) => void;
+
 /** What comes from outside: edits of the file, and who is told. */
 export interface FileEdits<D> {
   /** The live configuration with all that is not written yet laid over it. */
   present(): ServerConfiguration;
-  onReload: ConfigurationPort['onReload'];
+  onReload(listener: ReloadListener): void;
   /** The file holds something new, which nobody here has written. */
   found(before: Buffer, reading: FileReading<D>): void;
   /** The file was replaced by this, through the API or from a backup. */
@@ -30,7 +34,7 @@ export interface FileEdits<D> {
 export interface FileEditsOptions<D> {
   readonly file: KnownFile<D>;
   readonly live: LiveConfiguration;
-  readonly queue: CommitQueue<ConfigurationChange>;
+  readonly queue: CommitQueue<ConfigurationChange, ConfigurationChange>;
   readonly versions: KeptVersions;
   readonly log: LogPort;
   readonly path: string;
@@ -45,7 +49,7 @@ export const MANY_KEYS = 10;
 
 export function createFileEdits<D extends { readonly bytes: Buffer }>(options: FileEditsOptions<D>): FileEdits<D> {
   const { file, live, queue, versions, log, path, pending } = options;
-  const listeners: Parameters<ConfigurationPort['onReload']>[0][] = [];
+  const listeners: ReloadListener[] = [];
   const broken = createBrokenState(log, path, () => options.observer?.reloaded('edited', 'refused'));
   let keepsNext = true;
   let lastSeen = '';

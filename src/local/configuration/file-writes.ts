@@ -1,4 +1,4 @@
-import type { ConfigurationObserverPort, ConfigurationWrite } from './observer.js';
+import type { ConfigurationObserverPort, ConfigurationWrite } from '../../core/configuration-observer.js';
 import { DomainError } from '../../core/errors.js';
 import { createSpareRoom } from '../../core/keys/spare-room.js';
 import type { ConfigurationChange } from '../../core/model.js';
@@ -16,8 +16,8 @@ import { changeCount, mergeChanges } from './pending-changes.js';
 
 /** What goes into the file. */
 export interface FileWrites {
-  /** Writes all that is pending and these changes at once; one result per change. Never rejects. */
-  commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | null)[]>;
+  /** Writes all that is pending and these changes at once; per change what the write carried, or an error. Never rejects. */
+  commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]>;
   replace(body: Buffer): Promise<void>;
   /** Makes the file these bytes. Rejects as `replace` does, and with the format's own error before anything is written. */
   restore(bytes: Buffer): Promise<void>;
@@ -35,7 +35,7 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly format: ConfigurationFormat<D>;
   readonly file: KnownFile<D>;
   readonly live: LiveConfiguration;
-  readonly queue: CommitQueue<ConfigurationChange>;
+  readonly queue: CommitQueue<ConfigurationChange, ConfigurationChange>;
   readonly versions: KeptVersions;
   readonly edits: FileEdits<D>;
   /** Null where the file is replaced. */
@@ -123,18 +123,19 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     lastKept = clock.now();
   }
 
-  async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | null)[]> {
+  async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]> {
     const change = changes.reduce(mergeChanges, pending);
-    if (changeCount(change) === 0) return changes.map(() => null);
+    if (changeCount(change) === 0) return changes.map(() => change);
     const ended = beginning('changes', changeCount(change));
     writing = true;
     try {
       const refused = await undisturbed(() => write(change));
       pending = refused;
-      live.wrote(without(change, refused));
+      const carried = without(change, refused);
+      live.wrote(carried);
       if (changeCount(refused) === 0) succeeded();
       ended({ failed: changeCount(refused) > 0 });
-      return changes.map((one) => (isRefused(one, refused) ? new DomainError('saveFailed') : null));
+      return changes.map((one) => (isRefused(one, refused) ? new DomainError('saveFailed') : carried));
     } catch (error) {
       pending = change;
       failed(error);

@@ -4,12 +4,12 @@ import { createKeyRegistry } from '../../core/keys/registry.js';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
-import { createReplacements, decideReplacements, type Replacements } from './replacements.js';
-import { createUsage, type Usage } from './usage.js';
-import { type CountersStore, openCountersStore } from './store.js';
+import { createProcesses } from '../../platform/processes.js';
 import { cleanDataFolder, openDataFolder } from '../file/data-folder.js';
 import { lockDataFolder } from '../file/data-folder-lock.js';
-import { createProcesses } from '../../platform/processes.js';
+import { createReplacements, decideReplacements, type Replacements } from './replacements.js';
+import { type CountersStore, openCountersStore } from './store.js';
+import { createUsage, type Usage } from './usage.js';
 
 /** The keys' counters and the remembered reports, and where they are kept. */
 export interface Counters {

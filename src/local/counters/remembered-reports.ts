@@ -1,5 +1,4 @@
-/** How many report ids are remembered (issue "Traffic counters": the feed). */
-export const REMEMBERED_REPORTS = 100_000;
+import { REMEMBERED_REPORTS } from '../../core/backend.js';
 
 /** The ids of the last reports that were counted, so that one that comes again is not counted twice. */
 export interface RememberedReports {

@@ -1,9 +1,9 @@
 import type { KeptCounters, KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
-import type { RememberedReports, ReportChanges } from './remembered-reports.js';
-import type { Replacements } from './replacements.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { createRecordWriter } from './records.js';
+import type { RememberedReports, ReportChanges } from './remembered-reports.js';
+import type { Replacements } from './replacements.js';
 
 /** What operations may know of the writing. */
 export interface WritesStatus {

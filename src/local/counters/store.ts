@@ -1,13 +1,12 @@
 import { join } from 'node:path';
-import type { CountersPort } from './counters-port.js';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
-import type { RememberedReports } from './remembered-reports.js';
-import { createReplacements, type Replacements } from './replacements.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { STORE_FORMATS, type StoreFormat } from './formats.js';
 import { openStoreFolder } from './open-folder.js';
 import { listStore } from './read-store.js';
+import type { RememberedReports } from './remembered-reports.js';
+import { createReplacements, type Replacements } from './replacements.js';
 import { createStoreLog } from './store-log.js';
 import { createStoreWrites, type WritesStatus } from './store-writes.js';
 import { take } from './stored.js';
@@ -20,7 +19,12 @@ export interface CountersStatus extends WritesStatus {
 }
 
 /** The counters and remembered reports of one data folder, on disk. */
-export interface CountersStore extends CountersPort {
+export interface CountersStore {
+  /**
+   * Resolves once everything that happened to counters and reports before the call is durable. Rejects with an error in
+   * words for people when it could not be written; it stays in memory and is tried again.
+   */
+  flush(): Promise<void>;
   status(): CountersStatus;
   /** Writes what is left. Failures are logged. */
   close(): Promise<void>;

@@ -3,8 +3,6 @@ import { createKeyRegistry } from '../../core/keys/registry.js';
 import type { KeptCounters, KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { FileSystemPort } from '../../core/ports.js';
-import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
-import { createReplacements, decideReplacements, type Replacements } from './replacements.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { readDocument } from '../document/document.js';
 import { dataFolderAt } from '../file/data-folder.js';
@@ -13,6 +11,8 @@ import { CountersStoreError, newestFormat, STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
 import { findSource, sourceIn } from './open-folder.js';
 import type { StoreRecord } from './records.js';
+import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
+import { createReplacements, decideReplacements, type Replacements } from './replacements.js';
 
 const ATTEMPTS = 400;
 const PAUSE_MS = 5;

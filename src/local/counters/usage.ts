@@ -1,27 +1,14 @@
+import type { ReportOutcome, UsageReport } from '../../core/backend.js';
 import { keyDigest } from '../../core/key-digest.js';
-import type { KeyRegistry, UsageEntry } from '../../core/keys/types.js';
+import type { KeyRegistry } from '../../core/keys/types.js';
 import type { LogPort } from '../../core/ports.js';
 import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
-
-/** What the data plane reports of the time since its last report. */
-export interface UsageReport {
-  /** By this a report that comes again is known; null for one that will not. */
-  readonly id: string | null;
-  readonly entries: readonly UsageEntry[];
-}
-
-export interface ReportOutcome {
-  /** It was counted before and is not counted now. */
-  readonly repeated: boolean;
-  /** Keys of the report that are not registered, each once. */
-  readonly unknownKeys: readonly string[];
-}
 
 /** The counting of reports. */
 export interface Usage {
   readonly reports: RememberedReports;
   /** Counts the report, whole and in this turn of the event loop, unless its id is remembered. Durability is the store's. */
-  count(report: UsageReport): ReportOutcome;
+  count(report: UsageReport): Omit<ReportOutcome, 'durability'>;
 }
 
 export function createUsage(keys: KeyRegistry, log: LogPort): Usage {

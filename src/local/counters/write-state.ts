@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { FileSystemPort } from '../../core/ports.js';
-import type { Replacement } from './replacements.js';
 import { storeFileName } from './read-store.js';
 import { createRecordWriter } from './records.js';
+import type { Replacement } from './replacements.js';
 import { batch, headerLine } from './store-file.js';
 import { FILE_MODE, newSalt } from './store-log.js';
 

@@ -1,45 +1,42 @@
 import { basename } from 'node:path';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
+import { failureWords } from '../../platform/failure-words.js';
 import type { ConfigurationFile } from '../configuration/configuration-file.js';
 import { LinesError, readState, type StoredState } from '../counters/lines.js';
-import { type FolderRequest, finishRequest, refuseRequest, waitingRequests } from './folder-requests.js';
-import { failureWords } from '../../platform/failure-words.js';
 import type { Counters } from '../counters/open-counters.js';
+import { type FolderRequest, finishRequest, refuseRequest, waitingRequests } from './folder-requests.js';
 
-export interface RequestsOptions {
-  readonly dataFolder: string;
+export interface JobsOptions {
   readonly fileSystem: FileSystemPort;
   readonly configuration: ConfigurationFile | null;
   readonly counters: Counters;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  /** Whoever waits for the requests, where somebody does. */
+  /** Whoever waits for the jobs, where somebody does. */
   readonly progress?: ProgressPort;
 }
 
 /** What commands put into the data folder of a Keyway, and its doing of it. */
-export interface Requests {
+export interface Jobs {
   /** Does what waits; rejects when it could not be made durable, the request then waiting on. */
   look(): Promise<void>;
+  /** Looks by itself from now on, every quarter of a second. */
+  follow(): void;
+  /** A restored configuration has become live: what was restored with it does too, in the same turn of the event loop. */
+  restored(): void;
   close(): Promise<void>;
 }
 
 const LOOK_MS = 250;
 
-/** To be made after the core has taken the configuration over: what is restored of counters comes behind that. */
-export function createRequests(options: RequestsOptions): Requests {
-  const { dataFolder, fileSystem, configuration, counters, clock, log, progress } = options;
-  const { keys, usage, replacements, store } = counters;
+/** Nothing is ever asked where there is no data folder. */
+export function createJobs(options: JobsOptions): Jobs {
+  const { fileSystem, configuration, counters, clock, log, progress } = options;
+  const { keys, usage, replacements, store, dataFolder } = counters;
   /** What is to be done as soon as a restored configuration is live. */
   let withConfiguration: (() => void) | null = null;
   let looking: Promise<void> | null = null;
-
-  // In the same turn of the event loop as the keys: no answer shows the one without the other.
-  configuration?.onReload((_configuration, reason) => {
-    if (reason !== 'restored') return;
-    withConfiguration?.();
-    withConfiguration = null;
-  });
+  let timer: NodeJS.Timeout | undefined;
 
   /** The request's own name is remembered like a report's: after a crash it is known whether it was done. */
   async function restore(state: StoredState, name: string): Promise<void> {
@@ -70,7 +67,7 @@ export function createRequests(options: RequestsOptions): Requests {
     usage.reports.add(name);
   }
 
-  async function serve(request: FolderRequest): Promise<void> {
+  async function serve(folder: string, request: FolderRequest): Promise<void> {
     const { kind, path } = request;
     const name = basename(path);
     if (!usage.reports.has(name)) {
@@ -82,17 +79,18 @@ export function createRequests(options: RequestsOptions): Requests {
       } catch (error) {
         const reason = error instanceof LinesError ? error.message : failureWords(error);
         log.error({ request: path, reason }, `a request to ${kind} could not be served`);
-        await refuseRequest(fileSystem, dataFolder, request, reason);
+        await refuseRequest(fileSystem, folder, request, reason);
         return;
       }
     }
     await store?.flush();
-    await finishRequest(fileSystem, dataFolder, request);
+    await finishRequest(fileSystem, folder, request);
     log.info({ request: path }, kind === 'restore' ? 'a backup was restored' : 'counters were imported');
   }
 
   async function lookNow(): Promise<void> {
-    for (const request of await waitingRequests(fileSystem, dataFolder)) await serve(request);
+    if (dataFolder === null) return;
+    for (const request of await waitingRequests(fileSystem, dataFolder)) await serve(dataFolder, request);
   }
 
   function look(): Promise<void> {
@@ -102,12 +100,17 @@ export function createRequests(options: RequestsOptions): Requests {
     return looking;
   }
 
-  const timer = setInterval(() => {
-    look().catch((error: unknown) => log.debug({ reason: failureWords(error) }, 'a request waits for the disk'));
-  }, LOOK_MS).unref();
-
   return {
     look,
+    follow() {
+      timer ??= setInterval(() => {
+        look().catch((error: unknown) => log.debug({ reason: failureWords(error) }, 'a request waits for the disk'));
+      }, LOOK_MS).unref();
+    },
+    restored() {
+      withConfiguration?.();
+      withConfiguration = null;
+    },
     async close() {
       clearInterval(timer);
       await looking?.catch(() => undefined);

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeptCounters, KeyRegistry } from '../../../src/core/keys/types.js';
 import type { AccessKey } from '../../../src/core/model.js';
+import { removeFrom } from './remove-from.js';
 
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f'];
 const NOW = 5000;
@@ -152,7 +153,7 @@ describe('the same configuration again', () => {
     const generation = keys.generation;
     keys.replaceAll(config);
     expect(keys.generation).toBe(generation);
-    keys.remove('key-1');
+    removeFrom(keys, 'key-1');
     keys.createWithoutCounters({ accessKey: 'key-2', name: 'other', limitBytes: 1n });
     keys.create({ accessKey: 'more', name: null, limitBytes: null });
     keys.replaceAll(config);

@@ -2,8 +2,9 @@ import { chmod, chown, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { ReloadReason } from '../../../src/core/backend.js';
 import type { ServerConfiguration } from '../../../src/core/model.js';
-import type { LogPort, ReloadReason } from '../../../src/core/ports.js';
+import type { LogPort } from '../../../src/core/ports.js';
 import {
   type ConfigurationFile,
   createConfigurationFile,

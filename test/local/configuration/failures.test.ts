@@ -1,9 +1,10 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ConfigurationWrite } from '../../../src/local/configuration/observer.js';
+import type { ReloadReason } from '../../../src/core/backend.js';
+import type { ConfigurationWrite } from '../../../src/core/configuration-observer.js';
 import { DomainError } from '../../../src/core/errors.js';
 import type { ServerConfiguration } from '../../../src/core/model.js';
-import type { LogPort, ReloadReason } from '../../../src/core/ports.js';
+import type { LogPort } from '../../../src/core/ports.js';
 import {
   type ConfigurationFile,
   createConfigurationFile,

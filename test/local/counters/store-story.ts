@@ -5,6 +5,7 @@ import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../../src/local/counters/remembered-reports.js';
 import { createReplacements, type Replacements } from '../../../src/local/counters/replacements.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
+import { removeFrom } from '../../core/keys/remove-from.js';
 import { type CallName, createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 /** Something that happens to counters, to the disk or to the process. */
@@ -141,7 +142,7 @@ export async function play(story: Story): Promise<void> {
         replacements.settle(nameOf(step.key));
         return;
       case 'remove':
-        keys.remove(nameOf(step.key));
+        removeFrom(keys, nameOf(step.key));
         return;
       case 'reset':
         keys.reset(nameOf(step.key));

@@ -1,4 +1,4 @@
-import type { ReloadReason } from '../../core/ports.js';
+import type { ReloadReason } from './backend.js';
 
 /** A write of the configuration file that has ended. */
 export interface ConfigurationWrite {

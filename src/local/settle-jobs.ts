@@ -1,16 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
-import {
-  type ConfigurationFile,
-  ConfigurationFileError,
-  createConfigurationFile,
-} from '../configuration/configuration-file.js';
-import { DataFolderError, openDataFolder } from '../file/data-folder.js';
-import { type RequestKind, requestOutcome, submitRequest } from './folder-requests.js';
-import { createKeptVersions } from '../file/kept-versions.js';
-import { createTarget, readTarget, replaceTarget } from '../file/write-file.js';
-import { noFileIn, openCounters } from '../counters/open-counters.js';
-import { createRequests } from './jobs.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
+import { openLocalBackend } from './backend.js';
+import { ConfigurationFileError } from './configuration/configuration-file.js';
+import { noFileIn } from './counters/open-counters.js';
+import { DataFolderError, openDataFolder } from './file/data-folder.js';
+import { createInPlaceWriting } from './file/in-place.js';
+import { createKeptVersions } from './file/kept-versions.js';
+import { createTarget, readTarget, replaceTarget } from './file/write-file.js';
+import { type RequestKind, requestOutcome, submitRequest } from './jobs/folder-requests.js';
 
 /** A configuration file and its data folder, as a command names them. */
 export interface StoredPlace {
@@ -75,36 +72,21 @@ async function isServed(place: StoredPlace, configuration: Buffer | null): Promi
   }
 }
 
-async function doHere(place: StoredPlace): Promise<void> {
-  const { configPath, dataFolder, fileSystem, clock, log, progress } = place;
-  progress.show('reading the configuration file and its counters');
-  const configuration = await openConfiguration(place);
-  try {
-    const registered = configPath === null ? null : { path: configPath, keys: configuration?.load().keys ?? [] };
-    const counters = await openCounters({ dataFolder, configuration: registered, fileSystem, clock, log });
-    try {
-      counters.keys.replaceAll(configuration?.load().keys ?? []);
-      configuration?.onReload(({ keys }) => counters.keys.replaceAll(keys));
-      const requests = createRequests({ dataFolder, fileSystem, configuration, counters, clock, log, progress });
-      await requests.look().finally(requests.close);
-    } finally {
-      await counters.close();
-    }
-  } finally {
-    await configuration?.close();
-  }
-}
-
-async function openConfiguration(place: StoredPlace): Promise<ConfigurationFile | null> {
-  const { configPath, dataFolder, fileSystem, clock, log, inPlace } = place;
-  if (configPath === null) return null;
-  const options = { path: configPath, dataFolder, fileSystem, clock, log, inPlace };
-  return createConfigurationFile({ ...options, pollMilliseconds: 0, watch: false });
+async function doHere({ configPath, dataFolder, ...place }: StoredPlace): Promise<void> {
+  place.progress.show('reading the configuration file and its counters');
+  const backend = await openLocalBackend({
+    ...place,
+    configPath,
+    dataDir: dataFolder,
+    pollMilliseconds: 0,
+    watch: false,
+  });
+  await backend.jobs.look().finally(backend.close);
 }
 
 /** A file that is missing or broken, which is what backups are for, is put back before anything opens it. */
 async function putConfiguration(place: StoredPlace, bytes: Buffer): Promise<void> {
-  const { configPath, dataFolder, fileSystem, clock } = place;
+  const { configPath, dataFolder, inPlace, fileSystem, clock, log } = place;
   if (configPath === null) return;
   const folder = await openDataFolder(fileSystem, dataFolder, configPath);
   const present = await readTarget(fileSystem, configPath).catch(() => null);
@@ -112,6 +94,9 @@ async function putConfiguration(place: StoredPlace, bytes: Buffer): Promise<void
     await createTarget(fileSystem, configPath, bytes);
     return;
   }
-  await createKeptVersions({ fileSystem, folder: folder.versions, clock }).keep(present.bytes);
-  await replaceTarget(fileSystem, present, bytes);
+  const { keep } = createKeptVersions({ fileSystem, folder: folder.versions, clock });
+  await keep(present.bytes);
+  if (inPlace)
+    await createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep }).replace(present, bytes);
+  else await replaceTarget(fileSystem, present, bytes);
 }

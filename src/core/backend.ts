@@ -1,0 +1,162 @@
+import type { Audit } from './audit.js';
+import type { KeyReader, UsageEntry } from './keys/types.js';
+import type {
+  AccessKey,
+  DnsChange,
+  DnsConfig,
+  DnsQuery,
+  KeySnapshot,
+  ListenerConfig,
+  OutboundRule,
+  OutboundSettings,
+} from './model.js';
+import type { Session } from './session.js';
+
+/**
+ * Where the state of a gateway lives, and the one door to it (design: "The door to the state"). A factory opens one, with
+ * everything loaded. Only the backend changes the state, whoever asks for it: the core asks here and answers from what the
+ * backend keeps in memory, or from its `live` reads.
+ *
+ * A change that is refused rejects with a `DomainError` and nothing has changed, unless a method says otherwise. One that
+ * cannot be decided because whoever holds the state is away rejects with `backendAway`.
+ */
+export interface Backend {
+  /** The keys in memory. The backend feeds them, with what it loaded and with every change since. */
+  readonly keys: KeyReader;
+  /** What stands there besides keys, now. */
+  settings(): BackendSettings;
+  /** Called in the turn of the event loop in which settings or keys became others, whoever changed them. */
+  onChange(listener: (reason: ChangeReason) => void): void;
+
+  /**
+   * Registers the key with counters at zero, record and counters in one step where it exists. Rejects with `saveFailed` when
+   * it could not be written; it may have taken effect all the same (protocol: "Users").
+   */
+  createKey(key: AccessKey): Promise<void>;
+  /** Registers new keys without counters, all or none. */
+  createBareKeys(keys: readonly AccessKey[]): Promise<void>;
+  /** Overwrites what is given of the record, counters kept. Rejects with `userNotFound`, and with `saveFailed` as `createKey` does. */
+  updateKey(accessKey: string, record: KeyUpdate): Promise<void>;
+  /** Drops record and counters. Rejects as `updateKey` does. */
+  deleteKey(accessKey: string): Promise<void>;
+  /** Sets the counters to zero. Rejects with `userNotFound` for an unknown key and for one without counters. */
+  resetKey(accessKey: string): Promise<void>;
+  /** Rejects with `outboundNotConfigured`. */
+  replaceRules(rules: readonly OutboundRule[]): Promise<void>;
+  /** Replaces the named members. */
+  changeDns(change: DnsChange): Promise<void>;
+
+  /**
+   * Adds a report to the counters, whole or not at all. Increments, never sums: whoever else counts is not overwritten. The
+   * last `REMEMBERED_REPORTS` ids are known again.
+   */
+  count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome>;
+
+  /** The configuration as a whole; null where there is none (protocol: "Status and configuration", rule 1). */
+  readonly document: ConfigurationDocumentPort | null;
+  /** What several gateways over this state have in common; null where each has its own. */
+  readonly shared: SharedState | null;
+  /** What is asked of the holder of the state at every request; null where the keys in memory and the settings answer. */
+  readonly live: LiveReads | null;
+  /** What is wrong now, for health; empty while nothing is. */
+  problems(): Promise<readonly Problem[]>;
+  /** Finishes what was accepted, writes what waits, and lets the state go. */
+  close(): Promise<void>;
+}
+
+/** What stands in a server's configuration besides keys, as far as a gateway uses it. */
+export interface BackendSettings {
+  /** Null when outbound routing is not configured. */
+  readonly outbound: OutboundSettings | null;
+  readonly dns: DnsConfig;
+  /** Null when no listener is described. */
+  readonly listener: ListenerConfig | null;
+  /** The tunnel server's own `listen` address (`host:port`), else null. */
+  readonly listen: string | null;
+}
+
+/** `saved`: this gateway changed something; the others come from outside, or replace everything. */
+export type ChangeReason = 'saved' | ReloadReason;
+
+/** Why a configuration became another one as a whole. */
+export type ReloadReason = 'edited' | 'replaced' | 'restored';
+
+/** A new limit, and a new name where one is given. */
+export interface KeyUpdate {
+  readonly name?: string | null;
+  readonly limitBytes: bigint | null;
+}
+
+/** What the data plane reports of the time since its last report. */
+export interface UsageReport {
+  /** By this a report that comes again is known; null for one that will not. */
+  readonly id: string | null;
+  readonly entries: readonly UsageEntry[];
+}
+
+/** How many report ids are remembered (design: "The counters store"). */
+export const REMEMBERED_REPORTS = 100_000;
+
+/** Whether the answer to a report waits until a crash can no longer undo it. */
+export type Acknowledgement = 'durable' | 'memory';
+
+export interface ReportOutcome {
+  /** It was counted before and is not counted now. */
+  readonly repeated: boolean;
+  /** Keys of the report that are not registered, each once. */
+  readonly unknownKeys: readonly string[];
+  /** `memory`: it was not asked for, or nothing outlives the process. */
+  readonly durability: 'durable' | 'memory' | { readonly failed: string };
+}
+
+/** The configuration of a server as one JSON document. */
+export interface ConfigurationDocumentPort {
+  /** One compact JSON value, numbers spelled as they stand. Rejects with configRead/Strip/ParseFailed. */
+  read(): Promise<Buffer>;
+  /** Replaces it with this JSON text, pretty-printed. Rejects with configModeMissing/Format/WriteFailed. */
+  replace(body: Buffer): Promise<void>;
+}
+
+/** Sessions and audit list, where gateways share them. */
+export interface SharedState {
+  readonly audit: Audit;
+  /** The single session of one mount, by its API root. */
+  session(api: string): Session;
+}
+
+/** Reads that go to the holder of the state. Each rejects with `backendAway` when it does not answer. */
+export interface LiveReads {
+  key(accessKey: string): Promise<KeySnapshot | undefined>;
+  counts(): Promise<StateCounts>;
+  rules(): Promise<readonly OutboundRule[]>;
+  dns(): Promise<DnsConfig>;
+  /** Oldest first. */
+  queries(): Promise<readonly DnsQuery[]>;
+}
+
+/** Of the status (protocol: "Server status"). */
+export interface StateCounts {
+  /** Counter entries with traffic. */
+  readonly active: number;
+  /** Registered keys. */
+  readonly total: number;
+}
+
+/** What can be wrong with a backend. Names are labels of a metric and stay as they are. */
+export const PROBLEMS = [
+  'configuration_unreadable',
+  'configuration_unwritable',
+  'counters_unwritable',
+  'counters_moved_aside',
+] as const;
+
+export type ProblemName = (typeof PROBLEMS)[number];
+
+export interface Problem {
+  readonly problem: ProblemName;
+  /** A sentence for people, without anything secret. */
+  readonly reason: string;
+}
+
+/** A value that is there, or will be. */
+export type Now<T> = T | Promise<T>;

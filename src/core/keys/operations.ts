@@ -1,0 +1,43 @@
+import type { Backend } from '../backend.js';
+import { DomainError } from '../errors.js';
+import type { AccessKey } from '../model.js';
+import type { RandomPort } from '../ports.js';
+
+/** Protocol: "Limits", bulk key creation count. */
+export const MAX_BULK_COUNT = 1000n;
+
+/** The operations that change keys (protocol: "Access key lifecycle"). Each rejects as the backend's change does. */
+export interface KeyOperations {
+  /** Generates the key when none is given. Resolves to it. */
+  createUser(key: { accessKey: string | null; name: string | null; limitBytes: bigint | null }): Promise<string>;
+  /** Rejects with `countTooLarge`. Resolves to the new keys. */
+  bulkCreateUsers(count: bigint, limitBytes: bigint | null): Promise<readonly string[]>;
+  updateUser(key: AccessKey): Promise<void>;
+  setLimit(accessKey: string, limitBytes: bigint | null): Promise<void>;
+  deleteUser(accessKey: string): Promise<void>;
+  resetUser(accessKey: string): Promise<void>;
+}
+
+export function createKeyOperations(backend: Backend, random: RandomPort): KeyOperations {
+  return {
+    async createUser({ accessKey: given, name, limitBytes }) {
+      const accessKey = given ?? random.bytes(16).toString('hex');
+      await backend.createKey({ accessKey, name, limitBytes });
+      return accessKey;
+    },
+    async bulkCreateUsers(count, limitBytes) {
+      if (count > MAX_BULK_COUNT) throw new DomainError('countTooLarge');
+      const made = new Map<string, AccessKey>();
+      while (made.size < count) {
+        const accessKey = random.bytes(8).toString('hex');
+        if (backend.keys.get(accessKey) === undefined) made.set(accessKey, { accessKey, name: null, limitBytes });
+      }
+      if (made.size > 0) await backend.createBareKeys([...made.values()]);
+      return [...made.keys()];
+    },
+    updateUser: ({ accessKey, name, limitBytes }) => backend.updateKey(accessKey, { name, limitBytes }),
+    setLimit: (accessKey, limitBytes) => backend.updateKey(accessKey, { limitBytes }),
+    deleteUser: backend.deleteKey,
+    resetUser: backend.resetKey,
+  };
+}

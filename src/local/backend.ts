@@ -1,0 +1,173 @@
+import { basename, dirname, join } from 'node:path';
+import type { Backend, BackendSettings, ChangeReason, ReloadReason } from '../core/backend.js';
+import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
+import { DomainError } from '../core/errors.js';
+import type { KeyRegistry } from '../core/keys/types.js';
+import { DEFAULT_DNS, type ServerConfiguration } from '../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
+import { type ConfigurationFile, createConfigurationFile } from './configuration/configuration-file.js';
+import { type Counters, openCounters } from './counters/open-counters.js';
+import { createJobs, type Jobs } from './jobs/jobs.js';
+import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
+import { createProblems } from './problems.js';
+
+/** The backend of one server's configuration file, with counters and remembered reports in a data folder beside it. */
+export interface LocalBackend extends Backend {
+  readonly keys: KeyRegistry;
+  /** Null in the run-time-only mode. */
+  readonly configuration: ConfigurationFile | null;
+  readonly counters: Counters;
+  /** What commands have asked of it; to be looked at once it is open. */
+  readonly jobs: Jobs;
+}
+
+export interface LocalBackendOptions {
+  /** Null for the run-time-only mode (protocol: "Status and configuration", rule 1). */
+  readonly configPath: string | null;
+  /** Default: beside the configuration file; without one nothing outlives the process. */
+  readonly dataDir?: string;
+  /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
+  readonly keepGone?: number;
+  readonly inPlace?: boolean;
+  /** Refuses a replacement of the file that would take its inbounds with keys away. */
+  readonly guard?: boolean;
+  /** How often the file is looked at for edits, besides being watched; milliseconds, default 500. */
+  readonly pollMilliseconds?: number;
+  /** Whether the system is asked for events of the file's folder, too; default true. */
+  readonly watch?: boolean;
+  readonly observer?: ConfigurationObserverPort;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly progress?: ProgressPort;
+}
+
+/** The default data folder of a configuration file (design: "The data folder"). */
+export function dataFolderBeside(configPath: string): string {
+  return join(dirname(configPath), `${basename(configPath)}.keyway`);
+}
+
+const NOTHING_CONFIGURED: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, listen: null };
+
+/** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
+export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {
+  const { configPath, observer, keepGone, fileSystem, clock, log } = options;
+  const dataFolder = options.dataDir ?? (configPath === null ? null : dataFolderBeside(configPath));
+  const configuration =
+    configPath === null || dataFolder === null
+      ? null
+      : await createConfigurationFile({
+          path: configPath,
+          dataFolder,
+          fileSystem,
+          clock,
+          log,
+          inPlace: options.inPlace ?? false,
+          guard: options.guard ?? false,
+          ...(observer === undefined ? {} : { observer }),
+          ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
+          ...(options.watch === undefined ? {} : { watch: options.watch }),
+        });
+  try {
+    const counters = await openCounters({
+      dataFolder,
+      configuration:
+        configuration === null || configPath === null ? null : { path: configPath, keys: configuration.load().keys },
+      ...(keepGone === undefined ? {} : { keepGone }),
+      fileSystem,
+      clock,
+      log,
+    });
+    return createLocalBackend({ configuration, counters, ...options });
+  } catch (error) {
+    await configuration?.close();
+    throw error;
+  }
+}
+
+/** What a local backend is made of, open. */
+export interface LocalBackendParts extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress'> {
+  readonly configuration: ConfigurationFile | null;
+  /** Loaded for the keys of that configuration. */
+  readonly counters: Counters;
+}
+
+export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
+  const { configuration, counters, fileSystem, clock, log, progress } = parts;
+  const { keys, usage, store } = counters;
+  const listeners: ((reason: ChangeReason) => void)[] = [];
+  let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load());
+  const jobs = createJobs({
+    configuration,
+    counters,
+    fileSystem,
+    clock,
+    log,
+    ...(progress === undefined ? {} : { progress }),
+  });
+
+  function become(next: BackendSettings, reason: ChangeReason): void {
+    settings = next;
+    for (const listener of listeners) listener(reason);
+  }
+
+  keys.replaceAll(configuration?.load().keys ?? []);
+  // All of it in one turn of the event loop: no answer shows keys, counters and settings of different configurations.
+  configuration?.onReload((next: ServerConfiguration, reason: ReloadReason) => {
+    keys.replaceAll(next.keys);
+    if (reason === 'restored') jobs.restored();
+    become(settingsOf(next), reason);
+  });
+
+  const save = async (change: Parameters<ConfigurationFile['save']>[0]): Promise<void> =>
+    leavingFailureToNextWrite(configuration?.save(change) ?? Promise.resolve());
+
+  return {
+    ...createKeyWrites({ keys, replacements: counters.replacements, configuration, store }),
+    keys,
+    configuration,
+    counters,
+    jobs,
+    settings: () => settings,
+    onChange(listener) {
+      listeners.push(listener);
+    },
+    async replaceRules(rules) {
+      const { outbound } = settings;
+      if (outbound === null) throw new DomainError('outboundNotConfigured');
+      become({ ...settings, outbound: { ...outbound, rules } }, 'saved');
+      await save({ rules });
+    },
+    async changeDns(change) {
+      become({ ...settings, dns: { ...settings.dns, ...change } }, 'saved');
+      await save({ dns: change });
+    },
+    async count(report, acknowledgement) {
+      const counted = usage.count(report);
+      if (acknowledgement === 'memory' || store === null) return { ...counted, durability: 'memory' };
+      try {
+        await store.flush();
+        return { ...counted, durability: 'durable' };
+      } catch (error) {
+        return { ...counted, durability: { failed: error instanceof Error ? error.message : String(error) } };
+      }
+    },
+    document: configuration === null ? null : { read: configuration.readAsJson, replace: configuration.replace },
+    shared: null,
+    live: null,
+    problems: createProblems({
+      configuration: configuration === null ? null : configuration.status,
+      counters: store === null ? null : store.status,
+      fileSystem,
+    }),
+    async close() {
+      await jobs.close();
+      await counters.close();
+      await configuration?.close();
+    },
+  };
+}
+
+function settingsOf({ outbound, dns, listener, listen }: ServerConfiguration): BackendSettings {
+  return { outbound, dns, listener, listen };
+}

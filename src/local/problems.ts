@@ -1,0 +1,47 @@
+import type { Problem, ProblemName } from '../core/backend.js';
+import { PROBLEMS } from '../core/backend.js';
+import type { FileSystemPort } from '../core/ports.js';
+
+/** What problems are read from. Null where there is no such thing. */
+export interface ProblemSources {
+  readonly configuration: (() => { readonly parseError: string | null; readonly lastWriteError: string | null }) | null;
+  readonly counters: (() => { readonly movedAside: string | null; readonly lastWriteError: string | null }) | null;
+  readonly fileSystem: Pick<FileSystemPort, 'stat'>;
+}
+
+/**
+ * A store that was moved aside at the start is a problem until its folder is gone too (somebody has looked at it), or
+ * Keyway is started again.
+ */
+export function createProblems({ configuration, counters, fileSystem }: ProblemSources) {
+  const exists = (path: string): Promise<boolean> =>
+    fileSystem.stat(path).then(
+      () => true,
+      () => false,
+    );
+  return async (): Promise<readonly Problem[]> => {
+    const file = configuration?.() ?? { parseError: null, lastWriteError: null };
+    const store = counters?.() ?? { movedAside: null, lastWriteError: null };
+    const aside = store.movedAside !== null && (await exists(store.movedAside)) ? store.movedAside : null;
+    const reasons: Readonly<Record<ProblemName, string | null>> = {
+      configuration_unreadable: said(
+        file.parseError,
+        'the configuration file cannot be read, the last good state stays live',
+      ),
+      configuration_unwritable: said(file.lastWriteError, 'the last write of the configuration file failed'),
+      counters_unwritable: said(store.lastWriteError, 'the last write of the counters failed'),
+      counters_moved_aside: said(
+        aside,
+        'the store of counters was damaged and was moved away; look at it, then remove it',
+      ),
+    };
+    return PROBLEMS.flatMap((problem) => {
+      const reason = reasons[problem];
+      return reason === null ? [] : [{ problem, reason }];
+    });
+  };
+}
+
+function said(detail: string | null, what: string): string | null {
+  return detail === null ? null : `${what}: ${detail}`;
+}
