@@ -38,6 +38,8 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   userNotFound: 'There is no such key; it may have left by an edit of the file.',
   saveFailed:
     'The change is live but not in the file yet; the next write carries it. The log and `/healthz` say why: a full disk, missing rights.',
+  backendAway:
+    'Whoever holds the state does not answer: the change may have been made or not. The detail and the log say why; ask again later.',
   countTooLarge: 'At most 1,000 keys are made by one request.',
   noConfigPath: 'Keyway runs with `--no-config`: there is no file to show or to replace.',
   configModeMissing: 'A configuration needs the member `mode`; nothing was replaced.',

@@ -4,6 +4,7 @@ export type DomainErrorCode =
   | 'authNotConfigured'
   | 'userNotFound'
   | 'saveFailed'
+  | 'backendAway'
   | 'countTooLarge'
   | 'noConfigPath'
   | 'configModeMissing'

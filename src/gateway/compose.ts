@@ -33,6 +33,8 @@ export interface GatewayOptions {
   readonly mounts: readonly GatewayMount[];
   /** The server's configuration file; absent for the spec's run-time-only mode. */
   readonly configPath?: string;
+  /** Where the state lives instead, open; what is said here of file and data folder then counts for nothing. */
+  readonly backend?: Backend;
   /** Where kept versions live; default `<file name>.keyway/` beside the configuration file. */
   readonly dataDir?: string;
   /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
@@ -99,16 +101,22 @@ const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 /** Composes backend, core, mounts and app. Rejects with an `Error` whose message is for people. */
 export async function composeGateway(options: GatewayOptions): Promise<Gateway> {
   const { clock = systemClock, random = systemRandom, log = silent } = options;
-  const backend = await openBackend(options, clock, log);
+  const state = await openState(options, clock, log);
   try {
-    return assemble(options, backend, { clock, random, log });
+    return assemble(options, state, { clock, random, log });
   } catch (error) {
-    await backend.close();
+    await state.backend.close();
     throw error;
   }
 }
 
-async function openBackend(options: GatewayOptions, clock: ClockPort, log: LogPort): Promise<LocalBackend> {
+async function openState(options: GatewayOptions, clock: ClockPort, log: LogPort): Promise<State> {
+  if (options.backend !== undefined) return { backend: options.backend, local: null };
+  const local = await openLocal(options, clock, log);
+  return { backend: local, local };
+}
+
+async function openLocal(options: GatewayOptions, clock: ClockPort, log: LogPort): Promise<LocalBackend> {
   const { configPath = null, dataDir, keepGone, inPlace, guardConfig, pollMilliseconds, observer } = options;
   const backend = await openLocalBackend({
     configPath,
@@ -128,9 +136,12 @@ async function openBackend(options: GatewayOptions, clock: ClockPort, log: LogPo
   return backend;
 }
 
+type State = Pick<Gateway, 'backend' | 'local'>;
+
 type Ports = Required<Pick<GatewayOptions, 'clock' | 'random' | 'log'>>;
 
-function assemble(options: GatewayOptions, backend: LocalBackend, { clock, random, log }: Ports): Gateway {
+function assemble(options: GatewayOptions, state: State, { clock, random, log }: Ports): Gateway {
+  const { backend } = state;
   const listener = listenerOf(options, backend);
   const mounts = createMounts(options, backend, listener);
   const core = createCore({ backend, clock, random, resolver: options.resolver ?? noResolver });
@@ -162,8 +173,7 @@ function assemble(options: GatewayOptions, backend: LocalBackend, { clock, rando
     app,
     core,
     mounts,
-    backend,
-    local: backend,
+    ...state,
     credentials: listener.credentials,
     announced,
     subscriptions: (own) => createApp({ ...appOptions, ...own, mounts: mounts.map(subscriptionsOf) }),

@@ -33,6 +33,8 @@ export const ERROR_TABLE: Readonly<Record<DomainErrorCode, ErrorRow>> = {
   },
   /** Of the configuration file alone: counters that could not be written are logged, and the next write carries them. */
   saveFailed: { status: 400, text: 'failed to save configuration' },
+  /** Nothing is known of what was asked: neither done nor refused by whoever holds the state. */
+  backendAway: { status: 503, text: 'the state cannot be reached', withDetail: true },
   countTooLarge: { status: 400, text: 'Count too large, max 1000' },
   noConfigPath: { status: 400, text: 'No config path registered (run-time only)' },
   configModeMissing: { status: 400, text: "Invalid config: missing 'mode' field" },

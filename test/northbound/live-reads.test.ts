@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { createMemoryBackend } from '../ports/memory-backend.js';
+import { gatewayForTest } from './gateway.js';
+
+const KEY = { accessKey: 'a', name: 'n', limitBytes: 5n };
+
+async function stage(hasLiveReads: boolean) {
+  const backend = createMemoryBackend({ hasLiveReads });
+  backend.outside({ put: KEY });
+  const app = await gatewayForTest({ mounts: [{ revision: 'current' }, { revision: 'dns', webpath: 'dns' }], backend });
+  const ask = async (url: string, accept = '*/*') => {
+    const answer = await app.inject({ url, headers: { accept } });
+    return [answer.statusCode, answer.json()];
+  };
+  return { backend, ask };
+}
+
+const READS = [
+  ['/panel/api/users/a', { access_key: 'a', name: 'n', limit_bytes: 5, bytes_up: 0 }],
+  ['/panel/api/server/status', { active_users: 0, total_users: 1 }],
+  ['/panel/api/router/rules', []],
+  ['/dns/api/dns/config', { enabled: false, adblock_urls: [] }],
+  ['/dns/api/dns/queries', []],
+  ['/panel/api/subscribe/a', { mode: 'client', access_key: 'a' }],
+] as const;
+
+describe.each([false, true])('a gateway over a state elsewhere, with live reads: %s', (hasLiveReads) => {
+  it.each(READS)('GET %s answers from it', async (url, data) => {
+    const { ask } = await stage(hasLiveReads);
+    expect(await ask(url)).toMatchObject([200, { ok: true, data }]);
+  });
+
+  it('shows the next request what somebody else has changed', async () => {
+    const { backend, ask } = await stage(hasLiveReads);
+    backend.outside({ put: { ...KEY, name: 'other' } });
+    expect(await ask('/panel/api/users/a')).toMatchObject([200, { data: { name: 'other' } }]);
+    backend.outside({ remove: 'a' });
+    expect(await ask('/panel/api/users/a')).toEqual([400, { ok: false, error: 'user not found' }]);
+    expect(await ask('/panel/api/subscribe/a', 'text/plain')).toEqual([
+      404,
+      { ok: false, error: 'invalid access key' },
+    ]);
+  });
+
+  it.each(READS.map(([url]) => url))('while it is away, GET %s says so where it is asked of it', async (url) => {
+    const { backend, ask } = await stage(hasLiveReads);
+    backend.becomes('away');
+    const away = [503, { ok: false, error: 'the state cannot be reached: it is away for a test' }];
+    const answer = await ask(url);
+    if (hasLiveReads) expect(answer).toEqual(away);
+    else expect(answer).toMatchObject([200, { ok: true }]);
+  });
+});

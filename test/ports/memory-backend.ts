@@ -1,0 +1,173 @@
+import type { Backend, BackendSettings, ChangeReason, KeyUpdate, UsageReport } from '../../src/core/backend.js';
+import { DomainError } from '../../src/core/errors.js';
+import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import type { CounterValues } from '../../src/core/keys/types.js';
+import { type AccessKey, DEFAULT_DNS, type KeySnapshot, type OutboundSettings } from '../../src/core/model.js';
+
+/** A key as this backend holds it. */
+interface Held {
+  readonly record: AccessKey;
+  readonly counters: CounterValues | null;
+}
+
+/** A backend whose state stands elsewhere, for tests: what the core sees of it comes a turn of the event loop later. */
+export interface MemoryBackend extends Backend {
+  /** What somebody else does to the state: the core is told by the change alone. */
+  outside(change: Outside): void;
+  /** From now on whoever holds the state answers no more, or answers again. */
+  becomes(state: 'away' | 'there'): void;
+}
+
+/** Somebody else's change: a key that comes or is another, with counters at zero where it is new; or one that goes. */
+export type Outside = { readonly put: AccessKey } | { readonly remove: string } | { readonly rules: 'none' | 'empty' };
+
+const OUTBOUND: OutboundSettings = {
+  enabled: true,
+  protocol: 'socks5',
+  address: '127.0.0.1',
+  port: 9050,
+  defaultAction: 'direct',
+  rules: [],
+};
+const ZERO: CounterValues = { bytesUp: 0n, bytesDown: 0n, connections: 0n };
+const CREATED_AT = 7;
+
+export function createMemoryBackend({ hasLiveReads }: { readonly hasLiveReads: boolean }): MemoryBackend {
+  const held = new Map<string, Held>();
+  const keys = createKeyRegistry(() => CREATED_AT);
+  const known = new Set<string>();
+  const listeners: ((reason: ChangeReason) => void)[] = [];
+  let settings: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, listen: null };
+  let isAway = false;
+
+  /** What goes there and back. */
+  async function asked<T>(work: () => T): Promise<T> {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (isAway) throw new DomainError('backendAway', 'it is away for a test');
+    return work();
+  }
+
+  function become(next: Partial<BackendSettings>, reason: ChangeReason): void {
+    settings = { ...settings, ...next };
+    for (const listener of listeners) listener(reason);
+  }
+
+  function present(accessKey: string): Held {
+    const found = held.get(accessKey);
+    if (found === undefined) throw new DomainError('userNotFound');
+    return found;
+  }
+
+  function create(record: AccessKey): void {
+    held.set(record.accessKey, { record, counters: ZERO });
+    keys.create(record);
+  }
+
+  function update(accessKey: string, { name, limitBytes }: KeyUpdate): void {
+    const { record, counters } = present(accessKey);
+    const next = { accessKey, name: name === undefined ? record.name : name, limitBytes };
+    held.set(accessKey, { record: next, counters: counters ?? ZERO });
+    keys.update(next);
+  }
+
+  function remove(accessKey: string): void {
+    present(accessKey);
+    held.delete(accessKey);
+    keys.setAside(accessKey);
+    keys.forget(accessKey);
+  }
+
+  function count({ id, entries }: UsageReport) {
+    const unknownKeys = entries.flatMap(({ accessKey }) => (held.has(accessKey) ? [] : [accessKey]));
+    const repeated = id !== null && known.has(id);
+    if (id !== null) known.add(id);
+    if (!repeated) {
+      for (const { accessKey, bytesUp, bytesDown, connections } of entries) {
+        const found = held.get(accessKey);
+        if (found === undefined) continue;
+        const before = found.counters ?? ZERO;
+        const counters = {
+          bytesUp: before.bytesUp + bytesUp,
+          bytesDown: before.bytesDown + bytesDown,
+          connections: connections ?? before.connections,
+        };
+        held.set(accessKey, { ...found, counters });
+      }
+      keys.addUsage(entries);
+    }
+    return { repeated, unknownKeys: [...new Set(unknownKeys)], durability: 'durable' } as const;
+  }
+
+  function snapshotOf({ record, counters }: Held): KeySnapshot {
+    const { limitBytes } = record;
+    return { ...record, counters: counters === null ? null : { ...counters, limitBytes, createdAt: CREATED_AT } };
+  }
+
+  return {
+    keys,
+    settings: () => settings,
+    onChange: (listener) => {
+      listeners.push(listener);
+    },
+    createKey: (record) => asked(() => create(record)),
+    createBareKeys: (made) =>
+      asked(() => {
+        for (const record of made) {
+          held.set(record.accessKey, { record, counters: null });
+          keys.createWithoutCounters(record);
+        }
+      }),
+    updateKey: (accessKey, record) => asked(() => update(accessKey, record)),
+    deleteKey: (accessKey) => asked(() => remove(accessKey)),
+    resetKey: (accessKey) =>
+      asked(() => {
+        const found = present(accessKey);
+        if (found.counters === null) throw new DomainError('userNotFound');
+        held.set(accessKey, { ...found, counters: ZERO });
+        keys.reset(accessKey);
+      }),
+    replaceRules: (rules) =>
+      asked(() => {
+        const { outbound } = settings;
+        if (outbound === null) throw new DomainError('outboundNotConfigured');
+        become({ outbound: { ...outbound, rules } }, 'saved');
+      }),
+    changeDns: (change) => asked(() => become({ dns: { ...settings.dns, ...change } }, 'saved')),
+    count: (report) => asked(() => count(report)),
+    document: null,
+    shared: null,
+    live: hasLiveReads
+      ? {
+          key: (accessKey) =>
+            asked(() => {
+              const found = held.get(accessKey);
+              return found === undefined ? undefined : snapshotOf(found);
+            }),
+          counts: () =>
+            asked(() => {
+              const active = [...held.values()].filter(
+                ({ counters }) => counters !== null && counters.bytesUp + counters.bytesDown > 0n,
+              );
+              return { active: active.length, total: held.size };
+            }),
+          rules: () => asked(() => settings.outbound?.rules ?? []),
+          dns: () => asked(() => settings.dns),
+          queries: () => asked(() => []),
+        }
+      : null,
+    problems: async () => [],
+    close: async () => undefined,
+    outside(change) {
+      if ('put' in change) {
+        const { accessKey } = change.put;
+        if (held.has(accessKey)) update(accessKey, change.put);
+        else create(change.put);
+      } else if ('remove' in change) {
+        if (held.has(change.remove)) remove(change.remove);
+      } else become({ outbound: change.rules === 'none' ? null : OUTBOUND }, 'edited');
+    },
+    becomes(state) {
+      isAway = state === 'away';
+    },
+  };
+}
