@@ -1,6 +1,6 @@
 import { resolveRevision } from '../../revisions/index.js';
 import { feedOpenApiDocument } from '../feed/openapi.js';
-import { type FlagShape, parseFlags, problemText } from '../settings/flags.js';
+import { type FlagShape, isOn, parseFlags, problemText } from '../settings/flags.js';
 import { encodeJson } from '../wire/json/encode.js';
 import { prettyJson } from '../wire/json/json.js';
 import { openApiDocument } from '../wire/openapi/openapi.js';
@@ -14,7 +14,7 @@ const FLAGS: readonly FlagShape[] = [
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const parsed = parseFlags(argv, FLAGS);
   const wanted = parsed.values.get('revision')?.[0];
-  const isFeed = parsed.values.has('feed');
+  const isFeed = isOn(parsed, 'feed');
   const resolved = wanted === undefined ? null : resolveRevision(wanted);
   const problems = parsed.problems.map(problemText);
   if (parsed.words.length > 0) problems.push('openapi takes no arguments but --revision R or --feed');

@@ -1,6 +1,6 @@
 import { REVISIONS } from '../../revisions/index.js';
 import { revisionTable } from '../../revisions/table.js';
-import { type FlagShape, parseFlags, problemText } from '../settings/flags.js';
+import { type FlagShape, isOn, parseFlags, problemText } from '../settings/flags.js';
 import { markdownTable } from '../settings/text.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 import { textTable } from './text-table.js';
@@ -26,13 +26,14 @@ function asJson(): string {
 const FLAGS: readonly FlagShape[] = [{ flag: 'json', placeholder: null, repeatable: false }];
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const { values, words, problems } = parseFlags(argv, FLAGS);
+  const flags = parseFlags(argv, FLAGS);
+  const { words, problems } = flags;
   if (problems.length > 0 || words.length > 0) {
     const strayWords = words.length > 0 ? ['revisions takes no arguments but --json'] : [];
     return usageProblem(context, 'revisions', [...problems.map(problemText), ...strayWords]);
   }
   const [head = [], ...rows] = revisionTable();
-  context.output.line(values.has('json') ? asJson() : textTable(head, rows));
+  context.output.line(isOn(flags, 'json') ? asJson() : textTable(head, rows));
   return 0;
 }
 

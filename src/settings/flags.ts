@@ -28,11 +28,25 @@ export interface FlagShape {
 }
 
 export interface ParsedFlags {
-  /** Per flag the texts in the order given; a switch alone is `true`. */
+  /** Per flag the texts in the order given; of a switch `true` or `false`, however that was written. */
   readonly values: ReadonlyMap<string, readonly string[]>;
   /** What belongs to no flag. Never shown: it may be the second half of a secret. */
   readonly words: readonly string[];
   readonly problems: readonly SettingProblem[];
+}
+
+/** Whether a switch was given and not switched off. */
+export function isOn({ values }: Pick<ParsedFlags, 'values'>, flag: string): boolean {
+  return values.get(flag)?.at(-1) === 'true';
+}
+
+/** What a switch's text may be, to follow the word "expected". */
+export const SWITCH_EXPECTED = 'true or false';
+
+/** On or off in one of the usual words; undefined for another text. */
+export function readSwitch(text: string): boolean | undefined {
+  if (/^(true|1|yes|on)$/i.test(text)) return true;
+  return /^(false|0|no|off)$/i.test(text) ? false : undefined;
 }
 
 interface FlagReader {
@@ -87,7 +101,11 @@ function readFlag(
     reader.problems.push({ setting: name, place: `flag --${name}`, message });
     return 0;
   }
-  reader.values.set(name, [...(reader.values.get(name) ?? []), value]);
+  const text = shape.placeholder === null ? readSwitch(value)?.toString() : value;
+  if (text === undefined) {
+    const message = `expected ${SWITCH_EXPECTED}, got ${JSON.stringify(value.slice(0, 200))}`;
+    reader.problems.push({ setting: name, place: `flag --${name}`, message });
+  } else reader.values.set(name, [...(reader.values.get(name) ?? []), text]);
   return attached === undefined && shape.placeholder !== null ? 1 : 0;
 }
 

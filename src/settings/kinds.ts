@@ -1,7 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import { LOG_LEVELS, type LogLevel } from '../platform/log.js';
-import type { Offered } from './flags.js';
+import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
 /** The JSON type by which a value stands in the settings file. */
 export type MemberType = 'string' | 'integer' | 'boolean';
@@ -83,11 +83,8 @@ export const path: Kind<string> = {
 /** A switch: present without a value, or with one of the usual words. */
 export const onOrOff: Kind<boolean> = {
   member: 'boolean',
-  expected: 'true or false',
-  read: (text) => {
-    if (/^(true|1|yes|on)$/i.test(text)) return true;
-    return /^(false|0|no|off)$/i.test(text) ? false : undefined;
-  },
+  expected: SWITCH_EXPECTED,
+  read: readSwitch,
 };
 
 /** A port that clients can be told: 16 bits, not 0. */

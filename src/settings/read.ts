@@ -58,53 +58,19 @@ export async function readSettings(
   const problems = [...sources.flags.problems];
   const file = await openSettingsFile(sources, problems);
   const places = new Map<SettingName, string>();
-  const take = <Name extends SettingName>(name: Name): Settings[Name] => {
-    const setting: Setting<Settings[Name]> = SETTINGS[name];
+  const take = (name: SettingName): unknown => {
+    const setting: Setting<unknown> = SETTINGS[name];
     const found = names.includes(name) ? findSetting(setting, sources, file, problems) : undefined;
     if (found === undefined) return setting.fallback(sources.folder);
     places.set(name, found.place);
     return found.value;
   };
-  const settings = takeAll(take);
+  // Each value is of its row's type, which the entries do not show.
+  const settings = Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])) as Settings;
   // With a bad revision the mounts are not what was meant, and what names them cannot be judged.
   if (!problems.some(({ setting }) => setting === SETTINGS.revision.flag))
     problems.push(...crossProblems(settings, (name) => places.get(name) ?? 'default', sources.revisionProblem));
   return problems.length === 0 ? { ok: true, settings } : { ok: false, problems };
-}
-
-function takeAll(take: <Name extends SettingName>(name: Name) => Settings[Name]): Settings {
-  return {
-    config: take('config'),
-    revision: take('revision'),
-    serverHost: take('serverHost'),
-    serverPort: take('serverPort'),
-    shareScheme: take('shareScheme'),
-    shareQuery: take('shareQuery'),
-    bind: take('bind'),
-    tlsCert: take('tlsCert'),
-    tlsKey: take('tlsKey'),
-    subscriptionBind: take('subscriptionBind'),
-    token: take('token'),
-    webpath: take('webpath'),
-    username: take('username'),
-    passwordHash: take('passwordHash'),
-    allowOpen: take('allowOpen'),
-    dataDir: take('dataDir'),
-    panelDir: take('panelDir'),
-    panelServer: take('panelServer'),
-    protectAudit: take('protectAudit'),
-    trustProxy: take('trustProxy'),
-    reportVersion: take('reportVersion'),
-    loginGuard: take('loginGuard'),
-    inPlace: take('inPlace'),
-    guardConfig: take('guardConfig'),
-    feedBind: take('feedBind'),
-    feedToken: take('feedToken'),
-    opsBind: take('opsBind'),
-    keepGone: take('keepGone'),
-    noResolver: take('noResolver'),
-    logLevel: take('logLevel'),
-  };
 }
 
 async function openSettingsFile(sources: SettingsSources, problems: SettingProblem[]): Promise<SettingsFile | null> {

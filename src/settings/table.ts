@@ -1,55 +1,8 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { DEFAULT_REVISION } from '../../revisions/index.js';
-import type { LogLevel } from '../platform/log.js';
 import type { Offered } from './flags.js';
-import type { Kind, LoginGuardSetting, MountSetting, PanelFolder } from './kinds.js';
+import type { Kind } from './kinds.js';
 import * as kinds from './kinds.js';
-
-/** Everything that `serve` can be told, read and checked. Paths are absolute. */
-export interface Settings {
-  /** The server's configuration file; null is the run-time-only mode. */
-  readonly config: string | null;
-  /** At least one. */
-  readonly revision: readonly MountSetting[];
-  /** Null: from the file's `listen`. An IPv6 address stands in its brackets. */
-  readonly serverHost: string | null;
-  readonly serverPort: number | null;
-  readonly shareScheme: string;
-  readonly shareQuery: string;
-  /** The listener's fields; null: from the file, or the specification's default when there is none. */
-  readonly bind: string | null;
-  /** Both or neither; the certificate's chain stands behind it in its file. */
-  readonly tlsCert: string | null;
-  readonly tlsKey: string | null;
-  /** `host:port`, or `unix:` and an absolute path; null is no such listener. */
-  readonly subscriptionBind: string | null;
-  readonly token: string | null;
-  readonly webpath: string | null;
-  readonly username: string | null;
-  readonly passwordHash: string | null;
-  readonly allowOpen: boolean;
-  /** Null: `dataFolderOf` says where. */
-  readonly dataDir: string | null;
-  readonly panelDir: readonly PanelFolder[];
-  /** API roots, without a trailing slash. */
-  readonly panelServer: readonly string[];
-  readonly protectAudit: boolean;
-  readonly trustProxy: readonly string[];
-  readonly reportVersion: string | null;
-  readonly loginGuard: LoginGuardSetting | 'off';
-  readonly inPlace: boolean;
-  readonly guardConfig: boolean;
-  /** `host:port`, or `unix:` and an absolute path; null is no feed. */
-  readonly feedBind: string | null;
-  /** Null only where none is asked for: without a feed, or with one on a Unix socket. */
-  readonly feedToken: string | null;
-  /** `host:port`, or `unix:` and an absolute path; null is no such listener. */
-  readonly opsBind: string | null;
-  /** Days. */
-  readonly keepGone: number;
-  readonly noResolver: boolean;
-  readonly logLevel: LogLevel;
-}
 
 /** Where counters and kept versions live, or null when there is no configuration file and no `--data-dir`. */
 export function dataFolderOf(settings: Pick<Settings, 'config' | 'dataDir'>): string | null {
@@ -112,10 +65,12 @@ function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'offered'>, 
   };
 }
 
-/** A setting with one value. */
-function one<T, D extends T | null>(kind: Kind<T>, row: Row<D>): Setting<T | D> {
+/** A setting with one value, or without any. */
+function one<T>(kind: Kind<T>, row: Row<null>): Setting<T | null>;
+function one<T>(kind: Kind<T>, row: Row<NoInfer<T>>): Setting<T>;
+function one<T>(kind: Kind<T>, row: Row<T | null>): Setting<T | null> {
   return {
-    ...describeRow<T | D>(kind, row),
+    ...describeRow<T | null>(kind, row),
     repeatable: false,
     names: (value) => (value === null || kind.names === undefined ? [] : [kind.names(value)]),
     read: ([text = ''], folder) => {
@@ -141,9 +96,11 @@ function many<T>(kind: Kind<T>, row: Row<readonly T[]>): Setting<readonly T[]> {
 
 /**
  * Every setting, in the order of the help texts and of the README's table. Each is a flag, an environment variable and a
- * member of the settings file; a flag wins over the environment, the environment over the file.
+ * member of the settings file; a flag wins over the environment, the environment over the file. Where the value is null,
+ * the configuration file or the protocol says what counts.
  */
-export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Name]> } = {
+export const SETTINGS = {
+  // Null is the run-time-only mode.
   config: {
     ...one(kinds.path, {
       flag: 'config',
@@ -369,7 +326,12 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     defaultText: 'info',
     description: 'The least important log lines to write: debug, info, warn, error or silent.',
   }),
-};
+} satisfies Readonly<Record<string, Setting<unknown>>>;
+
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+
+/** Everything that `serve` can be told, read and checked: a member a row of the table. Paths are absolute. */
+export type Settings = { readonly [Name in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[Name]> };
 
 /** The environment variable of a flag. */
 export function variableOf(flag: string): string {

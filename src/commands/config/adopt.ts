@@ -2,13 +2,14 @@ import { type Adoption, planAdoption } from '../../local/check/adoption.js';
 import { MANY_KEYS } from '../../local/configuration/file-edits.js';
 import { rewriteFile } from '../../local/file/rewrite-file.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
+import { isOn } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import type { SettingName } from '../../settings/read.js';
 import { encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';
 import type { Command } from '../command.js';
 import { carriedText, keyJson, keyText } from './check.js';
-import { type FileCommand, fileFlags, isOn, JSON_FLAG, plainText, runOnFile } from './file.js';
+import { type FileCommand, fileFlags, JSON_FLAG, plainText, runOnFile } from './file.js';
 
 const SETTINGS: readonly SettingName[] = ['dataDir', 'inPlace'];
 

@@ -2,12 +2,13 @@ import { REVISIONS } from '../../../revisions/index.js';
 import type { AccessKey } from '../../core/model.js';
 import { checkFile, type FileCheck } from '../../local/check/file-check.js';
 import type { UnknownMember } from '../../local/check/members.js';
+import { isOn } from '../../settings/flags.js';
 import { didYouMean } from '../../settings/suggest.js';
 import { type Encodable, encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';
 import type { Command } from '../command.js';
 import { textTable } from '../text-table.js';
-import { type FileCommand, fileFlags, isOn, JSON_FLAG, plainText, runOnFile } from './file.js';
+import { type FileCommand, fileFlags, JSON_FLAG, plainText, runOnFile } from './file.js';
 
 const check: FileCommand = {
   name: 'config check',

@@ -1,7 +1,7 @@
 import type { LogPort } from '../../core/ports.js';
 import { listVersions, restoreVersion, type VersionsOptions } from '../../local/file/restore-version.js';
 import type { KeptVersion } from '../../local/file/retention.js';
-import { type FlagShape, parseFlags, problemText } from '../../settings/flags.js';
+import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
 import { dataFolderOf } from '../../settings/table.js';
@@ -52,7 +52,7 @@ async function readPlace(
     return usageProblem(context, command.name, ['without a configuration file there are no kept versions']);
   }
   const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
-  return { versions, json: flags.values.has('json'), words: flags.words };
+  return { versions, json: isOn(flags, 'json'), words: flags.words };
 }
 
 /** Warnings and errors go where the command's own problems go; the rest is of no interest here. */

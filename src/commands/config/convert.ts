@@ -4,11 +4,12 @@ import type { LayoutName } from '../../local/document/layout.js';
 import { rewriteFile } from '../../local/file/rewrite-file.js';
 import { createTarget } from '../../local/file/write-file.js';
 import type { ParsedFlags } from '../../settings/flags.js';
+import { isOn } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import type { SettingName } from '../../settings/read.js';
 import { wrap } from '../../settings/text.js';
 import type { Command, CommandContext, ExitCode } from '../command.js';
-import { type FileCommand, fileFlags, isOn, JSON_FLAG, type NamedFile, runOnFile } from './file.js';
+import { type FileCommand, fileFlags, JSON_FLAG, type NamedFile, runOnFile } from './file.js';
 
 const SETTINGS: readonly SettingName[] = ['dataDir', 'inPlace'];
 const LAYOUTS: readonly LayoutName[] = ['inbounds', 'access_keys'];

@@ -64,12 +64,6 @@ export async function runOnFile(
 
 export const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
 
-/** True when a switch was given and not switched off. */
-export function isOn(flags: ParsedFlags, flag: string): boolean {
-  const text = flags.values.get(flag)?.[0];
-  return text !== undefined && text !== 'false';
-}
-
 /** A text of a file for a terminal: as it is when it is plain, else with JSON's escapes. */
 export function plainText(text: string): string {
   return /^[\x21-\x7e]+$/.test(text) ? text : JSON.stringify(text);

@@ -1,6 +1,6 @@
 import { resolveRevision } from '../../../revisions/index.js';
 import type { Permissions } from '../../replay/why-not.js';
-import type { FlagShape, Offered, ParsedFlags } from '../../settings/flags.js';
+import { type FlagShape, isOn, type Offered, type ParsedFlags } from '../../settings/flags.js';
 import type { TargetCredentials } from '../../southbound/control.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
@@ -32,11 +32,7 @@ export function readFlags(flags: ParsedFlags): FlagReading {
   return {
     problems,
     value: (flag) => firstValue(flags, flag),
-    isOn(flag) {
-      const value = firstValue(flags, flag);
-      if (value !== null && value !== 'true' && value !== 'false') problems.push(`--${flag}: expected no value`);
-      return value === 'true';
-    },
+    isOn: (flag) => isOn(flags, flag),
   };
 }
 

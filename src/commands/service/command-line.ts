@@ -5,8 +5,8 @@ import { SETTING_NAMES, SETTINGS_FLAG, type SettingName } from '../../settings/r
 import { SETTINGS, type Setting, type Settings } from '../../settings/table.js';
 
 /** What one setting names of the machine. */
-export function placesOf<Name extends SettingName>(settings: Settings, name: Name): readonly NamedPlace[] {
-  const setting: Setting<Settings[Name]> = SETTINGS[name];
+export function placesOf(settings: Settings, name: SettingName): readonly NamedPlace[] {
+  const setting: Setting<unknown> = SETTINGS[name];
   return setting.names(settings[name]);
 }
 
