@@ -8,7 +8,8 @@ import { createSession } from '../core/session.js';
 import type { Usage } from '../core/usage.js';
 import { staticToken } from '../wire/auth.js';
 import { type Encodable, encodeJson } from '../wire/encode-json.js';
-import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json.js';
+import { isJsonObject } from '../wire/json.js';
+import { parseBody } from '../wire/json-body.js';
 import { createKeysAnswers } from './keys-answer.js';
 import { readReport } from './report-body.js';
 import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, isFeedRoute, MOST_WAIT } from './routes.js';
@@ -211,17 +212,8 @@ function closing({ raw }: FastifyReply): AbortSignal {
 }
 
 function readAccessKey(bytes: Buffer): string {
-  const body = parse(bytes);
+  const body = parseBody(bytes);
   const key = isJsonObject(body) ? body.access_key : undefined;
   if (typeof key !== 'string' || key === '') throw invalid('access_key', 'a string that is not empty');
   return key;
-}
-
-function parse(bytes: Buffer) {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) throw new DomainError('invalidBody', `body is no JSON: ${error.message}`);
-    throw error;
-  }
 }
