@@ -4,6 +4,7 @@ import { DomainError } from '../core/errors.js';
 import type { LogPort } from '../core/ports.js';
 import { answerUnmatched, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
+import { createAuditBody } from './audit-body.js';
 import { answerBrokenConnections } from './broken-connection.js';
 import { createCallerOf } from './caller.js';
 import { createListBody } from './list-body.js';
@@ -70,9 +71,10 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   const guard = createLoginGuard(options.loginGuard, options.clock);
   const login = createLogin(options.credentials, guard, options.random, options.observer);
+  const audit = createAuditBody(core.audit);
   for (const mount of mounts) {
     const list = createListBody(core.keys, mount.revision, options.clock);
-    serveOperations(app, mount, { ...options, login, list, callerOf, observing });
+    serveOperations(app, mount, { ...options, login, list, audit, callerOf, observing });
     if (servesPanel(mount)) servePanel(app, mount, mounts, observing);
   }
   return app;

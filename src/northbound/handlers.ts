@@ -8,6 +8,7 @@ import { successEnvelope, successEnvelopeOf, successEnvelopeOfBytes } from '../w
 import type { OperationName } from '../wire/operations.js';
 import type { CreateUser, WireDnsChange, WireOutboundRule } from '../wire/schemas.js';
 import { shareLink } from '../wire/share-link.js';
+import type { AuditBody } from './audit-body.js';
 import type { CallerOf } from './caller.js';
 import { acceptedCoding, type ListBody } from './list-body.js';
 import type { Login } from './login.js';
@@ -18,6 +19,7 @@ export interface HandlerContext {
   readonly core: Core;
   readonly announced: () => AnnouncedServer;
   readonly list: ListBody;
+  readonly audit: AuditBody;
   readonly login: Login;
   readonly callerOf: CallerOf;
 }
@@ -135,7 +137,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     async ({ context: { login, callerOf }, mount, request }, body) =>
       answer({ token: login.begin(mount, callerOf(request.raw), body.username, body.password ?? '') }),
   ),
-  listAudit: ({ context: { core } }) => answer(core.audit.list().map((entry) => ({ ...entry }))),
+  listAudit: ({ context: { audit } }) => ({ payload: audit() }),
   addAudit: withBody<Audit>(async ({ context: { core } }, { eventEn, eventRu, success }) => {
     core.audit.add({ eventEn, eventRu, success });
     return answer(true);

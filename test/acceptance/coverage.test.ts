@@ -29,7 +29,7 @@ const error = (name: string, status: number, text: string, ...operations: readon
 });
 
 /**
- * Spec, "Errors", and behind them one that design.md adds where the spec is silent. One row stands elsewhere: the
+ * Spec, "Errors", and behind them two that design.md adds where the spec is silent. One row stands elsewhere: the
  * plain-text 404 of static files belongs to a line of its own (below).
  */
 const ERROR_ROWS: readonly ErrorRow[] = [
@@ -49,6 +49,7 @@ const ERROR_ROWS: readonly ErrorRow[] = [
   error('configWriteFailed', 400, 'Failed to write config file', 'putConfig'),
   { ...error('outboundNotConfigured', 400, 'Outbound routing is not enabled in config', 'putRules'), needs: 'rules' },
   error('invalidAccessKey', 404, 'invalid access key', 'subscribe'),
+  { ...error('auditTooLarge', 413, 'request body too large', 'addAudit'), needs: 'audit' },
   error(
     'loneSurrogate',
     400,
