@@ -47,13 +47,15 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   configStripFailed: 'The comments of the file do not end: mend it by hand, or bring a version back.',
   configParseFailed:
     'The file is no JSON: mend it by hand, or bring a version back. The last good state goes on being served.',
-  configFormatFailed: 'The body is no configuration; nothing was replaced.',
+  configFormatFailed:
+    'The body is no configuration, or would be far longer than it was sent, more than 16 times and 1 MiB; nothing was replaced.',
   configWriteFailed: 'The file could not be replaced and is as it was; the detail has the reason.',
   configRefused: '`--guard-config` kept an old copy from taking the inbounds away; the detail says what to do.',
   outboundNotConfigured: 'The file has no outbound settings that rules could go to.',
   invalidBody: 'The detail names the member and what was expected; nothing was changed.',
   notJson: 'Send the body as JSON, and say so in the header.',
-  bodyTooLarge: 'The body is beyond what the operation takes.',
+  bodyTooLarge:
+    'The body is beyond what the operation takes: 4 KiB for an audit entry, 256 MiB for a configuration, 1 MiB for the others.',
 };
 
 /** The table of API errors: what is answered, and what to do about it. */

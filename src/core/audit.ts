@@ -6,6 +6,7 @@ export const AUDIT_LENGTH = 100;
 
 /** The in-memory audit list (spec: "Audit list"), newest first. */
 export interface Audit {
+  /** The same array until the list changes, then another one. */
   list(): readonly AuditEntry[];
   add(event: Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>): void;
   clear(): void;

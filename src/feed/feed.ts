@@ -5,7 +5,8 @@ import { DomainError } from '../core/errors.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
-import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
+import { isJsonObject } from '../wire/json/json.js';
+import { parseBody } from '../wire/json-body.js';
 import { staticToken } from '../wire/traits/auth.js';
 import { createKeysAnswers } from './keys-answer.js';
 import { readReport } from './report-body.js';
@@ -200,17 +201,8 @@ function closing({ raw }: FastifyReply): AbortSignal {
 }
 
 function readAccessKey(bytes: Buffer): string {
-  const body = parse(bytes);
+  const body = parseBody(bytes);
   const key = isJsonObject(body) ? body.access_key : undefined;
   if (typeof key !== 'string' || key === '') throw invalid('access_key', 'a string that is not empty');
   return key;
-}
-
-function parse(bytes: Buffer) {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) throw new DomainError('invalidBody', `body is no JSON: ${error.message}`);
-    throw error;
-  }
 }

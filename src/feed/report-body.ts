@@ -3,7 +3,6 @@ import type { UsageReport } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import type { UsageEntry } from '../core/keys/types.js';
 import { MAX_U64 } from '../core/model.js';
-import { JsonSyntaxError } from '../wire/json/json.js';
 import {
   advance,
   another,
@@ -11,12 +10,15 @@ import {
   enter,
   expectEnd,
   expectName,
+  expectUnicode,
+  isShortInteger,
   type JsonScanner,
   skipValue,
   stringValue,
   Token,
   toValue,
 } from '../wire/json/scanner.js';
+import { readingBody } from '../wire/json-body.js';
 import { createQuickEntries } from './quick-entry.js';
 
 /** Characters of a report's id. */
@@ -24,7 +26,6 @@ export const MOST_ID_LENGTH = 200;
 
 const U64 = 'an unsigned 64-bit integer';
 const MINUS = 0x2d;
-const MOST_DIGITS = 20;
 
 /**
  * Reads a report straight from its bytes: building a tree of a thousand entries first takes longer than counting them.
@@ -32,15 +33,13 @@ const MOST_DIGITS = 20;
  */
 export function readReport(bytes: Buffer): UsageReport {
   if (!isUtf8(bytes)) throw invalid('body', 'UTF-8');
-  try {
+  return readingBody(() => {
     const scanner = createScanner(bytes, false);
     const report = readMembers(scanner);
     expectEnd(scanner);
+    expectUnicode(scanner);
     return report;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) throw new DomainError('invalidBody', `body is no JSON: ${error.message}`);
-    throw error;
-  }
+  });
 }
 
 function invalid(place: string, expected: string): DomainError {
@@ -150,9 +149,7 @@ function readKey(scanner: JsonScanner, index: number): string {
 
 function readU64(scanner: JsonScanner, index: number, name: string): bigint {
   const { bytes, start, end } = scanner;
-  const digits = end - start;
-  const isWhole = scanner.kind === Token.number && scanner.integer && bytes[start] !== MINUS && digits <= MOST_DIGITS;
-  const value = isWhole ? BigInt(bytes.toString('latin1', start, end)) : null;
+  const value = isShortInteger(scanner) && bytes[start] !== MINUS ? BigInt(bytes.toString('latin1', start, end)) : null;
   if (value === null || value > MAX_U64) throw invalid(`entries[${index}].${name}`, U64);
   advance(scanner);
   return value;

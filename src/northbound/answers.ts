@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { allowAnyOrigin, answerOptions } from './cors.js';
-import { isApiPath, methodsAt } from './matching.js';
+import { isApiPath, methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
 
 /** Sends a failure envelope. */
@@ -21,5 +21,5 @@ export function answerUnmatched(mounts: readonly Mount[], request: FastifyReques
   if (isPreflight && isApiPath(open, request.url)) return answerOptions(request, reply, methods);
   if (methods.length === 0) return sendFailure(reply, 404, 'not found');
   if (request.method === 'OPTIONS') return answerOptions(request, reply, methods);
-  return sendFailure(reply.header('allow', methods.join(', ')), 405, `method not allowed: use ${methods.join(', ')}`);
+  return sendFailure(reply.header('allow', methods.join(', ')), 405, notAllowed(methods));
 }

@@ -1,7 +1,7 @@
-import type { RequestListener, Server, ServerOptions } from 'node:http';
 import type { Core } from '../core/core.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import type { CreateServer } from './api-server.js';
 import type { LoginGuardLimit } from './login-guard.js';
 import type { Mount } from './mount.js';
 import type { RequestsObserver } from './request-observer.js';
@@ -18,7 +18,7 @@ export interface AppOptions {
   /** Null never slows a login. */
   readonly loginGuard: LoginGuardLimit | null;
   /** Makes the server that listens; absent for a plain one. */
-  readonly createServer?: (options: ServerOptions, listener: RequestListener) => Server;
+  readonly createServer?: CreateServer;
   /** Addresses or networks whose `X-Forwarded-For` counts; `unix` for peers on a Unix socket. */
   readonly trustProxy: readonly string[];
   /** One log line per request. */

@@ -1,9 +1,10 @@
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
-import type { LogPort } from '../core/ports.js';
 import { answerUnmatched, sendFailure } from './answers.js';
+import { withEnvelopes } from './api-server.js';
 import type { AppOptions } from './app-options.js';
+import { createAuditBody } from './audit-body.js';
 import { answerBrokenConnections } from './broken-connection.js';
 import { createCallerOf } from './caller.js';
 import { createListBody } from './list-body.js';
@@ -33,23 +34,24 @@ const SERVER_OPTIONS: ServerOptions = {
   keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
 };
 
+/** Half of a surrogate pair has no UTF-8 either. */
+const NOT_UTF8 = 'the path is no UTF-8, percent-encoded (RFC 3986, 2.5)';
+
 /** Creates the Fastify app that serves every mount over one core. It does not listen yet. */
 export function createApp(options: AppOptions): FastifyInstance {
-  const { core, mounts, createServer } = options;
+  const { core, mounts } = options;
+  const createServer = withEnvelopes(mounts, options.createServer);
   const observing = createObserving(options.observer ?? null, options.clock);
   const other = observing('other', null);
   const app = Fastify<Server>({
-    ...(createServer === undefined
-      ? {}
-      : { serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler) }),
+    serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler),
     logger: false,
     requestTimeout: REQUEST_TIMEOUT,
     forceCloseConnections: 'idle',
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-    http: SERVER_OPTIONS,
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
     frameworkErrors(error, request, reply) {
-      sendFailure(reply, 400, error.message);
+      sendFailure(reply, 400, error.code === 'FST_ERR_BAD_URL' ? NOT_UTF8 : error.message);
       other.answered(request, reply);
     },
     clientErrorHandler: answerBrokenConnections,
@@ -59,7 +61,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    answerError(options.log, error, request, reply);
+    answerError(options, error, request, reply);
     const { observer = other } = request.routeOptions.config;
     observer.answered(request, reply);
     return reply;
@@ -70,23 +72,31 @@ export function createApp(options: AppOptions): FastifyInstance {
 
   const guard = createLoginGuard(options.loginGuard, options.clock);
   const login = createLogin(options.credentials, guard, options.random, options.observer);
+  const audit = createAuditBody(core.audit);
   for (const mount of mounts) {
     const list = createListBody(core.keys, mount.revision, options.clock);
-    serveOperations(app, mount, { ...options, login, list, callerOf, observing });
+    serveOperations(app, mount, { ...options, login, list, audit, callerOf, observing });
     if (servesPanel(mount)) servePanel(app, mount, mounts, observing);
   }
   return app;
 }
 
-function answerError(log: LogPort, error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answerError(
+  { log, mounts }: AppOptions,
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
   if (error instanceof DomainError) return sendFailure(reply, 400, error.message);
-  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    // The framework would close at once, and a client or proxy that is still sending would lose the answer.
-    reply.removeHeader('connection');
+  const status = error.statusCode ?? 500;
+  // The framework would close at once, and a client or proxy that is still sending would lose the answer.
+  if (status === 413) reply.removeHeader('connection');
+  // What is wrong with a body, or that QUERY has none, is nothing to say of a path where nobody looks at it.
+  if (status < 500 && request.is404) return answerUnmatched(mounts, request, reply);
+  if (status === 413) {
     const limit = request.routeOptions.bodyLimit ?? 0;
     return sendFailure(reply, 413, `request body too large: at most ${limit} bytes are accepted`);
   }
-  const status = error.statusCode ?? 500;
   if (status < 500) return sendFailure(reply, status, error.message);
   log.error({ err: error }, 'a request failed for a reason that is no answer of the API');
   return sendFailure(reply, 500, 'internal error');

@@ -9,6 +9,7 @@ import type { Encodable } from '../wire/json/encode.js';
 import type { OperationName } from '../wire/operations.js';
 import type { CreateUser, WireDnsChange, WireOutboundRule } from '../wire/schemas.js';
 import { shareLink } from '../wire/traits/share-link.js';
+import type { AuditBody } from './audit-body.js';
 import type { CallerOf } from './caller.js';
 import { acceptedCoding, type ListBody } from './list-body.js';
 import type { Login } from './login.js';
@@ -19,6 +20,7 @@ export interface HandlerContext {
   readonly core: Core;
   readonly announced: () => AnnouncedServer;
   readonly list: ListBody;
+  readonly audit: AuditBody;
   readonly login: Login;
   readonly callerOf: CallerOf;
 }
@@ -147,7 +149,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     async ({ context: { login, callerOf }, mount, request }, body) =>
       answer({ token: login.begin(mount, callerOf(request.raw), body.username, body.password ?? '') }),
   ),
-  listAudit: ({ context: { core } }) => answer(core.audit.list().map((entry) => ({ ...entry }))),
+  listAudit: ({ context: { audit } }) => ({ payload: audit() }),
   addAudit: withBody<Audit>(async ({ context: { core } }, { eventEn, eventRu, success }) => {
     core.audit.add({ eventEn, eventRu, success });
     return answer(true);

@@ -2,26 +2,47 @@ import { type Mount, servesPanel } from './mount.js';
 
 /** The methods that some mount serves at this path, for `Allow`; empty where none does. */
 export function methodsAt(mounts: readonly Mount[], url: string): readonly string[] {
-  const path = url.split('?', 1)[0] ?? '';
+  const path = pathOf(url);
   const methods = new Set(mounts.flatMap((mount) => methodsOf(mount, path)));
   const withHead = [...methods].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return withHead;
 }
 
+/** What is wrong with a method at a path that is served with these. */
+export function notAllowed(methods: readonly string[]): string {
+  return `method not allowed: use ${methods.join(', ')}`;
+}
+
 /** Whether the path belongs to a mount's API, so that it is never a panel's page (design: "unmatched API path"). */
 export function isApiPath(mounts: readonly Mount[], url: string): boolean {
-  const path = url.split('?', 1)[0] ?? '';
-  return mounts.some(({ api }) => path === api || path.startsWith(`${api}/`));
+  const path = pathOf(url);
+  return mounts.some(({ api }) => isUnder(api, path));
+}
+
+function isUnder(root: string, path: string): boolean {
+  return path === root || path.startsWith(`${root}/`);
+}
+
+/**
+ * The path by which the router judges a request target: that of an absolute form (RFC 9112, 3.2.2), without a query,
+ * escapes decoded but those of reserved characters.
+ */
+function pathOf(url: string): string {
+  const [path = ''] = url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').split(/[?#]/, 1);
+  try {
+    return decodeURI(path);
+  } catch {
+    return path; // The router refuses it where it is not passed by for its method.
+  }
 }
 
 function methodsOf(mount: Mount, path: string): readonly string[] {
-  if (isApiPath([mount], path)) {
+  if (isUnder(mount.api, path)) {
     return mount.operations
       .filter((operation) => fits(operation.path, path.slice(mount.api.length)))
       .map(({ method }) => method);
   }
-  const inPanel = path === mount.base || path.startsWith(`${mount.base}/`);
-  return servesPanel(mount) && inPanel ? ['GET'] : [];
+  return servesPanel(mount) && isUnder(mount.base, path) ? ['GET'] : [];
 }
 
 function fits(template: string, path: string): boolean {

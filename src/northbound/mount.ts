@@ -74,5 +74,6 @@ export function webpathProblem(webpath: string): string | null {
   const inner = webpath.replace(/^\/+|\/+$/g, '').split('/');
   if (inner.length > 1 && inner.includes('')) return 'expected a web path without empty parts';
   if (inner.some((part) => part === '.' || part === '..')) return 'expected a web path without . or .. parts';
+  if (/\p{Surrogate}/u.test(webpath)) return 'expected a web path without half of a surrogate pair';
   return null;
 }

@@ -21,7 +21,10 @@ export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly 
   const base = mount.base.replaceAll(':', '::'); // The router reads a lone colon as a parameter.
   const redirect = observer.around((_request, reply) => {
     allowAnyOrigin(reply);
-    return reply.code(308).header('location', `${mount.base}/`).send();
+    return reply
+      .code(308)
+      .header('location', encodeURI(`${mount.base}/`))
+      .send();
   });
   const serveFile = observer.around(async (request: FastifyRequest<PanelRoute>, reply) => {
     allowAnyOrigin(reply);

@@ -1,7 +1,8 @@
 import type { TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { DomainError } from '../core/errors.js';
-import { JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
+import type { JsonValue } from '../wire/json/json.js';
+import { parseBody } from '../wire/json-body.js';
 import { Compile } from '../wire/typebox.js';
 
 const validators = new WeakMap<TSchema, Validator>();
@@ -11,7 +12,7 @@ const validators = new WeakMap<TSchema, Validator>();
  * `invalidBody`, whose detail names the member and what was expected, for anything else that is wrong with it.
  */
 export function readBody(schema: TSchema, contentType: string | undefined, bytes: Buffer | undefined): JsonValue {
-  const value = parse(jsonBytes(schema, contentType, bytes));
+  const value = parseBody(jsonBytes(schema, contentType, bytes));
   const validator = validators.get(schema) ?? Compile(schema);
   validators.set(schema, validator);
   if (validator.Check(value)) return value;
@@ -28,15 +29,6 @@ export function jsonBytes(schema: TSchema | null, contentType: string | undefine
   }
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType ?? '')) throw new DomainError('notJson');
   return bytes;
-}
-
-function parse(bytes: Buffer): JsonValue {
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) throw new DomainError('invalidBody', `body is no JSON: ${error.message}`);
-    throw error;
-  }
 }
 
 function complaint(schema: TSchema, validator: Validator, value: unknown): string {

@@ -55,6 +55,8 @@ const MEBIBYTE = 1024 * 1024;
 /** Issue "The gateway": body limits. */
 const BODY_LIMIT = MEBIBYTE;
 const CONFIG_BODY_LIMIT = 256 * MEBIBYTE;
+/** Design: "an audit entry". Everyone may write a hundred that everyone may read. */
+const AUDIT_BODY_LIMIT = 4 * 1024;
 
 const NONE: RequestBody = { kind: 'none' };
 const json = (schema: TSchema): RequestBody => ({ kind: 'json', schema });
@@ -66,9 +68,9 @@ function operation(
   capability: Capability | null,
   body: RequestBody,
   summary: string,
+  bodyLimit = body.kind === 'wholeConfig' ? CONFIG_BODY_LIMIT : BODY_LIMIT,
 ): Operation {
   const [method, path] = endpoint.split(' ') as [Operation['method'], string]; // The template type above says so.
-  const bodyLimit = body.kind === 'wholeConfig' ? CONFIG_BODY_LIMIT : BODY_LIMIT;
   return { name, method, path, access, capability, body, bodyLimit, summary };
 }
 
@@ -123,7 +125,15 @@ export const OPERATIONS: readonly Operation[] = [
   operation('subscribe', 'GET /subscribe/{key}', 'open', null, NONE, 'Share link or client configuration of a key'),
   operation('login', 'POST /login', 'open', 'login', json(schemas.LoginBody), 'Begins a session'),
   operation('listAudit', 'GET /audit', 'open', 'audit', NONE, 'The audit list, newest first'),
-  operation('addAudit', 'POST /audit', 'open', 'audit', json(schemas.AddAuditBody), 'Adds an audit entry'),
+  operation(
+    'addAudit',
+    'POST /audit',
+    'open',
+    'audit',
+    json(schemas.AddAuditBody),
+    'Adds an audit entry',
+    AUDIT_BODY_LIMIT,
+  ),
   operation('clearAudit', 'DELETE /audit', 'open', 'audit', NONE, 'Empties the audit list'),
   operation('getRules', 'GET /router/rules', 'protected', 'rules', NONE, 'The outbound rules'),
   operation(

@@ -198,6 +198,7 @@ describe('POST /v1/admit', () => {
     expect(await admit('x')).toEqual({ allowed: false, reason: 'unknown_key' });
     for (const bad of [7, '', null])
       expect(await admit(bad)).toEqual({ error: 'access_key: expected a string that is not empty' });
+    expect(await admit('\ud83d')).toEqual({ error: expect.stringContaining('lone surrogate \\ud83d') });
   });
 });
 

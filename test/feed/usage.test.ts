@@ -89,6 +89,15 @@ describe('POST /v1/usage', () => {
       "body is no JSON: unexpected '{', expected the end of input at line 1 column 62",
     ],
     ['nothing', '', 'body: expected a JSON object'],
+    ...[
+      '{"report_id":"?","entries":[]}',
+      '{"entries":[],"?":1}',
+      '{"entries":[{"access_key":"?","bytes_up":1,"bytes_down":1}]}',
+    ].map((body) => [
+      `half of a surrogate pair in ${body}`,
+      body.replace('?', '\\ud83d'),
+      `body is no Unicode text: lone surrogate \\ud83d (half of a character) at line 1 column ${body.indexOf('?') + 1}`,
+    ]),
   ])('%s is a 400 that says where, and nothing is counted', async (_what, body, error) => {
     const stage = await feedStage({ keys: ['a'] });
     const answer = await stage.post('/v1/usage', body);

@@ -1,26 +1,10 @@
-import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { gatewayForTest, listen } from './gateway.js';
+import { exchange } from './raw-exchange.js';
 
 const current = { mounts: [{ revision: 'current' }] };
 const API = '/panel/api';
-
-/** Sends these bytes on one connection, half-closes it, and resolves with everything that comes back. */
-function exchange(port: number, bytes: string | Buffer, halfClose = true): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-    const chunks: Buffer[] = [];
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.on('end', () => {
-      socket.end();
-      resolve(Buffer.concat(chunks).toString());
-    });
-    socket.on('error', reject);
-    if (halfClose) socket.end(bytes);
-    else socket.write(bytes);
-  });
-}
 
 const post = (path: string, body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
   ({ method: 'POST', url: `${API}${path}`, headers, payload: body }) as const;

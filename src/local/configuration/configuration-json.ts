@@ -28,16 +28,27 @@ export async function readAsCompactJson(fileSystem: FileSystemPort, path: string
   }
 }
 
+const MEBIBYTE = 1024 * 1024;
+
+/** Bytes that a replacement may come to when it is pretty-printed: nested arrays grow five hundredfold. */
+const MOST_WRITTEN = 256 * MEBIBYTE;
+const MOST_GROWTH = 16;
+const ALWAYS_WRITTEN = MEBIBYTE;
+
 /**
  * What the file becomes when it is replaced by this JSON text: pretty-printed, and read. Throws configModeMissing unless
- * the root is an object that has a `mode`, configFormatFailed when the text is no JSON or cannot be printed.
+ * the root is an object that has a `mode`, configFormatFailed when the text is no JSON, has half of a surrogate pair, or
+ * would be too long.
  */
 export function toReplacement<D extends { readonly bytes: Buffer }>(
   body: Buffer,
   format: ConfigurationFormat<D>,
 ): FileReading<D> {
   try {
-    if (hasRootMember(body, 'mode')) return format.read(prettyJson(body));
+    if (hasRootMember(body, 'mode')) {
+      const limit = Math.min(MOST_WRITTEN, Math.max(ALWAYS_WRITTEN, MOST_GROWTH * body.length));
+      return format.read(prettyJson(body, { limit, foreign: true }));
+    }
   } catch (error) {
     throw new DomainError('configFormatFailed', failureWords(error));
   }

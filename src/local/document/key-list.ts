@@ -4,6 +4,7 @@ import {
   another,
   enter,
   expectName,
+  isShortInteger,
   type JsonScanner,
   skipValue,
   stringValue,
@@ -147,7 +148,7 @@ function takeKey(scanner: JsonScanner, element: Element): void {
 
 function limitValue(scanner: JsonScanner): bigint | null {
   const { bytes, start, end } = scanner;
-  if (scanner.kind !== Token.number || !scanner.integer || end - start > 20 || bytes[start] === MINUS) return null;
+  if (!isShortInteger(scanner) || bytes[start] === MINUS) return null;
   if (end - start > SAFE_DIGITS) {
     const value = BigInt(bytes.toString('latin1', start, end));
     return value <= MAX_U64 ? value : null;

@@ -3,6 +3,7 @@ import {
   another,
   enter,
   expectName,
+  isShortInteger,
   type JsonScanner,
   skipValue,
   stringValue,
@@ -116,6 +117,6 @@ function readScalar(scanner: JsonScanner): ValueNode {
   if (kind === Token.true || kind === Token.false) return { kind: 'boolean', start, end, value: kind === Token.true };
   if (kind === Token.null) return { kind: 'null', start, end };
   if (kind !== Token.number) throw unexpectedToken(scanner, 'a value');
-  if (!scanner.integer) return { kind: 'number', start, end };
+  if (!isShortInteger(scanner)) return { kind: 'number', start, end };
   return { kind: 'integer', start, end, value: BigInt(scanner.bytes.toString('latin1', start, end)) };
 }

@@ -6,6 +6,8 @@ import {
   enter,
   expectEnd,
   expectName,
+  expectUnicode,
+  isShortInteger,
   type JsonScanner,
   skipValue,
   stringValue,
@@ -34,16 +36,19 @@ export interface JsonOptions {
   readonly comments?: boolean;
   /** What a second member of the same name does: fail (the default), or replace the first. */
   readonly duplicates?: 'reject' | 'last';
+  /**
+   * Whether a stranger may have written it; default false. Then half of a surrogate pair is an error, and an integer that
+   * is too long for 64 bits a double, which takes no time to speak of to read.
+   */
+  readonly foreign?: boolean;
 }
-
-/** The largest text that `prettyJson` makes unless told otherwise, in bytes; indentation can blow a small text up a thousandfold. */
-export const MAX_PRETTY_BYTES = 2 ** 30;
 
 /** Parses one JSON value (RFC 8259) from UTF-8. Throws `JsonSyntaxError`. */
 export function parseJson(bytes: Uint8Array, options: JsonOptions = {}): JsonValue {
   const scanner = scan(bytes, options.comments ?? false);
-  const value = readValue(scanner, options.duplicates !== 'last');
+  const value = readValue(scanner, options);
   expectEnd(scanner);
+  if (options.foreign === true) expectUnicode(scanner);
   return value;
 }
 
@@ -66,33 +71,33 @@ function invalidUtf8(bytes: Uint8Array): Error {
   return syntaxError(buffer, 'invalid UTF-8', at);
 }
 
-function readValue(scanner: JsonScanner, reject: boolean): JsonValue {
+function readValue(scanner: JsonScanner, options: JsonOptions): JsonValue {
   switch (scanner.kind) {
     case Token.openObject:
-      return readObject(scanner, reject);
+      return readObject(scanner, options);
     case Token.openArray: {
       const elements: JsonValue[] = [];
       for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
-        elements.push(readValue(scanner, reject));
+        elements.push(readValue(scanner, options));
       }
       return elements;
     }
     default: {
-      const value = scalarValue(scanner);
+      const value = scalarValue(scanner, options);
       advance(scanner);
       return value;
     }
   }
 }
 
-function readObject(scanner: JsonScanner, reject: boolean): JsonObject {
+function readObject(scanner: JsonScanner, options: JsonOptions): JsonObject {
   const members: JsonObject = Object.create(null);
   for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
     expectName(scanner);
     const name = stringValue(scanner);
-    if (reject && name in members) throw duplicateMember(scanner, name);
+    if (options.duplicates !== 'last' && name in members) throw duplicateMember(scanner, name);
     toValue(scanner);
-    members[name] = readValue(scanner, reject);
+    members[name] = readValue(scanner, options);
   }
   return members;
 }
@@ -102,13 +107,14 @@ function duplicateMember(scanner: JsonScanner, name: string): Error {
   return syntaxError(scanner.bytes, `duplicate member ${JSON.stringify(shown)}`, scanner.start);
 }
 
-function scalarValue(scanner: JsonScanner): JsonValue {
+function scalarValue(scanner: JsonScanner, { foreign }: JsonOptions): JsonValue {
   switch (scanner.kind) {
     case Token.string:
       return stringValue(scanner);
     case Token.number: {
       const lexeme = scanner.bytes.toString('latin1', scanner.start, scanner.end);
-      return scanner.integer ? BigInt(lexeme) : Number(lexeme);
+      const isExact = foreign === true ? isShortInteger(scanner) : scanner.integer;
+      return isExact ? BigInt(lexeme) : Number(lexeme);
     }
     case Token.true:
       return true;
@@ -151,16 +157,25 @@ function writeCompact(scanner: JsonScanner, writer: ByteWriter): void {
   writer.byte(close);
 }
 
+/** How `prettyJson` writes. */
+export interface PrettyOptions {
+  /** Bytes that the text may have, since indentation can blow a small one up a thousandfold; default any number. */
+  readonly limit?: number;
+  /** Whether a stranger may have written it; default false. Then half of a surrogate pair is an error. */
+  readonly foreign?: boolean;
+}
+
 /**
  * The same value with two blanks per level, `[]` and `{}` for empty ones and no line end after it; numbers, strings and
  * the order of members as they were. It builds no tree. Throws `JsonSyntaxError`, also for a repeated member, and
- * `RangeError` where the text would pass `limit` bytes.
+ * `RangeError` as soon as the text passes its limit.
  */
-export function prettyJson(bytes: Uint8Array, limit: number = MAX_PRETTY_BYTES): Buffer {
-  const writer = createByteWriter(limit);
+export function prettyJson(bytes: Uint8Array, options: PrettyOptions = {}): Buffer {
+  const writer = createByteWriter(options.limit ?? Number.POSITIVE_INFINITY);
   const scanner = scan(bytes, false);
   writePretty(scanner, writer, []);
   expectEnd(scanner);
+  if (options.foreign === true) expectUnicode(scanner);
   return writer.finish();
 }
 

@@ -6,8 +6,11 @@
 /** How deep arrays and objects may nest. */
 export const MAX_DEPTH = 512;
 
-/** Which step of reading a text failed: taking comments off, or parsing what is left. */
-export type JsonStep = 'comments' | 'parse';
+/** The longest number that can be an unsigned 64-bit integer: reading a longer one takes a time that grows with its square. */
+const MOST_DIGITS = 20;
+
+/** Which step of reading a text failed: taking comments off, parsing what is left, or taking its strings for Unicode. */
+export type JsonStep = 'comments' | 'parse' | 'unicode';
 
 /** Text that is no JSON. `line` and `column` count from 1; a column is a Unicode character. */
 export class JsonSyntaxError extends Error {
@@ -56,6 +59,8 @@ export interface JsonScanner {
   /** Of a number: an integer lexeme, which `-0` is not. */
   integer: boolean;
   depth: number;
+  /** Where the first escape of half a surrogate pair (RFC 8259, 8.2) stands of those that were passed; -1 for none. */
+  loneSurrogate: number;
 }
 
 const TAB = 0x09;
@@ -70,6 +75,7 @@ const POINT = 0x2e;
 const SLASH = 0x2f;
 const ZERO = 0x30;
 const BACKSLASH = 0x5c;
+const LOWER_A = 0x61;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
 
@@ -95,6 +101,7 @@ export function createScanner(bytes: Uint8Array, comments: boolean, from = 0): J
     ascii: true,
     integer: true,
     depth: 0,
+    loneSurrogate: -1,
   };
   if (marked && !comments) throw syntaxError(buffer, 'unexpected byte order mark', 0);
   advance(scanner);
@@ -225,12 +232,35 @@ function escapeEnd(scanner: JsonScanner, at: number): number {
   if (letter === undefined) throw syntaxError(scanner.bytes, 'unexpected end of input', at + 1);
   if (SIMPLE_ESCAPES.has(letter)) return at + 2;
   if (letter !== LOWER_U) throw syntaxError(scanner.bytes, 'invalid escape in a string', at);
+  const half = surrogateHalf(codeUnit(scanner, at));
+  if (half === null) return at + 6;
+  const isPair =
+    half === 'high' &&
+    bytes[at + 6] === BACKSLASH &&
+    bytes[at + 7] === LOWER_U &&
+    surrogateHalf(codeUnit(scanner, at + 6)) === 'low';
+  if (isPair) return at + 12;
+  if (scanner.loneSurrogate < 0) scanner.loneSurrogate = at;
+  return at + 6;
+}
+
+/** The number in an escape, whose backslash stands at `at`. */
+function codeUnit(scanner: JsonScanner, at: number): number {
+  const { bytes } = scanner;
+  let unit = 0;
   for (let i = at + 2; i < at + 6; i += 1) {
     const digit = bytes[i];
     if (digit === undefined) throw syntaxError(scanner.bytes, 'unexpected end of input', i);
     if (!isHexDigit(digit)) throw syntaxError(scanner.bytes, 'invalid escape in a string', at);
+    unit = 16 * unit + (isDigit(digit) ? digit - ZERO : (digit | BLANK) - LOWER_A + 10);
   }
-  return at + 6;
+  return unit;
+}
+
+/** Which half of a pair a code unit is (The Unicode Standard, 3.8), or null for neither. */
+function surrogateHalf(unit: number): 'high' | 'low' | null {
+  if (unit < 0xd800 || unit > 0xdfff) return null;
+  return unit < 0xdc00 ? 'high' : 'low';
 }
 
 function scanNumber(scanner: JsonScanner, start: number): void {
@@ -362,6 +392,18 @@ export function skipValue(scanner: JsonScanner): void {
 /** Checks that nothing but blanks and comments is left. */
 export function expectEnd(scanner: JsonScanner): void {
   if (scanner.kind !== Token.end) throw unexpectedToken(scanner, 'the end of input');
+}
+
+/** Checks that half of a surrogate pair stood in no string so far: other readers would refuse the whole text. */
+export function expectUnicode({ bytes, loneSurrogate: at }: JsonScanner): void {
+  if (at < 0) return;
+  const found = bytes.toString('latin1', at, at + 6);
+  throw syntaxError(bytes, `lone surrogate ${found} (half of a character)`, at, 'unicode');
+}
+
+/** Whether the scanner stands on an integer that is short enough to be an unsigned 64-bit one. */
+export function isShortInteger({ kind, integer, start, end }: JsonScanner): boolean {
+  return kind === Token.number && integer && end - start <= MOST_DIGITS;
 }
 
 /** The string that the scanner stands on. A lone surrogate escape stays a lone surrogate. */

@@ -127,6 +127,7 @@ export const OPERATION_NOTES: Readonly<
     failures: [
       "Invalid config: missing 'mode' field",
       'No config path registered (run-time only)',
+      'Failed to format config JSON…',
       'Failed to write config file…',
     ],
   },

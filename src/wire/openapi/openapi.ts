@@ -60,7 +60,8 @@ function describe(operation: Operation, revision: Revision): Members {
     summary: operation.summary,
     description: notes.description,
     ...(hasKey ? { parameters: [KEY_PARAMETER] } : {}),
-    ...(operation.access === 'protected' ? { security: [{ authorization: [] }] } : {}),
+    // An empty list says that none is needed, where leaving it out would say nothing.
+    security: operation.access === 'protected' ? [{ authorization: [] }] : [],
     ...requestBody(operation, revision),
     responses: {
       200: {
@@ -97,10 +98,13 @@ function requestBody(operation: Operation, revision: Revision): Members {
 function failures(operation: Operation, texts: readonly string[]): Members {
   const unauthorized = operation.access === 'protected' || operation.name === 'login';
   const status = operation.name === 'subscribe' ? 404 : 400;
+  const takesBody = operation.body.kind !== 'none';
+  const ownTexts = texts.map((text) => `\`${text}\``);
+  const refusals = takesBody ? [...ownTexts, 'a text that names the member and what was expected there'] : ownTexts;
   return {
-    ...(texts.length > 0 ? { [status]: failure(texts.map((text) => `\`${text}\``).join('; ')) } : {}),
+    ...(refusals.length > 0 ? { [status]: failure(refusals.join('; ')) } : {}),
     ...(unauthorized ? { 401: failure(`\`${ERROR_TABLE.unauthorized.text}\``) } : {}),
-    ...(operation.body.kind === 'none' ? {} : { 413: failure(`A body of more than ${operation.bodyLimit} bytes.`) }),
+    ...(takesBody ? { 413: failure(`A body of more than ${operation.bodyLimit} bytes.`) } : {}),
   };
 }
 

@@ -141,6 +141,36 @@ describe('parseJson', () => {
   it('a lone surrogate escape stays a lone surrogate', () => {
     expect(parse('"\\ud800x\\udc00"')).toBe('\ud800x\udc00');
   });
+
+  it('of a stranger, a text is refused exactly where JavaScript calls it not well-formed', () => {
+    const unit = fc.constantFrom(
+      ...['\\ud83d', '\\uDE00', '\\udbff', '\\uDFFF', '\\u0041', '\\ud7ff', '\\ue000', '\\\\', 'x', '😀', 'ud83d'],
+    );
+    fc.assert(
+      fc.property(fc.array(unit, { maxLength: 6 }), fc.boolean(), (units, asName) => {
+        const string = `"${units.join('')}"`;
+        const text = asName ? `{${string}:1}` : `[1,${string}]`;
+        const isWellFormed = !/\p{Surrogate}/u.test(JSON.parse(string) as string);
+        if (isWellFormed) expect(parse(text, { foreign: true })).toEqual(parse(text));
+        else expect(failure(() => parse(text, { foreign: true })).step).toBe('unicode');
+      }),
+    );
+  });
+
+  it('of a stranger, half of a surrogate pair is refused, naming it and the place', () => {
+    const error = failure(() => parse('{"a": "ok",\n "b": "é\\uD83D"}', { foreign: true }));
+    expect(error.message).toBe('lone surrogate \\uD83D (half of a character) at line 2 column 9');
+  });
+
+  it('of a stranger, an integer that is too long for 64 bits is a double, and others are exact', () => {
+    expect(parse('[18446744073709551615, -5, 99999999999999999999]', { foreign: true })).toEqual([
+      18446744073709551615n,
+      -5n,
+      99999999999999999999n,
+    ]);
+    expect(parse('100000000000000000000', { foreign: true })).toBe(1e20);
+    expect(parse('9'.repeat(2 ** 20), { foreign: true })).toBe(Number.POSITIVE_INFINITY);
+  });
 });
 
 describe('compactJson and prettyJson', () => {
@@ -185,6 +215,19 @@ describe('compactJson and prettyJson', () => {
 
   it('a text that indentation would blow up beyond the limit is refused', () => {
     const text = `${'['.repeat(512)}${'1,'.repeat(2 ** 12)}1${']'.repeat(512)}`;
-    expect(() => prettyJson(Buffer.from(text), 2 ** 20)).toThrow(RangeError);
+    expect(() => prettyJson(Buffer.from(text), { limit: 2 ** 20 })).toThrow(RangeError);
+  });
+
+  it('a text that would pass its limit is given up there: nothing is read or kept beyond', () => {
+    const text = `${'['.repeat(512)}${'1,'.repeat(2 ** 12)} no JSON from here on`;
+    expect(() => prettyJson(Buffer.from(text), { limit: 2 ** 20 })).toThrow(RangeError);
+    expect(failure(() => prettyJson(Buffer.from(text))).message).toContain("unexpected 'o'");
+  });
+
+  it('of a stranger, half of a surrogate pair is refused in names and values; of a file it stays as it is spelled', () => {
+    for (const text of ['{"a":"\\ud83d"}', '{"\\uDE00":1}']) {
+      expect(failure(() => prettyJson(Buffer.from(text), { foreign: true })).message).toContain('lone surrogate \\u');
+      expect(compactJson(prettyJson(Buffer.from(text))).toString()).toBe(text);
+    }
   });
 });

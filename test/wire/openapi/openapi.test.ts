@@ -8,7 +8,7 @@ interface Described {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
-  readonly security?: readonly unknown[];
+  readonly security: readonly Readonly<Record<string, unknown>>[];
   readonly requestBody?: unknown;
   readonly responses: Readonly<Record<string, unknown>>;
 }
@@ -16,6 +16,7 @@ interface Described {
 interface Document {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly components: { readonly securitySchemes: Readonly<Record<string, unknown>> };
 }
 
 function members(value: unknown): [string, unknown][] {
@@ -39,7 +40,27 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
     for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
       expect(operation.summary.length).toBeGreaterThan(5);
       expect(operation.description.length).toBeGreaterThan(10);
-      if (operation.security !== undefined) expect(Object.keys(operation.responses)).toContain('401');
+      if (operation.security.length > 0) expect(Object.keys(operation.responses)).toContain('401');
+    }
+  });
+
+  it('says of each which credential it needs, and defines every kind that it names', () => {
+    const defined = Object.keys(document.components.securitySchemes);
+    const served = operationsWith(revision.capabilities);
+    for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
+      const { access } = served.find(({ name }) => name === operation.operationId) ?? {};
+      const named = operation.security.flatMap((one) => Object.keys(one));
+      expect(named.length > 0).toBe(access === 'protected');
+      expect(named.filter((name) => !defined.includes(name))).toEqual([]);
+    }
+  });
+
+  it('gives each that takes a body the 400 for a wrong one and the 413 for one that is too long', () => {
+    for (const { name, body, bodyLimit, method, path } of operationsWith(revision.capabilities)) {
+      if (body.kind === 'none') continue;
+      const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {};
+      expect([name, Object.keys(responses)]).toEqual([name, expect.arrayContaining(['400', '413'])]);
+      expect(JSON.stringify(responses['413'])).toContain(`${bodyLimit} bytes`);
     }
   });
 

@@ -1,0 +1,19 @@
+import { DomainError } from '../core/errors.js';
+import { type JsonValue, parseJson } from './json/json.js';
+import { JsonSyntaxError } from './json/scanner.js';
+
+/** A body as a value; integers that may be unsigned 64-bit ones as bigint. Throws `invalidBody`, which names the place. */
+export function parseBody(bytes: Buffer): JsonValue {
+  return readingBody(() => parseJson(bytes, { foreign: true }));
+}
+
+/** What a reader of a body returns; where it finds the text at fault, `invalidBody` is thrown in its error's place. */
+export function readingBody<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    const fault = error.step === 'unicode' ? 'body is no Unicode text' : 'body is no JSON';
+    throw new DomainError('invalidBody', `${fault}: ${error.message}`);
+  }
+}
