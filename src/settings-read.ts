@@ -103,6 +103,7 @@ function takeAll(take: <Name extends SettingName>(name: Name) => Settings[Name])
     opsBind: take('opsBind'),
     keepGone: take('keepGone'),
     noResolver: take('noResolver'),
+    listFolder: take('listFolder'),
     logLevel: take('logLevel'),
   };
 }

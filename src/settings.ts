@@ -47,6 +47,8 @@ export interface Settings {
   /** Days. */
   readonly keepGone: number;
   readonly noResolver: boolean;
+  /** Below which `file:` lists of the DNS settings are read; null: none is. */
+  readonly listFolder: string | null;
   readonly logLevel: LogLevel;
 }
 
@@ -360,6 +362,14 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     default: false,
     defaultText: 'off',
     description: 'Keep DNS settings without resolving: no query log, no blocklists.',
+  }),
+  listFolder: one(kinds.path, {
+    flag: 'list-folder',
+    placeholder: 'DIR',
+    default: null,
+    defaultText: 'none',
+    description:
+      'The folder below which blocklists at file: URLs are read. Whoever may change the DNS settings names the files; without it they are skipped.',
   }),
   logLevel: one(kinds.logLevel, {
     flag: 'log-level',

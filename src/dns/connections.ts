@@ -17,8 +17,11 @@ export interface Connections {
 export interface ConnectionsOptions {
   readonly outbound: OutboundSettings | null;
   readonly addressesOf: (host: string) => Promise<readonly string[]>;
-  /** Refuses an address of a direct connection: a reason, or null. */
-  readonly refuses?: (host: string, address: string) => string | null;
+  /**
+   * What an address is to which no connection is made, or null. A host's name is judged by the addresses that a direct
+   * connection would go to; a proxy looks up names itself.
+   */
+  readonly reserved: (address: string) => string | null;
   /** Milliseconds until a connection must stand. */
   readonly connectTimeout: number;
   /** Certificates to trust besides those that Node trusts (PEM). */
