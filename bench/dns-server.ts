@@ -16,7 +16,8 @@ const complain = (fields: object, message: string): void => {
   process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
 };
 const resolver = createResolver({
-  listFolder: null,
+  copyFolder: null,
+  fileFolder: null,
   clock: { now: () => Date.now(), monotonic: () => performance.now() },
   random: { bytes: randomBytes, uuid: randomUUID },
   log: { debug() {}, info() {}, warn: complain, error: complain },

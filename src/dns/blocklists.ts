@@ -1,9 +1,10 @@
 import type { ClockPort, LogPort } from '../core/ports.js';
+import { urlWithoutZone } from '../wire/dns-values.js';
 import { type Blocklist, createBlocklist, EMPTY_BLOCKLIST, type ListNames } from './blocklist.js';
-import type { Connections } from './connections.js';
 import { reasonOf } from './failure-reason.js';
 import { loadList } from './list-load.js';
-import { openList } from './list-source.js';
+import { ListSkipped, listPlace } from './list-place.js';
+import { type ListConnections, openList } from './list-source.js';
 import { type ListStore, NO_VALIDATORS } from './list-store.js';
 
 /** One list's state, for metrics. */
@@ -14,8 +15,10 @@ export interface ListState {
   readonly exceptions: number;
   /** Milliseconds since the epoch at which its content came, null for never. */
   readonly fetchedAt: number | null;
-  /** Why the last refresh kept its old content, or null. */
+  /** Why the last refresh kept its old content, or why it is skipped; null for neither. */
   readonly error: string | null;
+  /** Its URL leads to where no list is read; it has no names, and waits for other settings. */
+  readonly skipped: boolean;
 }
 
 /** The configured lists, and what they block. */
@@ -29,9 +32,10 @@ export interface Blocklists {
   restore(urls: readonly string[]): Promise<void>;
   /**
    * Fetches the lists again and puts what they say into the place of what was, at once for all. One under way for the same
-   * lists is joined; for others it is given up. Never rejects: a list that fails keeps its last good content.
+   * lists is joined; for others it is given up. Never rejects: a list that fails keeps its last good content. A reason is
+   * logged once, until it is another.
    */
-  refresh(urls: readonly string[], connections: Connections): Promise<void>;
+  refresh(urls: readonly string[], connections: ListConnections): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,6 +44,8 @@ export interface BlocklistsOptions {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly seed: number;
+  /** Below which files are lists; null: none is. */
+  readonly fileFolder: string | null;
   readonly mostBytes: number;
   /** Milliseconds that one list may take. */
   readonly listTimeout: number;
@@ -49,9 +55,10 @@ interface LoadedList {
   readonly names: ListNames | null;
   readonly fetchedAt: number | null;
   readonly error: string | null;
+  readonly skipped: boolean;
 }
 
-const NOT_LOADED: LoadedList = { names: null, fetchedAt: null, error: null };
+const NOT_LOADED: LoadedList = { names: null, fetchedAt: null, error: null, skipped: false };
 /** How long the copy of a list that is configured no more is kept. */
 const UNUSED_COPY_MS = 30 * 24 * 3_600_000;
 const AT_ONCE = 4;
@@ -72,53 +79,67 @@ export function createBlocklists(options: BlocklistsOptions): Blocklists {
     );
   }
 
+  function skip(url: string, { message }: ListSkipped): LoadedList {
+    const before = lists.get(url) ?? NOT_LOADED;
+    if (message !== before.error) log.warn({ list: shownUrl(url), reason: message }, 'a blocklist is skipped');
+    return { ...NOT_LOADED, error: message, skipped: true };
+  }
+
   async function restoreOne(url: string): Promise<LoadedList> {
-    const present = lists.get(url);
-    if (present !== undefined && present.names !== null) return present;
+    const present = lists.get(url) ?? NOT_LOADED;
+    const place = await listPlace(url, options.fileFolder).catch((error: unknown) => error);
+    if (place instanceof ListSkipped) return skip(url, place);
+    if (present.names !== null) return present;
     try {
       const copy = await store.find(url);
-      if (copy === null) return NOT_LOADED;
-      return { names: await loadList(copy.chunks(), seed), fetchedAt: copy.fetchedAt, error: null };
+      if (copy === null) return present;
+      return { ...NOT_LOADED, names: await loadList(copy.chunks(), seed), fetchedAt: copy.fetchedAt };
     } catch (error) {
       log.warn({ list: shownUrl(url), reason: reasonOf(error) }, 'the kept copy of a blocklist cannot be read');
-      return NOT_LOADED;
+      return present;
     }
   }
 
-  async function refreshOne(url: string, connections: Connections, signal: AbortSignal): Promise<LoadedList> {
+  async function refreshOne(url: string, connections: ListConnections, signal: AbortSignal): Promise<LoadedList> {
     const before = lists.get(url) ?? NOT_LOADED;
     try {
       const fetched = await fetchOne(url, { connections, signal, hasNames: before.names !== null });
-      return fetched ?? { ...before, error: null };
+      return fetched ?? { ...before, error: null, skipped: false };
     } catch (error) {
+      if (error instanceof ListSkipped) return skip(url, error);
       const reason = reasonOf(signal.aborted ? signal.reason : error);
-      if (reason !== GIVEN_UP) {
+      if (reason !== GIVEN_UP && reason !== before.error) {
         const kept = before.names?.blocked.size ?? 0;
         log.warn({ list: shownUrl(url), reason, kept }, 'a blocklist could not be refreshed: its last good names stay');
       }
-      return { ...before, error: reason };
+      return { ...before, error: reason, skipped: false };
     }
   }
 
   /** The list's new content, or null when it has not changed. */
   async function fetchOne(url: string, { connections, signal, hasNames }: Fetching): Promise<LoadedList | null> {
     const copy = hasNames ? await store.find(url) : null;
-    const { mostBytes } = options;
-    const content = await openList(url, copy?.validators ?? NO_VALIDATORS, { connections, signal, mostBytes });
+    const { mostBytes, fileFolder } = options;
+    const how = { connections, signal, mostBytes, fileFolder };
+    const content = await openList(url, copy?.validators ?? NO_VALIDATORS, how);
     if (content.kind === 'unchanged') return null;
     const draft = await store.draft(url);
     try {
       const names = await loadList(written(content.chunks, draft.write), seed);
       signal.throwIfAborted();
       await draft.keep(content.validators);
-      return { names, fetchedAt: clock.now(), error: null };
+      return { ...NOT_LOADED, names, fetchedAt: clock.now() };
     } catch (error) {
       await draft.discard();
       throw error;
     }
   }
 
-  async function refreshAll(urls: readonly string[], connections: Connections, abort: AbortController): Promise<void> {
+  async function refreshAll(
+    urls: readonly string[],
+    connections: ListConnections,
+    abort: AbortController,
+  ): Promise<void> {
     const next = new Map<string, LoadedList>();
     const waiting = [...urls];
     const worker = async (): Promise<void> => {
@@ -176,7 +197,7 @@ function identified(urls: readonly string[]): { readonly unique: readonly string
 }
 
 interface Fetching {
-  readonly connections: Connections;
+  readonly connections: ListConnections;
   readonly signal: AbortSignal;
   readonly hasNames: boolean;
 }
@@ -200,19 +221,21 @@ async function* written(
   }
 }
 
-function stateOf(url: string, { names, fetchedAt, error }: LoadedList): ListState {
+function stateOf(url: string, { names, fetchedAt, error, skipped }: LoadedList): ListState {
   return {
     url: shownUrl(url),
     names: names?.blocked.size ?? 0,
     exceptions: names?.excepted.size ?? 0,
     fetchedAt,
     error,
+    skipped,
   };
 }
 
 /** A list's URL as it may stand in logs and metrics: user, password and query can be secrets. */
 export function shownUrl(url: string): string {
-  if (!URL.canParse(url)) return 'no URL';
-  const { protocol, host, pathname } = new URL(url);
+  const bare = urlWithoutZone(url);
+  if (!URL.canParse(bare)) return 'no URL';
+  const { protocol, host, pathname } = new URL(bare);
   return `${protocol}//${host}${pathname}`;
 }

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { socksConnector } from 'fetch-socks';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
-import type { ConnectionsOptions } from './connections.js';
+import type { OutboundSettings } from '../core/model.js';
 import { RouteError } from './routes.js';
 
 /** HTTP/1.1 answers one question at a time on a connection; HTTP/2 all on one. */
@@ -12,9 +12,25 @@ const MOST_CONNECTIONS = 32;
 const MOST_STREAMS = 100;
 const KEEP_ALIVE_MS = 60_000;
 
+/** How connections of any way are opened. */
+export interface ConnectionsOptions {
+  readonly outbound: OutboundSettings | null;
+  readonly addressesOf: (host: string) => Promise<readonly string[]>;
+  /**
+   * What an address is to which no connection is made, or null. A host's name is judged by the addresses that a direct
+   * connection would go to; a proxy looks up names itself.
+   */
+  readonly reserved: (address: string) => string | null;
+  /** Milliseconds until a connection must stand. */
+  readonly connectTimeout: number;
+  /** Certificates to trust besides those that Node trusts (PEM). */
+  readonly ca?: readonly string[];
+}
+
 /** Opens nothing yet: connections come with the first request. */
 export function openChannel(route: 'direct' | 'proxy', options: ConnectionsOptions): Channel {
-  return createChannel(route === 'direct' ? direct(options) : proxied(options));
+  const connectorFor = route === 'direct' ? direct(options) : proxied(options);
+  return createChannel((allowH2) => unlessReserved(connectorFor(allowH2), options));
 }
 
 /** Requests to one origin on one way. */
@@ -60,28 +76,30 @@ function tlsOptions({ ca, connectTimeout }: ConnectionsOptions, allowH2: boolean
 function direct(options: ConnectionsOptions): (allowH2: boolean) => Connector {
   return (allowH2) => {
     const lookup = lookupFunction(options);
-    const connect = buildConnector({ ...tlsOptions(options, allowH2), lookup, autoSelectFamily: true });
-    return (target, callback) => {
-      // An address that stands in the URL is never looked up, so it is checked here.
-      const refusal = isIP(target.hostname) === 0 ? null : options.refuses?.(target.hostname, target.hostname);
-      if (typeof refusal === 'string') callback(new RouteError(refusal), null);
-      else connect(target, callback);
-    };
+    return buildConnector({ ...tlsOptions(options, allowH2), lookup, autoSelectFamily: true });
   };
 }
 
-/** Node's form of a look-up over ours; addresses that are refused count as not there. */
-function lookupFunction({ addressesOf, refuses }: ConnectionsOptions): LookupFunction {
+/** An address that stands in the URL is never looked up, so it is judged here, also where a proxy connects to it. */
+function unlessReserved(connect: Connector, { reserved }: ConnectionsOptions): Connector {
+  return (target, callback) => {
+    const kind = reserved(target.hostname);
+    if (kind === null) connect(target, callback);
+    else callback(new RouteError(`${target.hostname} is ${kind}`), null);
+  };
+}
+
+/** Node's form of a look-up over ours; it gives what is connected to, so that reserved addresses count as not there. */
+function lookupFunction({ addressesOf, reserved }: ConnectionsOptions): LookupFunction {
   return (host, { all, family }, callback) => {
     addressesOf(host).then(
       (found) => {
-        const allowed = found.filter((address) => (refuses?.(host, address) ?? null) === null);
+        const allowed = found.filter((address) => reserved(address) === null);
         const wanted = allowed.filter((address) => !family || `IPv${isIP(address)}` === `IPv${family}`);
         const [first] = wanted;
         if (first === undefined) {
-          const [refused] = found;
-          const reason = refused === undefined ? null : (refuses?.(host, refused) ?? null);
-          callback(new RouteError(reason ?? `${host} has no address`), '', 0);
+          const [kind = null] = found.map(reserved).filter((one) => one !== null);
+          callback(new RouteError(kind === null ? `${host} has no address` : `${host} leads to ${kind}`), '', 0);
         } else if (all === true) {
           callback(
             null,

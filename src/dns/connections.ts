@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
-import type { OutboundAction, OutboundSettings } from '../core/model.js';
+import type { OutboundAction } from '../core/model.js';
 import { hostOf } from '../wire/dns-values.js';
-import type { Channel } from './channel.js';
+import type { Channel, ConnectionsOptions } from './channel.js';
 import { decideRoute, RouteError } from './routes.js';
 
 /** HTTP connections to the hosts that the resolver calls, each on the way that the outbound settings give it. */
@@ -12,17 +12,6 @@ export interface Connections {
   renew(): void;
   /** Ends all connections, requests under way included. */
   destroy(): Promise<void>;
-}
-
-export interface ConnectionsOptions {
-  readonly outbound: OutboundSettings | null;
-  readonly addressesOf: (host: string) => Promise<readonly string[]>;
-  /** Refuses an address of a direct connection: a reason, or null. */
-  readonly refuses?: (host: string, address: string) => string | null;
-  /** Milliseconds until a connection must stand. */
-  readonly connectTimeout: number;
-  /** Certificates to trust besides those that Node trusts (PEM). */
-  readonly ca?: readonly string[];
 }
 
 /** A decision may rest on addresses, which change. */

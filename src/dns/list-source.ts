@@ -1,12 +1,12 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { hostOf, httpUrl, isLinkLocal } from '../wire/dns-values.js';
+import { httpUrl } from '../wire/dns-values.js';
 import type { Connections } from './connections.js';
 import { ListError } from './list-lines.js';
+import { listPlace } from './list-place.js';
 import type { Validators } from './list-store.js';
 
 /** What a list's place has: nothing new, or content. */
@@ -20,21 +20,28 @@ const MOST_REDIRECTS = 5;
 /** How long nothing may come. */
 const SILENCE_MS = 30_000;
 
+/** Ways to a list's own URL, and to where that redirects. They share no connection: some hosts only the former reaches. */
+export interface ListConnections {
+  readonly own: Connections;
+  readonly redirected: Connections;
+}
+
 export interface OpenListOptions {
-  readonly connections: Connections;
+  readonly connections: ListConnections;
+  /** Below which files are lists; null: none is. */
+  readonly fileFolder: string | null;
   readonly mostBytes: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Opens a list at an http, https or file URL. Rejects with `ListError` when it cannot be had; the chunks reject so when
- * they pass the limit. Redirects lead only to http and https.
+ * Opens a list at an http, https or file URL. Rejects with `ListError` when it cannot be had, with `ListSkipped` when its URL
+ * says so; the chunks reject when they pass the limit. Redirects lead only to http and https.
  */
 export async function openList(url: string, known: Validators, options: OpenListOptions): Promise<ListContent> {
-  if (/^file:/i.test(url)) return openFile(url, known, options);
-  const web = httpUrl(url);
-  if (web === null) throw new ListError('it is no http, https or file URL');
-  const response = await follow(web, known, options);
+  const place = await listPlace(url, options.fileFolder);
+  if (place.kind === 'file') return openFile(place.path, known, options);
+  const response = await follow(place.url, known, options);
   if (response.statusCode === 304) {
     await discard(response);
     return { kind: 'unchanged' };
@@ -56,21 +63,26 @@ export async function openList(url: string, known: Validators, options: OpenList
 }
 
 async function follow(start: URL, known: Validators, options: OpenListOptions): Promise<Dispatcher.ResponseData> {
+  const { own, redirected } = options.connections;
   let url = start;
   for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-    const response = await ask(url, known, options);
+    const response = await ask(url, known, { connections: redirects === 0 ? own : redirected, signal: options.signal });
     const location = header(response, 'location');
     if (![301, 302, 303, 307, 308].includes(response.statusCode) || location === null) return response;
     await discard(response);
     const next = URL.canParse(location, url.href) ? httpUrl(new URL(location, url.href).href) : null;
     if (next === null) throw new ListError('it redirects to what is no http or https URL');
-    if (isLinkLocal(hostOf(next))) throw new ListError('it redirects to a link-local address');
     url = next;
   }
   throw new ListError(`it redirects more than ${MOST_REDIRECTS} times`);
 }
 
-async function ask(url: URL, known: Validators, { connections, signal }: OpenListOptions) {
+interface Asking {
+  readonly connections: Connections;
+  readonly signal: AbortSignal;
+}
+
+async function ask(url: URL, known: Validators, { connections, signal }: Asking) {
   const dispatcher = await connections.dispatcherFor(url);
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   return dispatcher.request({
@@ -100,11 +112,12 @@ async function discard(response: Dispatcher.ResponseData): Promise<void> {
   await response.body.dump({ limit: 65_536 }).catch(() => undefined);
 }
 
+/** Without O_NONBLOCK the opening of a pipe would wait for its writer; the path has no link, unless one has just come. */
+const OPEN_FILE = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+
 /** A regular file alone: a pipe or a device could be endless or never open. Its time and size tell a change. */
-async function openFile(url: string, known: Validators, { mostBytes, signal }: OpenListOptions): Promise<ListContent> {
-  if (!URL.canParse(url)) throw new ListError('it is no http, https or file URL');
-  // Without O_NONBLOCK the opening of a pipe would wait for its writer.
-  const file = await open(fileURLToPath(url), constants.O_RDONLY | constants.O_NONBLOCK);
+async function openFile(path: string, known: Validators, { mostBytes, signal }: OpenListOptions): Promise<ListContent> {
+  const file = await open(path, OPEN_FILE);
   const found = await file.stat({ bigint: true });
   const etag = `${found.mtimeNs}-${found.size}`;
   if (!found.isFile() || known.etag === etag) {
@@ -156,16 +169,4 @@ async function* limited(chunks: AsyncIterable<Buffer>, mostBytes: number): Async
     if (size > mostBytes) throw new ListError(`it is larger than ${mostBytes} bytes`);
     yield chunk;
   }
-}
-
-/**
- * A list may lead to a link-local address only when its own URL says so, which the configuration file alone can: not by a
- * name that has one.
- */
-export function linkLocalRefusal(urls: readonly string[]): (host: string, address: string) => string | null {
-  const written = new Set(urls.flatMap((text) => (httpUrl(text) === null ? [] : [hostOf(new URL(text))])));
-  return (host, address) => {
-    if (!isLinkLocal(address) || (host === address && written.has(host))) return null;
-    return `${host} leads to a link-local address`;
-  };
 }

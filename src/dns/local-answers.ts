@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { addressBytes } from '../core/caller-network.js';
 import type { BlockedAnswer } from '../core/model.js';
 import { domainName } from '../wire/dns-values.js';
 import { CLASS_IN, HEADER_BYTES, RCODE, TYPE } from './message.js';
@@ -55,20 +56,6 @@ function addressAnswer(address: string, extendedError: number | null): Answer {
     answers: 1,
     extendedError,
   });
-}
-
-/** An address on the wire (RFC 1035 section 3.4.1, RFC 3596 section 2.2). */
-export function addressBytes(address: string): Buffer {
-  if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  // The URL standard writes every IPv6 address in hexadecimal groups, with at most one gap.
-  const [left = '', right = null] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
-  const groups = (part: string) => (part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16)));
-  const before = groups(left);
-  const after = right === null ? [] : groups(right);
-  const all = [...before, ...new Array<number>(8 - before.length - after.length).fill(0), ...after];
-  const bytes = Buffer.alloc(16);
-  for (const [index, group] of all.entries()) bytes.writeUInt16BE(group, index * 2);
-  return bytes;
 }
 
 const NO_DATA = localAnswer(RCODE.noError, SOA, { answers: 0, extendedError: null });

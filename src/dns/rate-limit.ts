@@ -1,5 +1,4 @@
-import { isIP } from 'node:net';
-import { addressBytes } from './local-answers.js';
+import { callerNetwork, type NetworkBytes } from '../core/caller-network.js';
 
 /** What a client's query gets: an answer, a truncated one (a real client then comes by TCP), or nothing. */
 export type Verdict = 'answer' | 'truncate' | 'drop';
@@ -18,6 +17,8 @@ export interface RateLimitOptions {
   readonly now: () => number;
 }
 
+/** What one sender can forge or have: a /24 of IPv4, a /56 of IPv6. */
+const NETWORK: NetworkBytes = { v4: 3, v6: 7 };
 /** Networks that are remembered; one forgotten starts anew with a full burst. */
 const MOST_NETWORKS = 10_000;
 
@@ -35,7 +36,7 @@ export function createRateLimit({ perSecond, burst, now }: RateLimitOptions): Ra
   const buckets = new Map<string, Bucket>();
   return {
     check(address) {
-      const network = networkOf(address);
+      const network = callerNetwork(address, NETWORK);
       const time = now();
       const bucket = buckets.get(network) ?? { tokens: burst, filledAt: time, dropped: false };
       buckets.delete(network);
@@ -55,11 +56,4 @@ export function createRateLimit({ perSecond, burst, now }: RateLimitOptions): Ra
       return bucket.dropped ? 'drop' : 'truncate';
     },
   };
-}
-
-function networkOf(address: string): string {
-  const [bare = address] = address.split('%');
-  const mapped = /^::ffff:([\d.]+)$/i.exec(bare)?.[1] ?? bare;
-  if (isIP(mapped) === 4) return mapped.slice(0, mapped.lastIndexOf('.'));
-  return isIP(mapped) === 6 ? addressBytes(mapped).toString('hex', 0, 7) : mapped;
 }

@@ -1,19 +1,20 @@
 import { DEFAULT_DNS, type DnsConfig, type DnsQuery, type OutboundSettings } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
-import { httpUrl } from '../wire/dns-values.js';
+import { hostOf, httpUrl } from '../wire/dns-values.js';
 import { type AnsweringState, createResponder } from './answering.js';
-import { createBlocklists, type ListState, shownUrl } from './blocklists.js';
+import { createBlocklists, type ListState } from './blocklists.js';
 import { type Connections, createConnections } from './connections.js';
 import { reasonOf } from './failure-reason.js';
 import { createForwarder, type Forwarder } from './forwarder.js';
 import { createHostLookup } from './host-lookup.js';
 import { createKeptListener } from './kept-listener.js';
-import { linkLocalRefusal, MOST_LIST_BYTES } from './list-source.js';
+import { MOST_LIST_BYTES } from './list-source.js';
 import { createListStore, NO_STORE } from './list-store.js';
 import { isLoopbackAddress } from './listener.js';
 import { createCustomDomains } from './local-answers.js';
 import { createQueryLog } from './query-log.js';
 import { createRateLimit } from './rate-limit.js';
+import { reservedForRedirects, reservedKind } from './reserved-addresses.js';
 
 /** What the resolver did, for metrics. Counts are since its creation. */
 export interface ResolverStats {
@@ -44,7 +45,9 @@ export interface Resolver extends ResolverPort {
 
 export interface ResolverOptions {
   /** Where the last good copies of lists are kept; made when the first is. Null: they are in memory alone. */
-  readonly listFolder: string | null;
+  readonly copyFolder: string | null;
+  /** Below which `file:` lists are read, an absolute path; null: none is. */
+  readonly fileFolder: string | null;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -79,10 +82,11 @@ export function createResolver(options: ResolverOptions): Resolver {
   const counts = { queries: 0, blocked: 0, cacheHits: 0, upstreamErrors: 0 };
   const queryLog = createQueryLog(LOGGED_QUERIES);
   const blocklists = createBlocklists({
-    store: options.listFolder === null ? NO_STORE : createListStore(options.listFolder, () => clock.now()),
+    store: options.copyFolder === null ? NO_STORE : createListStore(options.copyFolder, () => clock.now()),
     clock,
     log,
     seed: random.bytes(4).readUInt32LE(),
+    fileFolder: options.fileFolder,
     mostBytes: options.mostListBytes ?? MOST_LIST_BYTES,
     listTimeout: options.listTimeout ?? LIST_MS,
   });
@@ -149,16 +153,23 @@ export function createResolver(options: ResolverOptions): Resolver {
   }
 
   function openForwarder(): Forwarder | null {
-    if (httpUrl(dns.dohUpstream) === null) {
+    const url = httpUrl(dns.dohUpstream);
+    if (url === null) {
       log.error({}, 'dns.doh_upstream: expected an http or https URL; nothing is forwarded');
       return null;
     }
-    const connections = connectionsFor({ connectTimeout: CONNECT_MS });
+    const reserved = reservedKind(hostOf(url));
+    if (reserved !== null) {
+      const reason = `it is at ${reserved}`;
+      log.error({ upstream: url.host, reason }, 'dns.doh_upstream is skipped; nothing is forwarded');
+      return null;
+    }
+    const connections = connectionsFor({ connectTimeout: CONNECT_MS, reserved: reservedKind });
     return createForwarder({ upstream: dns.dohUpstream, connections, clock, log, counts });
   }
 
   function connectionsFor(
-    how: Pick<Parameters<typeof createConnections>[0], 'connectTimeout' | 'refuses'>,
+    how: Pick<Parameters<typeof createConnections>[0], 'connectTimeout' | 'reserved'>,
   ): Connections {
     const ca = options.ca === undefined ? {} : { ca: options.ca };
     return createConnections({ outbound, addressesOf: (host) => lookup.addresses(host), ...how, ...ca });
@@ -167,11 +178,6 @@ export function createResolver(options: ResolverOptions): Resolver {
   function reportIgnored(): void {
     const { ignored } = state.custom;
     if (ignored.length > 0) log.warn({ ignored }, 'dns.custom_domains: entries without a name or address are ignored');
-    for (const url of dns.adblockUrls) {
-      if (httpUrl(url) === null && !/^file:/i.test(url)) {
-        log.warn({ list: shownUrl(url) }, 'dns.adblock_urls: expected an http, https or file URL');
-      }
-    }
   }
 
   /** Brings lists and sockets to where the settings want them. */
@@ -194,10 +200,11 @@ export function createResolver(options: ResolverOptions): Resolver {
   function startRefresh(): void {
     clearTimeout(refreshTimer);
     if (dns.adblockUrls.length === 0) return;
-    const connections = connectionsFor({ connectTimeout: LIST_CONNECT_MS, refuses: linkLocalRefusal(dns.adblockUrls) });
+    const own = connectionsFor({ connectTimeout: LIST_CONNECT_MS, reserved: reservedKind });
+    const redirected = connectionsFor({ connectTimeout: LIST_CONNECT_MS, reserved: reservedForRedirects });
     void blocklists
-      .refresh(dns.adblockUrls, connections)
-      .then(() => connections.destroy())
+      .refresh(dns.adblockUrls, { own, redirected })
+      .then(() => Promise.all([own.destroy(), redirected.destroy()]))
       .then(scheduleRefresh);
   }
 
@@ -205,7 +212,7 @@ export function createResolver(options: ResolverOptions): Resolver {
     if (phase !== 'running' || !dns.enabled) return;
     clearTimeout(refreshTimer);
     const regular = dns.refreshHours * HOUR_MS;
-    const failed = blocklists.states().some(({ error }) => error !== null);
+    const failed = blocklists.states().some(({ error, skipped }) => error !== null && !skipped);
     refreshTimer = setTimeout(startRefresh, failed ? Math.min(regular, FAILED_REFRESH_MS) : regular).unref();
   }
 

@@ -1,41 +1,63 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
+import { callerNetwork } from '../core/caller-network.js';
 import type { Door, Responder } from './udp.js';
 
-const LIMITS = {
-  connections: 512,
-  perClient: 64,
+/** What connections may take. Times are milliseconds. */
+export interface TcpLimits {
+  /** Connections at once; beyond these the one that has been idle longest is closed. */
+  readonly connections: number;
+  /** Of these, the ones of one address (of IPv6: one /64). */
+  readonly perCaller: number;
   /** Questions of one connection that wait for their answers; more are read when some are answered. */
+  readonly waiting: number;
+  /** Answers that a client has not taken, in bytes, beyond which no more questions are read until it takes them. */
+  readonly unreadBytes: number;
+  /** The same, beyond which the connection is closed: what was waiting then has become too much. */
+  readonly mostUnreadBytes: number;
+  /** Without a byte either way. */
+  readonly idle: number;
+  /** After this no more questions are read; what waits is answered, and the connection closed (RFC 7766 section 6.2.3). */
+  readonly lifetime: number;
+}
+
+export const TCP_LIMITS: TcpLimits = {
+  connections: 256,
+  perCaller: 64,
   waiting: 64,
-  /** Answers that a client has not taken. */
-  unsentBytes: 1 << 20,
-  idleMs: 10_000,
+  unreadBytes: 1 << 16,
+  mostUnreadBytes: 1 << 20,
+  idle: 10_000,
+  lifetime: 120_000,
 };
+
+/** How long answers may still go out after the end of a connection's life, in milliseconds. */
+const LAST_ANSWERS_MS = 10_000;
+
+/** One client's connection. */
+interface Connection {
+  readonly caller: string;
+  readonly isWaiting: () => boolean;
+  readonly close: () => void;
+}
 
 /**
  * Listens over TCP: messages with their length before them, several at once on a connection, answered as the answers
  * come (RFC 7766 sections 6.2.1.1 and 8). Rejects with the system's error when it cannot bind.
  */
-export async function openTcp(address: string, port: number, respond: Responder): Promise<Door> {
-  const perClient = new Map<string, number>();
-  const sockets = new Set<Socket>();
+export async function openTcp(
+  address: string,
+  port: number,
+  respond: Responder,
+  limits: TcpLimits = TCP_LIMITS,
+): Promise<Door> {
+  const connections = createConnectionSet(limits);
   // A client may end its side once it has asked; it is answered all the same.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    const client = socket.remoteAddress ?? '';
-    const open = (perClient.get(client) ?? 0) + 1;
-    if (open > LIMITS.perClient || sockets.size >= LIMITS.connections) {
-      socket.destroy();
-      return;
-    }
-    perClient.set(client, open);
-    sockets.add(socket);
-    socket.once('close', () => {
-      sockets.delete(socket);
-      const left = (perClient.get(client) ?? 1) - 1;
-      if (left === 0) perClient.delete(client);
-      else perClient.set(client, left);
-    });
-    serve(socket, client, respond);
+    const connection = serve(socket, respond, { limits, onQuestion: () => connections.touch(connection) });
+    connections.touch(connection);
+    connections.makeRoom(connection);
+    socket.once('close', () => connections.remove(connection));
   });
   server.listen({ host: address, port, exclusive: true });
   await once(server, 'listening');
@@ -43,7 +65,7 @@ export async function openTcp(address: string, port: number, respond: Responder)
   return {
     port: typeof bound === 'object' && bound !== null ? bound.port : port,
     async close() {
-      for (const socket of sockets) socket.destroy();
+      connections.close();
       if (!server.listening) return;
       server.close();
       await once(server, 'close');
@@ -51,14 +73,52 @@ export async function openTcp(address: string, port: number, respond: Responder)
   };
 }
 
-function serve(socket: Socket, address: string, respond: Responder): void {
+/** The open connections, the one whose last question is oldest first. */
+function createConnectionSet({ connections: most, perCaller }: TcpLimits) {
+  const open = new Set<Connection>();
+
+  /** Closes the one idle longest of these, rather one that waits for no answer. */
+  function closeOne(among: readonly Connection[]): void {
+    const gone = among.find((one) => !one.isWaiting()) ?? among[0];
+    if (gone === undefined) return;
+    open.delete(gone);
+    gone.close();
+  }
+
+  return {
+    /** Adds it, or notes that it has just asked. */
+    touch(connection: Connection): void {
+      open.delete(connection);
+      open.add(connection);
+    },
+    /** Closes another one when with this one there are too many. */
+    makeRoom(newest: Connection): void {
+      const others = [...open].filter((one) => one !== newest);
+      const own = others.filter(({ caller }) => caller === newest.caller);
+      if (own.length >= perCaller) closeOne(own);
+      else if (others.length >= most) closeOne(others);
+    },
+    remove: (connection: Connection) => void open.delete(connection),
+    close(): void {
+      for (const { close } of open) close();
+    },
+  };
+}
+
+interface Serving {
+  readonly limits: TcpLimits;
+  /** Called when a whole question has come. */
+  readonly onQuestion: () => void;
+}
+
+function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Serving): Connection {
+  const address = socket.remoteAddress ?? '';
   let pending: Buffer = Buffer.alloc(0);
   let waiting = 0;
+  /** The client has asked all that it will. */
   let ended = false;
-
-  function finish(): void {
-    if (ended && waiting === 0 && takeMessage() === null) socket.end();
-  }
+  /** The connection's time is over: what comes is read, to see its end, and left. */
+  let expired = false;
 
   /** The first complete message of what was received; null when there is none. */
   function takeMessage(): Buffer | null {
@@ -67,10 +127,7 @@ function serve(socket: Socket, address: string, respond: Responder): void {
     return pending.length < end ? null : pending.subarray(2, end);
   }
 
-  async function answer(message: Buffer): Promise<void> {
-    waiting += 1;
-    const reply = await respond(message, { address, transport: 'tcp' });
-    waiting -= 1;
+  function send(reply: Buffer | null): void {
     if (socket.destroyed) return;
     // What is no DNS over TCP is not worth a connection.
     if (reply === null) {
@@ -80,30 +137,55 @@ function serve(socket: Socket, address: string, respond: Responder): void {
     const length = Buffer.alloc(2);
     length.writeUInt16BE(reply.length);
     socket.write(Buffer.concat([length, reply]));
-    if (socket.writableLength > LIMITS.unsentBytes) socket.destroy();
-    else readOn();
+    if (socket.writableLength > limits.mostUnreadBytes) socket.destroy();
   }
 
+  async function sendLater(reply: Promise<Buffer | null>): Promise<void> {
+    waiting += 1;
+    send(await reply);
+    waiting -= 1;
+    readOn();
+  }
+
+  const isFull = () => waiting >= limits.waiting || socket.writableLength > limits.unreadBytes;
+
   function readOn(): void {
-    while (waiting < LIMITS.waiting && !socket.destroyed) {
+    while (!isFull() && !socket.destroyed) {
       const message = takeMessage();
       if (message === null) break;
       pending = pending.subarray(message.length + 2);
-      void answer(message);
+      onQuestion();
+      const reply = respond(message, { address, transport: 'tcp' });
+      if (reply instanceof Promise) void sendLater(reply);
+      else send(reply);
     }
-    if (waiting >= LIMITS.waiting) socket.pause();
+    if (socket.destroyed) return;
+    if (isFull() && !expired) socket.pause();
     else socket.resume();
-    finish();
+    if (waiting === 0 && (expired || (ended && takeMessage() === null))) socket.end();
   }
 
-  socket.setTimeout(LIMITS.idleMs, () => socket.destroy());
-  socket.on('error', () => socket.destroy());
+  const close = () => socket.destroy();
+  const life = setTimeout(() => {
+    expired = true;
+    pending = Buffer.alloc(0);
+    readOn();
+    setTimeout(close, LAST_ANSWERS_MS).unref();
+  }, limits.lifetime);
+  life.unref();
+
+  socket.setTimeout(limits.idle, close);
+  socket.on('error', close);
+  socket.once('close', () => clearTimeout(life));
+  socket.on('drain', readOn);
   socket.on('data', (chunk) => {
+    if (expired) return;
     pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
     readOn();
   });
   socket.on('end', () => {
     ended = true;
-    finish();
+    readOn();
   });
+  return { caller: callerNetwork(address), isWaiting: () => waiting > 0, close };
 }

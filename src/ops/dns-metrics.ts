@@ -50,7 +50,7 @@ export function dnsFamilies(figures: () => DnsFigures): readonly Family[] {
     },
     {
       name: 'keyway_dns_list_failed',
-      help: '1 where the last refresh of a blocklist failed, so that its old names stay.',
+      help: '1 where the last refresh of a blocklist failed, so that its old names stay, or where it is skipped.',
       type: 'gauge',
       labelNames: LIST,
       read: ofLists(({ error }) => (error === null ? 0 : 1)),

@@ -11,6 +11,6 @@ import { dataFolderOf, type Settings } from '../settings/table.js';
 export function resolverFor(settings: Settings, log: LogPort): Resolver | null {
   if (settings.noResolver) return null;
   const dataFolder = dataFolderOf(settings);
-  const listFolder = dataFolder === null ? null : join(dataFolder, 'blocklists');
-  return createResolver({ listFolder, clock: systemClock, random: systemRandom, log });
+  const copyFolder = dataFolder === null ? null : join(dataFolder, 'blocklists');
+  return createResolver({ copyFolder, fileFolder: settings.listFolder, clock: systemClock, random: systemRandom, log });
 }

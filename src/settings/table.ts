@@ -319,6 +319,14 @@ export const SETTINGS = {
     defaultText: 'off',
     description: 'Keep DNS settings without resolving: no query log, no blocklists.',
   }),
+  listFolder: one(kinds.path, {
+    flag: 'list-folder',
+    placeholder: 'DIR',
+    default: null,
+    defaultText: 'none',
+    description:
+      'The folder below which blocklists at file: URLs are read. Whoever may change the DNS settings names the files; without it they are skipped.',
+  }),
   logLevel: one(kinds.logLevel, {
     flag: 'log-level',
     placeholder: 'LEVEL',

@@ -1,19 +1,6 @@
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { DomainError } from '../core/errors.js';
-
-const LINK_LOCAL = new BlockList();
-LINK_LOCAL.addSubnet('169.254.0.0', 16, 'ipv4');
-LINK_LOCAL.addSubnet('fe80::', 10, 'ipv6');
-
-/**
- * Whether an IP address is a link-local one (RFC 3927, RFC 4291 section 2.5.6), an IPv4 address inside of an IPv6 one
- * included. Cloud machines serve their own credentials on such addresses.
- */
-export function isLinkLocal(address: string): boolean {
-  const family = isIP(address);
-  return family !== 0 && LINK_LOCAL.check(address, family === 4 ? 'ipv4' : 'ipv6');
-}
 
 /** A URL's host as an address or a name: without the brackets of IPv6 and a dot at its end. */
 export function hostOf(url: URL): string {
@@ -49,20 +36,28 @@ export function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
+/** A URL without the zone of a link-local address (RFC 6874), which the URL standard does not have. */
+export function urlWithoutZone(text: string): string {
+  return text.replace(/%25[\w.~-]+(?=\])/, '');
+}
+
+function isWebUrl(text: string): boolean {
+  return httpUrl(urlWithoutZone(text)) !== null;
+}
+
 /** Throws `invalidBody`, which names the member, unless the text can be an upstream for DNS over HTTPS. */
 export function checkUpstream(text: string): void {
-  if (httpUrl(text) === null) refuse('doh_upstream', 'an http or https URL');
+  if (!isWebUrl(text)) refuse('doh_upstream', 'an http or https URL');
 }
 
 /**
- * Throws `invalidBody`, which names the element, unless all are lists that a body may bring: a file of this machine or a
- * link-local address comes from the configuration file alone.
+ * Throws `invalidBody`, which names the element, unless all are URLs of lists. Which of them are read is not decided here:
+ * a list that must not be is skipped, wherever its URL came from.
  */
 export function checkListUrls(urls: readonly string[]): void {
   for (const [index, text] of urls.entries()) {
-    const url = httpUrl(text);
-    if (url === null) refuse(`adblock_urls[${index}]`, 'an http or https URL');
-    else if (isLinkLocal(hostOf(url))) refuse(`adblock_urls[${index}]`, 'a URL whose host is no link-local address');
+    const isFile = /^file:/i.test(text) && URL.canParse(text);
+    if (!isFile && !isWebUrl(text)) refuse(`adblock_urls[${index}]`, 'an http, https or file URL');
   }
 }
 

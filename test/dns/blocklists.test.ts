@@ -1,9 +1,14 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
+import { DEFAULT_DNS } from '../../src/core/model.js';
+import { resolverFor } from '../../src/serve/resolver.js';
+import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { askUdp, dataOf } from './client.js';
 import { cleanUp, later, outboundVia, startResolver, type TestResolver, temporaryFolder, until } from './harness.js';
 import { addressAnswer, run, runDoh, runSocks } from './servers.js';
@@ -31,6 +36,11 @@ const sending =
     response.writeHead(200, headers);
     response.end(content);
   };
+
+const redirecting =
+  (location: string): Serving =>
+  (_request, response) =>
+    response.writeHead(302, { location }).end();
 
 async function refreshed({ resolver, lines }: TestResolver): Promise<void> {
   // Not by the time of the last refresh: two of them fit into one millisecond.
@@ -127,15 +137,10 @@ describe('a list', () => {
     ['that unpacks to too much', sending(gzipSync('new.example\n'.repeat(20_000)))],
     ['with broken gzip', sending(gzipSync('new.example\n'.repeat(20)).subarray(0, 30), { 'content-encoding': 'gzip' })],
     ['in an unknown encoding', sending('new.example', { 'content-encoding': 'br' })],
-    [
-      'that redirects to a file',
-      (_request, response) => response.writeHead(302, { location: 'file:///etc/hosts' }).end(),
-    ],
-    [
-      'that redirects to a link-local address',
-      (_request, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
-    ],
-    ['that redirects for ever', (_request, response) => response.writeHead(302, { location: '/list.txt' }).end()],
+    ['that redirects to a file', redirecting('file:///etc/hosts')],
+    ['that redirects to a link-local address', redirecting('http://169.254.169.254/')],
+    ['that redirects to one in the form of IPv6', redirecting('http://[::ffff:169.254.169.254]/')],
+    ['that redirects within loopback', redirecting('/list.txt')],
     ['that drips without an end', (_request, response) => endless(response)],
     ['that sends nothing', () => undefined],
   ])('%s keeps the last good names, with one clear line', async (_what, serving) => {
@@ -158,22 +163,10 @@ describe('a list', () => {
     await loaded(first);
     await first.resolver.close();
     await close();
-    const second = await startResolver({ adblockUrls: [url] }, { listFolder: first.folder });
+    const second = await startResolver({ adblockUrls: [url] }, { copyFolder: first.folder });
     expect((await askUdp(second.port(), { name: 'ads.example' })).rcode).toBe('NXDOMAIN');
     await loaded(second);
     expect((await askUdp(second.port(), { name: 'ads.example' })).rcode).toBe('NXDOMAIN');
-  });
-
-  it('that is a file is read, and again when it has changed', async () => {
-    const path = join(await temporaryFolder(), 'list.txt');
-    await writeFile(path, 'ads.example\n');
-    const test = await startResolver({ adblockUrls: [pathToFileURL(path).href], dohUpstream: await upstream() });
-    await loaded(test);
-    expect((await askUdp(test.port(), { name: 'ads.example' })).rcode).toBe('NXDOMAIN');
-    await writeFile(path, 'more.example\nother.example\n');
-    await refreshed(test);
-    expect((await askUdp(test.port(), { name: 'more.example' })).rcode).toBe('NXDOMAIN');
-    expect((await askUdp(test.port(), { name: 'ads.example' })).rcode).toBe('NOERROR');
   });
 
   it('is fetched through the proxy when the outbound rules say so', async () => {
@@ -192,6 +185,231 @@ describe('a list', () => {
     await loaded(test);
     await test.set({ adblockUrls: [] });
     expect((await askUdp(test.port(), { name: 'ads.example' })).rcode).toBe('NOERROR');
+  });
+});
+
+describe('a list at a file: URL', () => {
+  /** A folder for lists with one in it, and a file beside the folder. */
+  async function places() {
+    const home = await temporaryFolder();
+    const folder = join(home, 'lists');
+    await mkdir(folder);
+    const inside = join(folder, 'list.txt');
+    const outside = join(home, 'outside.txt');
+    await Promise.all([writeFile(inside, 'ads.example\n'), writeFile(outside, 'outside.example\n')]);
+    return { home, folder, inside, outside };
+  }
+  const urlOf = (path: string) => pathToFileURL(path).href;
+  const skipping = ({ lines }: TestResolver) => lines.filter(({ message }) => message === 'a blocklist is skipped');
+  const isBlocked = async ({ port }: TestResolver, name: string) =>
+    (await askUdp(port(), { name })).rcode === 'NXDOMAIN';
+
+  it('below the folder is read, and again when it has changed', async () => {
+    const { folder, inside } = await places();
+    const test = await startResolver(
+      { adblockUrls: [urlOf(inside)], dohUpstream: await upstream() },
+      { fileFolder: folder },
+    );
+    await loaded(test);
+    expect(await isBlocked(test, 'ads.example')).toBe(true);
+    await writeFile(inside, 'more.example\nother.example\n');
+    await refreshed(test);
+    expect(await isBlocked(test, 'more.example')).toBe(true);
+    expect(await isBlocked(test, 'ads.example')).toBe(false);
+  });
+
+  it('is read below the folder that --list-folder names, which the DNS settings cannot', async () => {
+    const { home, inside } = await places();
+    const answer = await settingsFromCommandLine(['--list-folder', 'lists', '--data-dir', 'data'], {
+      environment: {},
+      folder: home,
+      readFile: (path) => readFile(path),
+      revisionProblem: () => null,
+    });
+    if (!answer.ok) throw new Error(answer.problems.map(({ message }) => message).join());
+    const resolver = resolverFor(answer.settings, { debug() {}, info() {}, warn() {}, error() {} });
+    if (resolver === null) throw new Error('there is no resolver');
+    later(() => resolver.close());
+    resolver.configure({ ...DEFAULT_DNS, enabled: true, localPort: 0, adblockUrls: [urlOf(inside)] }, null);
+    resolver.start();
+    await until(() => resolver.stats().lastRefresh !== null, 'the list is loaded');
+    expect(resolver.stats().lists[0]).toMatchObject({ names: 1, skipped: false });
+  });
+
+  it('is read where the folder, or a file in it, is a link that stays below it', async () => {
+    const { home, folder, inside } = await places();
+    const linked = join(home, 'linked');
+    await symlink(folder, linked);
+    await symlink(inside, join(folder, 'again.txt'));
+    const test = await startResolver({ adblockUrls: [urlOf(join(linked, 'again.txt'))] }, { fileFolder: linked });
+    await loaded(test);
+    expect(await isBlocked(test, 'ads.example')).toBe(true);
+  });
+
+  it('without a folder is skipped, and said once however often it is refreshed', async () => {
+    const { inside } = await places();
+    const test = await startResolver({ adblockUrls: [urlOf(inside)], dohUpstream: await upstream() });
+    await loaded(test);
+    await refreshed(test);
+    await test.set({ adblockUrls: [urlOf(inside), 'http://169.254.169.254/'] });
+    await refreshed(test);
+    expect(skipping(test).map(({ fields }) => fields)).toEqual([
+      { list: urlOf(inside), reason: expect.stringContaining('--list-folder') },
+      { list: 'http://169.254.169.254/', reason: 'it is at a link-local address' },
+    ]);
+    expect(await isBlocked(test, 'ads.example')).toBe(false);
+    expect(test.resolver.stats().lists[0]).toMatchObject({ names: 0, skipped: true });
+  });
+
+  it('that was read once blocks no more when Keyway is started without the folder, from the first answer on', async () => {
+    const { folder, inside } = await places();
+    const first = await startResolver({ adblockUrls: [urlOf(inside)] }, { fileFolder: folder });
+    await loaded(first);
+    await first.resolver.close();
+    // Its refresh never ends, so that the kept copies alone count.
+    const stuck = await listServer(() => undefined);
+    const second = await startResolver(
+      { adblockUrls: [urlOf(inside), stuck.url], dohUpstream: await upstream() },
+      { copyFolder: first.folder },
+    );
+    expect(await isBlocked(second, 'ads.example')).toBe(false);
+    expect(skipping(second)).toHaveLength(1);
+  });
+
+  it.each<[string, (place: Awaited<ReturnType<typeof places>>) => Promise<string>]>([
+    ['beside the folder', async ({ outside }) => urlOf(outside)],
+    ['that climbs out of it', async ({ folder }) => `${urlOf(folder)}/../outside.txt`],
+    ['that climbs out of it in another spelling', async ({ folder }) => `${urlOf(folder)}/%2E%2E/outside.txt`],
+    ['that hides a slash', async ({ folder }) => `${urlOf(folder)}/..%2Foutside.txt`],
+    ['in a folder whose name begins alike', async ({ folder }) => urlOf(`${folder}-more/list.txt`)],
+    [
+      'that is a link out of the folder',
+      async ({ folder, outside }) => {
+        await symlink(outside, join(folder, 'link.txt'));
+        return urlOf(join(folder, 'link.txt'));
+      },
+    ],
+    [
+      'below a link out of the folder',
+      async ({ folder, home }) => {
+        await symlink(home, join(folder, 'up'));
+        return urlOf(join(folder, 'up', 'outside.txt'));
+      },
+    ],
+    ['that is the folder itself', async ({ folder }) => urlOf(folder)],
+    ['of another machine', async ({ inside }) => `file://elsewhere${new URL(urlOf(inside)).pathname}`],
+  ])('%s is skipped', async (_what, urlIn) => {
+    const place = await places();
+    const test = await startResolver({ adblockUrls: [await urlIn(place)] }, { fileFolder: place.folder });
+    await loaded(test);
+    await refreshed(test);
+    expect(test.resolver.stats().lists[0]).toMatchObject({ names: 0, skipped: true });
+    expect(skipping(test)).toHaveLength(1);
+  });
+
+  it.each<[string, string, (path: string) => Promise<unknown>]>([
+    ['a pipe that nobody writes to', 'regular file', (path) => promisify(execFile)('mkfifo', [path])],
+    ['a folder', 'regular file', (path) => mkdir(path)],
+    ['a file that is not there', 'ENOENT', async () => undefined],
+    ['a link to what is not there', 'ENOENT', (path) => symlink(`${path}.gone`, path)],
+    ['a file that is too large', 'larger than', (path) => writeFile(path, 'a.example\n'.repeat(20_000))],
+  ])('that is %s keeps the last good names, and is said once', async (_what, reason, make) => {
+    const { folder, inside } = await places();
+    const test = await startResolver(
+      { adblockUrls: [urlOf(inside)] },
+      { fileFolder: folder, mostListBytes: 100_000, listTimeout: 20_000 },
+    );
+    await loaded(test);
+    await rm(inside);
+    await make(inside);
+    await refreshed(test);
+    await refreshed(test);
+    expect(await isBlocked(test, 'ads.example')).toBe(true);
+    const warned = test.lines.filter(({ level }) => level === 'warn');
+    expect(warned.map(({ fields }) => [fields.kept, fields.reason])).toEqual([[1, expect.stringContaining(reason)]]);
+  });
+});
+
+describe('a list at an address', () => {
+  it.each([
+    ['http://169.254.169.254/l?token=x', 'http://169.254.169.254/l', 'it is at a link-local address'],
+    ['http://0xA9FEA9FE/', 'http://169.254.169.254/', 'it is at a link-local address'],
+    ['http://[::ffff:169.254.169.254]/', 'http://[::ffff:a9fe:a9fe]/', 'it is at a link-local address'],
+    ['http://[fe80::1%25eth0]/l', 'http://[fe80::1]/l', 'it is at a link-local address'],
+    ['http://[fd00:ec2::254]/', 'http://[fd00:ec2::254]/', "it is at a cloud's metadata address"],
+    ['http://0/', 'http://0.0.0.0/', 'it is at the unspecified address'],
+    ['http://[2001:db8::1%25eth0]/', 'http://[2001:db8::1]/', 'it is no http, https or file URL'],
+    ['/etc/hosts', 'no URL', 'it is no http, https or file URL'],
+  ])('such as %s is skipped, which one line says', async (url, list, reason) => {
+    const test = await startResolver({ adblockUrls: [url] });
+    await loaded(test);
+    await refreshed(test);
+    expect(test.lines.filter(({ level }) => level === 'warn')).toEqual([
+      { level: 'warn', fields: { list, reason }, message: 'a blocklist is skipped' },
+    ]);
+    expect(test.resolver.stats().lists).toMatchObject([{ names: 0, error: reason, skipped: true }]);
+  });
+});
+
+describe('a list that leads elsewhere', () => {
+  const reasonOf = ({ resolver }: TestResolver) => resolver.stats().lists.at(-1)?.error ?? null;
+
+  it.each([
+    ['127.0.0.1', '127.0.0.1 is a loopback address'],
+    ['[::ffff:127.0.0.1]', '::ffff:7f00:1 is a loopback address'],
+    ['0.0.0.0', '0.0.0.0 is the unspecified address'],
+    ['here.test', 'here.test leads to a loopback address'],
+  ])('to %s reaches nobody there, also where a connection is open', async (host, reason) => {
+    const target = await listServer(sending('ads.example'));
+    const { port } = new URL(target.url);
+    const { url } = await listServer(redirecting(`http://${host}:${port}/from-redirect`));
+    const test = await startResolver({
+      adblockUrls: [target.url, url],
+      customDomains: new Map([['here.test', '127.0.0.1']]),
+    });
+    await loaded(test);
+    expect(reasonOf(test)).toBe(reason);
+    expect(target.state.requests.map((request) => request.url)).toEqual(['/list.txt']);
+  });
+
+  it.each([
+    ['169.254.169.254', 'cloud.test leads to a link-local address'],
+    ['::ffff:a9fe:a9fe', 'cloud.test leads to a link-local address'],
+    ['fd00:ec2::254', "cloud.test leads to a cloud's metadata address"],
+    ['0.0.0.0', 'cloud.test leads to the unspecified address'],
+  ])('by a name with the address %s is not asked', async (address, reason) => {
+    const { port } = new URL((await listServer(sending('ads.example'))).url);
+    const test = await startResolver({
+      adblockUrls: [`http://cloud.test:${port}/list`],
+      customDomains: new Map([['cloud.test', address]]),
+    });
+    await loaded(test);
+    await refreshed(test);
+    expect(reasonOf(test)).toBe(reason);
+    expect(test.lines.filter(({ level }) => level === 'warn')).toHaveLength(1);
+  });
+
+  it('through a proxy goes where names lead there, never to a reserved address in a URL', async () => {
+    const proxy = await runSocks();
+    later(() => proxy.close());
+    const target = await listServer(sending('ads.example'));
+    const { port } = new URL(target.url);
+    const good = await listServer(redirecting(`http://lists.test:${port}/`));
+    const bad = await listServer(redirecting('http://169.254.169.254/'));
+    const endless = await listServer(() => undefined);
+    endless.state.serve = redirecting(`http://lists.test:${new URL(endless.url).port}/`);
+    const test = await startResolver(
+      { adblockUrls: [good.url, bad.url, endless.url] },
+      { outbound: outboundVia(proxy.port) },
+    );
+    await loaded(test);
+    expect(test.resolver.stats().lists.map(({ names, error }) => [names, error])).toEqual([
+      [1, null],
+      [0, '169.254.169.254 is a link-local address'],
+      [0, 'it redirects more than 5 times'],
+    ]);
+    expect(proxy.targets).toContain(`lists.test:${port}`);
+    expect(proxy.targets.some((to) => to.startsWith('169.254'))).toBe(false);
   });
 });
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAnswerCache } from '../../src/dns/cache.js';
-import { addressBytes } from '../../src/dns/local-answers.js';
 import { createRateLimit } from '../../src/dns/rate-limit.js';
 import { emptyAnswer } from '../../src/dns/reply.js';
 
@@ -84,27 +83,5 @@ describe('the rate limit', () => {
     const limit = createRateLimit({ perSecond: 1, burst: 1, now: () => 0 });
     limit.check(first);
     expect(limit.check(second) !== 'answer').toBe(same);
-  });
-});
-
-describe('addressBytes', () => {
-  it.each([
-    ['192.0.2.1', 'c0000201'],
-    ['::', '00000000000000000000000000000000'],
-    ['2001:db8::1', '20010db8000000000000000000000001'],
-    ['1::', '00010000000000000000000000000000'],
-    ['::ffff:192.0.2.1', '00000000000000000000ffffc0000201'],
-    ['1:2:3:4:5:6:7:8', '00010002000300040005000600070008'],
-  ])('of %s are %s', (address, expected) => {
-    expect(addressBytes(address).toString('hex')).toBe(expected);
-  });
-
-  it('of any IPv6 address are its groups', () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(0xffff), { minLength: 8, maxLength: 8 }), (groups) => {
-        const bytes = addressBytes(groups.map((group) => group.toString(16)).join(':'));
-        expect(groups.map((_, index) => bytes.readUInt16BE(index * 2))).toEqual(groups);
-      }),
-    );
   });
 });

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -11,7 +11,14 @@ import { addressAnswer, run, runDoh, runSocks } from './servers.js';
 
 afterEach(cleanUp);
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
+/** A log of which warnings and errors are kept. */
+function warnings() {
+  const lines: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[] = [];
+  const keep = (fields: Readonly<Record<string, unknown>>, message: string) => {
+    lines.push({ fields, message });
+  };
+  return { lines, log: { debug() {}, info() {}, warn: keep, error: keep } };
+}
 
 /** A free port: taken and given back. */
 async function freePort(): Promise<number> {
@@ -26,11 +33,13 @@ async function startGateway(file: object) {
   const folder = await temporaryFolder();
   const configPath = join(folder, 'server.json');
   await writeFile(configPath, JSON.stringify({ mode: 'server', access_keys: [], ...file }));
+  const { lines, log } = warnings();
   const resolver = createResolver({
-    listFolder: join(folder, 'lists'),
+    copyFolder: join(folder, 'lists'),
+    fileFolder: null,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     random: { bytes: (count) => Buffer.alloc(count, 7), uuid: () => '' },
-    log: silent,
+    log,
     ca: [CERTIFICATE],
   });
   later(() => resolver.close());
@@ -51,7 +60,7 @@ async function startGateway(file: object) {
     });
     return { status: response.status, body: await response.json() };
   };
-  return { call, resolver, configPath };
+  return { call, resolver, configPath, lines };
 }
 
 describe('the DNS endpoints', () => {
@@ -99,13 +108,27 @@ describe('the DNS endpoints', () => {
   it('refuse what means nothing, naming it, and change nothing', async () => {
     const { call } = await startGateway({});
     const before = await call('GET', '/dns/config');
-    const answer = await call('POST', '/dns/config', { enabled: true, adblock_urls: ['file:///etc/hosts'] });
+    const answer = await call('POST', '/dns/config', { enabled: true, adblock_urls: ['/etc/hosts'] });
     expect(answer.status).toBe(400);
     expect(answer.body).toMatchObject({
       ok: false,
       error: expect.stringContaining('adblock_urls[0]: expected an http'),
     });
     expect(await call('GET', '/dns/config')).toEqual(before);
+  });
+
+  it('take lists that are not read, keep them in the file, and say so in one line each', async () => {
+    const { call, resolver, configPath, lines } = await startGateway({ dns: { local_port: await freePort() } });
+    const urls = ['file:///etc/hosts', 'http://169.254.169.254/latest', 'http://[::ffff:a9fe:a9fe]/'];
+    expect((await call('POST', '/dns/config', { enabled: true, adblock_urls: urls })).status).toBe(200);
+    await until(() => resolver.stats().lastRefresh !== null, 'the lists are gone through');
+    expect((await call('POST', '/dns/config', { enabled: true, adblock_urls: urls })).status).toBe(200);
+    await resolver.settled();
+    expect((await call('GET', '/dns/config')).body).toMatchObject({ data: { adblock_urls: urls } });
+    expect(JSON.parse(await readFile(configPath, 'utf8'))).toMatchObject({ dns: { adblock_urls: urls } });
+    expect(lines.map(({ message }) => message)).toEqual(urls.map(() => 'a blocklist is skipped'));
+    expect(new Set(lines.map(({ fields }) => fields.list))).toEqual(new Set(urls));
+    expect(resolver.stats().lists.map(({ names, skipped }) => [names, skipped])).toEqual(urls.map(() => [0, true]));
   });
 
   it('stay when the port is taken', async () => {

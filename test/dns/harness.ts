@@ -48,9 +48,10 @@ export async function startResolver(
   const logger = (level: keyof LogPort) => (fields: Readonly<Record<string, unknown>>, message: string) => {
     lines.push({ level, fields, message });
   };
-  const folder = options.listFolder ?? (await temporaryFolder());
+  const folder = options.copyFolder ?? (await temporaryFolder());
   const resolver = createResolver({
-    listFolder: folder,
+    copyFolder: folder,
+    fileFolder: null,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     random: { bytes: randomBytes, uuid: randomUUID },
     log: { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error') },

@@ -198,6 +198,30 @@ describe('an upstream', () => {
     expect(upstream.requests).toHaveLength(0);
   });
 
+  it.each([
+    'https://169.254.169.254/dns-query',
+    'https://[::ffff:169.254.169.254]/',
+    'https://0.0.0.0/',
+  ])('at %s is skipped, which one line says', async (dohUpstream) => {
+    const { port, set, lines } = await startResolver({ dohUpstream });
+    expect((await askUdp(port(), { name: 'a.example' })).rcode).toBe('SERVFAIL');
+    await set({ customDomains: new Map() });
+    const said = lines.filter(({ level }) => level === 'error');
+    expect(said.map(({ message }) => message)).toEqual(['dns.doh_upstream is skipped; nothing is forwarded']);
+  });
+
+  it('with a name that leads to a link-local address is not asked, which one line says', async () => {
+    const { port, lines } = await startResolver({
+      dohUpstream: 'https://cloud.test/dns-query',
+      customDomains: new Map([['cloud.test', '::ffff:a9fe:a9fe']]),
+    });
+    for (const name of ['a.example', 'b.example']) {
+      expect((await askUdp(port(), { name })).rcode).toBe('SERVFAIL');
+    }
+    const said = lines.filter(({ level }) => level === 'warn');
+    expect(said.map(({ fields }) => fields.reason)).toEqual(['cloud.test leads to a link-local address']);
+  });
+
   it('with a name is found by its custom domain', async () => {
     const upstream = await doh((query) => addressAnswer(query));
     const { port } = await startResolver({

@@ -1,25 +1,43 @@
 import { describe, expect, it } from 'vitest';
-import { domainName, isLinkLocal } from '../../src/wire/dns-values.js';
+import { domainName } from '../../src/wire/dns-values.js';
 import { dnsOfFourMembers } from '../../src/wire/traits/dns-form.js';
 
 describe('POST /dns/config', () => {
   it.each([
     [{ doh_upstream: 'ftp://dns.example/' }, 'doh_upstream: expected an http or https URL'],
     [{ doh_upstream: '' }, 'doh_upstream: expected an http or https URL'],
-    [{ adblock_urls: ['https://a.example/l', 'file:///etc/passwd'] }, 'adblock_urls[1]: expected an http or https URL'],
-    [
-      { adblock_urls: ['http://169.254.169.254/latest'] },
-      'adblock_urls[0]: expected a URL whose host is no link-local',
-    ],
-    [{ adblock_urls: ['http://0xA9FEA9FE/'] }, 'adblock_urls[0]: expected a URL whose host is no link-local'],
-    [{ adblock_urls: ['http://[fe80::1]/'] }, 'adblock_urls[0]: expected a URL whose host is no link-local'],
-    [{ adblock_urls: ['http://[::ffff:169.254.1.1]/'] }, 'adblock_urls[0]: expected a URL whose host is no link-local'],
+    [{ adblock_urls: ['https://a.example/l', '/etc/hosts'] }, 'adblock_urls[1]: expected an http, https or file URL'],
+    [{ adblock_urls: ['ftp://a.example/l'] }, 'adblock_urls[0]: expected an http, https or file URL'],
+    [{ adblock_urls: ['file://['] }, 'adblock_urls[0]: expected an http, https or file URL'],
+    [{ adblock_urls: ['http://%25eth0]/'] }, 'adblock_urls[0]: expected an http, https or file URL'],
     [{ custom_domains: { 'a b': '192.0.2.1' } }, 'custom_domains["a b"]: expected a domain name'],
     [{ custom_domains: { 'a.*.b': '192.0.2.1' } }, 'custom_domains["a.*.b"]: expected a domain name'],
     [{ custom_domains: { a: '192.0.2' } }, 'custom_domains["a"]: expected an IPv4 or IPv6 address'],
     [{ custom_domains: { a: 'fe80::1%eth0' } }, 'custom_domains["a"]: expected an IPv4 or IPv6 address'],
   ])('with %j is refused and names the place', (body, expected) => {
     expect(() => dnsOfFourMembers.decode({ enabled: true, ...body })).toThrow(expected);
+  });
+
+  it.each([
+    'file:///etc/keyway/more.txt',
+    'FILE:///etc/passwd',
+    'file://elsewhere/list.txt',
+    'http://169.254.169.254/latest',
+    'http://0xA9FEA9FE/',
+    'http://[fe80::1]/',
+    'http://[fe80::1%25eth0]/list.txt',
+    'http://[::ffff:169.254.1.1]/',
+    'http://127.0.0.1/list.txt',
+  ])('takes the list %s as it is: what is read of it is not decided here', (url) => {
+    expect(dnsOfFourMembers.decode({ enabled: true, adblock_urls: [url] }).adblockUrls).toEqual([url]);
+  });
+
+  it.each([
+    'https://127.0.0.1:8443/dns-query',
+    'https://169.254.169.254/',
+    'https://[fe80::1%25eth0]/dns-query',
+  ])('takes the upstream %s as it is', (url) => {
+    expect(dnsOfFourMembers.decode({ enabled: true, doh_upstream: url }).dohUpstream).toBe(url);
   });
 
   it('with good values changes what it names', () => {
@@ -49,18 +67,5 @@ describe('domainName', () => {
     [`${'a'.repeat(64)}.example`, null],
   ])('of %s is %s', (text, expected) => {
     expect(domainName(text)).toBe(expected);
-  });
-});
-
-describe('isLinkLocal', () => {
-  it.each([
-    ['169.254.0.1', true],
-    ['fe80::1', true],
-    ['::ffff:a9fe:a9fe', true],
-    ['127.0.0.1', false],
-    ['::1', false],
-    ['example.com', false],
-  ])('of %s is %s', (address, expected) => {
-    expect(isLinkLocal(address)).toBe(expected);
   });
 });

@@ -75,6 +75,7 @@ describe('settings with nothing given', () => {
       opsBind: null,
       keepGone: 30,
       noResolver: false,
+      listFolder: null,
       logLevel: 'info',
     });
   });

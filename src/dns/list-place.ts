@@ -1,0 +1,55 @@
+import { realpath } from 'node:fs/promises';
+import { isAbsolute, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { hostOf, httpUrl, urlWithoutZone } from '../wire/dns-values.js';
+import { ListError } from './list-lines.js';
+import { reservedKind } from './reserved-addresses.js';
+
+/** Why a list is not read at all, as its URL alone tells: it neither keeps names nor is tried again sooner. */
+export class ListSkipped extends ListError {}
+
+/** Where a list is. */
+export type ListPlace =
+  | { readonly kind: 'web'; readonly url: URL }
+  /** The path is absolute, without symbolic links. */
+  | { readonly kind: 'file'; readonly path: string };
+
+/**
+ * Finds where the list of a URL is. Whoever may write the DNS settings must not choose what Keyway reads of this machine:
+ * files are lists only below `folder` (null: none is), once links are followed. Rejects with `ListSkipped`, or with the
+ * system's error for a file that cannot be found there.
+ */
+export async function listPlace(text: string, folder: string | null): Promise<ListPlace> {
+  if (/^file:/i.test(text)) return { kind: 'file', path: await pathBelow(folder, text) };
+  const url = httpUrl(urlWithoutZone(text));
+  const reserved = url === null ? null : reservedKind(hostOf(url));
+  if (reserved !== null) throw new ListSkipped(`it is at ${reserved}`);
+  if (url === null || !URL.canParse(text)) throw new ListSkipped('it is no http, https or file URL');
+  return { kind: 'web', url };
+}
+
+async function pathBelow(folder: string | null, text: string): Promise<string> {
+  if (folder === null)
+    throw new ListSkipped('a file: list is read only below the folder of --list-folder: there is none');
+  const outside = new ListSkipped('it is not below the folder of --list-folder');
+  const written = pathOf(text);
+  const root = await realpath(folder);
+  const path = await realpath(written).catch((error: unknown) => {
+    throw isBelow(written, folder) || isBelow(written, root) ? error : outside;
+  });
+  if (!isBelow(path, root)) throw outside;
+  return path;
+}
+
+function pathOf(text: string): string {
+  try {
+    return fileURLToPath(text);
+  } catch {
+    throw new ListSkipped('it names no file of this machine');
+  }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '' && !isAbsolute(way) && way.split(sep)[0] !== '..';
+}
