@@ -73,7 +73,7 @@ async function startServing(settings: Settings, ops: RunningOps | null, log: Log
   if (settings.subscriptionBind !== null && settings.config === null)
     throw new StartError(['--subscription-bind: expected a configuration file: without one no key is there to serve']);
   const tls = await tlsOf(settings, log);
-  const listening: { bind: string } = { bind: settings.bind ?? DEFAULT_BIND };
+  const listening = { bind: settings.bind ?? DEFAULT_BIND, trustsProxy: settings.trustProxy.length > 0 };
   const refusesOpen: RefusesOpen = (mount, context) =>
     !settings.allowOpen && refusal(mount, { ...context, ...listening }) !== null;
   const resolver = resolverFor(settings, log);
@@ -107,7 +107,7 @@ async function startServing(settings: Settings, ops: RunningOps | null, log: Log
     ops?.watch(gateway, { feed: feed?.feed ?? null, resolver });
     const subscriptions =
       subscriptionBind === null ? [] : [await startSubscriptions(gateway, { bind: subscriptionBind, tls }, log)];
-    const url = await listenForApi(gateway, { ...listening, tls }, log);
+    const url = await listenForApi(gateway, { bind: listening.bind, tls }, log);
     resolver?.start();
     watchForRestarts(gateway, listener, log);
     gateway.configuration?.onReload(() => {

@@ -259,7 +259,7 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     default: false,
     defaultText: 'off',
     description:
-      'Serve a revision that its own rule leaves open although credentials are set for others, or although other machines reach the address.',
+      'Serve a revision that its own rule leaves open although credentials are set for others, or although other machines or a proxy reach the address.',
   }),
   dataDir: one(kinds.path, {
     flag: 'data-dir',
