@@ -59,14 +59,14 @@ export async function startGateway(settings: Settings, log: LogPort, version: st
 
 /** First of all and last: it tells of a start that takes long, and of a stop. Its libraries are loaded where it is wanted. */
 async function opsFor(
-  { opsBind }: Settings,
+  { opsBind, allowHost }: Settings,
   version: string,
   readiness: Readiness,
   log: LogPort,
 ): Promise<RunningOps | null> {
   if (opsBind === null) return null;
   const { startOps } = await import('./serve-ops.js');
-  return startOps({ bind: opsBind, version, readiness }, log);
+  return startOps({ bind: opsBind, version, readiness, allowHosts: allowHost }, log);
 }
 
 async function startServing(settings: Settings, ops: RunningOps | null, log: LogPort): Promise<RunningGateway | null> {

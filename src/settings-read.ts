@@ -94,6 +94,7 @@ function takeAll(take: <Name extends SettingName>(name: Name) => Settings[Name])
     panelServer: take('panelServer'),
     protectAudit: take('protectAudit'),
     trustProxy: take('trustProxy'),
+    allowHost: take('allowHost'),
     reportVersion: take('reportVersion'),
     loginGuard: take('loginGuard'),
     inPlace: take('inPlace'),

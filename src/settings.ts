@@ -34,6 +34,8 @@ export interface Settings {
   readonly panelServer: readonly string[];
   readonly protectAudit: boolean;
   readonly trustProxy: readonly string[];
+  /** Lower case, without a dot at the end; empty for any. */
+  readonly allowHost: readonly string[];
   readonly reportVersion: string | null;
   readonly loginGuard: LoginGuardSetting | 'off';
   readonly inPlace: boolean;
@@ -297,6 +299,14 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     defaultText: 'none',
     description:
       'Proxies whose X-Forwarded-For names the caller, for the log and the login guard; unix for one on the Unix socket. Repeatable.',
+  }),
+  allowHost: many(kinds.hostName, {
+    flag: 'allow-host',
+    placeholder: 'NAME',
+    default: [],
+    defaultText: 'any',
+    description:
+      'A host name that requests may be sent to, against DNS rebinding; those to others are answered 421. Addresses and localhost always pass. For the API, the panel, subscriptions and --ops-bind. Repeatable.',
   }),
   reportVersion: one(kinds.someText, {
     flag: 'report-version',

@@ -286,6 +286,28 @@ describe('a file without credentials, where a proxy passes others on', () => {
   });
 });
 
+describe('--allow-host', () => {
+  it('holds for the API, the subscriptions and the ops listener, and not for the feed', async () => {
+    const addresses = ['--subscription-bind', '127.0.0.1:0', '--ops-bind', '127.0.0.1:0', '--feed-bind', '127.0.0.1:0'];
+    const names = ['--allow-host', 'panel.example.org', '--allow-host', 'Metrics.Example.org'];
+    const argv = [...PORT, ...addresses, '--feed-token', 'feed-secret', ...names];
+    const { url, logged } = await listening(argv);
+    const portNamed = async (member: string) => portOf(String((await logged((record) => member in record))[member]));
+    const asked = [
+      { port: portOf(url), path: '/panel/', others: 421 },
+      { port: await portNamed('subscriptions'), path: '/panel/api/subscribe/guest-2026', others: 421 },
+      { port: await portNamed('ops'), path: '/healthz', others: 421 },
+      { port: await portNamed('feed'), path: '/v1/keys', others: 200 },
+    ];
+    for (const { others, ...target } of asked) {
+      const status = async (host: string) =>
+        (await ask({ ...target, headers: { host, authorization: 'Bearer feed-secret' } })).status;
+      expect(await status('metrics.example.org'), target.path).toBe(200);
+      expect(await status('rebound.example'), target.path).toBe(others);
+    }
+  });
+});
+
 describe('--subscription-bind', () => {
   const ALONE = ['--subscription-bind', '127.0.0.1:0', '--revision', 'earliest', '--revision', 'current@new'];
 
