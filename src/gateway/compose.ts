@@ -56,6 +56,8 @@ export interface GatewayOptions {
   readonly loginGuard?: LoginGuardLimit | 'off';
   /** Addresses or networks of proxies whose `X-Forwarded-For` names the caller; `unix` for those on a Unix socket. */
   readonly trustProxy?: readonly string[];
+  /** The host names that requests may be sent to, besides addresses and `localhost`; default any. */
+  readonly allowHosts?: readonly string[];
   /** Makes the HTTP server that listens, such as one with TLS; default a plain one. */
   readonly createServer?: AppOptions['createServer'];
   /** One log line per request; default false. */
@@ -161,6 +163,7 @@ function assemble(options: GatewayOptions, state: State, { clock, random, log }:
     log,
     loginGuard: options.loginGuard === 'off' ? null : (options.loginGuard ?? DEFAULT_LOGIN_GUARD),
     trustProxy: options.trustProxy ?? [],
+    allowHosts: options.allowHosts ?? [],
     requestLog: options.requestLog ?? false,
     protectAudit: options.protectAudit ?? false,
     ...(options.observer === undefined ? {} : { observer: options.observer.requests }),

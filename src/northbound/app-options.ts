@@ -21,6 +21,8 @@ export interface AppOptions {
   readonly createServer?: CreateServer;
   /** Addresses or networks whose `X-Forwarded-For` counts; `unix` for peers on a Unix socket. */
   readonly trustProxy: readonly string[];
+  /** The host names that requests may be sent to, besides addresses and `localhost`; none for any. */
+  readonly allowHosts: readonly string[];
   /** One log line per request. */
   readonly requestLog: boolean;
   /** Told of every answer and login. */

@@ -1,6 +1,7 @@
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import { refuseOtherHosts } from './allowed-hosts.js';
 import { answerUnmatched, sendFailure } from './answers.js';
 import { withEnvelopes } from './api-server.js';
 import type { AppOptions } from './app-options.js';
@@ -69,6 +70,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.setNotFoundHandler(other.around((request, reply) => answerUnmatched(mounts, request, reply)));
   const callerOf = createCallerOf(options.trustProxy);
   if (options.requestLog) logRequests(app, options.log, options.clock, callerOf);
+  refuseOtherHosts(app, options.allowHosts, other);
 
   const guard = createLoginGuard(options.loginGuard, options.clock);
   const login = createLogin(options.credentials, guard, options.random, options.observer);

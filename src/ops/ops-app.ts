@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Backend } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
@@ -9,6 +10,8 @@ export interface OpsOptions {
   readonly health: Pick<Backend, 'problems'>;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   readonly log: LogPort;
+  /** Whether a request may be answered, by the host that it was sent to; null where any may. */
+  readonly admitsHost: ((request: IncomingMessage) => boolean) | null;
 }
 
 /** Milliseconds. */
@@ -19,12 +22,15 @@ const CONNECTION_CHECKS = 5_000;
 const PATHS = ['/healthz', '/readyz', '/metrics'];
 const TEXT = 'text/plain; charset=utf-8';
 const UNAVAILABLE = 503;
+/** RFC 9110, 15.5.20. */
+const MISDIRECTED = 421;
+const MISDIRECTED_WORDS = 'misdirected request: its host is none of the names given with --allow-host';
 
 /**
  * Makes the operator's listener as an app that does not listen yet: `/healthz`, `/readyz` and `/metrics`. It asks for no
  * credential and tells nothing secret.
  */
-export function createOpsApp({ readiness, health, metrics, log }: OpsOptions): FastifyInstance {
+export function createOpsApp({ readiness, health, metrics, log, admitsHost }: OpsOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
     requestTimeout: REQUEST_TIMEOUT,
@@ -34,6 +40,7 @@ export function createOpsApp({ readiness, health, metrics, log }: OpsOptions): F
   });
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('cache-control', 'no-store');
+    if (admitsHost?.(request.raw) === false) return sendText(reply, MISDIRECTED, MISDIRECTED_WORDS);
     if (request.method === 'GET' || request.method === 'HEAD') return done();
     // Nobody reads what such a request brings.
     reply.header('connection', 'close');

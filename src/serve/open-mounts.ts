@@ -9,6 +9,8 @@ export interface OpenMountContext {
   readonly credentials: Credentials;
   /** `host:port`, or `unix:` and a path. */
   readonly bind: string;
+  /** Whether the callers that a proxy names are believed, wherever it stands. */
+  readonly trustsProxy: boolean;
 }
 
 /** One sentence for each mount that must not be served so. */
@@ -23,15 +25,17 @@ export function openMountProblems(context: OpenMountContext): readonly string[] 
 }
 
 /** Why a mount that is open must not be: it undoes what others rely on, or strangers reach it. Null when it may. */
-export function refusal(mount: Mount, { mounts, credentials, bind }: OpenMountContext): string | null {
+export function refusal(mount: Mount, { mounts, credentials, bind, trustsProxy }: OpenMountContext): string | null {
   if (!isOpen(mount, credentials)) return null;
   const { token, username, passwordHash } = credentials;
   if ((token ?? '') !== '' || username !== '' || passwordHash !== '') return 'credentials are configured';
   const closed = mounts.find((other) => !isOpen(other, credentials));
   if (closed !== undefined) return `${closed.label} is closed`;
   const address = listenAddress(bind);
-  // A Unix socket is, like loopback, reached from this machine alone.
-  return address.kind === 'socket' || isLoopback(address.host) ? null : `${bind} is reached by other machines`;
+  // Nobody is on such a socket by accident: it is there for a proxy, and whoever reaches that.
+  if (address.kind === 'socket') return `a proxy may pass others on to ${bind}`;
+  if (!isLoopback(address.host)) return `${bind} is reached by other machines`;
+  return trustsProxy ? 'a proxy passes others on (--trust-proxy)' : null;
 }
 
 function isOpen(mount: Mount, credentials: Credentials): boolean {

@@ -4,6 +4,7 @@ import type { Readiness } from '../core/readiness.js';
 import type { Resolver } from '../dns/resolver.js';
 import type { Feed } from '../feed/feed.js';
 import type { Gateway, GatewayObserver } from '../gateway/compose.js';
+import { createHostCheck } from '../northbound/allowed-hosts.js';
 import { labelsOf } from '../ops/gateway-metrics.js';
 import { createMetrics, type Metrics } from '../ops/metrics.js';
 import { createOpsApp } from '../ops/ops-app.js';
@@ -17,6 +18,8 @@ export interface OpsSettings {
   /** Keyway's own. */
   readonly version: string;
   readonly readiness: Readiness;
+  /** The host names that requests may be sent to, besides addresses and `localhost`; empty for any. */
+  readonly allowHosts: readonly string[];
 }
 
 /** The operator's listener. It opens before the gateway is composed and closes after it, to tell of both. */
@@ -39,11 +42,12 @@ export interface Beside {
 }
 
 /** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
-export async function startOps({ bind, version, readiness }: OpsSettings, log: LogPort): Promise<RunningOps> {
+export async function startOps(settings: OpsSettings, log: LogPort): Promise<RunningOps> {
+  const { bind, version, readiness, allowHosts } = settings;
   const metrics = createMetrics(version);
   let present: Health = { problems: async () => [] };
   const health: Health = { problems: () => present.problems() };
-  const app = createOpsApp({ readiness, health, metrics, log });
+  const app = createOpsApp({ readiness, health, metrics, log, admitsHost: createHostCheck(allowHosts) });
   try {
     const url = await listenAt(app, bind, WORDS, log);
     log.info({ ops: url }, `health and metrics are served on ${url}`);

@@ -41,6 +41,7 @@ export function gatewayOptions(settings: Settings): GatewayOptions {
         ? 'off'
         : { failures: settings.loginGuard.failures, window: settings.loginGuard.minutes * 60_000 },
     trustProxy: settings.trustProxy,
+    allowHosts: settings.allowHost,
     requestLog: settings.logLevel === 'info' || settings.logLevel === 'debug',
   };
 }

@@ -59,21 +59,21 @@ export async function startGateway(settings: Settings, log: LogPort, version: st
 
 /** First of all and last: it tells of a start that takes long, and of a stop. Its libraries are loaded where it is wanted. */
 async function opsFor(
-  { opsBind }: Settings,
+  { opsBind, allowHost }: Settings,
   version: string,
   readiness: Readiness,
   log: LogPort,
 ): Promise<RunningOps | null> {
   if (opsBind === null) return null;
   const { startOps } = await import('./ops.js');
-  return startOps({ bind: opsBind, version, readiness }, log);
+  return startOps({ bind: opsBind, version, readiness, allowHosts: allowHost }, log);
 }
 
 async function startServing(settings: Settings, ops: RunningOps | null, log: LogPort): Promise<RunningGateway | null> {
   if (settings.subscriptionBind !== null && settings.config === null)
     throw new StartError(['--subscription-bind: expected a configuration file: without one no key is there to serve']);
   const tls = await tlsOf(settings, log);
-  const listening: { bind: string } = { bind: settings.bind ?? DEFAULT_BIND };
+  const listening = { bind: settings.bind ?? DEFAULT_BIND, trustsProxy: settings.trustProxy.length > 0 };
   const refusesOpen: RefusesOpen = (mount, context) =>
     !settings.allowOpen && refusal(mount, { ...context, ...listening }) !== null;
   const resolver = resolverFor(settings, log);
@@ -107,7 +107,7 @@ async function startServing(settings: Settings, ops: RunningOps | null, log: Log
     ops?.watch(gateway, { feed: feed?.feed ?? null, resolver });
     const subscriptions =
       subscriptionBind === null ? [] : [await startSubscriptions(gateway, { bind: subscriptionBind, tls }, log)];
-    const url = await listenForApi(gateway, { ...listening, tls }, log);
+    const url = await listenForApi(gateway, { bind: listening.bind, tls }, log);
     resolver?.start();
     watchForRestarts(gateway, listener, log);
     gateway.backend.onChange((reason) => {

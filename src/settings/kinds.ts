@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
+import { domainToASCII } from 'node:url';
 import { LOG_LEVELS, type LogLevel } from '../platform/log.js';
 import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
@@ -100,6 +101,15 @@ export const host = stringKind('a host name or an IP address, without a port', (
   if (isIPv6(bare)) return `[${bare}]`;
   return /^[^\s:/?#@[\]\\]+$/.test(text) && !CONTROL_CHARACTER.test(text) ? text : undefined;
 });
+
+/** A host name as browsers send it: lower case, in ASCII, without a dot at its end. */
+export const hostName = stringKind(
+  'a host name such as panel.example.org, without a port (addresses and localhost need not be named)',
+  (text, folder) => {
+    const name = domainToASCII(host.read(text.replace(/\.$/, ''), folder) ?? '');
+    return /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(name) ? name : undefined;
+  },
+);
 
 /** A listening address. Port 0 lets the system choose. */
 export const bindAddress = stringKind('an address as host:port, such as 127.0.0.1:9090 or [::1]:9090', (text) => {

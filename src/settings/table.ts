@@ -215,7 +215,7 @@ export const SETTINGS = {
     default: false,
     defaultText: 'off',
     description:
-      'Serve a revision that its own rule leaves open although credentials are set for others, or although other machines reach the address.',
+      'Serve a revision that its own rule leaves open although credentials are set for others, or although other machines or a proxy reach the address.',
   }),
   dataDir: one(kinds.path, {
     flag: 'data-dir',
@@ -253,6 +253,14 @@ export const SETTINGS = {
     defaultText: 'none',
     description:
       'Proxies whose X-Forwarded-For names the caller, for the log and the login guard; unix for one on the Unix socket. Repeatable.',
+  }),
+  allowHost: many(kinds.hostName, {
+    flag: 'allow-host',
+    placeholder: 'NAME',
+    default: [],
+    defaultText: 'any',
+    description:
+      'A host name that requests may be sent to, against DNS rebinding; those to others are answered 421. Addresses and localhost always pass. For the API, the panel, subscriptions and --ops-bind. Repeatable.',
   }),
   reportVersion: one(kinds.someText, {
     flag: 'report-version',

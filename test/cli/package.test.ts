@@ -16,6 +16,8 @@ let place = '';
 let tarball = '';
 /** Why the dependencies are this clone's own instead of installed ones; null when npm installed them. */
 let withoutNetwork: string | null = null;
+/** What npm said besides, while it installed. */
+let complaints = '';
 
 beforeAll(async () => {
   await buildIfOlder();
@@ -32,9 +34,10 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const OUT_OF_REACH = /\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ENOTCACHED)\b/;
 
 async function install(): Promise<void> {
-  const flags = ['--prefix', place, '--prefer-offline', '--no-audit', '--no-fund', '--fetch-retries', '0'];
+  const flags = ['--engine-strict', '--prefix', place, '--no-audit', '--no-fund'];
+  const cached = ['--prefer-offline', '--fetch-retries', '0'];
   try {
-    await run('npm', ['install', ...flags, tarball], { cwd: place });
+    complaints = (await run('npm', ['install', ...flags, ...cached, tarball], { cwd: place })).stderr;
   } catch (error) {
     const words = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error);
     const [reason] = OUT_OF_REACH.exec(words) ?? [];
@@ -120,6 +123,20 @@ describe('the tarball', () => {
 });
 
 describe('the package in an empty folder', () => {
+  it('is installed without a script of it, or of what it depends on, waiting to be allowed', async ({ skip }) => {
+    if (withoutNetwork !== null) skip(withoutNetwork);
+    // npm says so since version 11; the names are those of the hidden lock, which every version writes.
+    expect(complaints).not.toMatch(/install.scripts/i);
+    const lock = JSON.parse(await readFile(join(place, 'node_modules/.package-lock.json'), 'utf8'));
+    const packages: readonly (readonly [string, { readonly hasInstallScript?: boolean }])[] = Object.entries(
+      lock.packages,
+    );
+    expect(packages.length).toBeGreaterThan(10);
+    expect(packages.filter(([, { hasInstallScript }]) => hasInstallScript === true).map(([path]) => path)).toEqual([]);
+    const { scripts } = JSON.parse(await readFile(join(place, 'node_modules/keyway/package.json'), 'utf8'));
+    expect(Object.keys(scripts)).not.toContain('prepare');
+  });
+
   it('plays every scenario of its pack, all equal', async () => {
     const { stdout } = await run('npx', ['keyway', 'replay', '--reporter', 'json'], {
       cwd: place,

@@ -207,15 +207,6 @@ describe('--bind unix:PATH', () => {
     await expect(stat(socketPath)).rejects.toThrow('ENOENT');
   });
 
-  it('counts as loopback for a revision that its own rule leaves open', async () => {
-    const environment = { KEYWAY_TOKEN: '' };
-    const argv = ['serve', '--no-config', '--revision', 'dns', '--bind', 'unix:api.sock'];
-    const started = startKeyway(argv, { folder, environment });
-    running.push(started);
-    await started.logged(({ url }) => typeof url === 'string');
-    expect((await ask({ socketPath: join(folder, 'api.sock'), path: '/panel/api/users' })).status).toBe(200);
-  });
-
   it('beside a socket that answers or a file says so; one that a killed gateway left is replaced', async () => {
     const first = await listening(['--bind', 'unix:api.sock']);
     await copyFile(join(folder, 'server.jsonc'), join(folder, 'second.jsonc'));
@@ -252,6 +243,68 @@ describe('--bind unix:PATH', () => {
     expect(other.log().some(({ msg }) => String(msg).includes('--trust-proxy unix'))).toBe(true);
     await failed(argv, '192.0.2.1');
     await other.logged(({ address }) => address === 'unix');
+  });
+});
+
+describe('a file without credentials, where a proxy passes others on', () => {
+  const BEHIND = [
+    { where: 'a Unix socket', argv: ['--bind', 'unix:api.sock'], reason: /a proxy may pass others on to unix:/ },
+    { where: '--trust-proxy', argv: [...PORT, '--trust-proxy', '::1'], reason: /a proxy passes others on/ },
+  ] as const;
+  const targetOf = (url: string) =>
+    url.startsWith('unix:') ? { socketPath: url.slice('unix:'.length) } : { port: portOf(url) };
+
+  it.each(BEHIND)('$where: is refused at the start, and served with --allow-open', async ({ argv, reason }) => {
+    await writeFile(join(folder, 'server.jsonc'), '{ "mode": "server", "access_keys": [] }');
+    const words = await refusal(argv);
+    expect(words).toMatch(reason);
+    expect(words).toContain('set token, or username and password_hash, or allow it with --allow-open');
+    const { url } = await listening([...argv, '--allow-open']);
+    expect((await ask({ ...targetOf(url), path: '/panel/api/users' })).status).toBe(200);
+  });
+
+  it.each(BEHIND)('$where: refuses everyone from the PUT or the edit on that left them out', async ({
+    argv,
+    reason,
+  }) => {
+    const path = join(folder, 'server.jsonc');
+    const before = await readFile(path, 'utf8');
+    const { url, log } = await listening(argv);
+    const users = { ...targetOf(url), path: '/panel/api/users' };
+    const refusals = () => log().filter(({ msg }) => /until then it refuses everyone/.test(String(msg)));
+    const statuses = async () => [(await ask(users)).status, (await ask({ ...users, headers: TOKEN })).status];
+    const put = { ...users, path: '/panel/api/server/config', method: 'PUT' };
+    const withBody = { headers: { ...TOKEN, 'content-type': 'application/json' } };
+    expect((await ask({ ...put, ...withBody }, '{"mode":"server","access_keys":["a"]}')).status).toBe(200);
+    expect(await statuses()).toEqual([401, 401]);
+    expect(String(refusals()[0]?.msg)).toMatch(reason);
+    await writeFile(path, before);
+    await expect.poll(statuses, { timeout: 20_000 }).toEqual([401, 200]);
+    await writeFile(path, '{ "mode": "server", "access_keys": ["a", "b"] }');
+    await expect.poll(statuses, { timeout: 20_000 }).toEqual([401, 401]);
+    await expect.poll(() => refusals().length, { timeout: 20_000 }).toBe(2);
+  });
+});
+
+describe('--allow-host', () => {
+  it('holds for the API, the subscriptions and the ops listener, and not for the feed', async () => {
+    const addresses = ['--subscription-bind', '127.0.0.1:0', '--ops-bind', '127.0.0.1:0', '--feed-bind', '127.0.0.1:0'];
+    const names = ['--allow-host', 'panel.example.org', '--allow-host', 'Metrics.Example.org'];
+    const argv = [...PORT, ...addresses, '--feed-token', 'feed-secret', ...names];
+    const { url, logged } = await listening(argv);
+    const portNamed = async (member: string) => portOf(String((await logged((record) => member in record))[member]));
+    const asked = [
+      { port: portOf(url), path: '/panel/', others: 421 },
+      { port: await portNamed('subscriptions'), path: '/panel/api/subscribe/guest-2026', others: 421 },
+      { port: await portNamed('ops'), path: '/healthz', others: 421 },
+      { port: await portNamed('feed'), path: '/v1/keys', others: 200 },
+    ];
+    for (const { others, ...target } of asked) {
+      const status = async (host: string) =>
+        (await ask({ ...target, headers: { host, authorization: 'Bearer feed-secret' } })).status;
+      expect(await status('metrics.example.org'), target.path).toBe(200);
+      expect(await status('rebound.example'), target.path).toBe(others);
+    }
   });
 });
 

@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { withTables } from '../../src/commands/document-tables.js';
 import { buildIfOlder, ROOT } from '../build.js';
 import { blocksOf, commandsOf, linksOf } from './markdown.js';
 import { startPage } from './page-run.js';
+
+const run = promisify(execFile);
 
 const FOLDER = join(ROOT, 'docs');
 const PAGES = readdirSync(FOLDER)
@@ -63,6 +67,11 @@ describe('docs/', () => {
     for (const target of linksOf(text).filter((each) => each !== ''))
       expect(existsSync(join(FOLDER, dirname(name), target)), target).toBe(true);
     expect(withTables(`docs/${name}`, text)).toBe(text);
+  });
+
+  it('holds the generated tables as they would be written now, that of the dependencies among them', async () => {
+    const script = join(ROOT, 'scripts/write-docs.mjs');
+    await expect(run(process.execPath, [script, '--check'])).resolves.toBeDefined();
   });
 
   it('README.md links every page', () => {

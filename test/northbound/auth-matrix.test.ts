@@ -114,7 +114,9 @@ function mountsOf(ids: readonly string[]): readonly Mount[] {
 }
 
 describe('at start', () => {
-  it.each(cases)('mounts $ids with $credentials: nothing open is served beside something closed, or beyond loopback', ({
+  it.each(
+    cases,
+  )('mounts $ids with $credentials: nothing open is served beside something closed, or where others reach it', ({
     ids,
     credentials,
   }) => {
@@ -122,14 +124,20 @@ describe('at start', () => {
     const open = ids.filter((id) => isOpen(SCHEMES[id] ?? 'static', credentials));
     const anySet = (credentials.token ?? '') !== '' || credentials.username !== '' || credentials.passwordHash !== '';
     const refused = anySet || open.length < ids.length;
-    for (const bind of ['127.0.0.1:1', '[::1]:1', 'unix:/run/keyway.sock'])
-      expect(openMountProblems({ mounts, credentials, bind }), bind).toHaveLength(refused ? open.length : 0);
-    expect(openMountProblems({ mounts, credentials, bind: '0.0.0.0:1' })).toHaveLength(open.length);
+    for (const bind of ['127.0.0.1:1', '[::1]:1']) {
+      const context = { mounts, credentials, bind };
+      const alone = openMountProblems({ ...context, trustsProxy: false });
+      expect(alone, bind).toHaveLength(refused ? open.length : 0);
+      expect(openMountProblems({ ...context, trustsProxy: true }), bind).toHaveLength(open.length);
+    }
+    for (const bind of ['0.0.0.0:1', 'unix:/run/keyway.sock'])
+      expect(openMountProblems({ mounts, credentials, bind, trustsProxy: false }), bind).toHaveLength(open.length);
   });
 
   it('the problem names the mount and the credential that it lacks', () => {
     const credentials = { token: TOKEN, username: '', passwordHash: '' };
-    const [problem] = openMountProblems({ mounts: mountsOf(['dns', 'current']), credentials, bind: '127.0.0.1:1' });
+    const mounts = mountsOf(['dns', 'current']);
+    const [problem] = openMountProblems({ mounts, credentials, bind: '127.0.0.1:1', trustsProxy: false });
     expect(problem).toContain('dns at /dns/api');
     expect(problem).toContain('username and password_hash');
   });

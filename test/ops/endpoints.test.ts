@@ -8,10 +8,10 @@ import { startOps } from '../../src/serve/ops.js';
 import { configurationOf, createLines, opsStage, startWith, TOKEN, temporaryFolder } from './stage.js';
 
 /** An ops listener beside no gateway yet. */
-async function alone(bind = '127.0.0.1:0') {
+async function alone(bind = '127.0.0.1:0', allowHosts: readonly string[] = []) {
   const readiness = createReadiness();
   const { log } = createLines();
-  const ops = await startOps({ bind, version: '9.8.7', readiness }, log);
+  const ops = await startOps({ bind, version: '9.8.7', readiness, allowHosts }, log);
   return { ops, readiness };
 }
 
@@ -90,6 +90,25 @@ describe('the ops listener', () => {
     const { headers } = await fetch(`${ops}/metrics`);
     expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(headers.get('cache-control')).toBe('no-store');
+  });
+
+  it('answers to the hosts that are named, to addresses and to localhost, where any are named', async () => {
+    const { ops } = await alone('127.0.0.1:0', ['metrics.example.org']);
+    const { port } = new URL(ops.url);
+    const ask = (host: string) =>
+      new Promise((done) => {
+        const asked = request({ port, path: '/metrics', headers: { host } }, (response) => {
+          response
+            .setEncoding('utf8')
+            .once('data', (text: string) => done([response.statusCode, text.split('\n', 1)[0]]));
+        });
+        asked.end();
+      });
+    const misdirected = 'misdirected request: its host is none of the names given with --allow-host';
+    expect(await ask('rebound.example')).toEqual([421, misdirected]);
+    for (const host of ['metrics.example.org:9100', `127.0.0.1:${port}`, 'localhost'])
+      expect(await ask(host), host).toEqual([200, expect.stringMatching(/^# HELP/)]);
+    await ops.close();
   });
 
   it('listens on a Unix socket', async () => {

@@ -47,7 +47,8 @@ async function failingStage() {
     append: (path, ...rest) => (failing.counters && isOfCounters(path) ? full() : disk.append(path, ...rest)),
   };
   const { log } = createLines();
-  const ops = await startOps({ bind: '127.0.0.1:0', version: '9.8.7', readiness: createReadiness() }, log);
+  const settings = { bind: '127.0.0.1:0', version: '9.8.7', readiness: createReadiness(), allowHosts: [] };
+  const ops = await startOps(settings, log);
   onTestFinished(() => ops.close());
   const gateway = await composeGateway({
     mounts: [{ revision: 'current' }],

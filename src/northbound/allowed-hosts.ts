@@ -1,0 +1,74 @@
+import type { IncomingMessage } from 'node:http';
+import { isIPv4, isIPv6 } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { sendFailure } from './answers.js';
+import type { RouteObserver } from './request-observer.js';
+
+/** What of a request tells which host it was sent to. */
+export type AddressedRequest = Pick<IncomingMessage, 'url' | 'rawHeaders'>;
+
+/** Whether a request may be answered, by the host that it was sent to. */
+export type HostCheck = (request: AddressedRequest) => boolean;
+
+/** RFC 9110, 15.5.20. */
+const MISDIRECTED = 421;
+
+/** What a refused request is told. It repeats nothing of the request, and names none of the hosts that are answered. */
+const MISDIRECTED_WORDS = 'misdirected request: its host is none of the names given with --allow-host';
+
+/**
+ * Admits requests to these hosts, against DNS rebinding: a page of a foreign name that is made to mean this machine is
+ * sent with that name. The case of a name, a dot at its end and a port do not count. IP addresses and `localhost` always
+ * pass: no foreign page has such a name (RFC 6761, 6.3). `X-Forwarded-Host` is not read. Null, which looks at nothing,
+ * when there are no names.
+ */
+export function createHostCheck(names: readonly string[]): HostCheck | null {
+  if (names.length === 0) return null;
+  const allowed = new Set(names.map(comparable));
+  const isAllowed = (host: string) => isAddress(host) || isLocalhost(host) || allowed.has(host);
+  return (request) => {
+    const hosts = hostsOf(request);
+    return hosts.length > 0 && hosts.every((host) => host !== null && isAllowed(host));
+  };
+}
+
+/** Has the app answer requests to other hosts with 421 before anything else is looked at; nothing when there are no names. */
+export function refuseOtherHosts(app: FastifyInstance, names: readonly string[], observer: RouteObserver): void {
+  const admits = createHostCheck(names);
+  if (admits === null) return;
+  app.addHook('onRequest', (request, reply, done) => {
+    if (admits(request.raw)) return done();
+    observer.begun(request);
+    sendFailure(reply, MISDIRECTED, MISDIRECTED_WORDS);
+    observer.answered(request, reply);
+  });
+}
+
+/**
+ * Where the target is a whole URL its authority counts, and `Host` does not (RFC 9112, 3.2.2). Several `Host` must all be
+ * allowed: Node looks at the first alone, and whatever stands in front of it may have looked at the last.
+ */
+function hostsOf({ url = '', rawHeaders }: AddressedRequest): readonly (string | null)[] {
+  const [, authority] = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(url) ?? [];
+  if (authority !== undefined) return [hostOf(authority)];
+  const isHost = (_: string, index: number) => rawHeaders[index - 1]?.toLowerCase() === 'host' && index % 2 === 1;
+  return rawHeaders.filter(isHost).map(hostOf);
+}
+
+/** The host of `host[:port]` in the form by which two are compared; null where it is none. */
+function hostOf(value: string): string | null {
+  const [, host] = /^(\[[^\]]*\]|[^:@\s]+)(?::\d*)?$/.exec(value) ?? [];
+  return host === undefined ? null : comparable(host);
+}
+
+function comparable(host: string): string {
+  return host.toLowerCase().replace(/\.$/, '');
+}
+
+function isAddress(host: string): boolean {
+  return isIPv4(host) || (host.startsWith('[') && isIPv6(host.slice(1, -1)));
+}
+
+function isLocalhost(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost');
+}
