@@ -54,14 +54,23 @@ export function createFileSystem(): FileSystemPort {
 
 /** Node's own making of parents goes on for ever where a folder that exists takes none (`/proc`), which answers ENOENT too. */
 async function makeFolder(path: string, mode: number): Promise<void> {
+  const refused = await refusalOf(path, mode);
+  if (refused === null) return;
+  const parent = dirname(path);
+  if (failureCode(refused) !== 'ENOENT' || parent === path) throw refused;
+  if (!(await isFolder(parent))) await makeFolder(parent, mode);
+  // Tried again also where the parent stands: another call may have made it since the first try.
+  const refusedAgain = await refusalOf(path, mode);
+  if (refusedAgain !== null) throw refusedAgain;
+}
+
+/** Why this one folder cannot be made; null when it stands. */
+async function refusalOf(path: string, mode: number): Promise<unknown> {
   try {
     await mkdir(path, { mode });
+    return null;
   } catch (error) {
-    if (failureCode(error) === 'EEXIST' && (await isFolder(path))) return;
-    const parent = dirname(path);
-    if (failureCode(error) !== 'ENOENT' || parent === path || (await isFolder(parent))) throw error;
-    await makeFolder(parent, mode);
-    await makeFolder(path, mode);
+    return failureCode(error) === 'EEXIST' && (await isFolder(path)) ? null : error;
   }
 }
 

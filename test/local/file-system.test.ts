@@ -1,9 +1,26 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createFileSystem } from '../../src/local/file-system.js';
+
+/** What another does between two steps of a call: it happens once, when the next folder could not be made. */
+const others = vi.hoisted((): { then: (() => Promise<unknown>) | null } => ({ then: null }));
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof import('node:fs/promises')>();
+  const mkdir: typeof real.mkdir = async (...given: Parameters<typeof real.mkdir>) => {
+    try {
+      return await real.mkdir(...given);
+    } catch (error) {
+      const act = others.then;
+      others.then = null;
+      await act?.();
+      throw error;
+    }
+  };
+  return { ...real, mkdir };
+});
 
 const { makeFolder } = createFileSystem();
 let folder = '';
@@ -21,6 +38,15 @@ describe('makeFolder', () => {
   it('of a folder that exists does nothing, also when several ask at once', async () => {
     await Promise.all([1, 2, 3].map(() => makeFolder(join(folder, 'a/b'), 0o700)));
     await makeFolder(folder, 0o700);
+  });
+
+  it('makes a folder whose parent another makes between its steps, or the folder itself', async () => {
+    others.then = () => mkdir(join(folder, 'a'));
+    await makeFolder(join(folder, 'a/b'), 0o700);
+    expect((await stat(join(folder, 'a/b'))).isDirectory()).toBe(true);
+    others.then = () => mkdir(join(folder, 'c/d'), { recursive: true });
+    await makeFolder(join(folder, 'c/d'), 0o700);
+    expect((await stat(join(folder, 'c/d'))).isDirectory()).toBe(true);
   });
 
   it('where a file stands rejects', async () => {
