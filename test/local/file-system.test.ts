@@ -1,33 +1,21 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import promises, { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createFileSystem } from '../../src/local/file-system.js';
-
-/** What another does between two steps of a call: it happens once, when the next folder could not be made. */
-const others = vi.hoisted((): { then: (() => Promise<unknown>) | null } => ({ then: null }));
-vi.mock('node:fs/promises', async (original) => {
-  const real = await original<typeof import('node:fs/promises')>();
-  const mkdir: typeof real.mkdir = async (...given: Parameters<typeof real.mkdir>) => {
-    try {
-      return await real.mkdir(...given);
-    } catch (error) {
-      const act = others.then;
-      others.then = null;
-      await act?.();
-      throw error;
-    }
-  };
-  return { ...real, mkdir };
-});
 
 const { makeFolder } = createFileSystem();
 let folder = '';
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'keyway-file-system-'));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+  await rm(folder, { recursive: true });
+});
 
 describe('makeFolder', () => {
   it('makes the parents that are missing, all with this mode', async () => {
@@ -40,13 +28,17 @@ describe('makeFolder', () => {
     await makeFolder(folder, 0o700);
   });
 
-  it('makes a folder whose parent another makes between its steps, or the folder itself', async () => {
-    others.then = () => mkdir(join(folder, 'a'));
+  it.each(['a', 'a/b'])('makes a/b although another makes %s between its steps', async (theirs) => {
+    const { mkdir: real } = promises;
+    const refusing = vi.spyOn(promises, 'mkdir').mockImplementationOnce(async (...given) => {
+      const refused: unknown = await real(...given).catch((error: unknown) => error);
+      await real(join(folder, theirs), { recursive: true });
+      throw refused;
+    });
+    syncBuiltinESMExports();
     await makeFolder(join(folder, 'a/b'), 0o700);
+    expect(refusing.mock.settledResults[0]).toMatchObject({ type: 'rejected', value: { code: 'ENOENT' } });
     expect((await stat(join(folder, 'a/b'))).isDirectory()).toBe(true);
-    others.then = () => mkdir(join(folder, 'c/d'), { recursive: true });
-    await makeFolder(join(folder, 'c/d'), 0o700);
-    expect((await stat(join(folder, 'c/d'))).isDirectory()).toBe(true);
   });
 
   it('where a file stands rejects', async () => {

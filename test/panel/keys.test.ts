@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible, inBrowser } from './in-browser.js';
-import { goTo, picture } from './stage.js';
+import { contentOf, goTo, picture } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -152,9 +151,7 @@ it('many keys are created at once, and one by one where the server has no bulk c
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('heading', { name: '12 keys created' }).waitFor();
     const [csv] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()]);
-    const lines = readFileSync(await csv.path(), 'utf8')
-      .trim()
-      .split('\r\n');
+    const lines = (await contentOf(csv)).toString().trim().split('\r\n');
     expect(lines).toHaveLength(13);
     expect(lines[1]).toMatch(/^,([0-9a-f]{16}),ostp:\/\/\1@203\.0\.113\.7:50000\?type=udp/);
     await page.getByRole('button', { name: 'QR sheet' }).click();
@@ -219,9 +216,7 @@ it('stops creating keys one by one, keeps those that were made, and hands them o
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Links' }).click(),
     ]);
-    const lines = readFileSync(await links.path(), 'utf8')
-      .trim()
-      .split('\n');
+    const lines = (await contentOf(links)).toString().trim().split('\n');
     expect(lines).toHaveLength(6);
     expect(lines[0]).toMatch(/^ostp:\/\/[0-9a-f]{32}@203\.0\.113\.7:50000/);
     expect(stage.app.keyway.core.keys.size).toBe(10);

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { openProfile } from '../shared.js';
 import { expectAccessible, inBrowser, PAGES } from './in-browser.js';
-import { goTo, openProfile, picture, SERVER_FILE, signIn, startStage, TOKEN } from './stage.js';
+import { goTo, picture, SERVER_FILE, signIn, startStage, TOKEN } from './stage.js';
 
 const { open, withPanel } = inBrowser();
 
