@@ -1,9 +1,12 @@
-import { chmod, lstat, unlink } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { chmod, lstat, rename, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { listenAddress } from './bind-address.js';
 import type { LogPort } from './core/ports.js';
+import { failureCode } from './local/failure-words.js';
 import { StartError } from './start-error.js';
 
 /** How a failure to listen is said: `SUBJECT cannot listen on …: REMEDY`. */
@@ -64,13 +67,36 @@ async function clearSocket(path: string, log: LogPort): Promise<void> {
   if (place === 'no folder') throw new PlaceError('ENOENT', `there is no folder ${dirname(path)}`);
   if (place === 'another file') throw new PlaceError('EADDRINUSE', 'a file that is no socket stands there');
   if (place === 'live socket') throw new PlaceError('EADDRINUSE', 'another process listens there');
-  if (place === 'left socket') {
-    await unlink(path);
+  if (typeof place === 'string') return;
+  if (await removeLeft(path, place)) {
     log.warn({ socket: path }, 'replaced a socket that nobody listened on any more');
   }
 }
 
-type Place = 'free' | 'no folder' | 'another file' | 'live socket' | 'left socket';
+/**
+ * Removes this one socket, which nobody listens on. It is moved away first, so that of several who start at once none
+ * removes the socket that another listens on by now. False when another has removed it.
+ */
+async function removeLeft(path: string, left: Stats): Promise<boolean> {
+  const aside = `${path}.${randomBytes(4).toString('hex')}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (failureCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+  // An inode's number is given again, but its content is not as old.
+  const moved = await lstat(aside);
+  if (moved.ino === left.ino && moved.mtimeMs === left.mtimeMs) {
+    await unlink(aside);
+    return true;
+  }
+  await rename(aside, path);
+  throw new PlaceError('EADDRINUSE', 'another process listens there');
+}
+
+/** What stands at a path; a socket that nobody listens on with what tells it from others. */
+type Place = 'free' | 'no folder' | 'another file' | 'live socket' | Stats;
 
 async function placeAt(path: string): Promise<Place> {
   const found = await lstat(path).catch(() => null);
@@ -79,7 +105,7 @@ async function placeAt(path: string): Promise<Place> {
     return folder === null ? 'no folder' : 'free';
   }
   if (!found.isSocket()) return 'another file';
-  return (await isAnswered(path)) ? 'live socket' : 'left socket';
+  return (await isAnswered(path)) ? 'live socket' : found;
 }
 
 /** Only a refusal says that nobody listens; a socket that may not be looked at counts as answered. */
