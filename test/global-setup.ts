@@ -5,6 +5,7 @@ import { type BrowserServer, chromium } from 'playwright-core';
 import type { TestProject } from 'vitest/node';
 import { bundledChromium, type Chromium } from '../bench/browser.js';
 import { buildIfOlder, buildPanelIfOlder } from './building.js';
+import { createPortGiver } from './free-ports.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -20,6 +21,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const wanted: Readonly<Record<string, () => Promise<unknown>>> = {
     '/browser': browser.get,
     '/build': inTurn(buildIfOlder),
+    '/port': inTurn(await createPortGiver()),
   };
   const server = createServer((request, response) => {
     const make = wanted[request.url ?? ''] ?? (() => Promise.reject(new Error(`nothing is shared at ${request.url}`)));
@@ -44,11 +46,12 @@ function answer(response: ServerResponse, status: number, value: unknown): void 
 }
 
 /** One call after another: whoever asks while the sources are being built finds them built. */
-function inTurn(act: () => Promise<void>): () => Promise<void> {
-  let last = Promise.resolve();
+function inTurn<T>(act: () => Promise<T>): () => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
   return () => {
-    last = last.then(act, act);
-    return last;
+    const turn = last.then(act, act);
+    last = turn;
+    return turn;
   };
 }
 

@@ -20,6 +20,8 @@ export interface FeedStage {
   readonly gateway: Gateway;
   readonly url: string;
   readonly lines: readonly string[];
+  /** How many requests have come to the feed. */
+  requests(): number;
   post(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   close(): Promise<void>;
@@ -54,13 +56,18 @@ export async function feedStage(
     ...options,
   });
   onTestFinished(() => gateway.app.close());
-  const { url } = await startFeed(gateway, { bind: '127.0.0.1:0', token: FEED_TOKEN }, log);
+  const { url, feed } = await startFeed(gateway, { bind: '127.0.0.1:0', token: FEED_TOKEN }, log);
+  let requests = 0;
+  feed.app.server.on('request', () => {
+    requests += 1;
+  });
   const authorized = { authorization: `Bearer ${FEED_TOKEN}` };
   return {
     folder,
     gateway,
     url,
     lines,
+    requests: () => requests,
     post: (path, body, headers = {}) =>
       ask(`${url}${path}`, {
         method: 'POST',

@@ -135,7 +135,7 @@ export async function openPage(
 ): Promise<Watched> {
   const opened = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context });
   const page = await opened.newPage();
-  page.setDefaultTimeout(8_000);
+  page.setDefaultTimeout(30_000);
   const complaints: string[] = [];
   const origins = new Set([new URL(url).origin, ...allowed]);
   page.on('pageerror', (error) => complaints.push(`script: ${error.message}`));
@@ -180,6 +180,11 @@ export async function signIn(
 export async function goTo(page: Page, name: string): Promise<void> {
   await page.getByRole('navigation').getByRole('link', { name }).click();
   await page.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+/** Has the page ask the server again, as it does when its tab comes into sight. */
+export async function refreshNow(page: Page): Promise<void> {
+  await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))');
 }
 
 /** What the page gave to keep. */
