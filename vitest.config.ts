@@ -7,18 +7,23 @@ const LONG = [
   'soak/kill',
   'cli/compare',
   'docs/docs',
-  'panel/session',
   'soak/load',
+  'panel/session',
   'cli/serve-network',
   'local/crash',
-  'cli/stored',
-  'cli/serve',
-  'cli/replay',
-  'counters/created-again',
   'panel/pages',
   'panel/keys',
+  'cli/replay',
+  'cli/stored',
+  'cli/package',
   'panel/editing',
+  'replay/target',
+  'counters/created-again',
+  'replay/record',
+  'northbound/auth-matrix',
   'acceptance/fixtures',
+  'acceptance/recorded',
+  'cli/serve',
   'local/kill',
 ].map((name) => `/test/${name}.test.ts`);
 
@@ -42,7 +47,7 @@ export default defineConfig({
     pool: 'forks',
     // A process runs one file after another: loading everything anew for each took as long as half of the tests.
     isolate: false,
-    // Beside the process that hands out the files, which has little to do.
+    // By itself vitest leaves a core to the process that hands out the files, which has little to do.
     maxWorkers: Math.max(2, availableParallelism()),
     sequence: { sequencer: LongestFirst },
   },

@@ -137,7 +137,9 @@ async function runSuite(number, kind) {
   const cwd = isOther ? join(copy, 'keyway') : ROOT;
   const report = join(folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const argv = [join(cwd, 'node_modules/vitest/vitest.mjs'), 'run', ...reporters, ...testFiles];
+  // The loader of `npm test`, which writes nothing into the clone.
+  const loader = ['--configLoader', 'runner'];
+  const argv = [join(cwd, 'node_modules/vitest/vitest.mjs'), 'run', ...loader, ...reporters, ...testFiles];
   const log = await open(join(folder, 'log'), 'w');
   const endLoops = kind === 'under load' ? startLoops() : () => undefined;
   const began = performance.now();
