@@ -4,6 +4,7 @@ import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from './core/po
 import type { ConfigurationFile } from './local/configuration-file.js';
 import { LinesError, readState, type StoredState } from './local/counters/lines.js';
 import { failureWords } from './local/failure-words.js';
+import { piecesOf } from './local/file-pieces.js';
 import { type FolderRequest, finishRequest, refuseRequest, waitingRequests } from './local/requests.js';
 
 export interface RequestsOptions {
@@ -75,7 +76,7 @@ export function createRequests(options: RequestsOptions): Requests {
     const name = basename(path);
     if (!usage.reports.has(name)) {
       try {
-        const state = readState(await fileSystem.read(path), (share) => progress?.show('taking over', share));
+        const state = await readState(piecesOf(fileSystem, path, (share) => progress?.show('taking over', share)));
         progress?.show('writing');
         if (kind === 'restore') await restore(state, name);
         else takeIn(state, name);

@@ -4,6 +4,7 @@ import { createRequests } from './compose-requests.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from './core/ports.js';
 import { type ConfigurationFile, ConfigurationFileError, createConfigurationFile } from './local/configuration-file.js';
 import { DataFolderError, openDataFolder } from './local/data-folder.js';
+import type { Pieces } from './local/file-pieces.js';
 import { createKeptVersions } from './local/kept-versions.js';
 import { type RequestKind, requestOutcome, submitRequest } from './local/requests.js';
 import { createTarget, readTarget, replaceTarget } from './local/write-file.js';
@@ -30,7 +31,7 @@ const LOOK_MS = 100;
 export async function settleRequest(
   place: StoredPlace,
   kind: RequestKind,
-  content: Buffer,
+  content: Pieces,
   configuration: Buffer | null,
 ): Promise<void> {
   const { fileSystem, dataFolder, configPath, clock, progress } = place;

@@ -38,7 +38,7 @@ async function readPlace(
 ): Promise<Place | ExitCode> {
   const flags = parseFlags(argv, flagsOf(command));
   const { environment, folder, fileSystem, clock } = context;
-  const readFile = (path: string) => fileSystem.read(path);
+  const readFile = fileSystem.read;
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
   const answer = await readSettings(sources, command.settings);
   const problems = answer.ok ? [] : answer.problems.map(problemText);

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ServerConfiguration } from '../core/model.js';
 import { readDocument } from '../local/document/document.js';
 import { failureWords } from '../local/failure-words.js';
@@ -27,7 +28,7 @@ const USER = /^(?:[A-Za-z_][\w-]{0,30}|0|[1-9]\d{0,9})$/;
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const flags = parseFlags(argv, FLAGS);
   const { folder, fileSystem, program, version } = context;
-  const readFile = (path: string) => fileSystem.read(path);
+  const readFile = fileSystem.read;
   // The service starts without the variables of whoever prints its unit.
   const answer = await readSettings({ flags, environment: {}, folder, readFile, revisionProblem });
   const user = flags.values.get('user')?.[0] ?? null;
@@ -65,7 +66,7 @@ async function portsOfFile(settings: Settings, { fileSystem, complain }: Command
   const { config, bind, noResolver } = settings;
   if (config === null) return [];
   try {
-    const { configuration } = readDocument(await fileSystem.read(config));
+    const { configuration } = readDocument(await fileSystem.read(config, FILE_LIMITS.configuration));
     return [...(bind === null ? listenerPort(configuration) : []), ...(noResolver ? [] : resolverPort(configuration))];
   } catch (error) {
     complain(`${config} cannot be read (${failureWords(error)}): print the unit again if it names a port below 1024`);

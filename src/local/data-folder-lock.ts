@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
 import { type DataFolder, DataFolderError, LOCK, parseMembers, unusable } from './data-folder.js';
 import { failureCode } from './failure-words.js';
@@ -32,7 +33,7 @@ export async function lockDataFolder(
         throw unusable(folder.path, error);
       }
     }
-    const present = await fileSystem.read(lock).catch(() => Buffer.alloc(0));
+    const present = await fileSystem.read(lock, FILE_LIMITS.note).catch(() => Buffer.alloc(0));
     const { pid, started } = parseMembers(present);
     if (typeof pid === 'number' && typeof started === 'string') {
       const holder = await processes.find(pid);
@@ -57,7 +58,7 @@ async function removeHalfMade(
 ): Promise<void> {
   const code = failureCode(cause);
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return;
-  const present = await fileSystem.read(lock).catch(() => null);
+  const present = await fileSystem.read(lock, FILE_LIMITS.note).catch(() => null);
   const isOurs = present !== null && content.subarray(0, present.length).equals(present);
   if (isOurs) await fileSystem.remove(lock).catch(() => undefined);
 }
@@ -71,7 +72,7 @@ async function setAside(fileSystem: FileSystemPort, lock: string, read: Buffer, 
     if (failureCode(error) === 'ENOENT') return;
     throw error;
   }
-  if (!(await fileSystem.read(aside)).equals(read)) {
+  if (!(await fileSystem.read(aside, FILE_LIMITS.note)).equals(read)) {
     await fileSystem.rename(aside, lock);
     throw inUse(folder, 'another process');
   }
@@ -79,7 +80,7 @@ async function setAside(fileSystem: FileSystemPort, lock: string, read: Buffer, 
 }
 
 async function release(fileSystem: FileSystemPort, lock: string, content: Buffer): Promise<void> {
-  const present = await fileSystem.read(lock).catch(() => null);
+  const present = await fileSystem.read(lock, FILE_LIMITS.note).catch(() => null);
   if (present?.equals(content)) await fileSystem.remove(lock);
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
 import { failureCode, failureWords } from './failure-words.js';
 import { removeHalfKept } from './kept-versions.js';
@@ -124,7 +125,7 @@ interface Marker {
 }
 
 async function readMarker(fileSystem: FileSystemPort, marker: string): Promise<Marker | null> {
-  const bytes = await fileSystem.read(marker).catch((error: unknown) => {
+  const bytes = await fileSystem.read(marker, FILE_LIMITS.note).catch((error: unknown) => {
     if (failureCode(error) === 'ENOENT') return null;
     throw error;
   });

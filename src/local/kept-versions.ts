@@ -2,8 +2,9 @@ import { webcrypto } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../core/ports.js';
-import { failureCode } from './failure-words.js';
+import { failureCode, tooLarge } from './failure-words.js';
 import { type KeptVersion, lastingVersions, retainedVersions, sorted } from './retention.js';
 
 /** Versions of the configuration file in `<dataFolder>/versions/`, one gzipped file each. */
@@ -35,6 +36,8 @@ export interface KeptVersionsOptions {
 const FILE_MODE = 0o600;
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{32})(-forever)?\.gz$/;
 const TEMPORARY = '.tmp';
+/** What cannot be packed gets 5 bytes longer for every 16 KiB (RFC 1951, 3.2.4), and has a frame. */
+const MOST_PACKED_BYTES = FILE_LIMITS.configuration + FILE_LIMITS.configuration / 1024;
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
@@ -129,7 +132,13 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     },
     list,
     find,
-    read: async (id) => decompress(await fileSystem.read(join(folder, nameOf(await find(id))))),
+    read: async (id) => {
+      const path = join(folder, nameOf(await find(id)));
+      const packed = await fileSystem.read(path, MOST_PACKED_BYTES);
+      return decompress(packed, { maxOutputLength: FILE_LIMITS.configuration }).catch((error: unknown) => {
+        throw failureCode(error) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(path, FILE_LIMITS.configuration) : error;
+      });
+    },
     isKeeping: (bytes) => onTheirWay.includes(bytes),
     idle: async () => {
       await last;

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
 import { failureCode } from './failure-words.js';
+import type { Pieces } from './file-pieces.js';
 
 /**
  * What a command asks of the Keyway that holds a data folder: a file in it, which goes once it has been done. It outlives
@@ -24,12 +26,13 @@ export async function submitRequest(
   fileSystem: FileSystemPort,
   dataFolder: string,
   kind: RequestKind,
-  content: Buffer,
+  content: Pieces,
 ): Promise<FolderRequest> {
   const path = join(dataFolder, `request-${kind}-${randomBytes(6).toString('hex')}`);
   const temporary = `${path}.tmp`;
   try {
-    await fileSystem.create(temporary, content, FILE_MODE);
+    await fileSystem.create(temporary, Buffer.alloc(0), FILE_MODE);
+    for await (const piece of content) await fileSystem.append(temporary, piece);
     await fileSystem.sync(temporary);
     await fileSystem.rename(temporary, path);
     await fileSystem.syncFolder(dataFolder);
@@ -81,7 +84,7 @@ export async function requestOutcome(
   { path }: FolderRequest,
 ): Promise<{ readonly refused: string | null } | null> {
   if ((await fileSystem.list(dataFolder)).includes(basename(path))) return null;
-  const reason = await fileSystem.read(path + REFUSED).catch((error: unknown) => {
+  const reason = await fileSystem.read(path + REFUSED, FILE_LIMITS.note).catch((error: unknown) => {
     if (failureCode(error) === 'ENOENT') return null;
     throw error;
   });

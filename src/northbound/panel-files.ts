@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import mime from 'mime';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
 import type { ContentCoding } from './list-body.js';
 
@@ -28,7 +29,7 @@ export function panelFolder(folder: string, fileSystem: FileSystemPort): PanelFi
         const root = await fileSystem.realPath(folder);
         const target = await fileSystem.realPath(join(root, path));
         if (!target.startsWith(`${root}/`) || (await fileSystem.stat(target)).kind !== 'file') return null;
-        return { content: await fileSystem.read(target), contentType: contentType(path) };
+        return { content: await fileSystem.read(target, FILE_LIMITS.configuration), contentType: contentType(path) };
       } catch (error) {
         if (isMissing(error)) return null;
         throw error;
