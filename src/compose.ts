@@ -126,7 +126,7 @@ async function assemble(
 ): Promise<Gateway> {
   const { fileSystem, clock, random, log } = ports;
   const state = liveState(options, configuration);
-  const mounts = createMounts(options, state.webpath, state.credentials, fileSystem);
+  const mounts = createMounts(options, state.webpath, state.credentials, { fileSystem, log });
   const counters = await openCountersBeside(options, configuration, ports);
   const core = createCore({
     configuration,
@@ -260,7 +260,7 @@ function createMounts(
   options: GatewayOptions,
   webpath: string,
   credentials: () => Credentials,
-  fileSystem: FileSystemPort,
+  { fileSystem, log }: Pick<Ports, 'fileSystem' | 'log'>,
 ): readonly Mount[] {
   const mounts = options.mounts.map((wanted) => {
     const problem = webpathProblem(wanted.webpath ?? webpath);
@@ -273,7 +273,9 @@ function createMounts(
     const servers = options.panelServers ?? [];
     const isOpen = () => revision.auth.isOpen(credentials());
     const panel =
-      folder === undefined ? embeddedPanel({ revision, version, servers, isOpen }) : panelFolder(folder, fileSystem);
+      folder === undefined
+        ? embeddedPanel({ revision, version, servers, isOpen })
+        : panelFolder(folder, fileSystem, log);
     return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel });
   });
   if (mounts.length === 0) throw new Error('at least one revision is needed');

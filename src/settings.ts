@@ -276,7 +276,7 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     default: [],
     defaultText: 'the embedded panel',
     description:
-      'A folder with another panel build, for all revisions or for one (as written in --revision). Repeatable.',
+      'A folder with another panel build, for all revisions or for one (as written in --revision). Hidden files are not served. Repeatable.',
   }),
   panelServer: many(kinds.apiRoot, {
     flag: 'panel-server',
