@@ -2,7 +2,7 @@ import type { Gateway } from './compose.js';
 import type { LogPort } from './core/ports.js';
 import { createFileSystem } from './local/file-system.js';
 import { tryWriting } from './local/try-writing.js';
-import { UNIX_PEER } from './northbound/caller.js';
+import { UNIX_PEER } from './northbound/peers.js';
 import { isLoopback } from './open-mounts.js';
 import type { Settings } from './settings.js';
 
