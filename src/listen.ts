@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import type { Stats } from 'node:fs';
 import { chmod, lstat, rename, unlink } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { listenAddress } from './bind-address.js';
@@ -29,7 +31,7 @@ const LONGEST_PATH = 103;
  * so; one that answers, and a file that is no socket, stay. Rejects with a `StartError`.
  */
 export async function listenAt(
-  app: Pick<FastifyInstance, 'listen'>,
+  app: Pick<FastifyInstance, 'listen' | 'addresses' | 'addHook' | 'server'>,
   bind: string,
   words: ListenWords,
   log: LogPort,
@@ -37,7 +39,10 @@ export async function listenAt(
   const address = listenAddress(bind);
   try {
     if (address.kind === 'port') {
-      return (await app.listen({ host: address.host, port: address.port })).replace(/\/$/, '');
+      const beside = address.host === LOCALHOST ? listenBeside(app) : null;
+      const url = await app.listen({ host: address.host, port: address.port });
+      await beside?.();
+      return url.replace(/\/$/, '');
     }
     await clearSocket(address.path, log);
     await app.listen({ path: address.path });
@@ -48,6 +53,36 @@ export async function listenAt(
     const reason = error instanceof PlaceError ? `${error.code}: ${error.message}` : error.code;
     throw new StartError([`${words.subject} cannot listen on ${bind} (${reason}): ${words.remedy}`]);
   }
+}
+
+const LOCALHOST = 'localhost';
+
+/**
+ * The name stands for an address of each family, and a server listens on one. What comes to the others is handed to it; an
+ * address that cannot be had is left out. To be called before the server listens, and its answer after that.
+ */
+function listenBeside(app: Pick<FastifyInstance, 'addresses' | 'addHook' | 'server'>): () => Promise<void> {
+  const others: Server[] = [];
+  const closed: Promise<unknown>[] = [];
+  app.addHook('preClose', async () => {
+    for (const other of others) closed.push(new Promise((resolve) => other.close(resolve)));
+  });
+  app.addHook('onClose', async () => {
+    await Promise.all(closed);
+  });
+  return async () => {
+    const taken = app.addresses().filter((one) => typeof one !== 'string');
+    const all = await lookup(LOCALHOST, { all: true }).catch(() => []);
+    for (const { address } of all.filter((one) => !taken.some((own) => own.address === one.address))) {
+      const options = { allowHalfOpen: true, noDelay: true };
+      const other = createServer(options, (socket) => app.server.emit('connection', socket));
+      other.listen({ host: address, port: taken[0]?.port ?? 0 });
+      await once(other, 'listening').then(
+        () => others.push(other),
+        () => undefined,
+      );
+    }
+  };
 }
 
 /** Why a path cannot become a socket: Node's code, and words. */

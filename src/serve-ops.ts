@@ -1,4 +1,5 @@
 import type { Gateway, GatewayObserver } from './compose.js';
+import type { Connections } from './connections.js';
 import type { LogPort } from './core/ports.js';
 import type { Readiness } from './core/readiness.js';
 import type { Resolver } from './dns/resolver.js';
@@ -21,6 +22,8 @@ export interface OpsSettings {
   readonly readiness: Readiness;
   /** The host names that requests may be sent to, besides addresses and `localhost`; empty for any. */
   readonly allowHosts: readonly string[];
+  /** Absent where nobody limits them. */
+  readonly connections?: Connections;
 }
 
 /** The operator's listener. It opens before the gateway is composed and closes after it, to tell of both. */
@@ -42,11 +45,12 @@ export interface Beside {
 
 /** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
 export async function startOps(settings: OpsSettings, log: LogPort): Promise<RunningOps> {
-  const { bind, version, readiness, allowHosts } = settings;
+  const { bind, version, readiness, allowHosts, connections } = settings;
   const metrics = createMetrics(version);
   let present: Health = { problems: async () => [] };
   const health: Health = { problems: () => present.problems() };
-  const app = createOpsApp({ readiness, health, metrics, log, admitsHost: createHostCheck(allowHosts) });
+  const server = connections === undefined ? {} : { createServer: connections.serverFor('ops') };
+  const app = createOpsApp({ readiness, health, metrics, ...server, log, admitsHost: createHostCheck(allowHosts) });
   try {
     const url = await listenAt(app, bind, WORDS, log);
     log.info({ ops: url }, `health and metrics are served on ${url}`);
@@ -55,7 +59,7 @@ export async function startOps(settings: OpsSettings, log: LogPort): Promise<Run
       observer: observerOf(metrics),
       watch(gateway, beside) {
         present = healthOf(gateway);
-        watch(metrics, gateway, health, beside);
+        watch(metrics, gateway, health, { ...beside, connections: connections ?? null });
       },
       async close() {
         await app.close();
@@ -93,8 +97,13 @@ function healthOf({ configuration, counters }: Gateway): Health {
   });
 }
 
-function watch(metrics: Metrics, gateway: Gateway, health: Health, { feed, resolver }: Beside): void {
-  const { mounts, configuration, counters } = gateway;
+function watch(
+  metrics: Metrics,
+  gateway: Gateway,
+  health: Health,
+  { feed, resolver, connections }: Beside & { readonly connections: Connections | null },
+): void {
+  const { mounts, configuration, counters, tokens } = gateway;
   metrics.watch({
     gateway: {
       mounts,
@@ -102,7 +111,9 @@ function watch(metrics: Metrics, gateway: Gateway, health: Health, { feed, resol
       health,
       configuration: configuration === null ? null : configuration.status,
       counters: counters.store === null ? null : counters.store.status,
+      tokens: tokens.status,
     },
+    connections: connections === null ? null : connections.figures,
     feed: feed === null ? null : feed.status,
     dns: resolver === null ? null : resolver.stats,
   });

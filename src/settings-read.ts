@@ -97,6 +97,7 @@ function takeAll(take: <Name extends SettingName>(name: Name) => Settings[Name])
     allowHost: take('allowHost'),
     reportVersion: take('reportVersion'),
     loginGuard: take('loginGuard'),
+    maxConnections: take('maxConnections'),
     inPlace: take('inPlace'),
     guardConfig: take('guardConfig'),
     feedBind: take('feedBind'),

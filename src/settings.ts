@@ -38,6 +38,8 @@ export interface Settings {
   readonly allowHost: readonly string[];
   readonly reportVersion: string | null;
   readonly loginGuard: LoginGuardSetting | 'off';
+  /** Of each listener. */
+  readonly maxConnections: number;
   readonly inPlace: boolean;
   readonly guardConfig: boolean;
   /** `host:port`, or `unix:` and an absolute path; null is no feed. */
@@ -320,7 +322,16 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     placeholder: 'N/MINUTES|off',
     default: { failures: 5, minutes: 5 },
     defaultText: '5/5',
-    description: 'After N failed logins from one address within so many minutes further ones are refused unread.',
+    description:
+      'After N failed logins from one address within so many minutes further ones are refused unread; off also ends the limit on wrong tokens.',
+  }),
+  maxConnections: one(kinds.connections, {
+    flag: 'max-connections',
+    placeholder: 'N',
+    default: 4096,
+    defaultText: '4096',
+    description:
+      'Connections that each listener holds at most. Beyond it those idle longest are closed; one address has at most a quarter, proxies of --trust-proxy excepted.',
   }),
   inPlace: one(kinds.onOrOff, {
     flag: 'in-place',

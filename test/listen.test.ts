@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import promises, { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
@@ -59,6 +60,22 @@ describe('listenAt', () => {
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
     expect(await (await fetch(url)).text()).toBe('here');
     expect(await listen('[::1]:0').catch(() => 'http://[::1]:1')).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  });
+
+  it("on localhost is reached at every address of the name, also by a server of somebody else's making", async () => {
+    const made = Fastify({ serverFactory: (handler) => createServer(handler) }).get('/', async () => 'here');
+    apps.push(made);
+    const { port } = new URL(await listenAt(made, 'localhost:0', WORDS, log));
+    const addresses = await lookup('localhost', { all: true });
+    for (const { address, family } of addresses) {
+      const host = family === 6 ? `[${address}]` : address;
+      expect(await (await fetch(`http://${host}:${port}/`)).text()).toBe('here');
+    }
+    await made.close();
+    for (const { address } of addresses) {
+      const socket = connect(Number(port), address);
+      await expect(once(socket, 'connect')).rejects.toThrow('ECONNREFUSED');
+    }
   });
 
   it('on a port in use is one sentence with the remedy', async () => {

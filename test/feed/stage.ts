@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { composeGateway, type Gateway, type GatewayOptions } from '../../src/compose.js';
+import { createConnections } from '../../src/connections.js';
 import type { LogPort } from '../../src/core/ports.js';
 import { startFeed } from '../../src/serve-feed.js';
 
@@ -56,7 +57,8 @@ export async function feedStage(
     ...options,
   });
   onTestFinished(() => gateway.app.close());
-  const { url, feed } = await startFeed(gateway, { bind: '127.0.0.1:0', token: FEED_TOKEN }, log);
+  const createServer = createConnections({ most: 1_000, trustProxy: [], log }).serverFor('feed');
+  const { url, feed } = await startFeed(gateway, { bind: '127.0.0.1:0', token: FEED_TOKEN, createServer }, log);
   let requests = 0;
   feed.app.server.on('request', () => {
     requests += 1;
