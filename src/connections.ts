@@ -124,15 +124,14 @@ function createListener(name: ListenerName, { most, trustProxy, log }: Connectio
   }
 
   /** Whether there is room for one more, after closing an idle one if need be. */
-  function makeRoom(reason: ClosedFor, network: string | null, isFull: boolean): boolean {
-    if (!isFull) return true;
+  function makeRoom(reason: ClosedFor, network: string | null, address: string): boolean {
     const idle = idleLongest(network);
     if (idle === null) refused[reason] += 1;
     else {
       end(idle);
       closedIdle[reason] += 1;
     }
-    tell(reason, network);
+    tell(reason, address);
     return idle !== null;
   }
 
@@ -140,7 +139,9 @@ function createListener(name: ListenerName, { most, trustProxy, log }: Connectio
     const { address, network } = peerOf(socket);
     const counted = address === UNIX_PEER || isTrusted(address) ? null : network;
     const isShareTaken = counted !== null && (perNetwork.get(counted) ?? 0) >= share;
-    if (!makeRoom('share', counted, isShareTaken) || !makeRoom('full', null, open.size >= most)) {
+    const isRefused =
+      (isShareTaken && !makeRoom('share', counted, address)) || (open.size >= most && !makeRoom('full', null, address));
+    if (isRefused) {
       socket.destroy();
       return;
     }
@@ -231,10 +232,10 @@ const MESSAGES: Readonly<Record<ClosedFor, string>> = {
 
 function createTelling(listener: ListenerName, log: LogPort) {
   const told = new Set<ClosedFor>();
-  return (reason: ClosedFor, network: string | null): void => {
+  return (reason: ClosedFor, address: string): void => {
     if (told.has(reason)) return;
     told.add(reason);
     setTimeout(() => told.delete(reason), QUIET).unref();
-    log.warn({ listener, ...(network === null ? {} : { network }) }, MESSAGES[reason]);
+    log.warn({ listener, address }, MESSAGES[reason]);
   };
 }

@@ -300,7 +300,7 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     default: [],
     defaultText: 'none',
     description:
-      'Proxies whose X-Forwarded-For names the caller, for the log and the login guard; unix for one on the Unix socket. Repeatable.',
+      'Proxies whose X-Forwarded-For names the caller, for the log and the guards; unix for one on the Unix socket. Repeatable.',
   }),
   allowHost: many(kinds.hostName, {
     flag: 'allow-host',
@@ -323,7 +323,7 @@ export const SETTINGS: { readonly [Name in keyof Settings]: Setting<Settings[Nam
     default: { failures: 5, minutes: 5 },
     defaultText: '5/5',
     description:
-      'After N failed logins from one address within so many minutes further ones are refused unread; off also ends the limit on wrong tokens.',
+      'After N failed logins from one address within so many minutes further ones are refused unread. off lifts the limit on wrong tokens, too.',
   }),
   maxConnections: one(kinds.connections, {
     flag: 'max-connections',

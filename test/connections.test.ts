@@ -133,7 +133,7 @@ describe('one address', () => {
     await vi.waitFor(() => expect(slow).toHaveLength(2), WAIT);
     await (await from('127.0.0.1')).ended;
     expect(figures()).toMatchObject({ open: 2, refused: { full: 0, share: 1 } });
-    expect(lines[0]?.fields).toEqual({ listener: 'api', network: '127.0.0.1' });
+    expect(lines[0]?.fields).toEqual({ listener: 'api', address: '127.0.0.1' });
     expect((await from('127.0.0.2')).isEnded()).toBe(false);
   });
 

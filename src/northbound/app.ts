@@ -1,6 +1,7 @@
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import { ERROR_TABLE } from '../wire/errors.js';
 import { refuseOtherHosts } from './allowed-hosts.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
 import { withEnvelopes } from './api-server.js';
@@ -14,7 +15,7 @@ import { createLoginGuard } from './login-guard.js';
 import { servesPanel } from './mount.js';
 import { servePanel } from './panel.js';
 import { notePeers } from './peers.js';
-import { BodyDroppedError, bodyLimitOf, DROPPED_RETRY_AFTER, receiveBodies } from './receive-body.js';
+import { bodyLimitOf, DROPPED_RETRY_AFTER, receiveBodies } from './receive-body.js';
 import { createRequestLog } from './request-log.js';
 import { createObserving } from './request-observer.js';
 import { serveOperations } from './routes.js';
@@ -94,6 +95,10 @@ function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
+  if (error instanceof DomainError && error.code === 'tooManyBodies') {
+    const { status, text } = ERROR_TABLE.tooManyBodies;
+    return sendEarlyFailure(reply.header('retry-after', DROPPED_RETRY_AFTER), status, text);
+  }
   if (error instanceof DomainError) return sendFailure(reply, 400, error.message);
   const status = error.statusCode ?? 500;
   // What is wrong with a body, or that QUERY has none, is nothing to say of a path where nobody looks at it.
@@ -101,10 +106,6 @@ function answerError(
   if (status === 413) {
     const limit = bodyLimitOf(request);
     return sendEarlyFailure(reply, 413, `request body too large: at most ${limit} bytes are accepted`);
-  }
-  if (error instanceof BodyDroppedError) {
-    reply.header('retry-after', DROPPED_RETRY_AFTER);
-    return sendEarlyFailure(reply, 503, 'too many request bodies without a credential: try again');
   }
   if (status < 500) return sendFailure(reply, status, error.message);
   log.error({ err: error }, 'a request failed for a reason that is no answer of the API');

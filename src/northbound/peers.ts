@@ -1,11 +1,12 @@
 import type { Server } from 'node:http';
-import { isIP, isIPv6, type Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
+import { callerNetwork } from '../core/caller-network.js';
 
 /** Who calls. */
 export interface Caller {
   /** In its canonical spelling, for the log; `unix` for a peer on a Unix socket. */
   readonly address: string;
-  /** What counts as one for whoever counts: the address, in IPv6 its /64 (design: "login guessing"). */
+  /** What counts as one caller (`callerNetwork`). */
   readonly network: string;
 }
 
@@ -34,7 +35,7 @@ export function peerOf(socket: { readonly remoteAddress?: string | undefined }):
 
 /** The caller at an address in its canonical spelling. */
 export function callerAt(address: string): Caller {
-  return { address, network: isIPv6(address) ? networkOf(address) : address };
+  return { address, network: callerNetwork(address) };
 }
 
 /**
@@ -59,14 +60,4 @@ function mappedOf(address: string): string | null {
   const [, high, low] = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(address) ?? [];
   if (high === undefined || low === undefined) return null;
   return [high, low].flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255]).join('.');
-}
-
-const GROUPS = 8;
-const NETWORK_GROUPS = 4;
-
-/** The /64 of an IPv6 address in its canonical spelling: what one subscriber has, to take any address of. */
-function networkOf(address: string): string {
-  const [left = [], right = []] = address.split('::').map((part) => (part === '' ? [] : part.split(':')));
-  const zeros = Array.from({ length: GROUPS - left.length - right.length }, () => '0');
-  return `${[...left, ...zeros, ...right].slice(0, NETWORK_GROUPS).join(':')}::/64`;
 }

@@ -1,9 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { DomainError } from '../core/errors.js';
 import { BODY_BUDGET, createBodyBudget, type HeldBody } from './body-budget.js';
-
-/** A body gave way to others (`createBodyBudget`). */
-export class BodyDroppedError extends Error {}
 
 /** Seconds after which a request whose body gave way may be tried again. */
 export const DROPPED_RETRY_AFTER = 1;
@@ -12,7 +10,8 @@ type Done = (error: Error | null, body?: Buffer) => void;
 
 /**
  * Has the app read bodies, whole and as bytes. Those of requests that were let in by a credential are held up to their
- * route's limit; those of all others share one budget. What no route serves has its body neither read nor kept.
+ * route's limit; those of all others share one budget, and one that gives way is the error `tooManyBodies`. What no route
+ * serves has its body neither read nor kept.
  */
 export function receiveBodies(app: FastifyInstance): void {
   const budget = createBodyBudget(BODY_BUDGET);
@@ -43,7 +42,7 @@ function receive(
   }
   let chunks: Buffer[] = [];
   let length = 0;
-  const held = hold?.(() => finish(new BodyDroppedError('a body gave way to others'))) ?? null;
+  const held = hold?.(() => finish(new DomainError('tooManyBodies'))) ?? null;
 
   function finish(error: Error | null): void {
     payload.off('data', take).off('end', end).off('error', fail);
