@@ -230,7 +230,9 @@ async function openCountersBeside(
     log,
     dataFolder: dataDir ?? beside,
     configuration:
-      configPath === undefined || configuration === null ? null : { path: configPath, keys: configuration.load().keys },
+      configPath === undefined || configuration === null
+        ? null
+        : { path: configPath, keys: configuration.load().keys, hold: configuration.hold },
     ...(keepGone === undefined ? {} : { keepGone }),
   });
 }

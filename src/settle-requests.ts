@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { noFileIn, openCounters } from './compose-counters.js';
+import { openCounters } from './compose-counters.js';
 import { createRequests } from './compose-requests.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from './core/ports.js';
 import { type ConfigurationFile, ConfigurationFileError, createConfigurationFile } from './local/configuration-file.js';
-import { DataFolderError, openDataFolder } from './local/data-folder.js';
+import { noFileIn, openDataFolder } from './local/data-folder.js';
+import { withFileInHand } from './local/file-hold.js';
 import type { Pieces } from './local/file-pieces.js';
 import { createKeptVersions } from './local/kept-versions.js';
+import { InUseError, lockPorts } from './local/lock.js';
 import { type RequestKind, requestOutcome, submitRequest } from './local/requests.js';
 import { createTarget, readTarget, replaceTarget } from './local/write-file.js';
 
@@ -22,6 +24,7 @@ export interface StoredPlace {
 }
 
 const LIMIT_MS = 120_000;
+const OTHER_FOLDER = 'Or name the data folder that it was started with, so that it does this itself.';
 const LOOK_MS = 100;
 
 /**
@@ -64,7 +67,10 @@ async function isServed(place: StoredPlace, configuration: Buffer | null): Promi
     await doHere(place);
     return false;
   } catch (error) {
-    if (error instanceof DataFolderError && error.message.includes('in use')) return true;
+    if (error instanceof InUseError) {
+      if (error.of === 'folder') return true;
+      throw new Error(`${error.message} ${OTHER_FOLDER}`, { cause: error });
+    }
     const isUnreadable = error instanceof ConfigurationFileError && error.reason !== 'unreadable';
     if (!isUnreadable || configuration === null) throw error;
     await putConfiguration(place, configuration);
@@ -77,7 +83,10 @@ async function doHere(place: StoredPlace): Promise<void> {
   progress.show('reading the configuration file and its counters');
   const configuration = await openConfiguration(place);
   try {
-    const registered = configPath === null ? null : { path: configPath, keys: configuration?.load().keys ?? [] };
+    const registered =
+      configPath === null || configuration === null
+        ? null
+        : { path: configPath, keys: configuration.load().keys, hold: configuration.hold };
     const counters = await openCounters({ dataFolder, configuration: registered, fileSystem, clock, log });
     try {
       counters.keys.replaceAll(configuration?.load().keys ?? []);
@@ -104,11 +113,13 @@ async function putConfiguration(place: StoredPlace, bytes: Buffer): Promise<void
   const { configPath, dataFolder, fileSystem, clock } = place;
   if (configPath === null) return;
   const folder = await openDataFolder(fileSystem, dataFolder, configPath);
-  const present = await readTarget(fileSystem, configPath).catch(() => null);
-  if (present === null) {
-    await createTarget(fileSystem, configPath, bytes);
-    return;
-  }
-  await createKeptVersions({ fileSystem, folder: folder.versions, clock }).keep(present.bytes);
-  await replaceTarget(fileSystem, present, bytes);
+  await withFileInHand(lockPorts(fileSystem), configPath, async () => {
+    const present = await readTarget(fileSystem, configPath).catch(() => null);
+    if (present === null) {
+      await createTarget(fileSystem, configPath, bytes);
+      return;
+    }
+    await createKeptVersions({ fileSystem, folder: folder.versions, clock }).keep(present.bytes);
+    await replaceTarget(fileSystem, present, bytes);
+  });
 }

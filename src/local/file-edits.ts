@@ -25,6 +25,8 @@ export interface FileEdits<D> {
   /** Whether a version must be kept before the next write: the first after a start, and after every change from outside. */
   keepsNext(): boolean;
   kept(): void;
+  /** What was kept is gone: one must be kept before the next write. */
+  keepsAgain(): void;
 }
 
 export interface FileEditsOptions<D> {
@@ -141,6 +143,9 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
     keepsNext: () => keepsNext,
     kept: () => {
       keepsNext = false;
+    },
+    keepsAgain: () => {
+      keepsNext = true;
     },
   };
 }

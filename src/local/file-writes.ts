@@ -38,6 +38,8 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly queue: CommitQueue<ConfigurationChange>;
   readonly versions: KeptVersions;
   readonly edits: FileEdits<D>;
+  /** Rejects while the file or its data folder is not this process's. */
+  readonly renew: () => Promise<void>;
   /** Null where the file is replaced. */
   readonly overwriting: InPlaceWriting | null;
   /** As `ConfigurationFileOptions` says. */
@@ -65,6 +67,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   /** Tries until the file is not changed by others meanwhile. */
   async function undisturbed<T>(attempt: () => Promise<T>): Promise<T> {
+    await options.renew();
     for (let attempts = 0; attempts < WRITE_ATTEMPTS; attempts++) {
       await overwriting?.recover(path);
       try {

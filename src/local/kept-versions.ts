@@ -1,5 +1,5 @@
 import { webcrypto } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { FILE_LIMITS } from '../core/file-limits.js';
@@ -22,6 +22,8 @@ export interface KeptVersions {
   read(id: string): Promise<Buffer>;
   /** Whether these very bytes are on their way and must stay as they are. */
   isKeeping(bytes: Buffer): boolean;
+  /** The folder was made again, empty: nothing counts as kept any more. */
+  forget(): void;
   /** Resolves when nothing is on its way any more. */
   idle(): Promise<void>;
 }
@@ -33,6 +35,7 @@ export interface KeptVersionsOptions {
   readonly clock: ClockPort;
 }
 
+const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{32})(-forever)?\.gz$/;
 const TEMPORARY = '.tmp';
@@ -100,12 +103,24 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     const temporary = `${path}${TEMPORARY}`;
     const content = await compress(bytes);
     try {
-      await fileSystem.create(temporary, content, FILE_MODE);
+      await createInFolder(temporary, content);
       await fileSystem.sync(temporary);
       await fileSystem.rename(temporary, path);
     } catch (error) {
       await fileSystem.remove(temporary).catch(() => undefined);
       throw error;
+    }
+  }
+
+  /** Somebody may have removed the folder. */
+  async function createInFolder(path: string, content: Buffer): Promise<void> {
+    try {
+      await fileSystem.create(path, content, FILE_MODE);
+    } catch (error) {
+      if (failureCode(error) !== 'ENOENT') throw error;
+      await fileSystem.makeFolder(folder, FOLDER_MODE);
+      await fileSystem.syncFolder(dirname(folder));
+      await fileSystem.create(path, content, FILE_MODE);
     }
   }
 
@@ -140,6 +155,9 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
       });
     },
     isKeeping: (bytes) => onTheirWay.includes(bytes),
+    forget: () => {
+      latest = null;
+    },
     idle: async () => {
       await last;
     },

@@ -2,8 +2,10 @@ import { resolve } from 'node:path';
 import type { ClockPort, FileSystemPort, LogPort } from '../core/ports.js';
 import { checkDataFolder, dataFolderAt, openDataFolder } from './data-folder.js';
 import { failureCode } from './failure-words.js';
+import { withFileInHand } from './file-hold.js';
 import { createInPlaceWriting } from './in-place.js';
 import { createKeptVersions } from './kept-versions.js';
+import { lockPorts } from './lock.js';
 import type { KeptVersion } from './retention.js';
 import { createTarget, readTarget, replaceTarget, TargetChangedError } from './write-file.js';
 
@@ -41,8 +43,8 @@ export async function restoreVersion(options: VersionsOptions, id: string): Prom
   const version = await versions.find(id);
   const content = await versions.read(version.id);
   const overwriting = createInPlaceWriting({ fileSystem, copyPath, log, keep: versions.keep });
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    try {
+  await withFileInHand(lockPorts(fileSystem), path, async () => {
+    await undisturbed(path, async () => {
       if (options.inPlace) await overwriting.recover(path);
       const present = await readTarget(fileSystem, path).catch((error: unknown) => {
         if (failureCode(error) === 'ENOENT') return null;
@@ -54,7 +56,16 @@ export async function restoreVersion(options: VersionsOptions, id: string): Prom
         if (options.inPlace) await overwriting.replace(present, content);
         else await replaceTarget(fileSystem, present, content);
       }
-      return version;
+    });
+  });
+  return version;
+}
+
+async function undisturbed(path: string, attempt: () => Promise<void>): Promise<void> {
+  for (let attempts = 0; attempts < ATTEMPTS; attempts++) {
+    try {
+      await attempt();
+      return;
     } catch (error) {
       if (!(error instanceof TargetChangedError)) throw error;
     }

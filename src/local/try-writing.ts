@@ -89,7 +89,7 @@ async function tryReplacing(
 }
 
 /** A mounted file is on another device than its folder, or, where it comes from the same one, in the list of mounts. */
-async function isMountPoint(fileSystem: FileSystemPort, realPath: string): Promise<boolean> {
+export async function isMountPoint(fileSystem: FileSystemPort, realPath: string): Promise<boolean> {
   const file = await fileSystem.stat(realPath);
   const folder = await fileSystem.stat(dirname(realPath));
   if (file.dev !== folder.dev) return true;
