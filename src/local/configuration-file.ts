@@ -37,9 +37,12 @@ export interface ConfigurationFile extends ConfigurationPort {
   /**
    * Makes the file, byte for byte, what a backup has; the present content is kept first. It is live when this resolves,
    * for listeners with the reason `restored`. Rejects with the reason why these bytes are no configuration, or with
-   * `configWriteFailed`.
+   * `configWriteFailed`. The changes whose write failed come over it, unless `dropWaiting` gives them up; resolves to
+   * those that were given up.
    */
-  restore(bytes: Buffer): Promise<void>;
+  restore(bytes: Buffer, options?: { readonly dropWaiting?: boolean }): Promise<ConfigurationChange>;
+  /** The changes whose write failed. */
+  waiting(): ConfigurationChange;
   /** Finishes every write that was accepted, tries what is pending once more, and gives the data folder back. */
   close(): Promise<void>;
 }
@@ -103,7 +106,7 @@ const format: ConfigurationFormat<ConfigurationDocument> = {
  * `DataFolderError` or `ConfigurationFileError`.
  *
  * A change whose write failed stays pending. It is not tried again by itself: the next write, the next reload of an edited
- * file, or `close` carries it.
+ * file, the first look that finds a file mended, or `close` carries it.
  */
 export async function createConfigurationFile(options: ConfigurationFileOptions): Promise<ConfigurationFile> {
   const { fileSystem, dataFolder, log, pollMilliseconds = POLL_MS } = options;
@@ -200,10 +203,11 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
       if (closing.begun()) throw new DomainError('saveFailed');
       await queue.add(change);
     },
-    restore: async (bytes) => {
+    restore: async (bytes, restoreOptions) => {
       if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
-      await writes.restore(bytes);
+      return writes.restore(bytes, restoreOptions);
     },
+    waiting: pending,
     replace: async (body) => {
       if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
       await writes.replace(body);

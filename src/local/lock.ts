@@ -62,7 +62,10 @@ export async function takeLock(ports: LockPorts, place: LockPlace): Promise<Lock
   const content = Buffer.from(`${JSON.stringify({ ...own, nonce: randomBytes(8).toString('hex') })}\n`);
   const take = () => makeLock(ports, place, content);
   await take();
-  return { ...lockOf(ports.fileSystem, place.path, content), takeAgain: take };
+  const lock = lockOf(ports.fileSystem, place.path, content);
+  // From now on a look at it needs no file to be opened, which may be what fails.
+  await lock.isHeld().catch(() => undefined);
+  return { ...lock, takeAgain: take };
 }
 
 async function makeLock(ports: LockPorts, place: LockPlace, content: Buffer): Promise<void> {
