@@ -1,11 +1,20 @@
 import { basename } from 'node:path';
 import type { Counters } from './compose-counters.js';
+import { DomainError } from './core/errors.js';
+import { FILE_LIMITS } from './core/file-limits.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from './core/ports.js';
 import type { ConfigurationFile } from './local/configuration-file.js';
 import { LinesError, readState, type StoredState } from './local/counters/lines.js';
 import { failureWords } from './local/failure-words.js';
 import { piecesOf } from './local/file-pieces.js';
-import { type FolderRequest, finishRequest, refuseRequest, waitingRequests } from './local/requests.js';
+import {
+  type FolderRequest,
+  finishRequest,
+  type RequestKind,
+  refuseRequest,
+  waitingRequests,
+} from './local/requests.js';
+import { encodeWaiting, waitingChanges } from './local/waiting-changes.js';
 
 export interface RequestsOptions {
   readonly dataFolder: string;
@@ -26,6 +35,21 @@ export interface Requests {
 }
 
 const LOOK_MS = 250;
+
+/** What the log says of it; null where nothing was changed. */
+const DONE: Readonly<Record<RequestKind, string | null>> = {
+  restore: 'a backup was restored',
+  import: 'counters were imported',
+  waiting: null,
+  version: 'a kept version was restored, and the changes that waited for a write were dropped',
+};
+
+function reasonOf(error: unknown): string {
+  if (error instanceof DomainError && error.code === 'configWriteFailed') {
+    return `the configuration file could not be written: ${error.detail}`;
+  }
+  return error instanceof LinesError ? error.message : failureWords(error);
+}
 
 /** To be made after the core has taken the configuration over: what is restored of counters comes behind that. */
 export function createRequests(options: RequestsOptions): Requests {
@@ -71,25 +95,50 @@ export function createRequests(options: RequestsOptions): Requests {
     usage.reports.add(name);
   }
 
+  async function stateIn(path: string): Promise<StoredState> {
+    const state = await readState(piecesOf(fileSystem, path, (share) => progress?.show('taking over', share)));
+    progress?.show('writing');
+    return state;
+  }
+
+  /** What each kind does with the request's file; resolves to the answer, where there is one. */
+  const doing: Readonly<Record<RequestKind, (path: string, name: string) => Promise<Buffer | null>>> = {
+    restore: async (path, name) => {
+      await restore(await stateIn(path), name);
+      return null;
+    },
+    import: async (path, name) => {
+      takeIn(await stateIn(path), name);
+      return null;
+    },
+    waiting: async () => encodeWaiting(waitingChanges(configuration?.waiting() ?? {})),
+    version: async (path, name) => {
+      if (configuration === null) throw new Error('there is no configuration file');
+      const content = await fileSystem.read(path, FILE_LIMITS.configuration);
+      const dropped = await configuration.restore(content, { dropWaiting: true });
+      usage.reports.add(name);
+      return encodeWaiting(waitingChanges(dropped));
+    },
+  };
+
   async function serve(request: FolderRequest): Promise<void> {
     const { kind, path } = request;
     const name = basename(path);
+    let answer: Buffer | null = null;
     if (!usage.reports.has(name)) {
       try {
-        const state = await readState(piecesOf(fileSystem, path, (share) => progress?.show('taking over', share)));
-        progress?.show('writing');
-        if (kind === 'restore') await restore(state, name);
-        else takeIn(state, name);
+        answer = await doing[kind](path, name);
       } catch (error) {
-        const reason = error instanceof LinesError ? error.message : failureWords(error);
-        log.error({ request: path, reason }, `a request to ${kind} could not be served`);
+        const reason = reasonOf(error);
+        log.error({ request: path, reason }, 'a request could not be served');
         await refuseRequest(fileSystem, dataFolder, request, reason);
         return;
       }
     }
-    await store?.flush();
-    await finishRequest(fileSystem, dataFolder, request);
-    log.info({ request: path }, kind === 'restore' ? 'a backup was restored' : 'counters were imported');
+    const done = DONE[kind];
+    if (done !== null) await store?.flush();
+    await finishRequest(fileSystem, dataFolder, request, answer);
+    if (done !== null) log.info({ request: path }, done);
   }
 
   async function lookNow(): Promise<void> {

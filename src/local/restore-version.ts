@@ -29,19 +29,29 @@ export async function listVersions(options: VersionsOptions): Promise<readonly K
   return createKeptVersions({ fileSystem, clock, folder: dataFolderAt(resolve(dataFolder)).versions }).list();
 }
 
+/** A kept version and what it holds. The id may be shortened as long as one version alone begins so. Changes nothing. */
+export async function readVersion(
+  options: VersionsOptions,
+  id: string,
+): Promise<{ readonly version: KeptVersion; readonly content: Buffer }> {
+  const { fileSystem, clock, dataFolder, path } = options;
+  await checkDataFolder(fileSystem, dataFolder, resolve(path));
+  const versions = createKeptVersions({ fileSystem, clock, folder: dataFolderAt(resolve(dataFolder)).versions });
+  const version = await versions.find(id);
+  return { version, content: await versions.read(version.id) };
+}
+
 /**
  * Makes the configuration file, byte for byte, what it was in that version; the present content is kept first. A Keyway
- * that is serving notices it as an edit by hand. The id may be shortened as long as one version alone begins so.
- * Resolves to the version that was restored; rejects with an error for people, the file then being unchanged.
+ * that is serving notices it as an edit by hand. Resolves to the version that was restored; rejects with an error for
+ * people, the file then being unchanged.
  */
 export async function restoreVersion(options: VersionsOptions, id: string): Promise<KeptVersion> {
   const { fileSystem, clock, log, dataFolder } = options;
   const path = resolve(options.path);
-  await checkDataFolder(fileSystem, dataFolder, path);
+  const { version, content } = await readVersion(options, id);
   const { versions: folder, inPlaceCopy: copyPath } = await openDataFolder(fileSystem, dataFolder, path);
   const versions = createKeptVersions({ fileSystem, clock, folder });
-  const version = await versions.find(id);
-  const content = await versions.read(version.id);
   const overwriting = createInPlaceWriting({ fileSystem, copyPath, log, keep: versions.keep });
   await withFileInHand(lockPorts(fileSystem), path, async () => {
     await undisturbed(path, async () => {
