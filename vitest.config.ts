@@ -1,5 +1,54 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** What takes longest, longest first: begun last, one of them would be waited for while all else is done. */
+const LONG = [
+  'soak/kill',
+  'cli/compare',
+  'docs/docs',
+  'soak/load',
+  'panel/session',
+  'cli/serve-network',
+  'local/crash',
+  'panel/pages',
+  'panel/keys',
+  'cli/replay',
+  'cli/stored',
+  'cli/package',
+  'panel/editing',
+  'replay/target',
+  'counters/created-again',
+  'replay/record',
+  'northbound/auth-matrix',
+  'acceptance/fixtures',
+  'acceptance/recorded',
+  'cli/serve',
+  'local/kill',
+].map((name) => `/test/${name}.test.ts`);
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const found = LONG.findIndex((ending) => moduleId.endsWith(ending));
+      return found === -1 ? LONG.length : found;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
 
 export default defineConfig({
-  test: { include: ['test/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000, pool: 'forks' },
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: 'test/global-setup.ts',
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000 } },
+    pool: 'forks',
+    // A process runs one file after another: loading everything anew for each took as long as half of the tests.
+    isolate: false,
+    // By itself vitest leaves a core to the process that hands out the files, which has little to do.
+    maxWorkers: Math.max(2, availableParallelism()),
+    sequence: { sequencer: LongestFirst },
+  },
 });

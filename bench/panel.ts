@@ -1,5 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 import type { Browser, CDPSession, Page } from 'playwright-core';
+import { bundledChromium } from './browser.js';
 import { type Measure, type Row, timeText } from './measure.js';
 import { TOKEN } from './sample-keys.js';
 import { startEmbedded } from './servers.js';
@@ -18,7 +19,8 @@ export const panel: Measure = {
   name: 'panel',
   async run(bench) {
     const server = await bench.using(startEmbedded(await bench.file(KEYS)));
-    const browser = await openBrowser();
+    const [{ chromium }, bundled] = await Promise.all([import('playwright-core'), bundledChromium()]);
+    const browser = await chromium.launch(bundled.options);
     try {
       const page = await openKeys(browser, `http://127.0.0.1:${server.port}/panel/#/keys`);
       const times = await reloads(page, bench.quick ? 3 : ROUNDS);
@@ -26,20 +28,10 @@ export const panel: Measure = {
       return [firstRowRow(times), heapRow(await heapAfterScrolling(page, bench.quick ? 20 : 200))];
     } finally {
       await browser.close();
+      await bundled.remove();
     }
   },
 };
-
-async function openBrowser(): Promise<Browser> {
-  // The bundled libraries are used where this names the platform that they were made for.
-  process.env.AWS_EXECUTION_ENV ??= 'AWS_Lambda_nodejs22.x';
-  const [{ chromium }, { default: bundled }] = await Promise.all([
-    import('playwright-core'),
-    import('@sparticuz/chromium'),
-  ]);
-  const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'];
-  return chromium.launch({ executablePath: await bundled.executablePath(), headless: true, args });
-}
 
 /** Resolves when the first row stands in the page and a frame with it was drawn. */
 const WATCH = `window.firstRow = new Promise((resolve) => {

@@ -1,7 +1,7 @@
 // What the compiler does not do: the command must be executable (npm links it into node_modules/.bin as it is), what
-// was made of sources that are gone must not be shipped, and TypeBox becomes one file.
+// was made of sources that are gone must not be shipped, TypeBox becomes one file, and a stamp tells tests what is built.
 import { existsSync } from 'node:fs';
-import { chmod, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
@@ -33,3 +33,5 @@ await build({
     rollupOptions: { output: { entryFileNames: 'typebox.js', banner: `/*!\n${license.trim()}\n*/` } },
   },
 });
+
+await writeFile(join(root, 'dist/.built'), '');

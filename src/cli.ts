@@ -38,10 +38,8 @@ const output: Output = { isTerminal: process.stdout.isTTY === true, descriptor: 
 
 const input: Input = {
   isTerminal: process.stdin.isTTY === true,
-  readAll: async () => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
-    return Buffer.concat(chunks);
+  pieces: async function* () {
+    for await (const chunk of process.stdin) yield Buffer.from(chunk);
   },
   askSecret: (question) => askSecret(process.stdin, process.stderr, question),
 };

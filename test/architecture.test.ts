@@ -37,7 +37,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/local/file',
     'src/local/jobs',
   ],
-  'src/local/jobs': ['src/core', 'src/platform', 'src/local/configuration', 'src/local/counters'],
+  'src/local/jobs': ['src/core', 'src/platform', 'src/local/configuration', 'src/local/counters', 'src/local/file'],
   'src/local/file': ['src/core', 'src/platform'],
   'src/local/document': ['src/core', 'src/wire'],
   'src/local/configuration': ['src/core', 'src/platform', 'src/wire', 'src/local/document', 'src/local/file'],
@@ -50,7 +50,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/feed': ['src/core', 'src/wire'],
   'src/ops': ['src/core', 'src/wire'],
   'src/replay': ['src/core', 'src/wire', 'src/southbound'],
-  'src/settings': ['revisions', 'src/platform', 'src/wire'],
+  'src/settings': ['revisions', 'src/core', 'src/platform', 'src/wire'],
   'src/gateway': ['revisions', 'src/core', 'src/dns', 'src/local', 'src/northbound', 'src/platform', 'src/wire'],
   'src/serve': [
     'revisions',

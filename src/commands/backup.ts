@@ -1,13 +1,14 @@
 import { dirname, resolve } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
-import { readState, writeState } from '../local/counters/lines.js';
+import { checkState, writeState } from '../local/counters/lines.js';
 import { readStored } from '../local/counters/stored.js';
 import { checkDataFolder } from '../local/file/data-folder.js';
+import type { Pieces } from '../local/file/file-pieces.js';
 import { settleRequest } from '../local/settle-jobs.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { settingsHelp } from '../settings/help.js';
 import type { Command } from './command.js';
-import { inFile, readGiven, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import { givenPieces, inFile, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 
 /** It holds every key and credential. */
 const FILE_MODE = 0o600;
@@ -23,8 +24,7 @@ const backingUp: StoredCommand = {
     progress.show('reading the configuration file and its counters');
     const state = await readStored(fileSystem, dataFolder, configPath);
     progress.show(`writing ${file}`);
-    const content = writeState(state, clock.now());
-    await writeNew(fileSystem, path, content);
+    await writeNew(fileSystem, path, writeState(state, clock.now()));
     const { counters, reports } = state;
     output.line(
       `Wrote ${path}: the configuration file, counters of ${counters.length} keys, ${reports?.length ?? 0} remembered reports`,
@@ -32,7 +32,7 @@ const backingUp: StoredCommand = {
   },
 };
 
-async function writeNew(fileSystem: FileSystemPort, path: string, content: Buffer): Promise<void> {
+async function writeNew(fileSystem: FileSystemPort, path: string, content: Pieces): Promise<void> {
   try {
     await fileSystem.create(path, Buffer.alloc(0), FILE_MODE);
   } catch (error) {
@@ -40,7 +40,7 @@ async function writeNew(fileSystem: FileSystemPort, path: string, content: Buffe
     throw new Error(`${path} cannot be written: ${failureWords(error)}`, { cause: error });
   }
   try {
-    await fileSystem.append(path, content);
+    for await (const piece of content) await fileSystem.append(path, piece);
     await fileSystem.sync(path);
     await fileSystem.syncFolder(dirname(path));
   } catch (error) {
@@ -55,14 +55,14 @@ const restoring: StoredCommand = {
   words: ['FILE'],
   async work(place, [file = ''], { folder, output }) {
     if (place.configPath === null) throw new Error('there is no configuration file to restore into');
-    const content = await readGiven(place.fileSystem, resolve(folder, file));
-    const { configuration, counters } = inFile(file, () =>
-      readState(content, (share) => place.progress.show(`reading ${file}`, share)),
-    );
-    place.progress.show('handing it over');
+    const { fileSystem, progress } = place;
+    const path = resolve(folder, file);
+    const told = givenPieces(fileSystem, path, (share) => progress.show(`reading ${file}`, share));
+    const { configuration, counters } = await inFile(file, checkState(told));
+    progress.show('handing it over');
     if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
-    await settleRequest(place, 'restore', content, configuration);
-    output.line(`${place.configPath} and the counters of ${counters.length} keys are again what ${file} holds`);
+    await settleRequest(place, 'restore', givenPieces(fileSystem, path), configuration);
+    output.line(`${place.configPath} and the counters of ${counters} keys are again what ${file} holds`);
   },
 };
 

@@ -48,8 +48,8 @@ export interface Output {
 /** Standard input. */
 export interface Input {
   readonly isTerminal: boolean;
-  /** All that comes, to its end. */
-  readAll(): Promise<Buffer>;
+  /** All that comes, to its end, as it comes. */
+  pieces(): AsyncIterable<Buffer>;
   /** Asks on the terminal and reads one line without showing it; null when it was broken off (Ctrl-C, Ctrl-D). */
   askSecret(question: string): Promise<string | null>;
 }

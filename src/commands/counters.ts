@@ -7,7 +7,7 @@ import { settleRequest } from '../local/settle-jobs.js';
 import type { FlagShape } from '../settings/flags.js';
 import { settingsHelp } from '../settings/help.js';
 import type { Command, Output } from './command.js';
-import { inFile, readGiven, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import { givenPieces, inFile, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 
 const FROM: FlagShape = { flag: 'from', placeholder: 'DIR', repeatable: false, offered: 'paths' };
 
@@ -58,10 +58,9 @@ const importing: StoredCommand = {
   name: 'counters import',
   words: ['FILE'],
   async work(place, [file = ''], { folder, input, output, clock }) {
-    const text = file === '-' ? await input.readAll() : await readGiven(place.fileSystem, resolve(folder, file));
-    const counters = inFile(file === '-' ? 'standard input' : file, () =>
-      readCountersLines(text, (share) => place.progress.show(`reading ${file}`, share)),
-    );
+    const told = (share: number) => place.progress.show(`reading ${file}`, share);
+    const text = file === '-' ? input.pieces() : givenPieces(place.fileSystem, resolve(folder, file), told);
+    const counters = await inFile(file === '-' ? 'standard input' : file, readCountersLines(text));
     place.progress.show('handing them over');
     const content = writeState({ configuration: null, counters, reports: null }, clock.now());
     await settleRequest(place, 'import', content, null);

@@ -36,7 +36,7 @@ export function withTable(path: string, text: string, name: string, table: strin
 /** What an answer of the API means to whoever gets it, and what to do. */
 const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   unauthorized:
-    'No credential, a wrong one, or a session that has ended: log in again, or send the token. After too many failed logins `Retry-After` says how many seconds to wait.',
+    'No credential, a wrong one, or a session that has ended: log in again, or send the token. After too many failed logins, or too many wrong tokens from one address, `Retry-After` says how many seconds to wait: until then nothing is looked at.',
   authNotConfigured: 'The file has no `username` and `password_hash`, so that nobody can log in: add them.',
   userNotFound: 'There is no such key; it may have left by an edit of the file.',
   saveFailed:
@@ -59,6 +59,8 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   notJson: 'Send the body as JSON, and say so in the header.',
   bodyTooLarge:
     'The body is beyond what the operation takes: 4 KiB for an audit entry, 256 MiB for a configuration, 1 MiB for the others.',
+  tooManyBodies:
+    'Bodies that come without an accepted credential hold at most 16 MiB in all; this one was the longest. Try again after `Retry-After` seconds.',
 };
 
 /** The table of API errors: what is answered, and what to do about it. */

@@ -7,6 +7,9 @@ export function passwordHashOf(password: string): string {
   return createHash('sha256').update(password, 'utf8').digest('hex');
 }
 
+/** A password that is longer is none. */
+const MOST_BYTES = 64 * 1024;
+
 /** A password, or what is wrong with what was given. */
 type Given = { readonly password: string } | { readonly problem: string };
 
@@ -20,7 +23,15 @@ async function askTwice({ input }: CommandContext): Promise<Given> {
 
 /** The one line of a pipe, less its line end. */
 async function readLine({ input }: CommandContext): Promise<Given> {
-  const bytes = await input.readAll();
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of input.pieces()) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > MOST_BYTES)
+      return { problem: `expected one line with the password, got more than ${MOST_BYTES} bytes` };
+  }
+  const bytes = Buffer.concat(pieces);
   if (!isUtf8(bytes)) return { problem: 'the password is no valid UTF-8' };
   const [first = '', ...others] = bytes.toString('utf8').split(/\r?\n/);
   if (others.some((line) => line !== '')) return { problem: 'expected one line with the password, got several' };

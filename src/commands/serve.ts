@@ -75,7 +75,7 @@ async function readServeSettings(
   const answer = await settingsFromCommandLine(argv, {
     environment: context.environment,
     folder: context.folder,
-    readFile: (path) => context.fileSystem.read(path),
+    readFile: context.fileSystem.read,
     revisionProblem,
   });
   return answer.ok ? answer.settings : usageProblem(context, name, answer.problems.map(problemText));

@@ -1,5 +1,6 @@
 import type { FileSystemPort } from '../core/ports.js';
 import { LinesError } from '../local/counters/lines.js';
+import { type OnShare, piecesOf } from '../local/file/file-pieces.js';
 import type { StoredPlace } from '../local/settle-jobs.js';
 import { failureWords } from '../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
@@ -38,7 +39,7 @@ export async function runStored(
 ): Promise<ExitCode> {
   const { environment, folder, fileSystem, clock, progress } = context;
   const flags = parseFlags(argv, [...STORED_FLAGS, ...(command.flags ?? [])]);
-  const readFile = (path: string) => fileSystem.read(path);
+  const readFile = fileSystem.read;
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
   const answer = await readSettings(sources, STORED_SETTINGS);
   const problems = answer.ok ? [] : answer.problems.map(problemText);
@@ -61,19 +62,23 @@ export async function runStored(
   }
 }
 
-/** Reads a file that a command line names. Rejects with words for people. */
-export async function readGiven(fileSystem: FileSystemPort, path: string): Promise<Buffer> {
-  return fileSystem.read(path).catch((error: unknown) => {
+/** The bytes of a file that a command line names. Rejects with words for people. */
+export async function* givenPieces(
+  fileSystem: FileSystemPort,
+  path: string,
+  onShare?: OnShare,
+): AsyncGenerator<Buffer, void> {
+  try {
+    yield* piecesOf(fileSystem, path, onShare);
+  } catch (error) {
     throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
-  });
+  }
 }
 
-/** Reads lines; what is wrong with them is said with the name of the file that they are from. */
-export function inFile<T>(name: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
+/** What is wrong with the lines that are read is said with the name of the file that they are from. */
+export async function inFile<T>(name: string, reading: Promise<T>): Promise<T> {
+  return reading.catch((error: unknown) => {
     if (error instanceof LinesError) throw new Error(`${name}: ${error.message}`, { cause: error });
     throw error;
-  }
+  });
 }

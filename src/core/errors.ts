@@ -17,7 +17,8 @@ export type DomainErrorCode =
   | 'outboundNotConfigured'
   | 'invalidBody'
   | 'notJson'
-  | 'bodyTooLarge';
+  | 'bodyTooLarge'
+  | 'tooManyBodies';
 
 /** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */
 export class DomainError extends Error {

@@ -43,12 +43,27 @@ export interface FileStat {
   readonly kind: 'file' | 'folder' | 'other';
 }
 
+/** A regular file that is open for reading, piece by piece. */
+export interface OpenFile {
+  /** Bytes that it had when it was opened. */
+  readonly size: number;
+  /** Reads into `target` from byte `at` of the file on. Resolves to how many bytes that were; 0 at the end of the file. */
+  read(target: Buffer, at: number): Promise<number>;
+  close(): Promise<void>;
+}
+
 /**
  * The file system as the gateway uses it. Every call rejects with a Node `ErrnoException` (its `code` is what callers
  * look at). Nothing is durable before `sync` (a file's content) and `syncFolder` (its directory entries).
  */
 export interface FileSystemPort {
-  read(path: string): Promise<Buffer>;
+  /**
+   * A regular file whole. Rejects with EFBIG when it has more than `limit` bytes, EISDIR for a folder, EINVAL for what is
+   * neither: it never waits for whoever writes into a pipe.
+   */
+  read(path: string, limit: number): Promise<Buffer>;
+  /** Opens a regular file of any size; rejects as `read` does. */
+  open(path: string): Promise<OpenFile>;
   /** Whether the file holds exactly these bytes; cheaper than reading it, above all in memory. */
   matches(path: string, content: Buffer): Promise<boolean>;
   stat(path: string): Promise<FileStat>;

@@ -1,5 +1,6 @@
 import { basename, dirname } from 'node:path';
 import type { FileStat, FileSystemPort } from '../core/ports.js';
+import { tooLarge } from '../platform/failure-words.js';
 
 interface Entry {
   readonly kind: 'file' | 'folder';
@@ -79,7 +80,19 @@ export function createMemoryFiles(): FileSystemPort {
   }
 
   return {
-    read: async (path) => Buffer.from(file(path, 'read').content),
+    async read(path, limit) {
+      const { content } = file(path, 'read');
+      if (content.length > limit) throw tooLarge(path, limit);
+      return Buffer.from(content);
+    },
+    async open(path) {
+      const { content } = file(path, 'open');
+      return {
+        size: content.length,
+        read: async (target, at) => content.subarray(at).copy(target),
+        close: async () => undefined,
+      };
+    },
     matches: async (path, content) => file(path, 'read').content.equals(content),
     stat: async (path) => statOf(present(path, 'stat')),
     realPath: async (path) => {

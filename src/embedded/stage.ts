@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
 import { createFileSystem } from '../platform/file-system.js';
@@ -186,7 +187,7 @@ function createStage(app: App, configPath: string, files: FileSystemPort): Stage
       await files.remove(configPath);
       if (reason === 'a folder stands where the file was') await files.makeFolder(configPath, PRIVATE_FOLDER);
     },
-    configText: async () => (await files.read(configPath)).toString('utf8'),
+    configText: async () => (await files.read(configPath, FILE_LIMITS.configuration)).toString('utf8'),
   };
 }
 

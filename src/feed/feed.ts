@@ -1,9 +1,12 @@
+import type { IncomingMessage, RequestListener, Server, ServerOptions } from 'node:http';
 import type { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Acknowledgement, Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
+import type { TokenGuard } from '../core/token-guard.js';
+import { keepReading } from '../wire/early-answer.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { parseBody } from '../wire/json-body.js';
@@ -28,6 +31,11 @@ export interface FeedOptions {
   readonly backend: Pick<Backend, 'keys' | 'count'>;
   /** Null asks for none: a Unix socket, whose permissions decide. */
   readonly token: string | null;
+  /** Asked wherever a token is, by the network of whoever calls. */
+  readonly tokens: TokenGuard;
+  readonly networkOf: (request: IncomingMessage) => string;
+  /** Makes the server that listens; absent for a plain one. */
+  readonly createServer?: (options: ServerOptions, listener: RequestListener) => Server;
   readonly random: RandomPort;
   readonly log: LogPort;
 }
@@ -47,19 +55,25 @@ const NO_SESSION = createSession();
 
 /** Makes the feed as an app that does not listen yet (issue "Traffic counters": the feed). */
 export function createFeed(options: FeedOptions): Feed {
-  const { backend, token, log } = options;
+  const { backend, token } = options;
   const { keys } = backend;
   const status = { reports: 0, entries: 0, repeatedReports: 0, unknownKeys: 0, notDurable: 0, refused: 0 };
   const answers = createKeysAnswers(keys, options.random.bytes(6).toString('hex'));
   const waiting = createWaiting(keys.admissions);
-  const app = createBareApp(log, () => {
+  const app = createBareApp(options, () => {
     status.refused += 1;
   });
   app.addHook('onRequest', (request, reply, done) => {
-    const isAllowed =
-      token === null || staticToken.accepts(request.headers.authorization, { ...NO_OPERATOR, token }, NO_SESSION);
-    if (isAllowed) return done();
+    if (token === null) return done();
+    const verdict = options.tokens.check(
+      options.networkOf(request.raw),
+      request.headers.authorization,
+      (authorization) => staticToken.accepts(authorization, { ...NO_OPERATOR, token }, NO_SESSION),
+    );
+    if (verdict === 'right') return done();
     status.refused += 1;
+    keepReading(request.raw, reply.raw);
+    if (verdict !== 'wrong') reply.header('retry-after', verdict);
     send(reply.header('www-authenticate', 'Bearer'), 401, {
       error: 'unauthorized: expected the feed token in Authorization',
     });
@@ -118,13 +132,24 @@ export function createFeed(options: FeedOptions): Feed {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
 
-function createBareApp(log: LogPort, refused: () => void): FastifyInstance {
-  const app = Fastify({
+const SERVER_OPTIONS: ServerOptions = {
+  headersTimeout: HEADERS_TIMEOUT,
+  requestTimeout: REQUEST_TIMEOUT,
+  connectionsCheckingInterval: CONNECTION_CHECKS,
+};
+
+function createBareApp({ log, createServer }: Pick<FeedOptions, 'log' | 'createServer'>, refused: () => void) {
+  const app: FastifyInstance = Fastify<Server>({
+    ...(createServer === undefined
+      ? {}
+      : { serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler) }),
     logger: false,
     bodyLimit: BODY_LIMIT,
     requestTimeout: REQUEST_TIMEOUT,
     forceCloseConnections: 'idle',
-    http: { headersTimeout: HEADERS_TIMEOUT, connectionsCheckingInterval: CONNECTION_CHECKS },
+    // A request that had arrived when the stop began is answered as ever.
+    return503OnClosing: false,
+    http: SERVER_OPTIONS,
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -134,10 +159,13 @@ function createBareApp(log: LogPort, refused: () => void): FastifyInstance {
     const allowed = FEED_ROUTES[path].allow;
     return send(reply.header('allow', allowed), 405, { error: `method not allowed: use ${allowed}` });
   });
-  app.setErrorHandler((error: FastifyError | DomainError, _request, reply) => {
+  app.setErrorHandler((error: FastifyError | DomainError, request, reply) => {
     refused();
     if (error instanceof DomainError) return send(reply, 400, { error: error.detail });
     if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+      // The framework would close at once.
+      reply.removeHeader('connection');
+      keepReading(request.raw, reply.raw);
       return send(reply, 413, { error: `request body too large: at most ${BODY_LIMIT} bytes are accepted` });
     }
     const status = error.statusCode ?? 500;
@@ -193,10 +221,17 @@ function entityTags(header: string | undefined): readonly string[] {
   return [...(header ?? '').matchAll(/(?:W\/)?"([^"]*)"/g)].map(([, tag = '']) => tag);
 }
 
-/** Aborted when the caller hangs up. */
-function closing({ raw }: FastifyReply): AbortSignal {
+/** Aborted when the caller hangs up, or ends its side: whether it still waits for the answer, it then cannot say. */
+function closing({ raw, request }: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  raw.once('close', () => controller.abort());
+  const abort = () => controller.abort();
+  const { socket } = request.raw;
+  socket.once('end', abort);
+  raw.once('close', () => {
+    socket.off('end', abort);
+    abort();
+  });
+  if (socket.readableEnded) abort();
   return controller.signal;
 }
 

@@ -5,10 +5,13 @@ import type { ConfigurationObserverPort } from '../core/configuration-observer.j
 import { type Core, createCore } from '../core/core.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
+import { createTokenGuard, NO_TOKEN_GUARD, type TokenGuard } from '../core/token-guard.js';
 import { noResolver } from '../dns/no-resolver.js';
 import { type LocalBackend, openLocalBackend } from '../local/backend.js';
+import type { CreateServer } from '../northbound/api-server.js';
 import { createApp } from '../northbound/app.js';
 import type { AppOptions } from '../northbound/app-options.js';
+import { type CallerOf, createCallerOf } from '../northbound/caller.js';
 import { embeddedPanel } from '../northbound/embedded-panel.js';
 import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from '../northbound/login-guard.js';
 import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem } from '../northbound/mount.js';
@@ -53,13 +56,14 @@ export interface GatewayOptions {
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
   readonly guardConfig?: boolean;
+  /** How the guessing of passwords is slowed; `off` slows that of tokens neither. */
   readonly loginGuard?: LoginGuardLimit | 'off';
   /** Addresses or networks of proxies whose `X-Forwarded-For` names the caller; `unix` for those on a Unix socket. */
   readonly trustProxy?: readonly string[];
   /** The host names that requests may be sent to, besides addresses and `localhost`; default any. */
   readonly allowHosts?: readonly string[];
   /** Makes the HTTP server that listens, such as one with TLS; default a plain one. */
-  readonly createServer?: AppOptions['createServer'];
+  readonly createServer?: CreateServer;
   /** One log line per request; default false. */
   readonly requestLog?: boolean;
   /** How often the file is looked at for edits, besides being watched. Milliseconds, default 500. */
@@ -94,6 +98,9 @@ export interface Gateway {
   readonly local: LocalBackend | null;
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
+  /** Asked wherever a token is. */
+  readonly tokens: TokenGuard;
+  readonly callerOf: CallerOf;
   /** Another app over the same core that answers the subscriptions of every mount, and nothing else. */
   readonly subscriptions: (own: Pick<AppOptions, 'createServer'>) => FastifyInstance;
 }
@@ -153,6 +160,8 @@ function assemble(options: GatewayOptions, state: State, { clock, random, log }:
   });
   backend.onChange(endSessions);
   const announced = () => announcedBy(options, backend.settings().listen);
+  const tokens = options.loginGuard === 'off' ? NO_TOKEN_GUARD : createTokenGuard(clock, random);
+  const callerOf = createCallerOf(options.trustProxy ?? []);
   const appOptions: AppOptions = {
     core,
     mounts,
@@ -162,7 +171,8 @@ function assemble(options: GatewayOptions, state: State, { clock, random, log }:
     random,
     log,
     loginGuard: options.loginGuard === 'off' ? null : (options.loginGuard ?? DEFAULT_LOGIN_GUARD),
-    trustProxy: options.trustProxy ?? [],
+    tokens,
+    callerOf,
     allowHosts: options.allowHosts ?? [],
     requestLog: options.requestLog ?? false,
     protectAudit: options.protectAudit ?? false,
@@ -179,6 +189,8 @@ function assemble(options: GatewayOptions, state: State, { clock, random, log }:
     ...state,
     credentials: listener.credentials,
     announced,
+    tokens,
+    callerOf,
     subscriptions: (own) => createApp({ ...appOptions, ...own, mounts: mounts.map(subscriptionsOf) }),
   };
 }
@@ -230,7 +242,9 @@ function createMounts(
     const servers = options.panelServers ?? [];
     const isOpen = () => revision.auth.isOpen(credentials());
     const panel =
-      folder === undefined ? embeddedPanel({ revision, version, servers, isOpen }) : panelFolder(folder, fileSystem);
+      folder === undefined
+        ? embeddedPanel({ revision, version, servers, isOpen })
+        : panelFolder(folder, fileSystem, options.log ?? silent);
     return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel }, backend.shared);
   });
   if (mounts.length === 0) throw new Error('at least one revision is needed');

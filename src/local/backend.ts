@@ -72,7 +72,9 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
     const counters = await openCounters({
       dataFolder,
       configuration:
-        configuration === null || configPath === null ? null : { path: configPath, keys: configuration.load().keys },
+        configuration === null || configPath === null
+          ? null
+          : { path: configPath, keys: configuration.load().keys, hold: configuration.hold },
       ...(keepGone === undefined ? {} : { keepGone }),
       fileSystem,
       clock,

@@ -2,10 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
 import { openLocalBackend } from './backend.js';
 import { ConfigurationFileError } from './configuration/configuration-file.js';
-import { noFileIn } from './counters/open-counters.js';
-import { DataFolderError, openDataFolder } from './file/data-folder.js';
+import { noFileIn, openDataFolder } from './file/data-folder.js';
+import { withFileInHand } from './file/file-hold.js';
+import type { Pieces } from './file/file-pieces.js';
 import { createInPlaceWriting } from './file/in-place.js';
 import { createKeptVersions } from './file/kept-versions.js';
+import { InUseError, lockPorts } from './file/lock.js';
 import { createTarget, readTarget, replaceTarget } from './file/write-file.js';
 import { type RequestKind, requestOutcome, submitRequest } from './jobs/folder-requests.js';
 
@@ -22,6 +24,7 @@ export interface StoredPlace {
 }
 
 const LIMIT_MS = 120_000;
+const OTHER_FOLDER = 'Or name the data folder that it was started with, so that it does this itself.';
 const LOOK_MS = 100;
 
 /**
@@ -31,7 +34,7 @@ const LOOK_MS = 100;
 export async function settleRequest(
   place: StoredPlace,
   kind: RequestKind,
-  content: Buffer,
+  content: Pieces,
   configuration: Buffer | null,
 ): Promise<void> {
   const { fileSystem, dataFolder, configPath, clock, progress } = place;
@@ -64,7 +67,10 @@ async function isServed(place: StoredPlace, configuration: Buffer | null): Promi
     await doHere(place);
     return false;
   } catch (error) {
-    if (error instanceof DataFolderError && error.message.includes('in use')) return true;
+    if (error instanceof InUseError) {
+      if (error.of === 'folder') return true;
+      throw new Error(`${error.message} ${OTHER_FOLDER}`, { cause: error });
+    }
     const isUnreadable = error instanceof ConfigurationFileError && error.reason !== 'unreadable';
     if (!isUnreadable || configuration === null) throw error;
     await putConfiguration(place, configuration);
@@ -89,14 +95,16 @@ async function putConfiguration(place: StoredPlace, bytes: Buffer): Promise<void
   const { configPath, dataFolder, inPlace, fileSystem, clock, log } = place;
   if (configPath === null) return;
   const folder = await openDataFolder(fileSystem, dataFolder, configPath);
-  const present = await readTarget(fileSystem, configPath).catch(() => null);
-  if (present === null) {
-    await createTarget(fileSystem, configPath, bytes);
-    return;
-  }
-  const { keep } = createKeptVersions({ fileSystem, folder: folder.versions, clock });
-  await keep(present.bytes);
-  if (inPlace)
-    await createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep }).replace(present, bytes);
-  else await replaceTarget(fileSystem, present, bytes);
+  await withFileInHand(lockPorts(fileSystem), configPath, async () => {
+    const present = await readTarget(fileSystem, configPath).catch(() => null);
+    if (present === null) {
+      await createTarget(fileSystem, configPath, bytes);
+      return;
+    }
+    const { keep } = createKeptVersions({ fileSystem, folder: folder.versions, clock });
+    await keep(present.bytes);
+    if (inPlace)
+      await createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep }).replace(present, bytes);
+    else await replaceTarget(fileSystem, present, bytes);
+  });
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { keepReading } from '../wire/early-answer.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { allowAnyOrigin, answerOptions } from './cors.js';
 import { isApiPath, methodsAt, notAllowed } from './matching.js';
@@ -10,6 +11,13 @@ export function sendFailure(reply: FastifyReply, status: number, error: string):
   return reply.code(status).header('content-type', JSON_TYPE).send(failureEnvelope(error));
 }
 
+/** The same to a request whose body may still be coming: a client that is sending it gets to the answer. */
+export function sendEarlyFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
+  reply.removeHeader('connection');
+  keepReading(reply.request.raw, reply.raw);
+  return sendFailure(reply, status, error);
+}
+
 /**
  * 404, or 405 with `Allow` (design: "unmatched API path / method"). OPTIONS is answered wherever a path is served, and a
  * preflight anywhere below an API that hides nothing, so that a page of another origin can read that 404.
@@ -19,7 +27,7 @@ export function answerUnmatched(mounts: readonly Mount[], request: FastifyReques
   const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
   const open = mounts.filter(({ hidesRest }) => !hidesRest);
   if (isPreflight && isApiPath(open, request.url)) return answerOptions(request, reply, methods);
-  if (methods.length === 0) return sendFailure(reply, 404, 'not found');
+  if (methods.length === 0) return sendEarlyFailure(reply, 404, 'not found');
   if (request.method === 'OPTIONS') return answerOptions(request, reply, methods);
-  return sendFailure(reply.header('allow', methods.join(', ')), 405, notAllowed(methods));
+  return sendEarlyFailure(reply.header('allow', methods.join(', ')), 405, notAllowed(methods));
 }

@@ -1,7 +1,9 @@
 import type { Core } from '../core/core.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import type { TokenGuard } from '../core/token-guard.js';
 import type { CreateServer } from './api-server.js';
+import type { CallerOf } from './caller.js';
 import type { LoginGuardLimit } from './login-guard.js';
 import type { Mount } from './mount.js';
 import type { RequestsObserver } from './request-observer.js';
@@ -19,8 +21,9 @@ export interface AppOptions {
   readonly loginGuard: LoginGuardLimit | null;
   /** Makes the server that listens; absent for a plain one. */
   readonly createServer?: CreateServer;
-  /** Addresses or networks whose `X-Forwarded-For` counts; `unix` for peers on a Unix socket. */
-  readonly trustProxy: readonly string[];
+  /** Asked wherever a token is. */
+  readonly tokens: TokenGuard;
+  readonly callerOf: CallerOf;
   /** The host names that requests may be sent to, besides addresses and `localhost`; none for any. */
   readonly allowHosts: readonly string[];
   /** One log line per request. */

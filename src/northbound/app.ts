@@ -1,19 +1,22 @@
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import { ERROR_TABLE } from '../wire/errors.js';
 import { refuseOtherHosts } from './allowed-hosts.js';
-import { answerUnmatched, sendFailure } from './answers.js';
+import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
 import { withEnvelopes } from './api-server.js';
 import type { AppOptions } from './app-options.js';
 import { createAuditBody } from './audit-body.js';
 import { answerBrokenConnections } from './broken-connection.js';
-import { createCallerOf } from './caller.js';
+import { allowHalfClose } from './half-close.js';
 import { createListBody } from './list-body.js';
 import { createLogin } from './login.js';
 import { createLoginGuard } from './login-guard.js';
 import { servesPanel } from './mount.js';
 import { servePanel } from './panel.js';
-import { logRequests } from './request-log.js';
+import { notePeers } from './peers.js';
+import { bodyLimitOf, DROPPED_RETRY_AFTER, receiveBodies } from './receive-body.js';
+import { createRequestLog } from './request-log.js';
 import { createObserving } from './request-observer.js';
 import { serveOperations } from './routes.js';
 
@@ -42,13 +45,16 @@ const NOT_UTF8 = 'the path is no UTF-8, percent-encoded (RFC 3986, 2.5)';
 export function createApp(options: AppOptions): FastifyInstance {
   const { core, mounts } = options;
   const createServer = withEnvelopes(mounts, options.createServer);
-  const observing = createObserving(options.observer ?? null, options.clock);
+  const requestLog = options.requestLog ? createRequestLog(options.log, options.clock, options.callerOf) : null;
+  const observing = createObserving(options.observer ?? null, requestLog, options.clock);
   const other = observing('other', null);
   const app = Fastify<Server>({
     serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler),
     logger: false,
     requestTimeout: REQUEST_TIMEOUT,
     forceCloseConnections: 'idle',
+    // A request that had arrived when the stop began is answered as ever, and its connection closed behind it.
+    return503OnClosing: false,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
     frameworkErrors(error, request, reply) {
@@ -59,8 +65,10 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
   app.decorateRequest('sentContentType', undefined);
   app.decorateRequest('begunAt', null);
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.decorateRequest('caller', null);
+  allowHalfClose(app.server);
+  notePeers(app.server);
+  receiveBodies(app);
   app.setErrorHandler((error: FastifyError, request, reply) => {
     answerError(options, error, request, reply);
     const { observer = other } = request.routeOptions.config;
@@ -68,16 +76,14 @@ export function createApp(options: AppOptions): FastifyInstance {
     return reply;
   });
   app.setNotFoundHandler(other.around((request, reply) => answerUnmatched(mounts, request, reply)));
-  const callerOf = createCallerOf(options.trustProxy);
-  if (options.requestLog) logRequests(app, options.log, options.clock, callerOf);
   refuseOtherHosts(app, options.allowHosts, other);
 
   const guard = createLoginGuard(options.loginGuard, options.clock);
-  const login = createLogin(options.credentials, guard, options.random, options.observer);
+  const login = createLogin(options.credentials, guard, options.tokens, options.random, options.observer);
   const audit = createAuditBody(core.audit);
   for (const mount of mounts) {
     const list = createListBody(core.keys, mount.revision, options.clock);
-    serveOperations(app, mount, { ...options, login, list, audit, callerOf, observing });
+    serveOperations(app, mount, { ...options, login, list, audit, observing });
     if (servesPanel(mount)) servePanel(app, mount, mounts, observing);
   }
   return app;
@@ -89,15 +95,17 @@ function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
+  if (error instanceof DomainError && error.code === 'tooManyBodies') {
+    const { status, text } = ERROR_TABLE.tooManyBodies;
+    return sendEarlyFailure(reply.header('retry-after', DROPPED_RETRY_AFTER), status, text);
+  }
   if (error instanceof DomainError) return sendFailure(reply, 400, error.message);
   const status = error.statusCode ?? 500;
-  // The framework would close at once, and a client or proxy that is still sending would lose the answer.
-  if (status === 413) reply.removeHeader('connection');
   // What is wrong with a body, or that QUERY has none, is nothing to say of a path where nobody looks at it.
   if (status < 500 && request.is404) return answerUnmatched(mounts, request, reply);
   if (status === 413) {
-    const limit = request.routeOptions.bodyLimit ?? 0;
-    return sendFailure(reply, 413, `request body too large: at most ${limit} bytes are accepted`);
+    const limit = bodyLimitOf(request);
+    return sendEarlyFailure(reply, 413, `request body too large: at most ${limit} bytes are accepted`);
   }
   if (status < 500) return sendFailure(reply, status, error.message);
   log.error({ err: error }, 'a request failed for a reason that is no answer of the API');

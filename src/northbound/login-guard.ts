@@ -1,6 +1,6 @@
 import type { ClockPort } from '../core/ports.js';
 
-/** How many failures within how many milliseconds close the login for an address (design: "login guessing"). */
+/** How many failures within how many milliseconds close the login for a network (design: "login guessing"). */
 export interface LoginGuardLimit {
   readonly failures: number;
   readonly window: number;
@@ -8,46 +8,46 @@ export interface LoginGuardLimit {
 
 export const DEFAULT_LOGIN_GUARD: LoginGuardLimit = { failures: 5, window: 5 * 60_000 };
 
-/** Addresses remembered at most, so that guessing from many does not fill the memory. */
-const MOST_ADDRESSES = 10_000;
+/** Networks remembered at most, so that guessing from many does not fill the memory. */
+const MOST_NETWORKS = 10_000;
 
-/** Slows the guessing of passwords, per address. */
+/** Slows the guessing of passwords, per network (as `Caller` says it). */
 export interface LoginGuard {
-  /** Seconds until the address may try again, or null when it may now. */
-  retryAfter(address: string): number | null;
-  failed(address: string): void;
-  succeeded(address: string): void;
+  /** Seconds until the network may try again, or null when it may now. */
+  retryAfter(network: string): number | null;
+  failed(network: string): void;
+  succeeded(network: string): void;
 }
 
 /** A null limit never closes. */
 export function createLoginGuard(limit: LoginGuardLimit | null, clock: ClockPort): LoginGuard {
   const failures = new Map<string, readonly number[]>();
 
-  function recent(address: string, window: number): readonly number[] {
+  function recent(network: string, window: number): readonly number[] {
     const since = clock.monotonic() - window;
-    return (failures.get(address) ?? []).filter((time) => time > since);
+    return (failures.get(network) ?? []).filter((time) => time > since);
   }
 
   return {
-    retryAfter(address) {
+    retryAfter(network) {
       if (limit === null) return null;
-      const times = recent(address, limit.window);
+      const times = recent(network, limit.window);
       const oldest = times.at(-limit.failures);
       if (oldest === undefined) return null;
       return Math.max(1, Math.ceil((oldest + limit.window - clock.monotonic()) / 1000));
     },
-    failed(address) {
+    failed(network) {
       if (limit === null) return;
-      const times = [...recent(address, limit.window), clock.monotonic()].slice(-limit.failures);
-      failures.delete(address);
-      failures.set(address, times);
+      const times = [...recent(network, limit.window), clock.monotonic()].slice(-limit.failures);
+      failures.delete(network);
+      failures.set(network, times);
       for (const oldest of failures.keys()) {
-        if (failures.size <= MOST_ADDRESSES) break;
+        if (failures.size <= MOST_NETWORKS) break;
         failures.delete(oldest);
       }
     },
-    succeeded(address) {
-      failures.delete(address);
+    succeeded(network) {
+      failures.delete(network);
     },
   };
 }

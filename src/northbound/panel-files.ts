@@ -1,16 +1,25 @@
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import mime from 'mime';
-import type { FileSystemPort } from '../core/ports.js';
+import type { FileSystemPort, LogPort } from '../core/ports.js';
+import { FIRST_BYTES, streamFrom } from './file-stream.js';
 import type { ContentCoding } from './list-body.js';
 
 /** One static file as it is answered. */
 export interface PanelFile {
-  readonly content: Buffer;
+  readonly content: Buffer | StreamedContent;
   readonly contentType: string;
   /** Further headers of the answer. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The content as it was compressed when it was built. */
   readonly compressed?: { readonly [Coding in ContentCoding]?: Buffer };
+}
+
+/** A content that is read while it is sent. Whoever takes it reads the stream to its end, or destroys it. */
+export interface StreamedContent {
+  /** Bytes. */
+  readonly size: number;
+  readonly stream: Readable;
 }
 
 /** The static files of a panel build (spec: "Static panel"). */
@@ -19,22 +28,64 @@ export interface PanelFiles {
   file(path: string): Promise<PanelFile | null>;
 }
 
-/** Serves another panel build from a folder. Links are followed only within it, and nothing outside it is ever read. */
-export function panelFolder(folder: string, fileSystem: FileSystemPort): PanelFiles {
+/** A browser is to go by the content type, and not by what a file looks like. */
+const HEADERS = { 'x-content-type-options': 'nosniff' };
+
+/** Files that are named in the log; of whatever else cannot be read, nothing more is said. */
+const MOST_NAMED = 100;
+
+/**
+ * Serves another panel build from a folder. Links are followed only within it, and nothing outside it is ever read. A file
+ * that cannot be read is answered as a missing one and named in the log, once until it can be read again.
+ */
+export function panelFolder(folder: string, fileSystem: FileSystemPort, log: LogPort): PanelFiles {
+  const unreadable = new Set<string>();
+
+  function cannotBeRead(path: string, error: unknown): void {
+    if (isMissing(error) || unreadable.has(path) || unreadable.size === MOST_NAMED) return;
+    unreadable.add(path);
+    const reason = error instanceof Error ? error.message : String(error);
+    log.warn({ file: join(folder, path), reason }, 'a file of the panel cannot be read, and is answered as missing');
+  }
+
   return {
     async file(path) {
-      if (!staysInside(path)) return null;
+      if (!isServed(path)) return null;
       try {
         const root = await fileSystem.realPath(folder);
         const target = await fileSystem.realPath(join(root, path));
-        if (!target.startsWith(`${root}/`) || (await fileSystem.stat(target)).kind !== 'file') return null;
-        return { content: await fileSystem.read(target), contentType: contentType(path) };
+        if (!target.startsWith(`${root}/`)) return null;
+        const content = await readBeginning(fileSystem, target, (error) => cannotBeRead(path, error));
+        unreadable.delete(path);
+        return { content, contentType: contentType(path), headers: HEADERS };
       } catch (error) {
-        if (isMissing(error)) return null;
-        throw error;
+        cannotBeRead(path, error);
+        return null;
       }
     },
   };
+}
+
+/** A small file is there at once. The beginning of a large one shows that it can be read, before anything is answered. */
+async function readBeginning(
+  fileSystem: FileSystemPort,
+  path: string,
+  onFailure: (error: unknown) => void,
+): Promise<PanelFile['content']> {
+  const file = await fileSystem.open(path);
+  try {
+    const piece = Buffer.allocUnsafe(Math.min(file.size, FIRST_BYTES));
+    const first = piece.subarray(0, await file.read(piece, 0));
+    if (first.length < file.size) {
+      const stream = streamFrom(file, first).on('error', onFailure);
+      return { size: file.size, stream };
+    }
+    await file.close();
+    return first;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
 }
 
 /** Guessed from the extension (spec: "Static panel"), without a charset as recorded servers send it. */
@@ -42,8 +93,9 @@ export function contentType(path: string): string {
   return mime.getType(path) ?? 'application/octet-stream';
 }
 
-function staysInside(path: string): boolean {
-  return !/[\0\\]/.test(path) && !path.split('/').some((part) => part === '..' || part === '.');
+/** Nothing outside the folder, and nothing hidden: `.env` and `.git` are no part of a panel (RFC 8615 has one that is). */
+function isServed(path: string): boolean {
+  return !/[\0\\]/.test(path) && path.split('/').every((part) => !part.startsWith('.') || part === '.well-known');
 }
 
 const MISSING: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EISDIR']);

@@ -1,10 +1,11 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { answerUnmatched } from './answers.js';
 import { allowAnyOrigin } from './cors.js';
 import { acceptedCoding } from './list-body.js';
 import { isApiPath } from './matching.js';
 import type { Mount } from './mount.js';
-import type { PanelFile } from './panel-files.js';
+import type { PanelFile, StreamedContent } from './panel-files.js';
 import type { Observing } from './request-observer.js';
 
 const INDEX = 'index.html';
@@ -57,10 +58,19 @@ async function sendFile(
 function send(file: PanelFile, type: string, accepted: string | undefined, reply: FastifyReply): FastifyReply {
   reply.header('content-type', type);
   if (file.headers !== undefined) reply.headers(file.headers);
+  if (!Buffer.isBuffer(file.content)) return sendStreamed(file.content, reply);
   if (file.compressed === undefined) return reply.send(file.content);
   reply.header('vary', 'accept-encoding');
   const coding = acceptedCoding(accepted);
   const content = coding === null ? undefined : file.compressed[coding];
   if (coding === null || content === undefined) return reply.send(file.content);
   return reply.header('content-encoding', coding).send(content);
+}
+
+/** An answer to HEAD has the length and none of the bytes: the framework would read them all and throw them away. */
+function sendStreamed({ size, stream }: StreamedContent, reply: FastifyReply): FastifyReply {
+  reply.header('content-length', size);
+  if (reply.request.method !== 'HEAD') return reply.send(stream);
+  stream.destroy();
+  return reply.send(Readable.from([]));
 }

@@ -1,35 +1,94 @@
-import type { FastifyInstance } from 'fastify';
+import type { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { keyDigest } from '../core/key-digest.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import type { CallerOf } from './caller.js';
+import type { Caller } from './peers.js';
 
-/** One line per request. The path is the route's template: a key in it shows as its digest (design: "secrets in logs"). */
-export function logRequests(app: FastifyInstance, log: LogPort, clock: ClockPort, callerOf: CallerOf): void {
-  app.decorateRequest('startedAt', 0);
-  app.addHook('onRequest', (request, _reply, done) => {
-    request.startedAt = clock.monotonic();
-    done();
-  });
-  app.addHook<{ Params: { readonly key?: string } }>('onResponse', (request, reply, done) => {
-    const key = request.params?.key;
+/** One line per request, also where nobody waited for the answer. */
+export interface RequestLog {
+  /** The request begins: takes down who calls, which the system may not tell later. */
+  begun(request: FastifyRequest): void;
+  /** It has its answer; the line is written when that has gone out, or cannot any more. */
+  answered(request: FastifyRequest, reply: FastifyReply): void;
+}
+
+/** The path is the route's template: a key in it shows as its digest (design: "secrets in logs"). */
+export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: CallerOf): RequestLog {
+  const whenClosed = createClosings();
+
+  function begun(request: FastifyRequest): void {
+    request.caller ??= callerOf(request.raw);
+  }
+
+  function write(request: FastifyRequest, reply: FastifyReply, taken: boolean): void {
+    const now = clock.monotonic();
+    const key = keyIn(request.params);
     log.info(
       {
         method: request.method,
         path: request.routeOptions.url ?? '(unmatched)',
         ...(key === undefined ? {} : { key: keyDigest(key) }),
-        status: reply.statusCode,
-        milliseconds: Math.round((clock.monotonic() - request.startedAt) * 10) / 10,
-        address: callerOf(request.raw),
+        status: reply.raw.statusCode,
+        milliseconds: Math.round((now - (request.begunAt ?? now)) * 10) / 10,
+        address: request.caller?.address,
+        ...(taken ? {} : { taken }),
       },
       'request',
     );
-    done();
-  });
+  }
+
+  return {
+    begun,
+    answered(request, reply) {
+      begun(request);
+      const { socket } = request.raw;
+      if (socket.destroyed) {
+        write(request, reply, false);
+        return;
+      }
+      const settle = (taken: boolean) => {
+        if (stopWaiting()) write(request, reply, taken);
+      };
+      const stopWaiting = whenClosed(socket, () => settle(false));
+      // Node says so as well when the system did not take it.
+      reply.raw.once('finish', () => settle(!socket.errored));
+      // What is injected has no connection, and is finished by now.
+      reply.raw.once('close', () => settle(!socket.destroyed));
+    },
+  };
+}
+
+function keyIn(params: unknown): string | undefined {
+  if (typeof params !== 'object' || params === null || !('key' in params)) return undefined;
+  return typeof params.key === 'string' ? params.key : undefined;
+}
+
+/**
+ * Calls back when a connection closes: an answer that waits behind another one of its connection is not told of it. Gives
+ * what ends the waiting, and says whether it had not ended before. One listener for all answers of a connection.
+ */
+function createClosings() {
+  const waiting = new WeakMap<Socket, Set<() => void>>();
+  return (socket: Socket, closed: () => void): (() => boolean) => {
+    let present = waiting.get(socket);
+    if (present === undefined) {
+      const added = new Set<() => void>();
+      present = added;
+      waiting.set(socket, added);
+      socket.once('close', () => {
+        for (const call of [...added]) call();
+      });
+    }
+    const set = present;
+    set.add(closed);
+    return () => set.delete(closed);
+  };
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Milliseconds of the monotonic clock. */
-    startedAt: number;
+    /** Null where nobody logs. */
+    caller: Caller | null;
   }
 }

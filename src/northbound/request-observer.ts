@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ClockPort } from '../core/ports.js';
 import type { OperationName } from '../wire/operations.js';
 import type { Mount } from './mount.js';
+import type { RequestLog } from './request-log.js';
 
 /** What a request was for. `other`: preflights, and what no mount serves. */
 export type Asked = OperationName | 'panel' | 'other';
@@ -31,23 +32,30 @@ export interface RouteObserver {
   around<Request extends FastifyRequest>(handler: Handler<Request>): Handler<Request>;
 }
 
-/** Gives what observes a route: nothing, at no cost, when there is no observer. */
+/** Gives what observes a route: nothing, at no cost, when there is neither observer nor log. */
 export type Observing = (asked: Asked, mount: Mount | null) => RouteObserver;
 
 const NOBODY: RouteObserver = { begun() {}, answered() {}, around: (handler) => handler };
 
-export function createObserving(observer: RequestsObserver | null, clock: ClockPort): Observing {
-  if (observer === null) return () => NOBODY;
-  return (asked, mount) => observeRoute(observer.answersTo(asked, mount), clock);
+export function createObserving(
+  observer: RequestsObserver | null,
+  log: RequestLog | null,
+  clock: ClockPort,
+): Observing {
+  if (observer === null && log === null) return () => NOBODY;
+  return (asked, mount) => observeRoute(observer?.answersTo(asked, mount) ?? null, log, clock);
 }
 
-function observeRoute(told: AnswerObserver, clock: ClockPort): RouteObserver {
+function observeRoute(told: AnswerObserver | null, log: RequestLog | null, clock: ClockPort): RouteObserver {
   function begun(request: FastifyRequest): void {
-    if (request.begunAt === null) request.begunAt = clock.monotonic();
+    if (request.begunAt !== null) return;
+    request.begunAt = clock.monotonic();
+    log?.begun(request);
   }
-  function answered({ begunAt }: FastifyRequest, { raw }: FastifyReply): void {
+  function answered(request: FastifyRequest, reply: FastifyReply): void {
     const now = clock.monotonic();
-    told(raw.statusCode, now - (begunAt ?? now));
+    told?.(reply.raw.statusCode, now - (request.begunAt ?? now));
+    log?.answered(request, reply);
   }
   return {
     begun,

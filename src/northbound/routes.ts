@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import type { TokenVerdict } from '../core/token-guard.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { errorAnswer } from '../wire/errors.js';
 import type { Operation } from '../wire/operations.js';
-import { answerUnmatched, sendFailure } from './answers.js';
+import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { type Answer, HANDLERS, type HandlerContext } from './handlers.js';
 import type { Mount } from './mount.js';
@@ -18,17 +19,24 @@ export type RouteContext = AppOptions & HandlerContext & { readonly observing: O
 export function serveOperations(app: FastifyInstance, mount: Mount, context: RouteContext): void {
   for (const operation of mount.operations) {
     const path = mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key');
-    const admits = (request: FastifyRequest) => isOpenToAll(operation, context) || mayPass(mount, context, request);
-    const refuse = (reply: FastifyReply) => sendDomainError(operation, new DomainError('unauthorized'), reply);
+    const admits = (request: FastifyRequest) =>
+      isOpenToAll(operation, context) ? 'open' : admission(mount, context, request);
+    const refuse = (reply: FastifyReply, verdict: Refusal) => {
+      if (verdict !== 'wrong') reply.header('retry-after', verdict);
+      const { status, text } = errorAnswer(operation.name, new DomainError('unauthorized'));
+      return sendEarlyFailure(reply, status, text);
+    };
     const observer = context.observing(operation.name, mount);
     const route = { method: operation.method, url: path, bodyLimit: operation.bodyLimit, config: { observer } };
     // The framework reads no body of a GET: nothing is to be decided before it, and a hook costs as much as the check.
     if (operation.method === 'GET') {
       app.route({
         ...route,
-        handler: observer.around((request, reply) =>
-          admits(request) ? serve(operation, mount, context, request, reply) : refuse(reply),
-        ),
+        handler: observer.around((request, reply) => {
+          const verdict = admits(request);
+          if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
+          return serve(operation, mount, context, request, reply);
+        }),
       });
       continue;
     }
@@ -36,11 +44,13 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       ...route,
       onRequest(request, reply, done) {
         observer.begun(request);
-        if (!admits(request)) {
-          refuse(reply);
+        const verdict = admits(request);
+        if (verdict !== 'open' && verdict !== 'right') {
+          refuse(reply, verdict);
           observer.answered(request, reply);
           return;
         }
+        request.hasCredential = verdict === 'right';
         keepBodyUninterpreted(operation, request);
         done();
       },
@@ -53,12 +63,18 @@ function isOpenToAll(operation: Operation, context: RouteContext): boolean {
   return operation.access === 'open' && !(context.protectAudit && operation.capability === 'audit');
 }
 
+/** Where a request is let in: without being asked for a credential, or by one; or why it is not. */
+type Admission = 'open' | TokenVerdict;
+type Refusal = Exclude<TokenVerdict, 'right'>;
+
 /** Spec, "Access check for protected endpoints". */
-function mayPass(mount: Mount, context: RouteContext, request: FastifyRequest): boolean {
+function admission(mount: Mount, context: RouteContext, request: FastifyRequest): Admission {
   const credentials = context.credentials();
   const { auth } = mount.revision;
-  if (auth.isOpen(credentials)) return !context.refusesOpen(mount);
-  return auth.accepts(request.headers.authorization, credentials, mount.session);
+  if (auth.isOpen(credentials)) return context.refusesOpen(mount) ? 'wrong' : 'open';
+  return context.tokens.check(context.callerOf(request.raw).network, request.headers.authorization, (authorization) =>
+    auth.accepts(authorization, credentials, mount.session),
+  );
 }
 
 /**

@@ -28,6 +28,8 @@ export interface GatewayFigures {
   readonly configuration: (() => { readonly pendingChanges: number }) | null;
   /** Null where counters are not kept. */
   readonly counters: (() => StoreFigures) | null;
+  /** Counts are since the start. */
+  readonly tokens: () => { readonly unread: number };
 }
 
 const MOUNT = ['mount', 'revision'] as const;
@@ -42,7 +44,8 @@ export function hasLogin({ revision }: Pick<MountFigures, 'revision'>): boolean 
 }
 
 /** Keys, sessions, health, and what waits or was written. */
-export function gatewayFamilies({ mounts, keys, health, configuration, counters }: GatewayFigures): readonly Family[] {
+export function gatewayFamilies(figures: GatewayFigures): readonly Family[] {
+  const { mounts, keys, health, configuration, counters, tokens } = figures;
   return [
     ...keyFamilies(keys, mounts),
     {
@@ -52,6 +55,12 @@ export function gatewayFamilies({ mounts, keys, health, configuration, counters 
       labelNames: MOUNT,
       read: () =>
         mounts.filter(hasLogin).map((mount) => ({ labels: labelsOf(mount), value: mount.session.isHeld() ? 1 : 0 })),
+    },
+    {
+      name: 'keyway_unread_tokens_total',
+      help: 'Requests refused without a look at their token, after too many wrong ones from the same address.',
+      type: 'counter',
+      read: () => tokens().unread,
     },
     {
       name: 'keyway_health_problem',

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
+import { type ConnectionFigures, connectionFamilies } from './connection-metrics.js';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
 import { type LoginCounts, registerConfiguration, registerLogins } from './event-metrics.js';
 import { registerFamilies } from './family.js';
@@ -12,6 +13,8 @@ import { registerRequests } from './request-metrics.js';
 /** What there is to read of a gateway and what stands beside it. */
 export interface WatchedFigures {
   readonly gateway: GatewayFigures;
+  /** Null where nobody counts them. */
+  readonly connections: (() => readonly ConnectionFigures[]) | null;
   /** Null where there is none. */
   readonly feed: (() => FeedFigures) | null;
   readonly dns: (() => DnsFigures) | null;
@@ -43,9 +46,10 @@ export function createMetrics(version: string): Metrics {
     requests,
     logins,
     configuration: registerConfiguration(registry),
-    watch({ gateway, feed, dns }) {
+    watch({ gateway, connections, feed, dns }) {
       for (const mount of gateway.mounts.filter(hasLogin)) logins.beginAtZero(labelsOf(mount));
       registerFamilies(registry, gatewayFamilies(gateway));
+      if (connections !== null) registerFamilies(registry, connectionFamilies(connections));
       if (feed !== null) registerFamilies(registry, feedFamilies(feed));
       if (dns !== null) registerFamilies(registry, dnsFamilies(dns));
     },

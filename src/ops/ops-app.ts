@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Backend } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
@@ -9,6 +9,8 @@ export interface OpsOptions {
   readonly readiness: Readiness;
   readonly health: Pick<Backend, 'problems'>;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  /** Makes the server that listens; absent for a plain one. */
+  readonly createServer?: (options: ServerOptions, listener: RequestListener) => Server;
   readonly log: LogPort;
   /** Whether a request may be answered, by the host that it was sent to; null where any may. */
   readonly admitsHost: ((request: IncomingMessage) => boolean) | null;
@@ -18,6 +20,12 @@ export interface OpsOptions {
 const HEADERS_TIMEOUT = 15_000;
 const REQUEST_TIMEOUT = 15_000;
 const CONNECTION_CHECKS = 5_000;
+
+const SERVER_OPTIONS: ServerOptions = {
+  headersTimeout: HEADERS_TIMEOUT,
+  requestTimeout: REQUEST_TIMEOUT,
+  connectionsCheckingInterval: CONNECTION_CHECKS,
+};
 
 const PATHS = ['/healthz', '/readyz', '/metrics'];
 const TEXT = 'text/plain; charset=utf-8';
@@ -30,12 +38,22 @@ const MISDIRECTED_WORDS = 'misdirected request: its host is none of the names gi
  * Makes the operator's listener as an app that does not listen yet: `/healthz`, `/readyz` and `/metrics`. It asks for no
  * credential and tells nothing secret.
  */
-export function createOpsApp({ readiness, health, metrics, log, admitsHost }: OpsOptions): FastifyInstance {
-  const app = Fastify({
+export function createOpsApp({
+  readiness,
+  health,
+  metrics,
+  createServer,
+  log,
+  admitsHost,
+}: OpsOptions): FastifyInstance {
+  const app: FastifyInstance = Fastify<Server>({
+    ...(createServer === undefined
+      ? {}
+      : { serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler) }),
     logger: false,
     requestTimeout: REQUEST_TIMEOUT,
     forceCloseConnections: true,
-    http: { headersTimeout: HEADERS_TIMEOUT, connectionsCheckingInterval: CONNECTION_CHECKS },
+    http: SERVER_OPTIONS,
     frameworkErrors: (error, _request, reply) => sendText(reply, 400, error.message),
   });
   app.addHook('onRequest', (request, reply, done) => {

@@ -1,3 +1,5 @@
+import { limitWords } from '../core/file-limits.js';
+
 /** The operating system's words for the failures that a person can do something about; others keep Node's message. */
 const WORDS: Readonly<Record<string, string>> = {
   EACCES: 'Permission denied',
@@ -20,10 +22,35 @@ export function failureCode(error: unknown): string | null {
 
 /** What went wrong, in the operating system's words: `Is a directory (EISDIR)`; without paths where those are known words. */
 export function failureWords(error: unknown): string {
+  if (error instanceof UnfitFileError) return `it is ${error.fault}`;
   const code = failureCode(error);
   const words = code === null ? undefined : WORDS[code];
   if (words !== undefined) return `${words} (${code})`;
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What is there under a path is not what can be read whole; its words are for people. */
+export class UnfitFileError extends Error {
+  readonly code: string;
+  /** What it is: `no regular file`. */
+  readonly fault: string;
+
+  constructor(code: 'EFBIG' | 'EINVAL', path: string, fault: string) {
+    super(`${path} is ${fault}`);
+    this.name = 'UnfitFileError';
+    this.code = code;
+    this.fault = fault;
+  }
+}
+
+/** The error of a file that has more bytes than its reader takes. */
+export function tooLarge(path: string, limit: number): UnfitFileError {
+  return new UnfitFileError('EFBIG', path, `larger than ${limitWords(limit)}`);
+}
+
+/** The error of a pipe, a device or a socket where a file is expected. */
+export function noRegularFile(path: string): UnfitFileError {
+  return new UnfitFileError('EINVAL', path, 'no regular file');
 }
 
 /** An error with a `code`, as the file system's own have one. */

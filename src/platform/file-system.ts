@@ -13,11 +13,14 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { FileStat, FileSystemPort } from '../core/ports.js';
-import { failureCode } from './failure-words.js';
+import type { FileStat, FileSystemPort, OpenFile } from '../core/ports.js';
+import { createFailure, failureCode, noRegularFile, tooLarge } from './failure-words.js';
 
 /** Some network file systems cannot sync a folder and say so with one of these; there is nothing more to be done there. */
 const FOLDER_SYNC_UNSUPPORTED = new Set(['EINVAL', 'ENOTSUP', 'ENOSYS']);
+
+/** Without O_NONBLOCK the opening of a pipe would wait for its writer, and that of some devices for a line. */
+const READING = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** At the end of a file that must exist. */
 const APPENDING = constants.O_WRONLY | constants.O_APPEND;
@@ -25,8 +28,9 @@ const APPENDING = constants.O_WRONLY | constants.O_APPEND;
 /** The machine's own file system. Every call rejects with Node's `ErrnoException`. */
 export function createFileSystem(): FileSystemPort {
   return {
-    read: (path) => withFile(path, 'r', readWhole),
-    matches: (path, content) => withFile(path, 'r', (file) => holds(file, content)),
+    read: (path, limit) => withRegularFile(path, (file, size) => readWhole(file, { path, size, limit })),
+    open: openForPieces,
+    matches: (path, content) => withRegularFile(path, (file) => holds(file, content)),
     stat: statOf,
     realPath: (path) => realpath(path),
     create: (path, content, mode) =>
@@ -40,7 +44,7 @@ export function createFileSystem(): FileSystemPort {
         await writeWhole(file, content);
       }),
     append: (path, content) => withFile(path, APPENDING, (file) => appendWhole(file, content)),
-    sync: (path) => withFile(path, 'r', (file) => file.sync()),
+    sync: (path) => withFile(path, READING, (file) => file.sync()),
     syncFolder,
     rename: (from, to) => rename(from, to),
     remove: (path) => unlink(path),
@@ -54,14 +58,23 @@ export function createFileSystem(): FileSystemPort {
 
 /** Node's own making of parents goes on for ever where a folder that exists takes none (`/proc`), which answers ENOENT too. */
 async function makeFolder(path: string, mode: number): Promise<void> {
+  const refused = await refusalOf(path, mode);
+  if (refused === null) return;
+  const parent = dirname(path);
+  if (failureCode(refused) !== 'ENOENT' || parent === path) throw refused;
+  if (!(await isFolder(parent))) await makeFolder(parent, mode);
+  // Tried again also where the parent stands: another call may have made it since the first try.
+  const refusedAgain = await refusalOf(path, mode);
+  if (refusedAgain !== null) throw refusedAgain;
+}
+
+/** Why this one folder cannot be made; null when it stands. */
+async function refusalOf(path: string, mode: number): Promise<unknown> {
   try {
     await mkdir(path, { mode });
+    return null;
   } catch (error) {
-    if (failureCode(error) === 'EEXIST' && (await isFolder(path))) return;
-    const parent = dirname(path);
-    if (failureCode(error) !== 'ENOENT' || parent === path || (await isFolder(parent))) throw error;
-    await makeFolder(parent, mode);
-    await makeFolder(path, mode);
+    return failureCode(error) === 'EEXIST' && (await isFolder(path)) ? null : error;
   }
 }
 
@@ -109,16 +122,63 @@ async function withFile<T>(path: string, flags: string | number, use: (file: Fil
   }
 }
 
-/** One read of the whole size: three times faster at 10 MB than `readFile`, which goes by pieces of 512 KiB. */
-async function readWhole(file: FileHandle): Promise<Buffer> {
-  const { size } = await file.stat();
+interface Regular {
+  readonly file: FileHandle;
+  readonly size: number;
+}
+
+/** What was opened is looked at, not the path: nothing can take the file's place in between. */
+async function openRegular(path: string): Promise<Regular> {
+  const file = await open(path, READING).catch((error: unknown) => {
+    // A socket, or a device that is not there.
+    throw failureCode(error) === 'ENXIO' ? noRegularFile(path) : error;
+  });
+  try {
+    const found = await file.stat();
+    if (found.isDirectory()) throw createFailure('EISDIR', `${path} is a folder`);
+    if (!found.isFile()) throw noRegularFile(path);
+    return { file, size: found.size };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function withRegularFile<T>(path: string, use: (file: FileHandle, size: number) => Promise<T>): Promise<T> {
+  const { file, size } = await openRegular(path);
+  try {
+    return await use(file, size);
+  } finally {
+    await file.close();
+  }
+}
+
+async function openForPieces(path: string): Promise<OpenFile> {
+  const { file, size } = await openRegular(path);
+  return {
+    size,
+    read: async (target, at) => (await file.read(target, 0, target.length, at)).bytesRead,
+    close: () => file.close(),
+  };
+}
+
+/**
+ * One read of the whole size: three times faster at 10 MB than `readFile`, which goes by pieces of 512 KiB. The size is
+ * where it begins, no more: files of `/proc` say 0, and a file may grow meanwhile.
+ */
+async function readWhole(
+  file: FileHandle,
+  { path, size, limit }: { readonly path: string; readonly size: number; readonly limit: number },
+): Promise<Buffer> {
+  if (size > limit) throw tooLarge(path, limit);
   let content = Buffer.allocUnsafe(size + 1);
   let length = 0;
   for (;;) {
     const { bytesRead } = await file.read(content, length, content.length - length, length);
     if (bytesRead === 0) return content.subarray(0, length);
     length += bytesRead;
-    if (length === content.length) content = Buffer.concat([content], content.length * 2);
+    if (length > limit) throw tooLarge(path, limit);
+    if (length === content.length) content = Buffer.concat([content], Math.min(content.length * 2, limit + 1));
   }
 }
 

@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
 import { type DivergenceRegister, readDivergences } from './divergences.js';
 import { readScenario, type Scenario } from './scenario.js';
@@ -75,7 +76,7 @@ async function readOne(
   fileSystem: FileSystemPort,
 ): Promise<ScenarioFile | BrokenFile> {
   try {
-    const scenario = readScenario((await fileSystem.read(path)).toString('utf8'), path);
+    const scenario = readScenario((await fileSystem.read(path, FILE_LIMITS.scenario)).toString('utf8'), path);
     return { kind: 'scenario', path, name: name.replace(/\.json$/, ''), scenario, register: await registerOf(path) };
   } catch (error) {
     const problem = error instanceof ShapeError ? error.message : `${path}: ${wordsOf(error)}`;
@@ -86,7 +87,7 @@ async function readOne(
 /** The register of a folder stands beside it: `recorded/divergences/0.2.48.json` for `recorded/0.2.48`. */
 async function readRegister(folder: string, fileSystem: FileSystemPort): Promise<DivergenceRegister | null> {
   const path = join(dirname(folder), 'divergences', `${basename(folder)}.json`);
-  const content = await fileSystem.read(path).catch(() => null);
+  const content = await fileSystem.read(path, FILE_LIMITS.scenario).catch(() => null);
   return content === null ? null : readDivergences(content.toString('utf8'), path);
 }
 

@@ -1,9 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { LogPort } from '../core/ports.js';
 import type { Gateway } from '../gateway/compose.js';
+import type { CreateServer } from '../northbound/api-server.js';
 import { StartError } from '../platform/start-error.js';
 import { addressClashes } from '../settings/bind-address.js';
 import type { Settings } from '../settings/table.js';
+import type { Connections } from './connections.js';
 import { listenAt } from './listen.js';
 import type { Tls } from './tls.js';
 
@@ -52,9 +55,10 @@ export async function listenForApi(gateway: Gateway, { bind, tls }: ApiAddress, 
 export async function startSubscriptions(
   gateway: Gateway,
   { bind, tls }: ApiAddress,
+  connections: Connections,
   log: LogPort,
 ): Promise<FastifyInstance> {
-  const app = gateway.subscriptions(tlsAt(bind, tls));
+  const app = gateway.subscriptions({ createServer: connections.serverFor('subscriptions', tlsAt(bind, tls)) });
   // Before the counters' own: hooks of this kind run in the reverse order.
   gateway.app.addHook('onClose', () => app.close());
   const url = secured(await listenAt(app, bind, SUBSCRIPTION_WORDS, log), tls);
@@ -62,9 +66,9 @@ export async function startSubscriptions(
   return app;
 }
 
-/** What makes the server of an address: a Unix socket is for proxies of this machine, and speaks plainly. */
-export function tlsAt(bind: string | null, tls: Tls | null): Partial<Pick<Tls, 'createServer'>> {
-  return tls === null || bind?.startsWith('unix:') === true ? {} : { createServer: tls.createServer };
+/** What makes the server of an address, if it is no plain one: a Unix socket is for proxies of this machine, and speaks plainly. */
+export function tlsAt(bind: string | null, tls: Tls | null): CreateServer | undefined {
+  return tls === null || bind?.startsWith('unix:') === true ? undefined : tls.createServer;
 }
 
 function secured(url: string, tls: Tls | null): string {
@@ -79,19 +83,14 @@ export function placeOf(url: string, path: string): string {
 /** Milliseconds that clients are given to take the answers that were accepted before a stop. */
 const CLOSING_TIME = 10_000;
 
-/** A connection whose last answer is out is ended this often, in milliseconds, instead of when its client lets go. */
-const IDLE_CHECK = 50;
-
 /** Finishes what was accepted; a client that does not take its answer in time is cut off, so that every write is carried. */
 export async function closeInTime(gateway: Gateway, others: readonly FastifyInstance[]): Promise<void> {
   const servers = [gateway.app, ...others].map(({ server }) => server);
-  const idle = setInterval(() => {
-    for (const server of servers) server.closeIdleConnections();
-  }, IDLE_CHECK);
   const late = setTimeout(() => {
     for (const server of servers) server.closeAllConnections();
   }, CLOSING_TIME);
+  // The system has accepted connections that nobody here has seen yet.
+  await nextTurn();
   await gateway.app.close();
-  clearInterval(idle);
   clearTimeout(late);
 }

@@ -1,6 +1,7 @@
 import type { LogPort } from '../core/ports.js';
 import { createFeed, type Feed } from '../feed/feed.js';
 import type { Gateway } from '../gateway/compose.js';
+import type { CreateServer } from '../northbound/api-server.js';
 import { systemRandom } from '../platform/system-ports.js';
 import { listenAt } from './listen.js';
 
@@ -11,6 +12,8 @@ export interface FeedSettings {
   readonly bind: string;
   /** Null asks for none. */
   readonly token: string | null;
+  /** Makes the server that listens; absent for a plain one. */
+  readonly createServer?: CreateServer;
 }
 
 /** A feed that listens; it closes before the gateway's counters do. */
@@ -23,10 +26,19 @@ export interface RunningFeed {
 /** Opens the data plane's door beside a gateway. Rejects with a `StartError` when the address cannot be had. */
 export async function startFeed(gateway: Gateway, settings: FeedSettings, log: LogPort): Promise<RunningFeed> {
   const { backend, local } = gateway;
-  const feed = createFeed({ backend, token: settings.token, random: systemRandom, log });
+  const { bind, token, createServer } = settings;
+  const feed = createFeed({
+    backend,
+    token,
+    tokens: gateway.tokens,
+    networkOf: (request) => gateway.callerOf(request).network,
+    ...(createServer === undefined ? {} : { createServer }),
+    random: systemRandom,
+    log,
+  });
   // Before the counters' own: hooks of this kind run in the reverse order.
   gateway.app.addHook('onClose', () => feed.app.close());
-  const url = await listenAt(feed.app, settings.bind, WORDS, log);
+  const url = await listenAt(feed.app, bind, WORDS, log);
   if (local?.counters.store === null)
     log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
   log.info({ feed: url }, `the feed listens on ${url}`);

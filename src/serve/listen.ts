@@ -1,8 +1,13 @@
-import { chmod, lstat, unlink } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
+import type { Stats } from 'node:fs';
+import { chmod, lstat, rename, unlink } from 'node:fs/promises';
+import { connect, createServer, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { LogPort } from '../core/ports.js';
+import { failureCode } from '../platform/failure-words.js';
 import { StartError } from '../platform/start-error.js';
 import { listenAddress } from '../settings/bind-address.js';
 
@@ -26,7 +31,7 @@ const LONGEST_PATH = 103;
  * so; one that answers, and a file that is no socket, stay. Rejects with a `StartError`.
  */
 export async function listenAt(
-  app: Pick<FastifyInstance, 'listen'>,
+  app: Pick<FastifyInstance, 'listen' | 'addresses' | 'addHook' | 'server'>,
   bind: string,
   words: ListenWords,
   log: LogPort,
@@ -34,7 +39,10 @@ export async function listenAt(
   const address = listenAddress(bind);
   try {
     if (address.kind === 'port') {
-      return (await app.listen({ host: address.host, port: address.port })).replace(/\/$/, '');
+      const beside = address.host === LOCALHOST ? listenBeside(app) : null;
+      const url = await app.listen({ host: address.host, port: address.port });
+      await beside?.();
+      return url.replace(/\/$/, '');
     }
     await clearSocket(address.path, log);
     await app.listen({ path: address.path });
@@ -45,6 +53,36 @@ export async function listenAt(
     const reason = error instanceof PlaceError ? `${error.code}: ${error.message}` : error.code;
     throw new StartError([`${words.subject} cannot listen on ${bind} (${reason}): ${words.remedy}`]);
   }
+}
+
+const LOCALHOST = 'localhost';
+
+/**
+ * The name stands for an address of each family, and a server listens on one. What comes to the others is handed to it; an
+ * address that cannot be had is left out. To be called before the server listens, and its answer after that.
+ */
+function listenBeside(app: Pick<FastifyInstance, 'addresses' | 'addHook' | 'server'>): () => Promise<void> {
+  const others: Server[] = [];
+  const closed: Promise<unknown>[] = [];
+  app.addHook('preClose', async () => {
+    for (const other of others) closed.push(new Promise((resolve) => other.close(resolve)));
+  });
+  app.addHook('onClose', async () => {
+    await Promise.all(closed);
+  });
+  return async () => {
+    const taken = app.addresses().filter((one) => typeof one !== 'string');
+    const all = await lookup(LOCALHOST, { all: true }).catch(() => []);
+    for (const { address } of all.filter((one) => !taken.some((own) => own.address === one.address))) {
+      const options = { allowHalfOpen: true, noDelay: true };
+      const other = createServer(options, (socket) => app.server.emit('connection', socket));
+      other.listen({ host: address, port: taken[0]?.port ?? 0 });
+      await once(other, 'listening').then(
+        () => others.push(other),
+        () => undefined,
+      );
+    }
+  };
 }
 
 /** Why a path cannot become a socket: Node's code, and words. */
@@ -64,13 +102,36 @@ async function clearSocket(path: string, log: LogPort): Promise<void> {
   if (place === 'no folder') throw new PlaceError('ENOENT', `there is no folder ${dirname(path)}`);
   if (place === 'another file') throw new PlaceError('EADDRINUSE', 'a file that is no socket stands there');
   if (place === 'live socket') throw new PlaceError('EADDRINUSE', 'another process listens there');
-  if (place === 'left socket') {
-    await unlink(path);
+  if (typeof place === 'string') return;
+  if (await removeLeft(path, place)) {
     log.warn({ socket: path }, 'replaced a socket that nobody listened on any more');
   }
 }
 
-type Place = 'free' | 'no folder' | 'another file' | 'live socket' | 'left socket';
+/**
+ * Removes this one socket, which nobody listens on. It is moved away first, so that of several who start at once none
+ * removes the socket that another listens on by now. False when another has removed it.
+ */
+async function removeLeft(path: string, left: Stats): Promise<boolean> {
+  const aside = `${path}.${randomBytes(4).toString('hex')}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (failureCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+  // An inode's number is given again, but its content is not as old.
+  const moved = await lstat(aside);
+  if (moved.ino === left.ino && moved.mtimeMs === left.mtimeMs) {
+    await unlink(aside);
+    return true;
+  }
+  await rename(aside, path);
+  throw new PlaceError('EADDRINUSE', 'another process listens there');
+}
+
+/** What stands at a path; a socket that nobody listens on with what tells it from others. */
+type Place = 'free' | 'no folder' | 'another file' | 'live socket' | Stats;
 
 async function placeAt(path: string): Promise<Place> {
   const found = await lstat(path).catch(() => null);
@@ -79,7 +140,7 @@ async function placeAt(path: string): Promise<Place> {
     return folder === null ? 'no folder' : 'free';
   }
   if (!found.isSocket()) return 'another file';
-  return (await isAnswered(path)) ? 'live socket' : 'left socket';
+  return (await isAnswered(path)) ? 'live socket' : found;
 }
 
 /** Only a refusal says that nobody listens; a socket that may not be looked at counts as answered. */

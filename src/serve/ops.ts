@@ -8,6 +8,7 @@ import { createHostCheck } from '../northbound/allowed-hosts.js';
 import { labelsOf } from '../ops/gateway-metrics.js';
 import { createMetrics, type Metrics } from '../ops/metrics.js';
 import { createOpsApp } from '../ops/ops-app.js';
+import type { Connections } from './connections.js';
 import { listenAt } from './listen.js';
 
 const WORDS = { subject: 'the ops listener', remedy: 'give it another address with --ops-bind' };
@@ -20,6 +21,8 @@ export interface OpsSettings {
   readonly readiness: Readiness;
   /** The host names that requests may be sent to, besides addresses and `localhost`; empty for any. */
   readonly allowHosts: readonly string[];
+  /** Absent where nobody limits them. */
+  readonly connections?: Connections;
 }
 
 /** The operator's listener. It opens before the gateway is composed and closes after it, to tell of both. */
@@ -43,11 +46,12 @@ export interface Beside {
 
 /** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
 export async function startOps(settings: OpsSettings, log: LogPort): Promise<RunningOps> {
-  const { bind, version, readiness, allowHosts } = settings;
+  const { bind, version, readiness, allowHosts, connections } = settings;
   const metrics = createMetrics(version);
   let present: Health = { problems: async () => [] };
   const health: Health = { problems: () => present.problems() };
-  const app = createOpsApp({ readiness, health, metrics, log, admitsHost: createHostCheck(allowHosts) });
+  const server = connections === undefined ? {} : { createServer: connections.serverFor('ops') };
+  const app = createOpsApp({ readiness, health, metrics, ...server, log, admitsHost: createHostCheck(allowHosts) });
   try {
     const url = await listenAt(app, bind, WORDS, log);
     log.info({ ops: url }, `health and metrics are served on ${url}`);
@@ -56,7 +60,7 @@ export async function startOps(settings: OpsSettings, log: LogPort): Promise<Run
       observer: observerOf(metrics),
       watch(gateway, beside) {
         present = gateway.backend;
-        watch(metrics, gateway, health, beside);
+        watch(metrics, gateway, health, { ...beside, connections: connections ?? null });
       },
       async close() {
         await app.close();
@@ -80,8 +84,13 @@ function observerOf({ requests, logins, configuration }: Metrics): GatewayObserv
   };
 }
 
-function watch(metrics: Metrics, gateway: Gateway, health: Health, { feed, resolver }: Beside): void {
-  const { mounts, backend, local } = gateway;
+function watch(
+  metrics: Metrics,
+  gateway: Gateway,
+  health: Health,
+  { feed, resolver, connections }: Beside & { readonly connections: Connections | null },
+): void {
+  const { mounts, backend, local, tokens } = gateway;
   const { configuration = null, counters = null } = local ?? {};
   metrics.watch({
     gateway: {
@@ -90,7 +99,9 @@ function watch(metrics: Metrics, gateway: Gateway, health: Health, { feed, resol
       health,
       configuration: configuration === null ? null : configuration.status,
       counters: counters === null || counters.store === null ? null : counters.store.status,
+      tokens: tokens.status,
     },
+    connections: connections === null ? null : connections.figures,
     feed: feed === null ? null : feed.status,
     dns: resolver === null ? null : resolver.stats,
   });

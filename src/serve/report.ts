@@ -1,7 +1,7 @@
 import type { LogPort } from '../core/ports.js';
 import type { Gateway } from '../gateway/compose.js';
 import { tryWriting } from '../local/file/try-writing.js';
-import { UNIX_PEER } from '../northbound/caller.js';
+import { UNIX_PEER } from '../northbound/peers.js';
 import { createFileSystem } from '../platform/file-system.js';
 import type { Settings } from '../settings/table.js';
 import { isLoopback } from './open-mounts.js';

@@ -9,6 +9,7 @@ import { StartError } from '../platform/start-error.js';
 import { systemClock } from '../platform/system-ports.js';
 import type { Settings } from '../settings/table.js';
 import { closeInTime, listenForApi, placeOf, refuseClashes, startSubscriptions, tlsAt } from './addresses.js';
+import { type Connections, createConnections } from './connections.js';
 import { startFeed } from './feed.js';
 import { openMountProblems, refusal } from './open-mounts.js';
 import type { RunningOps } from './ops.js';
@@ -36,9 +37,10 @@ export interface RunningGateway {
  */
 export async function startGateway(settings: Settings, log: LogPort, version: string): Promise<RunningGateway | null> {
   const readiness = createReadiness();
-  const ops = await opsFor(settings, version, readiness, log);
+  const connections = createConnections({ most: settings.maxConnections, trustProxy: settings.trustProxy, log });
+  const ops = await opsFor(settings, { version, readiness, connections }, log);
   try {
-    const serving = await startServing(settings, ops, log);
+    const serving = await startServing(settings, connections, ops, log);
     if (serving === null) {
       await ops?.close();
       return null;
@@ -60,16 +62,20 @@ export async function startGateway(settings: Settings, log: LogPort, version: st
 /** First of all and last: it tells of a start that takes long, and of a stop. Its libraries are loaded where it is wanted. */
 async function opsFor(
   { opsBind, allowHost }: Settings,
-  version: string,
-  readiness: Readiness,
+  watched: { readonly version: string; readonly readiness: Readiness; readonly connections: Connections },
   log: LogPort,
 ): Promise<RunningOps | null> {
   if (opsBind === null) return null;
   const { startOps } = await import('./ops.js');
-  return startOps({ bind: opsBind, version, readiness, allowHosts: allowHost }, log);
+  return startOps({ bind: opsBind, allowHosts: allowHost, ...watched }, log);
 }
 
-async function startServing(settings: Settings, ops: RunningOps | null, log: LogPort): Promise<RunningGateway | null> {
+async function startServing(
+  settings: Settings,
+  connections: Connections,
+  ops: RunningOps | null,
+  log: LogPort,
+): Promise<RunningGateway | null> {
   if (settings.subscriptionBind !== null && settings.config === null)
     throw new StartError(['--subscription-bind: expected a configuration file: without one no key is there to serve']);
   const tls = await tlsOf(settings, log);
@@ -80,7 +86,7 @@ async function startServing(settings: Settings, ops: RunningOps | null, log: Log
   const gateway = await compose(settings, {
     refusesOpen,
     ...(resolver === null ? {} : { resolver }),
-    ...tlsAt(settings.bind, tls),
+    createServer: connections.serverFor('api', tlsAt(settings.bind, tls)),
     ...(ops === null ? {} : { observer: ops.observer }),
     log,
   });
@@ -103,10 +109,18 @@ async function startServing(settings: Settings, ops: RunningOps | null, log: Log
     reportCallers(settings, log);
     const { feedBind, subscriptionBind } = settings;
     const feed =
-      feedBind === null ? null : await startFeed(gateway, { bind: feedBind, token: settings.feedToken }, log);
+      feedBind === null
+        ? null
+        : await startFeed(
+            gateway,
+            { bind: feedBind, token: settings.feedToken, createServer: connections.serverFor('feed') },
+            log,
+          );
     ops?.watch(gateway, { feed: feed?.feed ?? null, resolver });
     const subscriptions =
-      subscriptionBind === null ? [] : [await startSubscriptions(gateway, { bind: subscriptionBind, tls }, log)];
+      subscriptionBind === null
+        ? []
+        : [await startSubscriptions(gateway, { bind: subscriptionBind, tls }, connections, log)];
     const url = await listenForApi(gateway, { bind: listening.bind, tls }, log);
     resolver?.start();
     watchForRestarts(gateway, listener, log);
@@ -122,7 +136,7 @@ async function startServing(settings: Settings, ops: RunningOps | null, log: Log
         if (tls === null) log.info({}, 'nothing is to be read again: the configuration file is followed by itself');
         else await tls.reload();
       },
-      close: () => closeInTime(gateway, subscriptions),
+      close: () => closeInTime(gateway, [...subscriptions, ...(feed === null ? [] : [feed.feed.app])]),
     };
   } catch (error) {
     await gateway.app.close();

@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createServer, type Server } from 'node:https';
 import { createSecureContext, type SecureVersion } from 'node:tls';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../core/ports.js';
 import type { AppOptions } from '../northbound/app-options.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
@@ -96,7 +97,7 @@ async function readPair(files: TlsFiles, fileSystem: FileSystemPort): Promise<Pa
   const problems: string[] = [];
   async function readAs<T>(flag: string, path: string, expected: string, parse: (bytes: Buffer) => T) {
     try {
-      const bytes = await fileSystem.read(path);
+      const bytes = await fileSystem.read(path, FILE_LIMITS.certificate);
       try {
         return { bytes, parsed: parse(bytes) };
       } catch {

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import { failureWords } from '../platform/failure-words.js';
 import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
 import type { SettingProblem } from './flags.js';
@@ -17,10 +18,10 @@ export interface SettingsFile {
 export async function readSettingsFile(
   path: string,
   place: string,
-  read: (path: string) => Promise<Uint8Array>,
+  read: (path: string, limit: number) => Promise<Uint8Array>,
 ): Promise<SettingsFile | SettingProblem> {
   try {
-    const members = parseJson(await read(path), { comments: true });
+    const members = parseJson(await read(path, FILE_LIMITS.settings), { comments: true });
     if (isJsonObject(members)) return { path, folder: dirname(path), members };
     return { setting: 'settings', place, message: `${path}: expected a JSON object` };
   } catch (error) {

@@ -139,6 +139,13 @@ export const listenAddress: Kind<string> = {
   },
 };
 
+/** So many connections. */
+export const connections: Kind<number> = {
+  member: 'integer',
+  expected: 'a whole number from 1 to 1000000',
+  read: (text) => wholeNumber(text, 1, 1_000_000),
+};
+
 /** So many days, 0 for none. */
 export const days: Kind<number> = {
   member: 'integer',

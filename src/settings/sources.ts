@@ -11,7 +11,8 @@ export interface SettingsSources {
   readonly environment: Environment;
   /** The working folder: relative paths of flags and variables start here. */
   readonly folder: string;
-  readonly readFile: (path: string) => Promise<Uint8Array>;
+  /** Reads a file of at most `limit` bytes whole. */
+  readonly readFile: (path: string, limit: number) => Promise<Uint8Array>;
   /** Why a `--revision` is none, or null. */
   readonly revisionProblem: (revision: string) => string | null;
 }

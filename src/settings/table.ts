@@ -230,7 +230,7 @@ export const SETTINGS = {
     default: [],
     defaultText: 'the embedded panel',
     description:
-      'A folder with another panel build, for all revisions or for one (as written in --revision). Repeatable.',
+      'A folder with another panel build, for all revisions or for one (as written in --revision). Hidden files are not served. Repeatable.',
   }),
   panelServer: many(kinds.apiRoot, {
     flag: 'panel-server',
@@ -252,7 +252,7 @@ export const SETTINGS = {
     default: [],
     defaultText: 'none',
     description:
-      'Proxies whose X-Forwarded-For names the caller, for the log and the login guard; unix for one on the Unix socket. Repeatable.',
+      'Proxies whose X-Forwarded-For names the caller, for the log and the guards; unix for one on the Unix socket. Repeatable.',
   }),
   allowHost: many(kinds.hostName, {
     flag: 'allow-host',
@@ -274,7 +274,16 @@ export const SETTINGS = {
     placeholder: 'N/MINUTES|off',
     default: { failures: 5, minutes: 5 },
     defaultText: '5/5',
-    description: 'After N failed logins from one address within so many minutes further ones are refused unread.',
+    description:
+      'After N failed logins from one address within so many minutes further ones are refused unread. off lifts the limit on wrong tokens, too.',
+  }),
+  maxConnections: one(kinds.connections, {
+    flag: 'max-connections',
+    placeholder: 'N',
+    default: 4096,
+    defaultText: '4096',
+    description:
+      'Connections that each listener holds at most. Beyond it those idle longest are closed; one address has at most a quarter, proxies of --trust-proxy excepted.',
   }),
   inPlace: one(kinds.onOrOff, {
     flag: 'in-place',

@@ -48,6 +48,7 @@ export const ERROR_TABLE: Readonly<Record<DomainErrorCode, ErrorRow>> = {
   invalidBody: { status: 400, text: '', withDetail: true },
   notJson: { status: 400, text: 'expected a JSON body with Content-Type: application/json', withDetail: true },
   bodyTooLarge: { status: 413, text: 'request body too large', withDetail: true },
+  tooManyBodies: { status: 503, text: 'too many request bodies without a credential: try again' },
 };
 
 /** Status and text with which an operation answers a failure. */

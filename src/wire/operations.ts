@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import * as schemas from './schemas.js';
 
 /** What a revision may lack. Operations without one are served by all. */
@@ -54,7 +55,7 @@ const MEBIBYTE = 1024 * 1024;
 
 /** Issue "The gateway": body limits. */
 const BODY_LIMIT = MEBIBYTE;
-const CONFIG_BODY_LIMIT = 256 * MEBIBYTE;
+const CONFIG_BODY_LIMIT = FILE_LIMITS.configuration;
 /** Design: "an audit entry". Everyone may write a hundred that everyone may read. */
 const AUDIT_BODY_LIMIT = 4 * 1024;
 

@@ -13,7 +13,7 @@ export interface RanHere {
   readonly progress: readonly string[];
 }
 
-/** Runs a command line within the test's own process, in an environment that holds nothing else; `terminal` is what it would see of one. */
+/** Runs a command line within the test's own process, in an environment that holds nothing else, its log going to `descriptor`; `terminal` is what it would see of one. */
 export async function runHere(
   argv: readonly string[],
   {
@@ -22,6 +22,7 @@ export async function runHere(
     secrets = [] as readonly (string | null)[],
     environment = {} as Readonly<Record<string, string>>,
     fileSystem = createFileSystem(),
+    descriptor = 1,
   } = {},
 ): Promise<RanHere> {
   let output = '';
@@ -43,12 +44,12 @@ export async function runHere(
     environment,
     folder,
     version: '0.0.0',
-    output: { isTerminal: terminal, descriptor: 1, line },
+    output: { isTerminal: terminal, descriptor, line },
     complain,
     progress,
     input: {
       isTerminal: terminal,
-      readAll: async () => Buffer.alloc(0),
+      pieces: async function* () {},
       askSecret: async () => answers.shift() ?? null,
     },
     fileSystem,

@@ -47,10 +47,10 @@ describe('on a terminal', () => {
 
   it('an import of counters shows how far it has read, taken over and written', async () => {
     expect(await shownBy('counters', 'import', 'counters.jsonl', ...STORED)).toEqual([
-      ...[0, 10, 20].map((filled) => `${bar(filled)} reading counters.jsonl`),
+      ...[0, 8, 15, 23].map((filled) => `${bar(filled)} reading counters.jsonl`),
       'handing them over …',
       'reading the configuration file and its counters …',
-      ...[0, 10, 20].map((filled) => `${bar(filled)} taking over`),
+      ...[0, 8, 15, 23].map((filled) => `${bar(filled)} taking over`),
       'writing …',
     ]);
   });
@@ -62,10 +62,10 @@ describe('on a terminal', () => {
       'writing state.jsonl …',
     ]);
     expect(await shownBy('restore', 'state.jsonl', ...STORED)).toEqual([
-      ...[0, 10, 20].map((filled) => `${bar(filled)} reading state.jsonl`),
+      ...[0, 7, 13, 20, 27].map((filled) => `${bar(filled)} reading state.jsonl`),
       'handing it over …',
       'reading the configuration file and its counters …',
-      ...[0, 10, 20].map((filled) => `${bar(filled)} taking over`),
+      ...[0, 7, 13, 20, 27].map((filled) => `${bar(filled)} taking over`),
       'writing …',
     ]);
   });

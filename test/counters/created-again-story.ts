@@ -75,7 +75,7 @@ export async function play(story: Story): Promise<void> {
       processes: onlyProcess(pid),
       wait: async () => undefined,
     });
-    const configuration = { path: PATH, keys: file.load().keys };
+    const configuration = { path: PATH, keys: file.load().keys, hold: file.hold };
     const counters = await openCounters({ ...ports, dataFolder: DATA, configuration });
     const backend = createLocalBackend({ ...ports, configuration: file, counters });
     return { backend, core: createCore({ backend, clock, random: systemRandom, resolver: noResolver }) };

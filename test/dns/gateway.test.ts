@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createResolver } from '../../src/dns/resolver.js';
 import { createGateway } from '../../src/index.js';
+import { freePort } from '../free-ports.js';
 import { CERTIFICATE } from './certificate.js';
 import { askUdp, dataOf } from './client.js';
 import { cleanUp, later, outboundVia, startResolver, temporaryFolder, until } from './harness.js';
@@ -21,12 +22,6 @@ function warnings() {
 }
 
 /** A free port: taken and given back. */
-async function freePort(): Promise<number> {
-  const { port, resolver } = await startResolver({});
-  const free = port();
-  await resolver.close();
-  return free;
-}
 
 /** The dns revision over a configuration file, with a resolver behind it, and its four endpoints called over HTTP. */
 async function startGateway(file: object) {

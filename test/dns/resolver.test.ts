@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../free-ports.js';
 import { askTcp, askUdp, dataOf, encodeQuery, sendUdp } from './client.js';
 import { cleanUp, later, startResolver, until } from './harness.js';
 import { addressAnswer, answerTo, runDoh } from './servers.js';
@@ -174,7 +175,7 @@ describe('an upstream', () => {
   });
 
   it('that is not there leads to SERVFAIL, and is used when it comes back', async () => {
-    const first = await runDoh((query) => addressAnswer(query));
+    const first = await runDoh((query) => addressAnswer(query), { port: await freePort() });
     await first.close();
     const { port, lines } = await startResolver({ dohUpstream: first.url });
     expect((await askUdp(port(), { name: 'a.example' })).rcode).toBe('SERVFAIL');
@@ -186,9 +187,9 @@ describe('an upstream', () => {
   it('that takes the question and never answers leads to SERVFAIL within five seconds', async () => {
     const upstream = await doh(() => new Promise<never>(() => undefined));
     const { port } = await startResolver({ dohUpstream: upstream.url });
-    const start = performance.now();
+    const tenths = countTenths();
     expect((await askUdp(port(), { name: 'a.example' })).rcode).toBe('SERVFAIL');
-    expect(performance.now() - start).toBeLessThan(5000);
+    expect(tenths()).toBeLessThan(50);
   });
 
   it('whose certificate is not trusted leads to SERVFAIL', async () => {
@@ -231,6 +232,16 @@ describe('an upstream', () => {
     expect(dataOf(await askUdp(port(), { name: 'a.example' }))).toEqual(['192.0.2.1']);
   });
 });
+
+/** Tenths of a second that have gone by, without the time in which this process was kept from running. */
+function countTenths(): () => number {
+  let count = 0;
+  const timer = setInterval(() => {
+    count += 1;
+  }, 100);
+  later(async () => clearInterval(timer));
+  return () => count;
+}
 
 function dnsPacketOf(query: Parameters<typeof answerTo>[0]): Buffer {
   return withFlag(answerTo(query, {}), -0x80);
@@ -309,7 +320,7 @@ describe('TCP', () => {
 
 describe('the resolver', () => {
   it('does nothing unless it is enabled, and closes its sockets when it is no more', async () => {
-    const { resolver, set, port } = await startResolver({ enabled: false });
+    const { resolver, set, port } = await startResolver({ enabled: false, localPort: await freePort() });
     expect(resolver.stats().listening).toBeNull();
     await set({ enabled: true, customDomains: new Map([['a.example', '192.0.2.7']]) });
     expect(dataOf(await askUdp(port(), { name: 'a.example' }))).toEqual(['192.0.2.7']);
@@ -321,7 +332,7 @@ describe('the resolver', () => {
   });
 
   it('on a port that is taken says so once and listens when it becomes free', async () => {
-    const first = await startResolver({});
+    const first = await startResolver({ localPort: await freePort() });
     const taken = first.port();
     const second = await startResolver({ localPort: taken }, { bindRetry: 20 });
     expect(second.resolver.stats().listening).toBeNull();

@@ -42,7 +42,7 @@ async function ask(asking: { readonly socket: Socket; readonly received: number 
 
 describe('a DNS connection over TCP', () => {
   it('is closed when its time is over, however much is asked on it', async () => {
-    const port = await listening(echo, { lifetime: 300 });
+    const port = await listening(echo, { lifetime: 1_000 });
     const busy = await client(port);
     const asking = setInterval(() => busy.socket.write(MESSAGE), 5);
     later(async () => clearInterval(asking));
@@ -53,12 +53,13 @@ describe('a DNS connection over TCP', () => {
   it('gets the answer that is on its way when its time is over, and nothing to what comes later', async () => {
     const release: (() => void)[] = [];
     const port = await listening((packet) => new Promise<Buffer>((resolve) => release.push(() => resolve(packet))), {
-      lifetime: 50,
+      lifetime: 1_000,
     });
     const late = await client(port);
     late.socket.write(MESSAGE);
     await until(() => release.length > 0, 'the question has come');
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    // In this process, so that the earlier timer is over first, however late both are.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
     late.socket.write(MESSAGE);
     release[0]?.();
     await until(() => late.closed, 'it is closed');

@@ -3,7 +3,7 @@ import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { CLI, ROOT } from '../build.js';
-import { freePorts } from '../service/free-ports.js';
+import { freePorts } from '../free-ports.js';
 import { type Block, commandsOf } from './markdown.js';
 
 /** Commands that go on until they are stopped; such a one stands in a block of its own. */

@@ -99,7 +99,7 @@ describe('GET /v1/keys', () => {
       stage.get(`/v1/keys?since=${version}&wait=60`),
       stage.get('/v1/keys?wait=60', { 'if-none-match': `"${version}"` }),
     ];
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => stage.requests() === 3);
     await stage.post('/v1/usage', report(null, ['a', 1, 1]));
     await stage.gateway.core.setLimit('a', 7n);
     const [since, tagged] = await Promise.all(waits);
@@ -117,7 +117,7 @@ describe('GET /v1/keys', () => {
     const stage = await feedStage({ keys: ['a'] });
     const { version } = bodyOf(await stage.get('/v1/keys'));
     const waiting = stage.get(`/v1/keys?since=${version}&wait=300`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => stage.requests() === 2);
     await stage.close();
     expect(bodyOf(await waiting)).toMatchObject({ version, keys: [] });
   });

@@ -6,7 +6,7 @@ import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
 import { startKeyway } from '../cli/process.js';
 import { blocksOf, commandsOf } from '../docs/markdown.js';
-import { freePorts } from '../service/free-ports.js';
+import { freePorts } from '../free-ports.js';
 import { temporaryFolder } from './stage.js';
 
 const run = promisify(execFile);

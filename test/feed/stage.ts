@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { composeGateway, type Gateway, type GatewayOptions } from '../../src/gateway/compose.js';
+import { createConnections } from '../../src/serve/connections.js';
 import { startFeed } from '../../src/serve/feed.js';
 
 export const FEED_TOKEN = 'feed-token';
@@ -20,6 +21,8 @@ export interface FeedStage {
   readonly gateway: Gateway;
   readonly url: string;
   readonly lines: readonly string[];
+  /** How many requests have come to the feed. */
+  requests(): number;
   post(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   close(): Promise<void>;
@@ -54,13 +57,19 @@ export async function feedStage(
     ...options,
   });
   onTestFinished(() => gateway.app.close());
-  const { url } = await startFeed(gateway, { bind: '127.0.0.1:0', token: FEED_TOKEN }, log);
+  const createServer = createConnections({ most: 1_000, trustProxy: [], log }).serverFor('feed');
+  const { url, feed } = await startFeed(gateway, { bind: '127.0.0.1:0', token: FEED_TOKEN, createServer }, log);
+  let requests = 0;
+  feed.app.server.on('request', () => {
+    requests += 1;
+  });
   const authorized = { authorization: `Bearer ${FEED_TOKEN}` };
   return {
     folder,
     gateway,
     url,
     lines,
+    requests: () => requests,
     post: (path, body, headers = {}) =>
       ask(`${url}${path}`, {
         method: 'POST',

@@ -81,7 +81,7 @@ function kindOf(path: string): string {
   if (path.startsWith(`${DATA}/versions/`)) return 'version';
   if (path.startsWith(`${DATA}/belongs-to`)) return 'marker';
   if (path === `${DATA}/in-place-copy`) return 'copy';
-  if (path.startsWith(`${DATA}/`)) return 'lock';
+  if (path.startsWith(`${DATA}/`) || path.startsWith('/etc/server/.server.json.keyway-lock')) return 'lock';
   if (path.startsWith('/etc/server/.')) return 'temporary';
   return path;
 }

@@ -4,7 +4,7 @@ import { createCallerOf } from '../../src/northbound/caller.js';
 
 function caller(trusted: readonly string[], remoteAddress: string | undefined, forwarded?: string): string {
   const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
-  return createCallerOf(trusted)({ headers, socket: { remoteAddress } });
+  return createCallerOf(trusted)({ headers, socket: { remoteAddress } }).address;
 }
 
 const PROXY = '127.0.0.1';
@@ -88,5 +88,22 @@ describe('the caller', () => {
         expect(caller(['0.0.0.0/0', '::/0'], PROXY, forwarded)).toMatch(/^[\da-f.:]+$/i);
       }),
     );
+  });
+});
+
+describe('an IPv6 caller', () => {
+  it.each([
+    ['2001:DB8:0:0:1::1', '2001:db8::1:0:0:1', '20010db800000000/64'],
+    ['2001:0db8:0000:0000:0001:0000:0000:0001', '2001:db8::1:0:0:1', '20010db800000000/64'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2:3:4:5:6', '20010db800010002/64'],
+    ['::1', '::1', '0000000000000000/64'],
+    ['1::', '1::', '0001000000000000/64'],
+    ['::ffff:C000:0201', '192.0.2.1', '192.0.2.1/32'],
+    ['0:0:0:0:0:ffff:192.0.2.1', '192.0.2.1', '192.0.2.1/32'],
+    ['64:ff9b::192.0.2.1', '64:ff9b::c000:201', '0064ff9b00000000/64'],
+  ])('%s has one spelling, %s, and is counted as %s', (spelled, address, network) => {
+    const headers = { 'x-forwarded-for': spelled };
+    const found = createCallerOf([PROXY])({ headers, socket: { remoteAddress: PROXY } });
+    expect(found).toEqual({ address, network });
   });
 });

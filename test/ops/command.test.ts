@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { runKeyway, startKeyway } from '../cli/process.js';
+import { freePort } from '../free-ports.js';
 import { configurationOf, temporaryFolder } from './stage.js';
 
 beforeAll(buildIfOlder);
@@ -52,12 +52,3 @@ describe('keyway serve --ops-bind', () => {
     }
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const address = server.address();
-  await new Promise((done) => server.close(done));
-  if (typeof address !== 'object' || address === null) throw new Error('it has no port');
-  return address.port;
-}

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createReadiness } from '../../src/core/readiness.js';
 import { startOps } from '../../src/serve/ops.js';
+import { freePort } from '../free-ports.js';
 import { configurationOf, createLines, opsStage, startWith, TOKEN, temporaryFolder } from './stage.js';
 
 /** An ops listener beside no gateway yet. */
@@ -172,11 +173,4 @@ async function listening(server: ReturnType<typeof createServer>): Promise<numbe
   const address = server.address();
   if (typeof address !== 'object' || address === null) throw new Error('it has no port');
   return address.port;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listening(server);
-  await new Promise((done) => server.close(done));
-  return port;
 }

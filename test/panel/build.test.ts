@@ -1,11 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { buildPanelIfOlder, PANEL, ROOT } from './built-panel.js';
+import { describe, expect, it } from 'vitest';
+import { PANEL, ROOT } from '../build.js';
 import { startStage } from './stage.js';
-
-beforeAll(buildPanelIfOlder);
 
 describe('the build', () => {
   it('has less than 80 kB of gzipped JavaScript', () => {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { expectAccessible, inBrowser } from './in-browser.js';
-import { goTo, picture, SERVER_FILE } from './stage.js';
+import { contentOf, goTo, picture, SERVER_FILE } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -99,7 +98,7 @@ it('a backup is downloaded and restored, after a look at the difference', async 
       page.getByRole('button', { name: 'Download a backup' }).click(),
     ]);
     expect(backup.suggestedFilename()).toMatch(/^config-\d{4}-\d\d-\d\d-\d{4}\.json$/);
-    const kept = readFileSync(await backup.path());
+    const kept = await contentOf(backup);
     expect(kept.toString()).toContain('"ceiling": 18446744073709551615');
     await stage.call('DELETE', '/users/guest-2026');
     await stage.call('POST', '/users', { access_key: 'came-later' });

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { buildPanelIfOlder, ROOT } from './built-panel.js';
+import { ROOT } from '../build.js';
+import { connectBrowser } from '../shared.js';
 import {
-  openBrowser,
   openPage,
   type PageOptions,
   type Stage,
@@ -25,7 +25,7 @@ export interface PanelOptions extends PageOptions {
   readonly stage?: StageOptions;
 }
 
-/** One browser for the tests of a file. */
+/** The tests of a file in the browser of the run. */
 export interface InBrowser {
   open(url: string, options?: PageOptions): Promise<Watched>;
   /** Runs with a gateway and a page that must be clean at the end. */
@@ -35,8 +35,7 @@ export interface InBrowser {
 export function inBrowser(): InBrowser {
   let browser: Browser;
   beforeAll(async () => {
-    await buildPanelIfOlder();
-    browser = await openBrowser();
+    browser = await connectBrowser();
   });
   afterAll(() => browser.close());
   return {

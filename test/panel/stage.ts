@@ -1,38 +1,11 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { buffer } from 'node:stream/consumers';
+import type { Browser, BrowserContextOptions, Download, Page } from 'playwright-core';
+import { isForbidden } from '../../bench/browser.js';
 import type { GatewayOptions } from '../../src/index.js';
-import { ROOT } from './built-panel.js';
-
-// The bundled libraries are used where this names the platform that they were made for.
-process.env.AWS_EXECUTION_ENV ??= 'AWS_Lambda_nodejs22.x';
-
-const ARGUMENTS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--js-flags=--expose-gc',
-  '--enable-precise-memory-info',
-];
-
-export async function openBrowser(): Promise<Browser> {
-  return chromium.launch(await launchOptions());
-}
-
-/** A browser that keeps what it remembers in a folder, as people's do. */
-export async function openProfile(folder: string): Promise<BrowserContext> {
-  return chromium.launchPersistentContext(folder, await launchOptions());
-}
-
-async function launchOptions() {
-  const { default: bundled } = await import('@sparticuz/chromium');
-  return { executablePath: await bundled.executablePath(), headless: true, args: ARGUMENTS };
-}
+import { ROOT } from '../build.js';
 
 export const PASSWORD = 'password';
 export const TOKEN = 'static-token-1';
@@ -162,7 +135,7 @@ export async function openPage(
 ): Promise<Watched> {
   const opened = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context });
   const page = await opened.newPage();
-  page.setDefaultTimeout(8_000);
+  page.setDefaultTimeout(30_000);
   const complaints: string[] = [];
   const origins = new Set([new URL(url).origin, ...allowed]);
   page.on('pageerror', (error) => complaints.push(`script: ${error.message}`));
@@ -209,9 +182,24 @@ export async function goTo(page: Page, name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name }).waitFor();
 }
 
-/** Writes a picture of the page for whoever wants to look. */
+/** Has the page ask the server again, as it does when its tab comes into sight. */
+export async function refreshNow(page: Page): Promise<void> {
+  await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))');
+}
+
+/** What the page gave to keep. */
+export async function contentOf(download: Download): Promise<Buffer> {
+  return buffer(await download.createReadStream());
+}
+
+/** Writes a picture of the page for whoever wants to look; where the clone belongs to somebody else, there is none. */
 export async function picture(page: Page, name: string): Promise<void> {
   const folder = join(ROOT, 'test-results/screenshots');
-  await mkdir(folder, { recursive: true });
-  await page.screenshot({ path: join(folder, `${name}.png`) });
+  const image = await page.screenshot();
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, `${name}.png`), image);
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+  }
 }

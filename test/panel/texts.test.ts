@@ -14,7 +14,7 @@ import { diffLines, hunks } from '../../panel/text/line-diff.js';
 import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
 import { sha256 } from '../../panel/text/sha256.js';
 import { formatSize, readLimit, splitLimit } from '../../panel/text/sizes.js';
-import { ROOT } from './built-panel.js';
+import { ROOT } from '../build.js';
 
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Page, Request } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { inBrowser, setHidden } from './in-browser.js';
-import { goTo, picture, startStage } from './stage.js';
+import { goTo, picture, refreshNow, startStage } from './stage.js';
 
 const { open, withPanel } = inBrowser();
 
@@ -64,7 +64,7 @@ describe('a server that answers badly', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
     for (const { given, sentence } of cases) {
       now = given;
-      await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))');
+      await refreshNow(page);
       await page.getByText(sentence).first().waitFor();
       await page.getByText('Not reached since').waitFor();
     }
@@ -168,11 +168,15 @@ describe('refreshing', () => {
         const gate = new Promise<void>((resolve) => {
           letGo = resolve;
         });
-        await page.route('**/server/status', async (route) => {
-          await gate;
-          await route.continue().catch(() => undefined);
+        const asked = new Promise<void>((resolve) => {
+          void page.route('**/server/status', async (route) => {
+            resolve();
+            await gate;
+            await route.continue().catch(() => undefined);
+          });
         });
-        await page.clock.fastForward(60_000);
+        await refreshNow(page);
+        await asked;
         await page.clock.fastForward(21_000);
         await page.getByText('The server did not answer in time.').waitFor();
         letGo();

@@ -1,16 +1,24 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import promises, { mkdir, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { failureWords } from '../../src/platform/failure-words.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 
-const { makeFolder } = createFileSystem();
+const { makeFolder, matches, open, read } = createFileSystem();
 let folder = '';
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'keyway-file-system-'));
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+  await rm(folder, { recursive: true });
+});
 
 describe('makeFolder', () => {
   it('makes the parents that are missing, all with this mode', async () => {
@@ -23,6 +31,19 @@ describe('makeFolder', () => {
     await makeFolder(folder, 0o700);
   });
 
+  it.each(['a', 'a/b'])('makes a/b although another makes %s between its steps', async (theirs) => {
+    const { mkdir: real } = promises;
+    const refusing = vi.spyOn(promises, 'mkdir').mockImplementationOnce(async (...given) => {
+      const refused: unknown = await real(...given).catch((error: unknown) => error);
+      await real(join(folder, theirs), { recursive: true });
+      throw refused;
+    });
+    syncBuiltinESMExports();
+    await makeFolder(join(folder, 'a/b'), 0o700);
+    expect(refusing.mock.settledResults[0]).toMatchObject({ type: 'rejected', value: { code: 'ENOENT' } });
+    expect((await stat(join(folder, 'a/b'))).isDirectory()).toBe(true);
+  });
+
   it('where a file stands rejects', async () => {
     await writeFile(join(folder, 'file'), '');
     await expect(makeFolder(join(folder, 'file'), 0o700)).rejects.toThrow('EEXIST');
@@ -31,5 +52,95 @@ describe('makeFolder', () => {
 
   it.runIf(existsSync('/proc/self'))('in a folder that takes none rejects', async () => {
     await expect(makeFolder('/proc/keyway/a', 0o700)).rejects.toThrow('ENOENT');
+  });
+});
+
+/** A file of 3 GiB that takes no room on the disk. */
+async function vast(name: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, 'beginning');
+  await truncate(path, 3 * 2 ** 30);
+  return path;
+}
+
+async function socketAt(path: string): Promise<string> {
+  const server = createServer().listen(path);
+  await new Promise((resolve) => server.once('listening', resolve));
+  onTestFinished(() => void server.close());
+  return path;
+}
+
+/** What stands where a file is expected, by what it is. */
+const NO_FILES: Readonly<Record<string, () => Promise<string>>> = {
+  'a pipe that nobody writes into': async () => {
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    return join(folder, 'pipe');
+  },
+  'a device without an end': async () => '/dev/zero',
+  'a socket': () => socketAt(join(folder, 'socket')),
+};
+
+describe('read', () => {
+  it('gives a file of as many bytes as the limit, and refuses one that has a byte more', async () => {
+    const path = join(folder, 'file');
+    await writeFile(path, 'abcd');
+    expect(String(await read(path, 4))).toBe('abcd');
+    await expect(read(path, 3)).rejects.toMatchObject({ code: 'EFBIG', message: `${path} is larger than 3 bytes` });
+  });
+
+  it('gives an empty file', async () => {
+    await writeFile(join(folder, 'file'), '');
+    expect(await read(join(folder, 'file'), 0)).toHaveLength(0);
+  });
+
+  it('refuses a file of 3 GiB, saying the limit in its own unit', async () => {
+    const path = await vast('vast');
+    for (const [limit, words] of [
+      [256 * 2 ** 20, '256 MiB'],
+      [2 ** 30, '1 GiB'],
+      [64 * 2 ** 10, '64 KiB'],
+    ] as const) {
+      const error = await read(path, limit).catch((reason: unknown) => reason);
+      expect([error, failureWords(error)]).toEqual([
+        expect.objectContaining({ code: 'EFBIG', message: `${path} is larger than ${words}` }),
+        `it is larger than ${words}`,
+      ]);
+    }
+  });
+
+  it.runIf(existsSync('/proc/self/status'))('gives a file whose size does not tell how much it holds', async () => {
+    expect((await stat('/proc/self/status')).size).toBe(0);
+    expect(String(await read('/proc/self/status', 2 ** 20))).toMatch(/^Name:.*\nPid:/s);
+    await expect(read('/proc/self/status', 10)).rejects.toMatchObject({ code: 'EFBIG' });
+  });
+});
+
+describe.each([
+  ['read', (path: string) => read(path, 2 ** 20)],
+  ['open', open],
+  ['matches', (path: string) => matches(path, Buffer.from('x'))],
+] as const)('%s', (_name, call) => {
+  it.each(Object.entries(NO_FILES))('refuses %s, and never waits', async (_what, make) => {
+    const path = await make();
+    const error = await call(path).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'EINVAL', message: `${path} is no regular file` });
+    expect(failureWords(error)).toBe('it is no regular file');
+  });
+
+  it('refuses a folder and what is missing with the codes of the system', async () => {
+    await mkdir(join(folder, 'folder'));
+    await expect(call(join(folder, 'folder'))).rejects.toMatchObject({ code: 'EISDIR' });
+    await expect(call(join(folder, 'missing'))).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+describe('open', () => {
+  it('reads pieces of a file of any size, from anywhere in it', async () => {
+    const file = await open(await vast('vast'));
+    const piece = Buffer.alloc(4, 'x');
+    expect([file.size, await file.read(piece, 5), String(piece)]).toEqual([3 * 2 ** 30, 4, 'ning']);
+    expect([await file.read(piece, file.size - 2), [...piece.subarray(0, 2)]]).toEqual([2, [0, 0]]);
+    expect(await file.read(piece, file.size)).toBe(0);
+    await file.close();
   });
 });

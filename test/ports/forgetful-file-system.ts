@@ -1,5 +1,6 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import type { FileStat, FileSystemPort } from '../../src/core/ports.js';
+import { tooLarge } from '../../src/platform/failure-words.js';
 
 /**
  * A file system in memory that, at a crash, forgets what was not synced: a file's content and the entries of a folder
@@ -182,7 +183,7 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
   function portOf(own: number): FileSystemPort {
     async function call<T>(name: CallName, path: string, work: () => T): Promise<T> {
       await Promise.resolve();
-      const changes = !['read', 'stat', 'realPath', 'list', 'checkWritable'].includes(name);
+      const changes = !['read', 'open', 'stat', 'realPath', 'list', 'checkWritable'].includes(name);
       if (changes && own === generation) hook?.(name, path);
       if (own !== generation) throw failure('EGONE', path);
       const index = failures.findIndex((entry) => entry.call === name && entry.times > 0 && entry.matches(path));
@@ -195,7 +196,21 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
     }
 
     return {
-      read: (path) => call('read', path, () => Buffer.from(fileAt(path).state.content)),
+      read: (path, limit) =>
+        call('read', path, () => {
+          const { content } = fileAt(path).state;
+          if (content.length > limit) throw tooLarge(path, limit);
+          return Buffer.from(content);
+        }),
+      open: (path) =>
+        call('open', path, () => {
+          const file = fileAt(path);
+          return {
+            size: file.state.content.length,
+            read: (target, at) => call('read', path, () => file.state.content.subarray(at).copy(target)),
+            close: async () => undefined,
+          };
+        }),
       matches: (path, content) => call('read', path, () => content.equals(fileAt(path).state.content)),
       stat: (path) =>
         call('stat', path, () => {

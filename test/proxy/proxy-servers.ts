@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ROOT } from '../build.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { freePort } from '../free-ports.js';
 
 /** A proxy server whose documented configuration is tested. */
 export interface ProxyKind {
@@ -36,14 +37,6 @@ function programOf(name: string, variable: string): string | null {
   return (
     places.find((place) => place !== '' && spawnSync(place, ['-h'], { stdio: 'ignore' }).error === undefined) ?? null
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 /** The documented file with other places in it. Every one that is replaced must occur. */

@@ -10,7 +10,8 @@ import { createRecorder } from '../../src/replay/recorder.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/scenario-files.js';
 import { buildIfOlder } from '../build.js';
 import { listeningAt, runKeyway, startKeyway } from '../cli/process.js';
-import { goTo, openBrowser } from '../panel/stage.js';
+import { goTo } from '../panel/stage.js';
+import { connectBrowser } from '../shared.js';
 import { PASSWORD, playerOn, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 beforeAll(buildIfOlder, 240_000);
@@ -68,7 +69,7 @@ test("a foreign panel's session recorded in a real browser replays equal, on the
     onFailure: (reason) => expect.unreachable(reason),
   });
   onTestFinished(proxy.close);
-  const browser = await openBrowser();
+  const browser = await connectBrowser();
   onTestFinished(() => browser.close());
   const page = await browser.newPage();
   await page.goto(`${proxy.url}/panel/`);
@@ -142,7 +143,7 @@ async function recorded(origin: string, work: (url: string) => Promise<void>): P
 
 test("a session in Keyway's own panel, recorded by the command, replays equal on servers put back, and without one", async () => {
   const server = await startLiveServer('current');
-  const browser = await openBrowser();
+  const browser = await connectBrowser();
   onTestFinished(() => browser.close());
   const folder = await recorded(server.origin, async (url) => {
     await workInPanel(await browser.newPage(), `${url}/panel/`);

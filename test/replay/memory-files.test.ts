@@ -37,7 +37,17 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   name.map(
     (path): Act =>
       async (files, folder) =>
-        String(await files.read(at(folder, path))),
+        String(await files.read(at(folder, path), 4)),
+  ),
+  name.map(
+    (path): Act =>
+      async (files, folder) => {
+        const file = await files.open(at(folder, path));
+        const piece = Buffer.alloc(3);
+        const read = [await file.read(piece, 1), await file.read(piece, 100)];
+        await file.close();
+        return [file.size, read, String(piece)];
+      },
   ),
   name.map(
     (path): Act =>

@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { request } from 'node:http';
+import promises, { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, request, type Server } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { StartError } from '../../src/platform/start-error.js';
 import { listenAt } from '../../src/serve/listen.js';
@@ -60,6 +62,22 @@ describe('listenAt', () => {
     expect(await listen('[::1]:0').catch(() => 'http://[::1]:1')).toMatch(/^http:\/\/\[::1\]:\d+$/);
   });
 
+  it("on localhost is reached at every address of the name, also by a server of somebody else's making", async () => {
+    const made = Fastify({ serverFactory: (handler) => createServer(handler) }).get('/', async () => 'here');
+    apps.push(made);
+    const { port } = new URL(await listenAt(made, 'localhost:0', WORDS, log));
+    const addresses = await lookup('localhost', { all: true });
+    for (const { address, family } of addresses) {
+      const host = family === 6 ? `[${address}]` : address;
+      expect(await (await fetch(`http://${host}:${port}/`)).text()).toBe('here');
+    }
+    await made.close();
+    for (const { address } of addresses) {
+      const socket = connect(Number(port), address);
+      await expect(once(socket, 'connect')).rejects.toThrow('ECONNREFUSED');
+    }
+  });
+
   it('on a port in use is one sentence with the remedy', async () => {
     const { host } = new URL(await listen('127.0.0.1:0'));
     await expect(listen(host)).rejects.toEqual(
@@ -92,6 +110,30 @@ describe('listenAt', () => {
     await listen(`unix:${path}`);
     expect(await answerOf(path)).toBe('here');
     expect(warnings).toEqual(['replaced a socket that nobody listened on any more']);
+  });
+
+  it('leaves a socket alone that another has put in the place of a left one meanwhile', async () => {
+    const path = join(folder, 'a.sock');
+    await leaveSocket(path);
+    let other: Server | null = null;
+    const { rename: move, unlink: remove } = promises;
+    const startOther = async () => {
+      if (other !== null) return;
+      other = createServer((_request, response) => response.end('the other'));
+      await remove(path);
+      await once(other.listen(path), 'listening');
+    };
+    vi.spyOn(promises, 'rename').mockImplementation(async (...given) => startOther().then(() => move(...given)));
+    vi.spyOn(promises, 'unlink').mockImplementation(async (...given) => startOther().then(() => remove(...given)));
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+      other?.close();
+    });
+    await expect(listen(`unix:${path}`)).rejects.toThrow('(EADDRINUSE: another process listens there)');
+    expect(await answerOf(path)).toBe('the other');
+    expect(await readdir(folder)).toEqual(['a.sock']);
   });
 
   it('leaves a file alone that is no socket, a folder too', async () => {

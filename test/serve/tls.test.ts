@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -43,6 +44,24 @@ it('a certificate that has expired is served, with a warning at start and at eve
     'the certificate was read again: new connections get it',
     'the certificate has expired',
   ]);
+});
+
+it('a pipe in the place of a certificate or key is refused when they are read again, and holds nothing up', async () => {
+  const tls = await open(CERTIFICATE, PRIVATE_KEY);
+  for (const name of ['cert', 'key']) {
+    const path = join(folder, `${name}.pem`);
+    await rm(path);
+    execFileSync('mkfifo', [path]);
+    await tls.reload();
+    expect(lines.at(-1)).toMatch(
+      new RegExp(`--tls-${name}: cannot read ${path}: it is no regular file;? .*goes on being`),
+    );
+  }
+  await writeFile(join(folder, 'large.pem'), Buffer.alloc(2 ** 20 + 1));
+  const files = { cert: join(folder, 'large.pem'), key: join(folder, 'large.pem') };
+  await expect(
+    openTls(files, { fileSystem: createFileSystem(), clock: { now: Date.now, monotonic: () => 0 }, log }),
+  ).rejects.toThrow(/--tls-cert: .* it is larger than 1 MiB.*--tls-key: .* it is larger than 1 MiB/s);
 });
 
 it('a chain behind the certificate is taken, and a key before it in the same file', async () => {

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildIfOlder, CLI, ROOT } from '../build.js';
+import { freePorts } from '../free-ports.js';
 import { execWords, lastStage, readInstructions, variablesOf } from './dockerfile.js';
-import { freePorts } from './free-ports.js';
 
 const instructions = readInstructions(await readFile(join(ROOT, 'Dockerfile'), 'utf8'));
 const image = lastStage(instructions);

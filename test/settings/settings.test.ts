@@ -69,6 +69,7 @@ describe('settings with nothing given', () => {
       allowHost: [],
       reportVersion: null,
       loginGuard: { failures: 5, minutes: 5 },
+      maxConnections: 4096,
       inPlace: false,
       guardConfig: false,
       feedBind: null,

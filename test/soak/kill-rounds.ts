@@ -239,6 +239,15 @@ async function startServer(folder: string, configPath: string): Promise<Server> 
     }
   }
 
+  /** Null where there is no such key. */
+  async function counterOf(key: string): Promise<Found | null> {
+    const response = await fetch(`${url}/panel/api/users/${key}`, { headers: { authorization: API_TOKEN } });
+    const body = parseJson(Buffer.from(await response.arrayBuffer()));
+    if (isJsonObject(body) && isJsonObject(body.data ?? null)) return foundIn(body.data);
+    if (response.status !== 400) throw new RefusedError(`${key} was answered ${response.status}`);
+    return null;
+  }
+
   return {
     ended: running.ended,
     kill() {
@@ -257,16 +266,12 @@ async function startServer(folder: string, configPath: string): Promise<Server> 
       if (step === 'delete') return (await ask('DELETE', `${users}/${key}`, API_TOKEN)) !== null;
       return (await ask('POST', `${users}/${key}/reset`, API_TOKEN)) !== null;
     },
-    // One by one: the list may miss what was reported in the last 200 ms.
+    // Each for itself: the list may miss what was reported in the last 200 ms.
     async counters() {
-      const found = new Map<string, Found>();
-      for (const key of [...REPORTED, ...MANAGED]) {
-        const response = await fetch(`${url}/panel/api/users/${key}`, { headers: { authorization: API_TOKEN } });
-        const body = parseJson(Buffer.from(await response.arrayBuffer()));
-        if (isJsonObject(body) && isJsonObject(body.data ?? null)) found.set(key, foundIn(body.data));
-        else if (response.status !== 400) throw new RefusedError(`${key} was answered ${response.status}`);
-      }
-      return found;
+      const found = await Promise.all(
+        [...REPORTED, ...MANAGED].map(async (key) => [key, await counterOf(key)] as const),
+      );
+      return new Map(found.flatMap(([key, present]) => (present === null ? [] : [[key, present] as const])));
     },
   };
 }

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Running, startKeyway } from '../cli/process.js';
+import { freePort } from '../free-ports.js';
 
 export const API_TOKEN = 'api-token';
 export const FEED_TOKEN = 'feed-token';
@@ -42,15 +41,6 @@ export async function startLoadedServer(folder: string, names: ReadonlyMap<strin
   const server = { api: `http://${apiBind}`, feed: `http://${feedBind}`, file, running };
   await answering(server);
   return { ...server, memory: () => residentMemory(running) };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 async function answering({ api, running }: Pick<LoadedServer, 'api' | 'running'>): Promise<void> {

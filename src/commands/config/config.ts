@@ -1,6 +1,7 @@
 import type { LogPort } from '../../core/ports.js';
-import { listVersions, restoreVersion, type VersionsOptions } from '../../local/file/restore-version.js';
+import { listVersions, type VersionsOptions } from '../../local/file/restore-version.js';
 import type { KeptVersion } from '../../local/file/retention.js';
+import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-beside.js';
 import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
@@ -9,6 +10,7 @@ import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf
 import { textTable } from '../text-table.js';
 
 const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
+const DROP_WAITING: FlagShape = { flag: 'drop-waiting', placeholder: null, repeatable: false };
 
 /** A command over the kept versions of one configuration file. */
 interface VersionsCommand {
@@ -17,6 +19,8 @@ interface VersionsCommand {
   readonly settings: readonly SettingName[];
   /** What its words are called; it takes exactly these. */
   readonly words: readonly string[];
+  /** Flags besides those of its settings and --json. */
+  readonly flags?: readonly FlagShape[];
   work(place: Place, context: CommandContext): Promise<void>;
 }
 
@@ -24,10 +28,11 @@ interface Place {
   readonly versions: VersionsOptions;
   readonly json: boolean;
   readonly words: readonly string[];
+  readonly dropsWaiting: boolean;
 }
 
-function flagsOf({ settings }: VersionsCommand): readonly FlagShape[] {
-  return [...settingFlags(settings), JSON_FLAG];
+function flagsOf({ settings, flags = [] }: VersionsCommand): readonly FlagShape[] {
+  return [...settingFlags(settings), ...flags, JSON_FLAG];
 }
 
 /** The place that a command line names, or the exit code after what is wrong was said. */
@@ -38,7 +43,7 @@ async function readPlace(
 ): Promise<Place | ExitCode> {
   const flags = parseFlags(argv, flagsOf(command));
   const { environment, folder, fileSystem, clock } = context;
-  const readFile = (path: string) => fileSystem.read(path);
+  const readFile = fileSystem.read;
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
   const answer = await readSettings(sources, command.settings);
   const problems = answer.ok ? [] : answer.problems.map(problemText);
@@ -52,7 +57,7 @@ async function readPlace(
     return usageProblem(context, command.name, ['without a configuration file there are no kept versions']);
   }
   const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
-  return { versions, json: isOn(flags, 'json'), words: flags.words };
+  return { versions, json: isOn(flags, 'json'), dropsWaiting: isOn(flags, DROP_WAITING.flag), words: flags.words };
 }
 
 /** Warnings and errors go where the command's own problems go; the rest is of no interest here. */
@@ -100,12 +105,34 @@ const restore: VersionsCommand = {
   name: 'config restore',
   settings: ['config', 'dataDir', 'inPlace'],
   words: ['VERSION'],
-  work: async ({ versions: place, json, words }, { output }) => {
-    const restored = recordOf(await restoreVersion(place, words[0] ?? ''));
-    if (json) output.line(JSON.stringify({ path: place.path, restored }, null, 2));
-    else output.line(`${place.path} is again what it was on ${restored.keptAt} (version ${restored.id})`);
+  flags: [DROP_WAITING],
+  work: async ({ versions: place, json, words, dropsWaiting }, { output }) => {
+    const done = await restoreVersionBeside(place, words[0] ?? '', { dropWaiting: dropsWaiting });
+    const restored = recordOf(done.version);
+    const { waiting, dropped } = done;
+    if (json) output.line(JSON.stringify({ path: place.path, restored, waiting, dropped }, null, 2));
+    else {
+      output.line(`${place.path} is again what it was on ${restored.keptAt} (version ${restored.id})`);
+      for (const line of waitingText(done)) output.line(line);
+    }
   },
 };
+
+function waitingText({ version, waiting, dropped }: RestoredBeside): readonly string[] {
+  const remedy = `To have the version alone: keyway config restore ${version.id} --drop-waiting`;
+  if (waiting === null) {
+    if (dropped) return ['What waited for a write was dropped.'];
+    return [`The Keyway that serves did not say what waits for a write; that comes back over it. ${remedy}`];
+  }
+  const { count, lines } = waiting;
+  if (count === 0) return [];
+  const many = count === 1 ? '1 change' : `${count} changes`;
+  const heading = dropped
+    ? `Dropped, of what could not be written before, ${many}:`
+    : `What could not be written before comes back over it, ${many}:`;
+  const more = count > lines.length ? [`  and ${count - lines.length} more`] : [];
+  return [heading, ...lines.map((line) => `  ${line}`), ...more, ...(dropped ? [] : [remedy])];
+}
 
 export const configList: Command = {
   name: list.name,
@@ -125,13 +152,20 @@ ${settingsHelp(list.settings)}
 export const configRestore: Command = {
   name: restore.name,
   flags: flagsOf(restore),
-  help: () => `Usage: keyway config restore VERSION [--config FILE] [--data-dir DIR] [--in-place] [--json]
+  help: () => `Usage: keyway config restore VERSION [--config FILE] [--data-dir DIR] [--in-place]
+                             [--drop-waiting] [--json]
 
 Makes the server's configuration file, byte for byte, what it was in that version; what it is now
 is kept as a version first. A Keyway that serves the file takes it as an edit by hand, live at
 once. VERSION is as "keyway config list" shows it, or its beginning as far as it is the only one.
 
+Changes that such a Keyway could not write, because the disk was full or the file broken, wait in it
+and come back over the restored version; they are named, keys as in the log by the beginning of
+their SHA-256. With --drop-waiting the Keyway that serves restores the version itself and gives
+them up, so that the version is what stands.
+
 ${settingsHelp(restore.settings)}
+  --drop-waiting              Give up the changes that wait for a write.
   --json                      Print what was restored as JSON.
 
   keyway config list

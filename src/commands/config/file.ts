@@ -42,7 +42,7 @@ export async function runOnFile(
 ): Promise<ExitCode> {
   const { environment, folder, fileSystem, clock } = context;
   const flags = parseFlags(argv, fileFlags(command));
-  const readFile = (path: string) => fileSystem.read(path);
+  const readFile = fileSystem.read;
   const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
   const answer = await readSettings(sources, command.settings);
   const problems = answer.ok ? [...command.problems(flags)] : answer.problems.map(problemText);

@@ -1,4 +1,6 @@
 import { join, resolve } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
+import { failureWords } from '../../platform/failure-words.js';
 import { readHar } from '../../replay/har.js';
 import { type RecordingProxy, startProxy } from '../../replay/proxy.js';
 import { createRecorder, type Recorder } from '../../replay/recorder.js';
@@ -148,8 +150,8 @@ async function listening(start: () => Promise<RecordingProxy>): Promise<Recordin
 
 async function convertHar(path: string, { target }: RecordSettings, recording: Recording): Promise<ExitCode> {
   const { recorder, files, context } = recording;
-  const content = await context.fileSystem.read(path).catch((error: unknown) => {
-    throw new Error(`${path} cannot be read: ${wordsOf(error)}`, { cause: error });
+  const content = await context.fileSystem.read(path, FILE_LIMITS.archive).catch((error: unknown) => {
+    throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
   });
   const exchanges = readHar(content.toString('utf8'), path, target.origin);
   if (exchanges.length === 0) throw new Error(`${path} holds no exchange with ${target.origin}`);

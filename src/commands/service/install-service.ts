@@ -1,12 +1,12 @@
 import { dirname } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ServerConfiguration } from '../../core/model.js';
 import { readDocument } from '../../local/document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, settingFlags } from '../../settings/read.js';
-import type { Settings } from '../../settings/table.js';
-import { variableOf } from '../../settings/table.js';
+import { type Settings, variableOf } from '../../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
 import { revisionProblem } from '../replay/revision-problem.js';
 import { flagsElsewhere, secretProblems } from './command-line.js';
@@ -26,7 +26,7 @@ const USER = /^(?:[A-Za-z_][\w-]{0,30}|0|[1-9]\d{0,9})$/;
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const flags = parseFlags(argv, FLAGS);
   const { folder, fileSystem, program, version } = context;
-  const readFile = (path: string) => fileSystem.read(path);
+  const readFile = fileSystem.read;
   // The service starts without the variables of whoever prints its unit.
   const answer = await readSettings({ flags, environment: {}, folder, readFile, revisionProblem });
   const user = flags.values.get('user')?.[0] ?? null;
@@ -64,7 +64,7 @@ async function portsOfFile(settings: Settings, { fileSystem, complain }: Command
   const { config, bind, noResolver } = settings;
   if (config === null) return [];
   try {
-    const { configuration } = readDocument(await fileSystem.read(config));
+    const { configuration } = readDocument(await fileSystem.read(config, FILE_LIMITS.configuration));
     return [...(bind === null ? listenerPort(configuration) : []), ...(noResolver ? [] : resolverPort(configuration))];
   } catch (error) {
     complain(`${config} cannot be read (${failureWords(error)}): print the unit again if it names a port below 1024`);

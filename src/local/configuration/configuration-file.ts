@@ -1,17 +1,16 @@
 import { resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
 import { DomainError } from '../../core/errors.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
-import { createProcesses, type ProcessesPort } from '../../platform/processes.js';
+import type { ProcessesPort } from '../../platform/processes.js';
 import { changeDocument } from '../document/change.js';
 import { type ConfigurationDocument, losesInbounds, readDocument } from '../document/document.js';
-import { cleanDataFolder, openDataFolder } from '../file/data-folder.js';
-import { lockDataFolder } from '../file/data-folder-lock.js';
+import { type Hold, holdForServing } from '../file/hold.js';
 import { createInPlaceWriting, type InPlaceWriting } from '../file/in-place.js';
 import { createKeptVersions, type KeptVersions } from '../file/kept-versions.js';
+import { lockPorts } from '../file/lock.js';
 import { removeStaleTemporaries } from '../file/write-file.js';
 import { type CommitQueue, createCommitQueue } from './commit-queue.js';
 import { readAsCompactJson } from './configuration-json.js';
@@ -49,12 +48,17 @@ export interface ConfigurationFile {
   /** The last good configuration, with the changes that are not written yet laid over it. */
   load(): ServerConfiguration;
   status(): ConfigurationFileStatus;
+  /** The data folder, which is this process's as the file is. */
+  readonly hold: Hold;
   /**
    * Makes the file, byte for byte, what a backup has; the present content is kept first. It is live when this resolves,
    * for listeners with the reason `restored`. Rejects with the reason why these bytes are no configuration, or with
-   * `configWriteFailed`.
+   * `configWriteFailed`. The changes whose write failed come over it, unless `dropWaiting` gives them up; resolves to
+   * those that were given up.
    */
-  restore(bytes: Buffer): Promise<void>;
+  restore(bytes: Buffer, options?: { readonly dropWaiting?: boolean }): Promise<ConfigurationChange>;
+  /** The changes whose write failed. */
+  waiting(): ConfigurationChange;
   /** Finishes every write that was accepted, tries what is pending once more, and gives the data folder back. */
   close(): Promise<void>;
 }
@@ -84,7 +88,7 @@ export interface ConfigurationFileOptions {
   readonly pollMilliseconds?: number;
   /** Whether the system is asked for events of the folder, too; default true. */
   readonly watch?: boolean;
-  /** Who holds the data folder; by default as `/proc` tells it, which needs Linux: elsewhere give `createProcesses(pid)`. */
+  /** Who holds the file and its data folder; by default as `/proc` tells it, which needs Linux: elsewhere give `createProcesses(pid)`. */
   readonly processes?: ProcessesPort;
   readonly observer?: ConfigurationObserverPort;
   /** Waits before the file is read again; for tests. */
@@ -114,30 +118,33 @@ const format: ConfigurationFormat<ConfigurationDocument> = {
 };
 
 /**
- * Opens the configuration file and its data folder, and serves from it until `close`. Rejects with `DataFolderError` or
- * `ConfigurationFileError`.
+ * Takes the configuration file and its data folder, and serves from them until `close`. Rejects with `InUseError`,
+ * `DataFolderError` or `ConfigurationFileError`.
  *
  * A change whose write failed stays pending. It is not tried again by itself: the next write, the next reload of an edited
- * file, or `close` carries it.
+ * file, the first look that finds a file mended, or `close` carries it.
  */
 export async function createConfigurationFile(options: ConfigurationFileOptions): Promise<ConfigurationFile> {
-  const { fileSystem, dataFolder, processes = createProcesses(), wait = pause, log } = options;
+  const { fileSystem, dataFolder, log, pollMilliseconds = POLL_MS } = options;
+  const { processes, wait } = { ...lockPorts(fileSystem), ...options };
   const path = resolve(options.path);
-  const folder = await openDataFolder(fileSystem, dataFolder, path);
-  const unlock = await lockDataFolder(fileSystem, folder, processes, wait);
+  const held = { fileSystem, processes, wait, log, dataFolder, configurationPath: path };
+  const hold = await holdForServing({ ...held, lookMilliseconds: pollMilliseconds });
   try {
-    await cleanDataFolder(fileSystem, folder);
+    const { folder } = hold;
     const versions = createKeptVersions({ fileSystem, folder: folder.versions, clock: options.clock });
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const opened = await openFile({ ...options, path, wait }, overwriting);
-    return serve({ ...options, path, wait }, { ...opened, versions, overwriting, unlock });
+    return serve({ ...options, path, wait, pollMilliseconds }, { ...opened, versions, overwriting, hold });
   } catch (error) {
-    await unlock();
+    await hold.release();
     throw error;
   }
 }
 
 type Options = ConfigurationFileOptions & Pick<Required<ConfigurationFileOptions>, 'wait'>;
+
+type ServeOptions = Options & Pick<Required<ConfigurationFileOptions>, 'pollMilliseconds'>;
 
 /** Reads the file for the first time, after ending what an earlier Keyway has left half-done. */
 async function openFile({ fileSystem, path, wait, log }: Options, overwriting: InPlaceWriting): Promise<FirstReading> {
@@ -158,12 +165,12 @@ type FirstReading = FoundFile<ConfigurationDocument> & FileReading<Configuration
 interface Opened extends FirstReading {
   readonly versions: KeptVersions;
   readonly overwriting: InPlaceWriting;
-  readonly unlock: () => Promise<void>;
+  readonly hold: Hold;
 }
 
-function serve(options: Options, opened: Opened): ConfigurationFile {
+function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
   const { fileSystem, path, wait, log } = options;
-  const { versions } = opened;
+  const { versions, hold } = opened;
   const overwriting = options.inPlace ? opened.overwriting : null;
   const live = createLiveConfiguration(opened.configuration);
   const file = createKnownFile({ fileSystem, path, format, wait, onEdit: (...edit) => edits.found(...edit) }, opened);
@@ -172,12 +179,26 @@ function serve(options: Options, opened: Opened): ConfigurationFile {
   );
   const pending = () => writes.pending();
   const edits: FileEdits<ConfigurationDocument> = createFileEdits({ ...options, file, live, queue, versions, pending });
-  const writes: FileWrites = createFileWrites({ ...options, format, file, live, queue, versions, edits, overwriting });
+  const writes: FileWrites = createFileWrites({
+    ...options,
+    format,
+    file,
+    live,
+    queue,
+    versions,
+    edits,
+    overwriting,
+    renew: hold.renew,
+  });
+  hold.onMadeAgain(() => {
+    versions.forget();
+    edits.keepsAgain();
+  });
   const watch = startEditWatch({
     fileSystem,
     path,
     realPath: opened.target.realPath,
-    pollMilliseconds: options.pollMilliseconds ?? POLL_MS,
+    pollMilliseconds: options.pollMilliseconds,
     watch: options.watch ?? true,
     check: edits.check,
   });
@@ -188,21 +209,23 @@ function serve(options: Options, opened: Opened): ConfigurationFile {
     const lost = changeCount(pending());
     if (lost > 0) log.error({ file: path, changes: lost }, 'changes were not written into the configuration file');
     await versions.idle();
-    await opened.unlock().catch((error: unknown) => {
-      log.warn({ file: path, reason: failureWords(error) }, 'the data folder could not be given back');
+    await hold.release().catch((error: unknown) => {
+      log.warn({ file: path, reason: failureWords(error) }, 'the file and its data folder could not be given back');
     });
   });
 
   return {
+    hold,
     load: edits.present,
     save: async (change) => {
       if (closing.begun()) throw new DomainError('saveFailed');
       return queue.add(change);
     },
-    restore: async (bytes) => {
+    restore: async (bytes, restoreOptions) => {
       if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
-      await writes.restore(bytes);
+      return writes.restore(bytes, restoreOptions);
     },
+    waiting: pending,
     replace: async (body) => {
       if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
       await writes.replace(body);
@@ -233,8 +256,4 @@ function createClosing(close: () => Promise<void>) {
       return closing;
     },
   };
-}
-
-async function pause(milliseconds: number): Promise<void> {
-  await sleep(milliseconds);
 }

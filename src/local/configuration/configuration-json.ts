@@ -1,4 +1,5 @@
 import { DomainError } from '../../core/errors.js';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { compactJson, JsonSyntaxError, prettyJson } from '../../wire/json/json.js';
@@ -31,7 +32,7 @@ export async function readAsCompactJson(fileSystem: FileSystemPort, path: string
 const MEBIBYTE = 1024 * 1024;
 
 /** Bytes that a replacement may come to when it is pretty-printed: nested arrays grow five hundredfold. */
-const MOST_WRITTEN = 256 * MEBIBYTE;
+const MOST_WRITTEN = FILE_LIMITS.configuration;
 const MOST_GROWTH = 16;
 const ALWAYS_WRITTEN = MEBIBYTE;
 

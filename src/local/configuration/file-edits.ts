@@ -25,10 +25,14 @@ export interface FileEdits<D> {
   wouldRemove(configuration: ServerConfiguration): number;
   /** Looks whether the file was edited; never rejects. */
   check(): Promise<void>;
+  /** The file could not be read for a write: it is read at the next check, and what waits goes as soon as it can be. */
+  unreadable(): void;
   parseError(): string | null;
   /** Whether a version must be kept before the next write: the first after a start, and after every change from outside. */
   keepsNext(): boolean;
   kept(): void;
+  /** What was kept is gone: one must be kept before the next write. */
+  keepsAgain(): void;
 }
 
 export interface FileEditsOptions<D> {
@@ -52,8 +56,10 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
   const listeners: ReloadListener[] = [];
   const broken = createBrokenState(log, path, () => options.observer?.reloaded('edited', 'refused'));
   let keepsNext = true;
-  let lastSeen = '';
+  let lastSeen: string | null = null;
   let seenTwice = false;
+  /** The last reading failed, by a check or for a write. */
+  let failing = false;
 
   function unwritten(): ConfigurationChange {
     return queue.uncommitted().reduce(mergeChanges, pending());
@@ -104,16 +110,25 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
     const removed = goLive(reading, 'edited');
     if (removed > MANY_KEYS) keep(before, true);
     keep(reading.document.bytes, false);
-    // The file can be read, so that what waits for a write may go with this occasion.
-    if (changeCount(pending()) > 0) queue.add({}).catch(() => undefined);
+  }
+
+  function unreadable(): void {
+    failing = true;
+    lastSeen = null;
   }
 
   async function look(): Promise<void> {
     try {
-      await file.look();
+      const { touched } = await file.look();
       broken.ends();
+      // The file can be read, so that what waits for a write goes with this occasion; without any, that it can is news.
+      if (failing || (touched && changeCount(pending()) > 0)) queue.add({}).catch(() => undefined);
+      failing = false;
     } catch (error) {
       broken.meets(error);
+      failing = true;
+      // What could not be read at all may be read the next time, although it looks the same from outside.
+      if (!(error instanceof BrokenFileError)) lastSeen = null;
     }
   }
 
@@ -141,10 +156,14 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
     },
     wouldRemove,
     check,
+    unreadable,
     parseError: broken.reason,
     keepsNext: () => keepsNext,
     kept: () => {
       keepsNext = false;
+    },
+    keepsAgain: () => {
+      keepsNext = true;
     },
   };
 }

@@ -19,8 +19,11 @@ export interface FileWrites {
   /** Writes all that is pending and these changes at once; per change what the write carried, or an error. Never rejects. */
   commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]>;
   replace(body: Buffer): Promise<void>;
-  /** Makes the file these bytes. Rejects as `replace` does, and with the format's own error before anything is written. */
-  restore(bytes: Buffer): Promise<void>;
+  /**
+   * Makes the file these bytes. Rejects as `replace` does, and with the format's own error before anything is written.
+   * With `dropWaiting`, the changes whose write failed are given up with it; resolves to those.
+   */
+  restore(bytes: Buffer, options?: { readonly dropWaiting?: boolean }): Promise<ConfigurationChange>;
   /** The changes whose write failed. */
   pending(): ConfigurationChange;
   writing(): boolean;
@@ -38,6 +41,8 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly queue: CommitQueue<ConfigurationChange, ConfigurationChange>;
   readonly versions: KeptVersions;
   readonly edits: FileEdits<D>;
+  /** Rejects while the file or its data folder is not this process's. */
+  readonly renew: () => Promise<void>;
   /** Null where the file is replaced. */
   readonly overwriting: InPlaceWriting | null;
   /** As `ConfigurationFileOptions` says. */
@@ -55,6 +60,8 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   let pending: ConfigurationChange = {};
   let writing = false;
   let lastError: string | null = null;
+  /** What failed last was the reading of the file: with that, the reason is gone. */
+  let unread = false;
   let lastKept = Number.NEGATIVE_INFINITY;
   const spare = createSpareRoom();
 
@@ -65,6 +72,8 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   /** Tries until the file is not changed by others meanwhile. */
   async function undisturbed<T>(attempt: () => Promise<T>): Promise<T> {
+    unread = false;
+    await options.renew();
     for (let attempts = 0; attempts < WRITE_ATTEMPTS; attempts++) {
       await overwriting?.recover(path);
       try {
@@ -76,8 +85,19 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     throw createFailure('EAGAIN', `${path} is being written by another program all the time`);
   }
 
+  /** Reads the file for a write; when that fails, the next reading that does not is no edit alone. */
+  async function reading<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      unread = true;
+      edits.unreadable();
+      throw error;
+    }
+  }
+
   async function write(change: ConfigurationChange): Promise<ConfigurationChange> {
-    const found = await file.settled();
+    const found = await reading(file.settled);
     const { document, refused } = applyParts(found.document, change);
     if (document === found.document) {
       await file.makeDurable(found);
@@ -125,7 +145,10 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]> {
     const change = changes.reduce(mergeChanges, pending);
-    if (changeCount(change) === 0) return changes.map(() => change);
+    if (changeCount(change) === 0) {
+      if (unread) succeeded();
+      return changes.map(() => change);
+    }
     const ended = beginning('changes', changeCount(change));
     writing = true;
     try {
@@ -154,12 +177,8 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     };
   }
 
-  async function replaceWith(reading: FileReading<D>, reason: 'replaced' | 'restored'): Promise<void> {
-    const { document, configuration } = reading;
-    const present = await readTarget(fileSystem, path).catch((error: unknown) => {
-      if (failureCode(error) === 'ENOENT') return null;
-      throw error;
-    });
+  async function replaceWith({ document, configuration }: FileReading<D>, reason: WholeReason): Promise<void> {
+    const present = await reading(() => readIfThere(fileSystem, path));
     // Whoever restores a backup says what the file is to be: that is no old panel's copy.
     const losesKeys = reason === 'replaced' && format.losesKeys(documentOf(present), document);
     if (losesKeys && options.guard === true) throw new DomainError('configRefused', KEYS_LOST);
@@ -185,15 +204,19 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     }
   }
 
-  async function putWhole(reading: FileReading<D>, reason: 'replaced' | 'restored'): Promise<void> {
-    await queue.exclusive(async () => {
+  /** Resolves to the changes that were given up. */
+  async function putWhole(whole: FileReading<D>, reason: WholeReason, drop = false): Promise<ConfigurationChange> {
+    return queue.exclusive(async () => {
       const ended = beginning('whole', 1);
       writing = true;
       try {
-        await undisturbed(() => replaceWith(reading, reason));
+        await undisturbed(() => replaceWith(whole, reason));
+        const dropped = drop ? pending : {};
+        if (drop) pending = {};
         succeeded();
         ended({ failed: false });
-        edits.replaced(reading, reason);
+        edits.replaced(whole, reason);
+        return dropped;
       } catch (error) {
         if (error instanceof DomainError) throw error;
         failed(error);
@@ -213,18 +236,31 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   }
 
   function succeeded(): void {
+    unread = false;
     if (lastError !== null) log.info({ file: path }, 'the configuration file can be written again');
     lastError = null;
   }
 
   return {
     commit,
-    replace: async (body) => putWhole(toReplacement(body, format), 'replaced'),
-    restore: async (bytes) => putWhole(format.read(bytes), 'restored'),
+    replace: async (body) => {
+      await putWhole(toReplacement(body, format), 'replaced');
+    },
+    restore: async (bytes, { dropWaiting = false } = {}) => putWhole(format.read(bytes), 'restored', dropWaiting),
     pending: () => pending,
     writing: () => writing,
     lastError: () => lastError,
   };
+}
+
+type WholeReason = 'replaced' | 'restored';
+
+/** Null where there is no file. */
+async function readIfThere(fileSystem: FileSystemPort, path: string): Promise<Target | null> {
+  return readTarget(fileSystem, path).catch((error: unknown) => {
+    if (failureCode(error) === 'ENOENT') return null;
+    throw error;
+  });
 }
 
 /** The parts of the change that the other one does not have. */

@@ -42,12 +42,18 @@ export class BrokenFileError extends Error {
   }
 }
 
+/** The file as it was looked at. */
+export interface LookedAtFile<D> extends FoundFile<D> {
+  /** Somebody else has changed it, or only its rights or its owner, since it was last read or written here. */
+  readonly touched: boolean;
+}
+
 /** What is known of the file: its last good content, and whether that is durable. */
 export interface KnownFile<D> {
   /** The last content that could be read, as a document. */
   document(): D;
   /** Reads the file now, once. Rejects with `BrokenFileError` or the file system's error. */
-  look(): Promise<FoundFile<D>>;
+  look(): Promise<LookedAtFile<D>>;
   /** As `look`, but gives a program that is writing the file up to 1 s to come to its end. */
   settled(): Promise<FoundFile<D>>;
   /** This content is about to be written: finding it later is no edit from outside. */
@@ -97,12 +103,13 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
   };
   let attempted: D | null = null;
 
-  async function look(): Promise<FoundFile<D>> {
+  async function look(): Promise<LookedAtFile<D>> {
     const target = await readTarget(fileSystem, path, known.document.bytes);
     const { bytes, stat: present } = target;
-    if (bytes === known.document.bytes) {
-      const durable = known.durable && known.stat !== null && sameFile(known.stat, present);
-      known = { document: known.document, stat: present, durable };
+    const isSame = bytes === known.document.bytes;
+    const touched = !isSame || known.stat === null || !sameFile(known.stat, present);
+    if (isSame) {
+      known = { document: known.document, stat: present, durable: known.durable && !touched };
     } else if (attempted !== null && bytes.equals(attempted.bytes)) {
       known = { document: attempted, stat: present, durable: false };
     } else {
@@ -111,7 +118,7 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
       known = { document: reading.document, stat: present, durable: false };
       onEdit(before, reading);
     }
-    return { target, document: known.document };
+    return { target, document: known.document, touched };
   }
 
   return {

@@ -1,7 +1,9 @@
 import { crc32 } from 'node:zlib';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { KeptCounters } from '../../core/keys/types.js';
 import { MAX_U64 } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
+import { eachLine, type Pieces, type TextLine } from '../file/file-pieces.js';
 
 /** Counters and what belongs to them as text: one JSON object a line, integers exact. */
 export interface StoredState {
@@ -21,9 +23,14 @@ export class LinesError extends Error {
 }
 
 const FORMAT = 1;
-/** Lines between two words about how far it is. */
-const TELL_EVERY = 1024;
-const LF = 0x0a;
+/** What is written is put together up to this many characters at a time. */
+const PIECE_CHARACTERS = 64 * 1024;
+/** A multiple of 3, so that the base64 of one slice goes on with that of the next. */
+const SLICE_BYTES = 3 * 16 * 1024;
+/** Bytes of a line; the first shows whether the rest is worth reading. */
+const MOST_FIRST_LINE = 1024 * 1024;
+/** The configuration is the longest: base64, and what stands around it. */
+const MOST_LINE = Math.ceil(FILE_LIMITS.configuration / 3) * 4 + 64;
 
 /** One line without its end. */
 export function countersLine({ accessKey, bytesUp, bytesDown, connections, createdAt, leftAt }: KeptCounters): string {
@@ -31,100 +38,134 @@ export function countersLine({ accessKey, bytesUp, bytesDown, connections, creat
   return `{"access_key":${JSON.stringify(accessKey)},"bytes_up":${bytesUp},"bytes_down":${bytesDown},"connections":${connections},"created_at":${createdAt}${left}}`;
 }
 
-/** Told now and then which share of the text has been read, from 0 to 1. */
-export type OnShare = (share: number) => void;
-
-/** Reads lines of counters alone, as `keyway counters export` writes them. Throws `LinesError`. */
-export function readCountersLines(text: Buffer, onShare?: OnShare): readonly KeptCounters[] {
-  const lines = linesOf(text);
-  const counters = lines.map(({ bytes, number }, index) => {
-    tellShare(index, lines.length, onShare);
-    return countersOf(objectOf(bytes, number), number);
-  });
+/** Reads lines of counters alone, as `keyway counters export` writes them. Rejects with `LinesError`. */
+export async function readCountersLines(text: Pieces): Promise<readonly KeptCounters[]> {
+  const counters: KeptCounters[] = [];
   const seen = new Set<string>();
-  counters.forEach(({ accessKey }, index) => {
-    if (seen.has(accessKey))
-      throw new LinesError(`line ${index + 1}: ${JSON.stringify(accessKey)} comes a second time`);
-    seen.add(accessKey);
+  await eachLine(text, checkLength, (line) => {
+    if (isBlank(line)) return;
+    const one = countersOf(objectOf(line), line.number);
+    if (seen.has(one.accessKey))
+      throw new LinesError(`line ${line.number}: ${JSON.stringify(one.accessKey)} comes a second time`);
+    seen.add(one.accessKey);
+    counters.push(one);
   });
   return counters;
 }
 
-/** A whole state: a first line that names it, its parts, and a last line with a checksum of all before. */
-export function writeState(state: StoredState, createdAt: number): Buffer {
+/**
+ * A whole state, piece by piece: a first line that names it, its parts, and a last line with how many lines come before it
+ * and a checksum of them.
+ */
+export function* writeState(state: StoredState, createdAt: number): Generator<Buffer, void> {
   const { configuration, counters, reports } = state;
-  const lines = [JSON.stringify({ keyway: 'state', format: FORMAT, created_at: createdAt })];
-  if (configuration !== null) lines.push(JSON.stringify({ configuration: configuration.toString('base64') }));
-  for (const one of counters) lines.push(countersLine(one));
-  if (reports !== null) lines.push(JSON.stringify({ reports }));
-  const body = Buffer.from(`${lines.join('\n')}\n`);
-  return Buffer.concat([body, Buffer.from(`${JSON.stringify({ end: lines.length, crc32: crc32(body) })}\n`)]);
+  let checksum = 0;
+  for (const piece of piecesOfText(textsOf(state, createdAt))) {
+    checksum = crc32(piece, checksum);
+    yield piece;
+  }
+  const end = 1 + (configuration === null ? 0 : 1) + counters.length + (reports === null ? 0 : 1);
+  yield Buffer.from(`${JSON.stringify({ end, crc32: checksum })}\n`);
 }
 
-/** Reads what `writeState` wrote. Throws `LinesError` for anything that is not exactly that. */
-export function readState(text: Buffer, onShare?: OnShare): StoredState {
-  const lines = linesOf(text);
-  const [first, last] = [lines[0], lines.at(-1)];
-  if (first === undefined || last === undefined) throw new LinesError('the file is empty');
-  const opening = objectOf(first.bytes, 1);
+function* textsOf({ configuration, counters, reports }: StoredState, createdAt: number): Generator<string, void> {
+  yield `${JSON.stringify({ keyway: 'state', format: FORMAT, created_at: createdAt })}\n`;
+  if (configuration !== null) {
+    yield '{"configuration":"';
+    for (let from = 0; from < configuration.length; from += SLICE_BYTES)
+      yield configuration.toString('base64', from, from + SLICE_BYTES);
+    yield '"}\n';
+  }
+  for (const one of counters) yield `${countersLine(one)}\n`;
+  if (reports !== null) yield `${JSON.stringify({ reports })}\n`;
+}
+
+function* piecesOfText(texts: Iterable<string>): Generator<Buffer, void> {
+  let waiting = '';
+  for (const text of texts) {
+    waiting += text;
+    if (waiting.length < PIECE_CHARACTERS) continue;
+    yield Buffer.from(waiting);
+    waiting = '';
+  }
+  yield Buffer.from(waiting);
+}
+
+/** Reads what `writeState` wrote. Rejects with `LinesError` for anything that is not exactly that. */
+export async function readState(text: Pieces): Promise<StoredState> {
+  const counters: KeptCounters[] = [];
+  const rest = await readParts(text, (one) => counters.push(one));
+  return { ...rest, counters };
+}
+
+/** As `readState`, keeping no counters: so many are whole. */
+export async function checkState(
+  text: Pieces,
+): Promise<Pick<StoredState, 'configuration'> & { readonly counters: number }> {
+  let counters = 0;
+  const { configuration } = await readParts(text, () => {
+    counters += 1;
+  });
+  return { configuration, counters };
+}
+
+async function readParts(text: Pieces, take: (counters: KeptCounters) => void): Promise<Omit<StoredState, 'counters'>> {
+  let configuration: Buffer | null = null;
+  let reports: readonly string[] | null = null;
+  let lines = 0;
+  let checksum = 0;
+  /** The last line that was read, which may be the last of all, and the checksum of what comes before it. */
+  let last: { readonly line: TextLine; readonly checksum: number } | null = null;
+
+  function takePart(line: TextLine): void {
+    const part = objectOf(line);
+    if (typeof part.configuration === 'string') configuration = Buffer.from(part.configuration, 'base64');
+    else if (Array.isArray(part.reports)) reports = part.reports.map(String);
+    else take(countersOf(part, line.number));
+  }
+
+  await eachLine(text, checkLength, (line) => {
+    if (!isBlank(line)) {
+      lines += 1;
+      if (lines === 1) checkOpening(line);
+      if (lines > 2 && last !== null) takePart(last.line);
+      last = { line, checksum };
+    }
+    checksum = crc32(line.bytes, checksum);
+  });
+  checkEnding(last, lines - 1);
+  return { configuration, reports };
+}
+
+function checkOpening(line: TextLine): void {
+  const opening = objectOf(line);
   if (opening.keyway !== 'state') throw new LinesError('line 1: expected the first line of a Keyway backup');
   if (opening.format !== BigInt(FORMAT)) {
     throw new LinesError(
       `line 1: expected format ${FORMAT}, found ${String(opening.format)}: use the Keyway that wrote it`,
     );
   }
-  const ending = objectOf(last.bytes, last.number);
-  if (ending.end !== BigInt(lines.length - 1) || ending.crc32 !== BigInt(crc32(text.subarray(0, last.start)))) {
-    // Most damage shows where it is.
-    partsOf(lines.slice(1, -1), undefined);
-    throw new LinesError(
-      `line ${last.number}: the file is damaged or not whole: its last line does not fit the others`,
-    );
-  }
-  return partsOf(lines.slice(1, -1), onShare);
 }
 
-function tellShare(index: number, count: number, onShare: OnShare | undefined): void {
-  if (index % TELL_EVERY === 0) onShare?.(index / count);
+function checkEnding(last: { readonly line: TextLine; readonly checksum: number } | null, before: number): void {
+  if (last === null) throw new LinesError('the file is empty');
+  const ending = objectOf(last.line);
+  if (ending.end === BigInt(before) && ending.crc32 === BigInt(last.checksum)) return;
+  throw new LinesError(
+    `line ${last.line.number}: the file is damaged or not whole: its last line does not fit the others`,
+  );
 }
 
-function partsOf(lines: readonly Line[], onShare: OnShare | undefined): StoredState {
-  let configuration: Buffer | null = null;
-  let reports: readonly string[] | null = null;
-  const counters: KeptCounters[] = [];
-  for (const [index, { bytes, number }] of lines.entries()) {
-    tellShare(index, lines.length, onShare);
-    const line = objectOf(bytes, number);
-    if (typeof line.configuration === 'string') configuration = Buffer.from(line.configuration, 'base64');
-    else if (Array.isArray(line.reports)) reports = line.reports.map(String);
-    else counters.push(countersOf(line, number));
-  }
-  return { configuration, counters, reports };
+function checkLength(number: number, bytes: number): void {
+  const most = number === 1 ? MOST_FIRST_LINE : MOST_LINE;
+  if (bytes > most) throw new LinesError(`line ${number}: expected a line of at most ${most} bytes`);
 }
 
-interface Line {
-  readonly bytes: Buffer;
-  readonly start: number;
-  /** From 1. */
-  readonly number: number;
+function isBlank({ bytes }: TextLine): boolean {
+  return !bytes.some((byte) => byte !== 0x20 && (byte < 0x09 || byte > 0x0d));
 }
 
-/** The lines that are not empty. */
-function linesOf(text: Buffer): readonly Line[] {
-  const lines: Line[] = [];
-  let number = 0;
-  for (let start = 0; start < text.length; ) {
-    const found = text.indexOf(LF, start);
-    const end = found === -1 ? text.length : found;
-    number += 1;
-    const bytes = text.subarray(start, end);
-    if (bytes.toString('latin1').trim() !== '') lines.push({ bytes, start, number });
-    start = end + 1;
-  }
-  return lines;
-}
-
-function objectOf(bytes: Buffer, number: number): JsonObject {
+function objectOf({ bytes, number }: TextLine): JsonObject {
   let value: JsonValue;
   try {
     value = parseJson(bytes);

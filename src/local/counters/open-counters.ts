@@ -1,12 +1,10 @@
-import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { dirname } from 'node:path';
 import { createKeyRegistry } from '../../core/keys/registry.js';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
-import { createProcesses } from '../../platform/processes.js';
-import { cleanDataFolder, openDataFolder } from '../file/data-folder.js';
-import { lockDataFolder } from '../file/data-folder-lock.js';
+import { type Hold, holdForServing } from '../file/hold.js';
+import { lockPorts } from '../file/lock.js';
 import { createReplacements, decideReplacements, type Replacements } from './replacements.js';
 import { type CountersStore, openCountersStore } from './store.js';
 import { createUsage, type Usage } from './usage.js';
@@ -28,12 +26,13 @@ export interface Counters {
 export interface RegisteredKeys {
   readonly path: string;
   readonly keys: readonly AccessKey[];
+  readonly hold: Hold;
 }
 
 export interface CountersPlace {
   /** Null: nothing is kept. */
   readonly dataFolder: string | null;
-  /** The configuration file, which then holds the folder's lock; without one, it is taken here. */
+  /** The configuration file, with which the folder is held; without one, it is taken here. */
   readonly configuration: RegisteredKeys | null;
   /** Milliseconds. */
   readonly keepGone?: number;
@@ -49,13 +48,15 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
   const usage = createUsage(keys, log);
   const replacements = createReplacements();
   if (dataFolder === null) return { keys, usage, replacements, store: null, dataFolder, close: async () => undefined };
-  const unlock = configuration !== null ? async () => undefined : await takeFolder(fileSystem, dataFolder);
+  const own = configuration !== null ? null : await holdFolder({ dataFolder, fileSystem, log });
+  const hold = configuration?.hold ?? own;
   // Before what is kept of them: so each counter finds its key, and nothing has to wait for one.
   keys.replaceAll(configuration?.keys ?? []);
   try {
     const store = await openCountersStore({
       fileSystem,
       dataFolder,
+      ...(hold === null ? {} : { hold }),
       keys,
       reports: usage.reports,
       replacements,
@@ -69,9 +70,9 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
       decideReplacements(replacements, keys, configuration?.keys ?? [], clock.now());
       await store.flush().catch(() => undefined);
     }
-    return { keys, usage, replacements, store, dataFolder, close: () => store.close().finally(unlock) };
+    return { keys, usage, replacements, store, dataFolder, close: () => store.close().finally(own?.release) };
   } catch (error) {
-    await unlock();
+    await own?.release();
     throw error;
   }
 }
@@ -81,17 +82,14 @@ async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<vo
   await fileSystem.syncFolder(dirname(await fileSystem.realPath(path)));
 }
 
-/** Without a configuration file the folder belongs to none: this name stands for it. */
-export function noFileIn(dataFolder: string): string {
-  return join(dataFolder, '--no-config');
-}
+/** How often it is looked whether the folder is still there. */
+const LOOK_MS = 500;
 
-async function takeFolder(fileSystem: FileSystemPort, path: string): Promise<() => Promise<void>> {
-  const folder = await openDataFolder(fileSystem, path, noFileIn(path));
-  const wait = async (milliseconds: number) => {
-    await sleep(milliseconds);
-  };
-  const unlock = await lockDataFolder(fileSystem, folder, createProcesses(), wait);
-  await cleanDataFolder(fileSystem, folder);
-  return unlock;
+async function holdFolder({
+  fileSystem,
+  log,
+  dataFolder,
+}: Pick<CountersPlace, 'fileSystem' | 'log'> & { readonly dataFolder: string }): Promise<Hold> {
+  const place = { dataFolder, configurationPath: null, lookMilliseconds: LOOK_MS };
+  return holdForServing({ ...lockPorts(fileSystem), ...place, log });
 }

@@ -47,7 +47,7 @@ async function open(options: OpenFolderOptions, each: (record: StoreRecord) => v
   const { fileSystem, dataFolder, formats, log } = options;
   const { format } = await newestFormat(fileSystem, dataFolder, formats);
   const folder = storeFolder(dataFolder, format);
-  await make(fileSystem, dataFolder, folder);
+  await makeStoreFolder(fileSystem, dataFolder, folder);
   for (const name of await fileSystem.list(folder)) {
     if (isUnfinishedState(name)) await fileSystem.remove(join(folder, name));
   }
@@ -71,7 +71,7 @@ async function open(options: OpenFolderOptions, each: (record: StoreRecord) => v
     );
   }
   if (source.folder === folder && movedAside === null) return { ...numbersOf(reading), folder, format, ...SOUND };
-  if (movedAside !== null) await make(fileSystem, dataFolder, folder);
+  if (movedAside !== null) await makeStoreFolder(fileSystem, dataFolder, folder);
   return { ...NOTHING_YET, folder, format, mustRewrite: true, movedAside };
 }
 
@@ -83,7 +83,8 @@ function numbersOf({ files, state, lastLog, logBytes }: StoreReading) {
   return { nextNumber, previous: lastLog, stateNumber: state?.number ?? 0, stateBytes: state?.size ?? 0, logBytes };
 }
 
-async function make(fileSystem: FileSystemPort, dataFolder: string, folder: string): Promise<void> {
+/** Makes the folder of the store; its name is durable then. */
+export async function makeStoreFolder(fileSystem: FileSystemPort, dataFolder: string, folder: string): Promise<void> {
   await fileSystem.makeFolder(folder, FOLDER_MODE);
   await fileSystem.syncFolder(dataFolder);
 }

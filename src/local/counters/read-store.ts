@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { readRecords, type StoreRecord } from './records.js';
 import { batchAt, batchEnd, nextBatch, type PreviousLog, readHeader, type StoreFileHeader } from './store-file.js';
@@ -55,7 +56,7 @@ export async function formatOf(
   files: readonly StoreFileName[],
 ): Promise<number | null> {
   for (const { name } of files) {
-    const found = readHeader(await fileSystem.read(join(folder, name)));
+    const found = readHeader(await fileSystem.read(join(folder, name), FILE_LIMITS.counters));
     if (found !== null) return found.header.format;
   }
   return null;
@@ -108,7 +109,7 @@ async function readState(
   damage: string[],
   each: (record: StoreRecord) => void,
 ): Promise<void> {
-  const bytes = await fileSystem.read(join(folder, file.name));
+  const bytes = await fileSystem.read(join(folder, file.name), FILE_LIMITS.counters);
   const found = readHeader(bytes);
   if (found === null || found.header.kind !== 'state' || found.header.number !== file.number) {
     damage.push(`${file.name} does not begin as a state does`);
@@ -137,7 +138,7 @@ interface OpenLog {
 }
 
 async function openLog(fileSystem: FileSystemPort, folder: string, name: StoreFileName): Promise<OpenLog> {
-  const bytes = (await fileSystem.read(join(folder, name.name))).subarray(0, name.size);
+  const bytes = (await fileSystem.read(join(folder, name.name), FILE_LIMITS.counters)).subarray(0, name.size);
   const found = readHeader(bytes);
   const isIt = found !== null && found.header.kind === 'log' && found.header.number === name.number;
   return isIt ? { name, bytes, header: found.header, start: found.end } : { name, bytes, header: null, start: 0 };

@@ -12,6 +12,8 @@ export interface StoreLog {
   add(records: Buffer): Promise<void>;
   /** The next batch begins a new log, whose number this returns. */
   turn(): number;
+  /** The folder was lost: all goes into a new one, behind a state of the number that this returns, which nobody has used. */
+  startOver(): number;
   /** There is a later state now: logs that begin from now on name it. */
   goesOnFrom(state: number): void;
   /** Bytes added since this was made or last turned. */
@@ -73,6 +75,14 @@ export function createStoreLog(
       open = null;
       bytes = 0;
       turns += 1;
+      return nextNumber;
+    },
+    startOver() {
+      open = null;
+      previous = null;
+      bytes = 0;
+      turns += 1;
+      nextNumber += 1;
       return nextNumber;
     },
     goesOnFrom(state) {

@@ -1,6 +1,6 @@
 import type { KeptCounters, KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
-import { failureWords } from '../../platform/failure-words.js';
+import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { createRecordWriter } from './records.js';
 import type { RememberedReports, ReportChanges } from './remembered-reports.js';
 import type { Replacements } from './replacements.js';
@@ -21,6 +21,8 @@ export interface StoreWrites {
   status(): WritesStatus;
   /** Whether the folder holds everything, so that what changed can be added to it. */
   hasState(): boolean;
+  /** What was written is gone: the next batch is everything. */
+  startOver(): void;
   /** Resolves once everything that changed before the call is durable. Rejects with words for people; it is tried again. */
   flush(): Promise<void>;
   /** Resolves once no batch is on its way. */
@@ -36,19 +38,31 @@ export interface StoreWritesOptions {
   readonly dataFolder: string;
 }
 
+/** Where batches go. */
+export interface StoreTarget {
+  /** Whether the folder holds everything at first. */
+  readonly hasState: boolean;
+  /** Resolves when the folder may be written to; `startOver` may be called meanwhile. */
+  ready(): Promise<void>;
+  /** Adds what changed. */
+  add(records: Buffer): Promise<void>;
+  /** Begins the folder with everything. */
+  begin(records: Buffer): Promise<void>;
+}
+
 /**
- * Gathers what changed into batches, one on its way at a time. Where `firstState` is given, everything goes there before
+ * Gathers what changed into batches, one on its way at a time. While the folder has no state, everything goes there before
  * anything else is written: a folder that had a part alone would pass for the whole after a crash.
  */
 export function createStoreWrites(
   { keys, reports, replacements, clock, log, dataFolder }: StoreWritesOptions,
-  add: (records: Buffer) => Promise<void>,
-  firstState: ((records: Buffer) => Promise<void>) | null,
+  target: StoreTarget,
 ): StoreWrites {
   let unwrittenKeys: ReadonlySet<string> = new Set();
   let unwrittenReports = NO_REPORTS;
   let unwrittenReplacements: ReadonlySet<string> = new Set();
-  let hasState = firstState === null;
+  let hasState = target.hasState;
+  let startedOver = 0;
   let running: Promise<void> | null = null;
   let next: Promise<void> | null = null;
   const status: { -readonly [Name in keyof WritesStatus]: WritesStatus[Name] } = {
@@ -96,23 +110,29 @@ export function createStoreWrites(
 
   async function writeBatch(): Promise<void> {
     const began = clock.monotonic();
-    const isFirst = firstState !== null && !hasState;
-    const { changed, replaced, ids, records } = isFirst ? gatherAll() : gather();
-    if (records.length === 0) return;
+    const isWhole = !hasState;
+    let gathered = isWhole ? gatherAll() : gather();
+    if (gathered.records.length === 0) return;
     try {
-      await (isFirst ? firstState(records) : add(records));
-      hasState = true;
+      await target.ready();
+      if (!hasState && !isWhole) gathered = gatherAll();
+      const before = startedOver;
+      await (hasState ? target.add(gathered.records) : target.begin(gathered.records));
+      // What was lost meanwhile took this batch with it.
+      hasState = before === startedOver;
       unwrittenKeys = new Set();
       unwrittenReports = NO_REPORTS;
       unwrittenReplacements = new Set();
       status.batches += 1;
-      status.batchBytes += records.length;
+      status.batchBytes += gathered.records.length;
       status.batchMilliseconds += clock.monotonic() - began;
       succeeded();
     } catch (error) {
-      unwrittenKeys = new Set(changed);
-      unwrittenReports = ids;
-      unwrittenReplacements = replaced;
+      // The folder or the log in it was removed.
+      if (failureCode(error) === 'ENOENT') hasState = false;
+      unwrittenKeys = new Set(gathered.changed);
+      unwrittenReports = gathered.ids;
+      unwrittenReplacements = gathered.replaced;
       status.failedBatches += 1;
       throw failed(error);
     }
@@ -144,6 +164,10 @@ export function createStoreWrites(
   return {
     status: () => status,
     hasState: () => hasState,
+    startOver: () => {
+      hasState = false;
+      startedOver += 1;
+    },
     /** A batch that is on its way was gathered before this call: the next one has what the caller means. */
     flush(): Promise<void> {
       if (running === null) return start();

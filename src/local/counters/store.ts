@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
+import type { Hold } from '../file/hold.js';
 import { STORE_FORMATS, type StoreFormat } from './formats.js';
-import { openStoreFolder } from './open-folder.js';
+import { makeStoreFolder, openStoreFolder } from './open-folder.js';
 import { listStore } from './read-store.js';
 import type { RememberedReports } from './remembered-reports.js';
 import { createReplacements, type Replacements } from './replacements.js';
@@ -34,6 +35,8 @@ export interface CountersStoreOptions {
   readonly fileSystem: FileSystemPort;
   /** The data folder; it exists and is locked by this process. */
   readonly dataFolder: string;
+  /** Keeps it so; default: nobody takes it away. */
+  readonly hold?: Pick<Hold, 'renew' | 'onMadeAgain'>;
   /** With the keys of the configuration, and no counters as yet; it must track its changes. */
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
@@ -88,18 +91,32 @@ type Opened = Awaited<ReturnType<typeof openStoreFolder>>;
 type Options = CountersStoreOptions & Required<Pick<CountersStoreOptions, 'replacements'>>;
 
 function serve(options: Options, opened: Opened): CountersStore {
-  const { fileSystem, keys, reports, replacements, clock, log } = options;
+  const { fileSystem, dataFolder, hold, keys, reports, replacements, clock, log } = options;
   const { folder, format } = opened;
   const tail = createStoreLog(fileSystem, folder, format, opened);
   let stateBytes = opened.stateBytes;
-  const firstState = opened.mustRewrite
-    ? async (records: Buffer) => {
-        const number = tail.turn();
-        stateBytes = await writeFirstState(fileSystem, folder, { format, number }, records);
-        tail.goesOnFrom(number);
-      }
-    : null;
-  const writes = createStoreWrites(options, (records) => tail.add(records), firstState);
+  let isNew = opened.mustRewrite;
+
+  /** Where nothing is yet, or no longer: a compaction that lost its folder may still have the number of its state. */
+  async function begin(records: Buffer): Promise<void> {
+    await makeStoreFolder(fileSystem, dataFolder, folder);
+    const number = isNew ? tail.turn() : tail.startOver();
+    stateBytes = await writeFirstState(fileSystem, folder, { format, number }, records);
+    tail.goesOnFrom(number);
+    isNew = false;
+    oldLogBytes = 0;
+  }
+
+  const writes = createStoreWrites(options, {
+    hasState: !opened.mustRewrite,
+    ready: async () => hold?.renew(),
+    add: (records) => tail.add(records),
+    begin,
+  });
+  hold?.onMadeAgain(() => {
+    writes.startOver();
+    flush().catch(() => undefined);
+  });
   let oldLogBytes = opened.logBytes;
   let compacting: Promise<void> | null = null;
   let compactsAgainAt = Number.NEGATIVE_INFINITY;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { removeHalfKept } from './kept-versions.js';
@@ -22,8 +23,11 @@ export class DataFolderError extends Error {
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const MARKER = 'belongs-to.json';
-/** The name of the lock; see `data-folder-lock.ts`. */
-export const LOCK = 'lock';
+
+/** Without a configuration file the folder belongs to none: this name stands for it. */
+export function noFileIn(dataFolder: string): string {
+  return join(dataFolder, '--no-config');
+}
 
 /** The names of the folder; touches nothing. */
 export function dataFolderAt(path: string): DataFolder {
@@ -124,7 +128,7 @@ interface Marker {
 }
 
 async function readMarker(fileSystem: FileSystemPort, marker: string): Promise<Marker | null> {
-  const bytes = await fileSystem.read(marker).catch((error: unknown) => {
+  const bytes = await fileSystem.read(marker, FILE_LIMITS.note).catch((error: unknown) => {
     if (failureCode(error) === 'ENOENT') return null;
     throw error;
   });
@@ -157,8 +161,7 @@ export function parseMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
 /** Removes what a Keyway that was killed has left half-done in the folder. Only call while holding the lock. */
 export async function cleanDataFolder(fileSystem: FileSystemPort, folder: DataFolder): Promise<void> {
   for (const name of await fileSystem.list(folder.path)) {
-    const ours = name.startsWith(`${MARKER}.`) || name.startsWith(`${LOCK}.`);
-    if (ours) await fileSystem.remove(join(folder.path, name)).catch(() => undefined);
+    if (name.startsWith(`${MARKER}.`)) await fileSystem.remove(join(folder.path, name)).catch(() => undefined);
   }
   await removeHalfKept(fileSystem, folder.versions);
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileStat, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
-import { checkUnchanged, readTarget, type Target } from './write-file.js';
+import { checkReadable, checkUnchanged, readTarget, type Target } from './write-file.js';
 
 /** Overwriting a file that cannot be replaced, such that an interrupted overwriting is finished at the next start. */
 export interface InPlaceWriting {
@@ -37,6 +38,7 @@ const COPY_MODE = 0o600;
 const SECTOR = 512;
 /** Lengths of both contents (64 bits each), then the SHA-256 of both together, then both. */
 const HEADER = 16 + 32;
+const MOST_COPY_BYTES = HEADER + 2 * FILE_LIMITS.configuration;
 
 export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlaceOptions): InPlaceWriting {
   const folder = dirname(copyPath);
@@ -67,6 +69,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   }
 
   async function replace(target: Target, content: Buffer): Promise<FileStat | null> {
+    checkReadable(target.path, content);
     await makeCopy({ before: target.bytes, after: content });
     try {
       // Every time of the file may be hiding another change: its bytes are compared.
@@ -99,7 +102,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   }
 
   async function recover(path: string): Promise<void> {
-    const bytes = await fileSystem.read(copyPath).catch((error: unknown) => {
+    const bytes = await fileSystem.read(copyPath, MOST_COPY_BYTES).catch((error: unknown) => {
       if (failureCode(error) === 'ENOENT') return null;
       throw error;
     });

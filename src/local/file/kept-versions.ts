@@ -1,9 +1,10 @@
 import { webcrypto } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../../core/ports.js';
-import { failureCode } from '../../platform/failure-words.js';
+import { failureCode, tooLarge } from '../../platform/failure-words.js';
 import { type KeptVersion, lastingVersions, retainedVersions, sorted } from './retention.js';
 
 /** Versions of the configuration file in `<dataFolder>/versions/`, one gzipped file each. */
@@ -21,6 +22,8 @@ export interface KeptVersions {
   read(id: string): Promise<Buffer>;
   /** Whether these very bytes are on their way and must stay as they are. */
   isKeeping(bytes: Buffer): boolean;
+  /** The folder was made again, empty: nothing counts as kept any more. */
+  forget(): void;
   /** Resolves when nothing is on its way any more. */
   idle(): Promise<void>;
 }
@@ -32,9 +35,12 @@ export interface KeptVersionsOptions {
   readonly clock: ClockPort;
 }
 
+const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{32})(-forever)?\.gz$/;
 const TEMPORARY = '.tmp';
+/** What cannot be packed gets 5 bytes longer for every 16 KiB (RFC 1951, 3.2.4), and has a frame. */
+const MOST_PACKED_BYTES = FILE_LIMITS.configuration + FILE_LIMITS.configuration / 1024;
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
@@ -97,12 +103,24 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     const temporary = `${path}${TEMPORARY}`;
     const content = await compress(bytes);
     try {
-      await fileSystem.create(temporary, content, FILE_MODE);
+      await createInFolder(temporary, content);
       await fileSystem.sync(temporary);
       await fileSystem.rename(temporary, path);
     } catch (error) {
       await fileSystem.remove(temporary).catch(() => undefined);
       throw error;
+    }
+  }
+
+  /** Somebody may have removed the folder. */
+  async function createInFolder(path: string, content: Buffer): Promise<void> {
+    try {
+      await fileSystem.create(path, content, FILE_MODE);
+    } catch (error) {
+      if (failureCode(error) !== 'ENOENT') throw error;
+      await fileSystem.makeFolder(folder, FOLDER_MODE);
+      await fileSystem.syncFolder(dirname(folder));
+      await fileSystem.create(path, content, FILE_MODE);
     }
   }
 
@@ -129,8 +147,17 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     },
     list,
     find,
-    read: async (id) => decompress(await fileSystem.read(join(folder, nameOf(await find(id))))),
+    read: async (id) => {
+      const path = join(folder, nameOf(await find(id)));
+      const packed = await fileSystem.read(path, MOST_PACKED_BYTES);
+      return decompress(packed, { maxOutputLength: FILE_LIMITS.configuration }).catch((error: unknown) => {
+        throw failureCode(error) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(path, FILE_LIMITS.configuration) : error;
+      });
+    },
     isKeeping: (bytes) => onTheirWay.includes(bytes),
+    forget: () => {
+      latest = null;
+    },
     idle: async () => {
       await last;
     },

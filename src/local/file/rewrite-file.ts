@@ -1,7 +1,9 @@
 import { resolve } from 'node:path';
 import { openDataFolder } from './data-folder.js';
+import { withFileInHand } from './file-hold.js';
 import { createInPlaceWriting } from './in-place.js';
 import { createKeptVersions } from './kept-versions.js';
+import { lockPorts } from './lock.js';
 import type { VersionsOptions } from './restore-version.js';
 import { replaceTarget, type Target } from './write-file.js';
 
@@ -19,12 +21,14 @@ export async function rewriteFile(
   const { fileSystem, clock, log } = options;
   const folder = await openDataFolder(fileSystem, options.dataFolder, resolve(options.path));
   const versions = createKeptVersions({ fileSystem, clock, folder: folder.versions });
-  await versions.keep(target.bytes, { forever });
-  if (options.inPlace) {
-    const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
-    await overwriting.recover(target.path);
-    await overwriting.replace(target, content);
-  } else {
-    await replaceTarget(fileSystem, target, content);
-  }
+  await withFileInHand(lockPorts(fileSystem), options.path, async () => {
+    await versions.keep(target.bytes, { forever });
+    if (options.inPlace) {
+      const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
+      await overwriting.recover(target.path);
+      await overwriting.replace(target, content);
+    } else {
+      await replaceTarget(fileSystem, target, content);
+    }
+  });
 }

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { temporaryPath } from './write-file.js';
@@ -88,11 +89,11 @@ async function tryReplacing(
 }
 
 /** A mounted file is on another device than its folder, or, where it comes from the same one, in the list of mounts. */
-async function isMountPoint(fileSystem: FileSystemPort, realPath: string): Promise<boolean> {
+export async function isMountPoint(fileSystem: FileSystemPort, realPath: string): Promise<boolean> {
   const file = await fileSystem.stat(realPath);
   const folder = await fileSystem.stat(dirname(realPath));
   if (file.dev !== folder.dev) return true;
-  const mounts = await fileSystem.read('/proc/self/mountinfo').catch((error: unknown) => {
+  const mounts = await fileSystem.read('/proc/self/mountinfo', FILE_LIMITS.mounts).catch((error: unknown) => {
     // Only Linux has the list.
     if (failureCode(error) !== null) return Buffer.alloc(0);
     throw error;

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileStat, FileSystemPort } from '../../core/ports.js';
-import { createFailure, failureCode } from '../../platform/failure-words.js';
+import { createFailure, failureCode, tooLarge } from '../../platform/failure-words.js';
 
 /** A file as it was found: what a replacement of it starts from and is checked against. */
 export interface Target {
@@ -34,20 +35,23 @@ export function sameFile(a: FileStat, b: FileStat): boolean {
 /**
  * Reads the file at `path`, through links, together with a stat that belongs to exactly these bytes. Where it holds what
  * is `expected`, those very bytes are returned: a second copy of a large file per write is what would make writes slow.
+ * Rejects with the file system's error, also for a file that is larger than a configuration may be.
  */
 export async function readTarget(fileSystem: FileSystemPort, path: string, expected?: Buffer): Promise<Target> {
   for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
     const realPath = await fileSystem.realPath(path);
     const before = await fileSystem.stat(realPath);
-    if (before.kind === 'folder') throw createFailure('EISDIR', `${path} is a folder`);
-    // Reading a pipe or a device may wait for ever.
-    if (before.kind === 'other') throw createFailure('EINVAL', `${path} is no regular file`);
     const isExpected = expected !== undefined && (await fileSystem.matches(realPath, expected));
-    const bytes = isExpected ? expected : await fileSystem.read(realPath);
+    const bytes = isExpected ? expected : await fileSystem.read(realPath, FILE_LIMITS.configuration);
     const after = await fileSystem.stat(realPath);
     if (sameFile(before, after)) return { path, realPath, bytes, stat: after };
   }
   throw createFailure('EAGAIN', `${path} is being written by another program all the time`);
+}
+
+/** Throws for a content that could be written and never be read again. */
+export function checkReadable(path: string, content: Buffer): void {
+  if (content.length > FILE_LIMITS.configuration) throw tooLarge(path, FILE_LIMITS.configuration);
 }
 
 /** Rejects with `TargetChangedError` unless the file still is the one that was read. */
@@ -127,6 +131,7 @@ async function throughTemporary(
   mode: number,
   prepare: (temporary: string) => Promise<void>,
 ): Promise<FileStat | null> {
+  checkReadable(realPath, content);
   const temporary = temporaryPath(realPath);
   try {
     await fileSystem.create(temporary, content, mode);

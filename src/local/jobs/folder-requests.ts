@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { failureCode } from '../../platform/failure-words.js';
+import type { Pieces } from '../file/file-pieces.js';
 
 /**
  * What a command asks of the Keyway that holds a data folder: a file in it, which goes once it has been done. It outlives
@@ -9,14 +11,21 @@ import { failureCode } from '../../platform/failure-words.js';
  */
 export interface FolderRequest {
   readonly path: string;
-  /** `restore`: everything becomes this state; `import`: the counters in it replace those of the same keys. */
   readonly kind: RequestKind;
 }
 
-export type RequestKind = 'restore' | 'import';
+/**
+ * `restore`: everything becomes this state; `import`: the counters in it replace those of the same keys; `waiting`: the
+ * answer is to name the changes whose write failed; `version`: the configuration file becomes these bytes, such changes
+ * are given up, and the answer names them.
+ */
+export const REQUEST_KINDS = ['restore', 'import', 'waiting', 'version'] as const;
 
-const NAME = /^request-(restore|import)-[0-9a-f]{12}$/;
+export type RequestKind = (typeof REQUEST_KINDS)[number];
+
+const NAME = /^request-([a-z]+)-[0-9a-f]{12}$/;
 const REFUSED = '.refused';
+const ANSWER = '.answer';
 const FILE_MODE = 0o600;
 
 /** Puts the request into the folder, durably. */
@@ -24,12 +33,13 @@ export async function submitRequest(
   fileSystem: FileSystemPort,
   dataFolder: string,
   kind: RequestKind,
-  content: Buffer,
+  content: Pieces,
 ): Promise<FolderRequest> {
   const path = join(dataFolder, `request-${kind}-${randomBytes(6).toString('hex')}`);
   const temporary = `${path}.tmp`;
   try {
-    await fileSystem.create(temporary, content, FILE_MODE);
+    await fileSystem.create(temporary, Buffer.alloc(0), FILE_MODE);
+    for await (const piece of content) await fileSystem.append(temporary, piece);
     await fileSystem.sync(temporary);
     await fileSystem.rename(temporary, path);
     await fileSystem.syncFolder(dataFolder);
@@ -47,18 +57,20 @@ export async function waitingRequests(
 ): Promise<readonly FolderRequest[]> {
   const found: FolderRequest[] = [];
   for (const name of await fileSystem.list(dataFolder)) {
-    const kind = NAME.exec(name)?.[1];
-    if (kind === 'restore' || kind === 'import') found.push({ path: join(dataFolder, name), kind });
+    const kind = REQUEST_KINDS.find((each) => each === NAME.exec(name)?.[1]);
+    if (kind !== undefined) found.push({ path: join(dataFolder, name), kind });
   }
   return found;
 }
 
-/** The request is done: it goes. */
+/** The request is done: it goes, and its sender finds the answer, where there is one. */
 export async function finishRequest(
   fileSystem: FileSystemPort,
   dataFolder: string,
   { path }: FolderRequest,
+  answer: Buffer | null = null,
 ): Promise<void> {
+  if (answer !== null) await fileSystem.create(path + ANSWER, answer, FILE_MODE).catch(() => undefined);
   await fileSystem.remove(path);
   await fileSystem.syncFolder(dataFolder);
 }
@@ -74,17 +86,29 @@ export async function refuseRequest(
   await finishRequest(fileSystem, dataFolder, request);
 }
 
-/** What has become of a request: null while it waits, then why it was refused, or that it was done. */
+/** What has become of a request that is gone: why it was refused, or what the answer was. */
+export interface RequestOutcome {
+  readonly refused: string | null;
+  readonly answer: Buffer | null;
+}
+
+/** Null while the request waits. */
 export async function requestOutcome(
   fileSystem: FileSystemPort,
   dataFolder: string,
   { path }: FolderRequest,
-): Promise<{ readonly refused: string | null } | null> {
+): Promise<RequestOutcome | null> {
   if ((await fileSystem.list(dataFolder)).includes(basename(path))) return null;
-  const reason = await fileSystem.read(path + REFUSED).catch((error: unknown) => {
+  const refused = await take(fileSystem, path + REFUSED);
+  return { refused: refused?.toString('utf8') ?? null, answer: await take(fileSystem, path + ANSWER) };
+}
+
+/** Reads what was left for the sender, and removes it; null where nothing was. */
+async function take(fileSystem: FileSystemPort, path: string): Promise<Buffer | null> {
+  const content = await fileSystem.read(path, FILE_LIMITS.note).catch((error: unknown) => {
     if (failureCode(error) === 'ENOENT') return null;
     throw error;
   });
-  if (reason !== null) await fileSystem.remove(path + REFUSED).catch(() => undefined);
-  return { refused: reason?.toString('utf8') ?? null };
+  if (content !== null) await fileSystem.remove(path).catch(() => undefined);
+  return content;
 }

@@ -1,10 +1,20 @@
 import { basename } from 'node:path';
+import { DomainError } from '../../core/errors.js';
+import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { ConfigurationFile } from '../configuration/configuration-file.js';
 import { LinesError, readState, type StoredState } from '../counters/lines.js';
 import type { Counters } from '../counters/open-counters.js';
-import { type FolderRequest, finishRequest, refuseRequest, waitingRequests } from './folder-requests.js';
+import { piecesOf } from '../file/file-pieces.js';
+import {
+  type FolderRequest,
+  finishRequest,
+  type RequestKind,
+  refuseRequest,
+  waitingRequests,
+} from './folder-requests.js';
+import { encodeWaiting, waitingChanges } from './waiting-changes.js';
 
 export interface JobsOptions {
   readonly fileSystem: FileSystemPort;
@@ -28,6 +38,21 @@ export interface Jobs {
 }
 
 const LOOK_MS = 250;
+
+/** What the log says of it; null where nothing was changed. */
+const DONE: Readonly<Record<RequestKind, string | null>> = {
+  restore: 'a backup was restored',
+  import: 'counters were imported',
+  waiting: null,
+  version: 'a kept version was restored, and the changes that waited for a write were dropped',
+};
+
+function reasonOf(error: unknown): string {
+  if (error instanceof DomainError && error.code === 'configWriteFailed') {
+    return `the configuration file could not be written: ${error.detail}`;
+  }
+  return error instanceof LinesError ? error.message : failureWords(error);
+}
 
 /** Nothing is ever asked where there is no data folder. */
 export function createJobs(options: JobsOptions): Jobs {
@@ -67,25 +92,50 @@ export function createJobs(options: JobsOptions): Jobs {
     usage.reports.add(name);
   }
 
+  async function stateIn(path: string): Promise<StoredState> {
+    const state = await readState(piecesOf(fileSystem, path, (share) => progress?.show('taking over', share)));
+    progress?.show('writing');
+    return state;
+  }
+
+  /** What each kind does with the request's file; resolves to the answer, where there is one. */
+  const doing: Readonly<Record<RequestKind, (path: string, name: string) => Promise<Buffer | null>>> = {
+    restore: async (path, name) => {
+      await restore(await stateIn(path), name);
+      return null;
+    },
+    import: async (path, name) => {
+      takeIn(await stateIn(path), name);
+      return null;
+    },
+    waiting: async () => encodeWaiting(waitingChanges(configuration?.waiting() ?? {})),
+    version: async (path, name) => {
+      if (configuration === null) throw new Error('there is no configuration file');
+      const content = await fileSystem.read(path, FILE_LIMITS.configuration);
+      const dropped = await configuration.restore(content, { dropWaiting: true });
+      usage.reports.add(name);
+      return encodeWaiting(waitingChanges(dropped));
+    },
+  };
+
   async function serve(folder: string, request: FolderRequest): Promise<void> {
     const { kind, path } = request;
     const name = basename(path);
+    let answer: Buffer | null = null;
     if (!usage.reports.has(name)) {
       try {
-        const state = readState(await fileSystem.read(path), (share) => progress?.show('taking over', share));
-        progress?.show('writing');
-        if (kind === 'restore') await restore(state, name);
-        else takeIn(state, name);
+        answer = await doing[kind](path, name);
       } catch (error) {
-        const reason = error instanceof LinesError ? error.message : failureWords(error);
-        log.error({ request: path, reason }, `a request to ${kind} could not be served`);
+        const reason = reasonOf(error);
+        log.error({ request: path, reason }, 'a request could not be served');
         await refuseRequest(fileSystem, folder, request, reason);
         return;
       }
     }
-    await store?.flush();
-    await finishRequest(fileSystem, folder, request);
-    log.info({ request: path }, kind === 'restore' ? 'a backup was restored' : 'counters were imported');
+    const done = DONE[kind];
+    if (done !== null) await store?.flush();
+    await finishRequest(fileSystem, folder, request, answer);
+    if (done !== null) log.info({ request: path }, done);
   }
 
   async function lookNow(): Promise<void> {

@@ -146,6 +146,8 @@ describe('the configuration file on the real file system', () => {
     expect([after.mode, after.uid, after.gid]).toEqual([before.mode, before.uid, before.gid]);
     expect(after.ino).not.toBe(before.ino);
     expect(await readFile(real, 'utf8')).toContain('gamma');
+    expect((await readdir(folder)).sort()).toEqual(['.real.json.keyway-lock', 'data', 'real.json', 'server.json']);
+    await file.close();
     expect((await readdir(folder)).sort()).toEqual(['data', 'real.json', 'server.json']);
   });
 });

@@ -146,6 +146,89 @@ describe('a save that fails', () => {
   });
 });
 
+describe('a read that fails for a moment', () => {
+  it('is tried again until it succeeds, although the file looks the same: the edit behind it is not lost', async () => {
+    const { disk, file, reloads, lines } = await stage(START, { poll: 5 });
+    disk.fail('read', 'EMFILE', (path) => path === PATH, 12);
+    disk.write(PATH, START.replace('"alpha"', '"edited"'));
+    await until(() => reloads.length > 0);
+    expect(keysOf(file.load())).toEqual(['edited']);
+    expect(file.status().parseError).toBeNull();
+    expect(lines.filter((line) => line.includes('cannot be read'))).toHaveLength(1);
+  });
+
+  it('at a save leaves the change waiting for the first reading that succeeds', async () => {
+    const { disk, file } = await stage(START, { poll: 5 });
+    disk.fail('read', 'EMFILE', (path) => path === PATH, 8);
+    await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
+    await until(() => disk.readText(PATH)?.includes('"beta"') === true);
+    await until(() => file.status().lastWriteError === null);
+    expect(file.status()).toEqual({ writing: false, lastWriteError: null, parseError: null, pendingChanges: 0 });
+  });
+
+  it('at a replacement is no problem any more once the file can be read', async () => {
+    const { disk, file } = await stage(START, { poll: 5 });
+    disk.fail('read', 'EMFILE', (path) => path === PATH, 8);
+    await expect(file.replace(Buffer.from('{"mode":"server"}'))).rejects.toMatchObject({ code: 'configWriteFailed' });
+    await until(() => file.status().lastWriteError === null);
+    expect(disk.readText(PATH)).toBe(START);
+  });
+});
+
+describe('a save that failed, once the file is mended by hand', () => {
+  it.each([
+    ['broken', (disk: ForgetfulFileSystem) => disk.write(PATH, '{ broken')],
+    ['moved away', (disk: ForgetfulFileSystem) => disk.unlink(PATH)],
+  ])('goes at once into a file that was %s, also where that is what it was before', async (_how, spoil) => {
+    const { disk, file, lines } = await stage(START, { poll: 5 });
+    spoil(disk);
+    await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
+    disk.write(PATH, START);
+    await until(() => disk.readText(PATH)?.includes('"beta"') === true);
+    await until(() => file.status().pendingChanges === 0);
+    expect(file.status()).toEqual({ writing: false, lastWriteError: null, parseError: null, pendingChanges: 0 });
+    expect(lines.filter((line) => line.includes('can be written again'))).toHaveLength(1);
+  });
+
+  it('goes when only the rights or the owner are mended, and is not tried before', async () => {
+    const { disk, file, writes } = await stage(START, { poll: 5 });
+    disk.fail('rename', 'EPERM', (path) => path === PATH);
+    await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
+    await new Promise((done) => setTimeout(done, 100));
+    expect(writes).toEqual([{ kind: 'changes', changes: 1, failed: true }]);
+    disk.heal();
+    disk.setOwner(PATH, 7, 8);
+    await until(() => disk.readText(PATH)?.includes('"beta"') === true);
+    await until(() => file.status().lastWriteError === null);
+  });
+});
+
+describe('changes that wait', () => {
+  it('come over what is restored, or are given up with it', async () => {
+    const { disk, file, reloads } = await stage();
+    for (const dropWaiting of [false, true]) {
+      disk.fail('rename', 'EBUSY');
+      await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
+      disk.heal();
+      const dropped = await file.restore(Buffer.from(START), { dropWaiting });
+      expect([...(dropped.keys?.keys() ?? [])]).toEqual(dropWaiting ? ['beta'] : []);
+      expect(keysOf(reloads.at(-1)?.configuration)).toEqual(dropWaiting ? ['alpha'] : ['alpha', 'beta']);
+    }
+    await file.save(adding('gamma'));
+    expect(disk.readText(PATH)).not.toContain('beta');
+  });
+
+  it('stay where the restore fails', async () => {
+    const { disk, file } = await stage();
+    disk.fail('rename', 'EBUSY');
+    await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
+    await expect(file.restore(Buffer.from(START), { dropWaiting: true })).rejects.toMatchObject({
+      code: 'configWriteFailed',
+    });
+    expect([...(file.waiting().keys?.keys() ?? [])]).toEqual(['beta']);
+  });
+});
+
 describe('a file that cannot be read when a save comes', () => {
   it.each(['', '{ "mode": ', '[]', 'null'])('%j is read again for 1 s and never overwritten', async (broken) => {
     const made = await stage();

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { FILE_LIMITS } from '../../../src/core/file-limits.js';
 import { STORE_FORMATS, type StoreFormat } from '../../../src/local/counters/formats.js';
 import { readStore } from '../../../src/local/counters/read-store.js';
 import { FORMAT } from '../../../src/local/counters/store-file.js';
@@ -18,7 +19,7 @@ const EARLIER: StoreFormat = {
   async read(fileSystem, folder, files, each) {
     const damage: string[] = [];
     for (const { name } of files) {
-      const text = (await fileSystem.read(join(folder, name))).toString('utf8');
+      const text = (await fileSystem.read(join(folder, name), FILE_LIMITS.counters)).toString('utf8');
       for (const line of text.trim().split('\n')) {
         const [accessKey = '', bytes = ''] = line.split(' ');
         if (!/^\d+$/.test(bytes)) damage.push(`${name} has a line that is none: ${line}`);

@@ -52,6 +52,19 @@ describe('kept versions', () => {
     expect((await versions.list()).map(({ forever }) => forever)).toEqual([false, true]);
   });
 
+  it('a folder that was removed is made again; what was in it is kept once more after it was forgotten', async () => {
+    const versions = await open();
+    const content = Buffer.from('a');
+    await versions.keep(content);
+    await rm(join(folder, 'data', 'versions'), { recursive: true });
+    await versions.keep(content);
+    expect(await versions.list()).toEqual([]);
+    versions.forget();
+    await versions.keep(content);
+    expect(await versions.list()).toHaveLength(1);
+    expect((await stat(join(folder, 'data', 'versions'))).mode & 0o777).toBe(0o700);
+  });
+
   it('of 25 versions of one day the first, the one for ever and the last 10 stay', async () => {
     const versions = await open();
     for (let n = 0; n < 25; n++) {

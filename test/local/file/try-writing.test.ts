@@ -68,7 +68,11 @@ describe('trying the way of writing', () => {
       await writeFile(path, '{}');
       await writeFile(source, '{}');
       const mounted = spawnSync('mount', ['--bind', source, path], { encoding: 'utf8' });
-      if (mounted.status !== 0) return context.skip(`no bind mount here: ${mounted.stderr || mounted.error?.message}`);
+      if (mounted.status !== 0) {
+        const reason = `no bind mount can be made: ${mounted.stderr || mounted.error?.message}`;
+        process.stdout.write(`skipped: ${reason.trim()}\n`);
+        return context.skip(reason);
+      }
       try {
         const problems = await tryWriting({ fileSystem: createFileSystem(), path, inPlace: false });
         expect(problems.map(({ kind }) => kind)).toEqual(['mountPoint']);

@@ -1,0 +1,61 @@
+/** Bytes that bodies of requests without an accepted credential hold in all, while they are being received. */
+export const BODY_BUDGET = 16 * 1024 * 1024;
+
+/** Room for bodies that anybody can send. When it is short, the longest body gives way. */
+export interface BodyBudget {
+  /** A body that holds nothing yet. Its `drop` is called at most once, when it has to give way. */
+  open(drop: () => void): HeldBody;
+}
+
+/** What one body takes of the budget. */
+export interface HeldBody {
+  /** Takes so many more bytes; others, or this one, may have to give way. */
+  take(bytes: number): void;
+  /** Gives all of it back. */
+  release(): void;
+}
+
+interface Holding {
+  bytes: number;
+  readonly drop: () => void;
+}
+
+/**
+ * Whoever sends many long bodies and never ends them takes the room from such bodies alone: to crowd out one as short as a
+ * login, all that is held would have to be as short, and there are not connections enough for that.
+ */
+export function createBodyBudget(most: number): BodyBudget {
+  const held = new Set<Holding>();
+  let total = 0;
+
+  function release(holding: Holding): void {
+    if (held.delete(holding)) total -= holding.bytes;
+  }
+
+  function longest(): Holding | undefined {
+    let found: Holding | undefined;
+    for (const holding of held) if (found === undefined || holding.bytes > found.bytes) found = holding;
+    return found;
+  }
+
+  return {
+    open(drop) {
+      const holding: Holding = { bytes: 0, drop };
+      held.add(holding);
+      return {
+        take(bytes) {
+          if (!held.has(holding)) return;
+          holding.bytes += bytes;
+          total += bytes;
+          while (total > most) {
+            const last = longest();
+            if (last === undefined) return;
+            release(last);
+            last.drop();
+          }
+        },
+        release: () => release(holding),
+      };
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import type { Server } from 'node:http';
+import { isIP, type Socket } from 'node:net';
+import { callerNetwork } from '../core/caller-network.js';
+
+/** Who calls. */
+export interface Caller {
+  /** In its canonical spelling, for the log; `unix` for a peer on a Unix socket. */
+  readonly address: string;
+  /** What counts as one caller (`callerNetwork`). */
+  readonly network: string;
+}
+
+/** How a peer on a Unix socket is named, as caller and among the trusted. */
+export const UNIX_PEER = 'unix';
+
+/** How a peer is named that had reset its connection before anybody could ask who it is. */
+const UNKNOWN_PEER = 'unknown';
+
+const peers = new WeakMap<object, Caller>();
+
+/** Takes down who is at the other end while the system still knows: of a connection that was reset it tells nothing. */
+export function notePeers(server: Server): void {
+  const note = (socket: Socket) => {
+    const nameless = typeof server.address() === 'string' ? UNIX_PEER : UNKNOWN_PEER;
+    peers.set(socket, callerAt(addressOf(socket.remoteAddress ?? '') ?? nameless));
+  };
+  server.on('connection', note);
+  server.on('secureConnection', note);
+}
+
+/** Who is at the other end of a connection. */
+export function peerOf(socket: { readonly remoteAddress?: string | undefined }): Caller {
+  return peers.get(socket) ?? callerAt(addressOf(socket.remoteAddress ?? '') ?? UNIX_PEER);
+}
+
+/** The caller at an address in its canonical spelling. */
+export function callerAt(address: string): Caller {
+  return { address, network: callerNetwork(address) };
+}
+
+/**
+ * The address in a value such as `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`, in its canonical
+ * spelling (RFC 5952); IPv4 in its IPv6 form (RFC 4291, 2.5.5.2) is IPv4. Null for another value.
+ */
+export function addressOf(value: string): string | null {
+  const text = value.trim();
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
+  const bare = (bracketed ?? plain ?? text).replace(/%[\w.-]+$/, '');
+  const family = isIP(bare);
+  if (family === 6) return mappedOf(canonical(bare)) ?? canonical(bare);
+  return family === 4 ? bare : null;
+}
+
+/** Of an IPv6 address however it is spelled; none of its groups is spelled as IPv4 afterwards. */
+function canonical(address: string): string {
+  return new URL(`http://[${address}]`).hostname.slice(1, -1);
+}
+
+function mappedOf(address: string): string | null {
+  const [, high, low] = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(address) ?? [];
+  if (high === undefined || low === undefined) return null;
+  return [high, low].flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255]).join('.');
+}

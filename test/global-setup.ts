@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type BrowserServer, chromium } from 'playwright-core';
+import type { TestProject } from 'vitest/node';
+import { bundledChromium, type Chromium } from '../bench/browser.js';
+import { buildIfOlder, buildPanelIfOlder } from './building.js';
+import { createPortGiver } from './free-ports.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where test files ask for what they share (test/shared.ts). */
+    readonly shared: string;
+  }
+}
+
+/** What the test files of a run share. Only the panel is always looked after; the rest is made when the first of them asks. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await buildPanelIfOlder();
+  const browser = createSharedBrowser();
+  const wanted: Readonly<Record<string, () => Promise<unknown>>> = {
+    '/browser': browser.get,
+    '/build': inTurn(buildIfOlder),
+    '/port': inTurn(await createPortGiver()),
+  };
+  const server = createServer((request, response) => {
+    const make = wanted[request.url ?? ''] ?? (() => Promise.reject(new Error(`nothing is shared at ${request.url}`)));
+    make().then(
+      (made) => answer(response, 200, made ?? null),
+      (error: unknown) => answer(response, 500, error instanceof Error ? error.message : String(error)),
+    );
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // It listens on TCP.
+  project.provide('shared', `http://127.0.0.1:${port}`);
+  return async () => {
+    server.close();
+    server.closeAllConnections();
+    await browser.close();
+  };
+}
+
+function answer(response: ServerResponse, status: number, value: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(value));
+}
+
+/** One call after another: whoever asks while the sources are being built finds them built. */
+function inTurn<T>(act: () => Promise<T>): () => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return () => {
+    const turn = last.then(act, act);
+    last = turn;
+    return turn;
+  };
+}
+
+function createSharedBrowser() {
+  let started: Promise<{ readonly unpacked: Chromium; readonly server: BrowserServer }> | null = null;
+  async function start() {
+    const unpacked = await bundledChromium();
+    return { unpacked, server: await chromium.launchServer({ ...unpacked.options, host: '127.0.0.1' }) };
+  }
+  return {
+    async get() {
+      started ??= start();
+      const { unpacked, server } = await started;
+      return { endpoint: server.wsEndpoint(), options: unpacked.options };
+    },
+    async close() {
+      const ended = await started?.catch(() => null);
+      await ended?.server.close();
+      await ended?.unpacked.remove();
+    },
+  };
+}

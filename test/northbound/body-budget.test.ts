@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { BODY_BUDGET, createBodyBudget } from '../../src/northbound/body-budget.js';
+import { openRaw, rawRequest } from '../raw-client.js';
+import { gatewayForTest, listen, PASSWORD_HASH } from './gateway.js';
+
+const MEBIBYTE = 1024 * 1024;
+const JSON_TYPE = { 'content-type': 'application/json' };
+const LISTENER = { token: 'right', username: 'admin', passwordHash: PASSWORD_HASH };
+
+describe('the budget', () => {
+  it('has the longest body give way, and gives back what is released', () => {
+    const budget = createBodyBudget(100);
+    const dropped: string[] = [];
+    const hold = (name: string) => budget.open(() => dropped.push(name));
+    const [short, long, own] = [hold('short'), hold('long'), hold('own')];
+    short.take(10);
+    long.take(60);
+    own.take(30);
+    expect(dropped).toEqual([]);
+    short.take(5);
+    expect(dropped).toEqual(['long']);
+    long.take(1_000);
+    expect(dropped).toEqual(['long']);
+    own.take(80);
+    expect(dropped).toEqual(['long', 'own']);
+    short.release();
+    hold('last').take(100);
+    expect(dropped).toEqual(['long', 'own']);
+  });
+});
+
+describe('a gateway that many long bodies are sent to without a credential', () => {
+  const sockets: { destroy(): void }[] = [];
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+  });
+
+  /** Begins so many logins, each of a mebibyte of which the last byte never comes. */
+  async function beginLogins(port: number, count: number) {
+    const body = Buffer.alloc(MEBIBYTE - 1, 0x20);
+    const clients = [];
+    for (let n = 0; n < count; n += 1) {
+      const client = await openRaw({ port, host: '127.0.0.1' });
+      sockets.push(client.socket);
+      client.socket.write(rawRequest('POST', '/panel/api/login', { ...JSON_TYPE, 'content-length': `${MEBIBYTE}` }));
+      await new Promise((resolve) => client.socket.write(body, resolve));
+      clients.push(client);
+    }
+    return clients;
+  }
+
+  it('answers those beyond 16 MiB with 503 and Retry-After, lets an operator log in meanwhile, and takes long bodies with a credential', async () => {
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER });
+    const port = await listen(app);
+    const clients = await beginLogins(port, 20);
+    const refused = () => clients.filter((client) => /^HTTP\/1\.1 503 /.test(client.text()));
+    await vi.waitFor(() => expect(refused()).toHaveLength(4), { timeout: 20_000 });
+    const [one] = refused();
+    expect(one?.text()).toMatch(/retry-after: 1\r\n.*\{"ok":false,"error":"too many request bodies[^"]*"\}/s);
+    expect(one?.isEnded()).toBe(false);
+    const url = `http://127.0.0.1:${port}/panel/api`;
+    const body = JSON.stringify({ username: 'admin', password: 'password' });
+    expect((await fetch(`${url}/login`, { method: 'POST', headers: JSON_TYPE, body })).status).toBe(200);
+    expect(refused().length).toBeLessThanOrEqual(5);
+    const headers = { ...JSON_TYPE, authorization: 'Bearer right' };
+    const long = JSON.stringify({ mode: 'server', padding: 'x'.repeat(BODY_BUDGET + 1) });
+    // It is read whole, and refused for what it says: there is no file to replace.
+    expect((await fetch(`${url}/server/config`, { method: 'PUT', headers, body: long })).status).toBe(400);
+    expect((await fetch(`${url}/server/status`, { headers })).status).toBe(200);
+  });
+
+  it('takes bodies again once the earlier ones are gone', async () => {
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER });
+    const port = await listen(app);
+    for (let round = 0; round < 3; round += 1) {
+      const clients = await beginLogins(port, 12);
+      for (const client of clients) client.socket.destroy();
+      await vi.waitFor(
+        async () =>
+          expect(await new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count)))).toBe(0),
+        { timeout: 20_000 },
+      );
+      for (const client of clients) expect(client.text()).toBe('');
+    }
+  });
+
+  it('on an open mount answers 413 to one that is longer than all may be', async () => {
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }] });
+    const port = await listen(app);
+    const headers = { ...JSON_TYPE, 'content-length': `${BODY_BUDGET + 1}` };
+    const client = await openRaw({ port, host: '127.0.0.1' });
+    client.socket.write(rawRequest('PUT', '/panel/api/server/config', headers));
+    expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 413 .*at most 16777216 bytes/s);
+  });
+
+  it('answers what no route serves before its body has come', async () => {
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }] });
+    const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
+    client.socket.write(rawRequest('POST', '/nowhere', { ...JSON_TYPE, 'content-length': '1000000' }));
+    expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 404 /);
+  });
+});

@@ -1,0 +1,215 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer as createPlain } from 'node:http';
+import { createServer as createSecure } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from 'node:tls';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { LogPort } from '../../src/core/ports.js';
+import type { CreateServer } from '../../src/northbound/api-server.js';
+import { type ConnectionsOptions, createConnections } from '../../src/serve/connections.js';
+import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { openRaw, type RawClient, rawClient, rawRequest } from '../raw-client.js';
+
+const WAIT = { timeout: 20_000 };
+const ASK = rawRequest('GET', '/');
+
+/** A listener that answers `GET /` at once, and `GET /slow` when it is told to. */
+async function listening(options: Partial<ConnectionsOptions>, make: CreateServer = createPlain, path?: string) {
+  const lines: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[] = [];
+  const note = (fields: Readonly<Record<string, unknown>>, message: string) => void lines.push({ fields, message });
+  const log: LogPort = { debug: note, info: note, warn: note, error: note };
+  const connections = createConnections({ most: 8, trustProxy: [], log, ...options });
+  const slow: (() => void)[] = [];
+  const server = connections.serverFor('api', make)({}, (request, response) => {
+    const answer = () => response.end(`answer to ${request.url}`);
+    if (request.url === '/slow') slow.push(answer);
+    else answer();
+  });
+  server.listen(path === undefined ? { port: 0, host: '::' } : { path });
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const closed = () => new Promise((resolve) => server.close(resolve));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    if (server.listening) await closed();
+  });
+  const figures = () => connections.figures().find(({ listener }) => listener === 'api');
+  const open = (count: number) => vi.waitFor(() => expect(figures()?.open).toBe(count), WAIT);
+  /** Connects, and waits until the listener has seen it. */
+  async function from(localAddress: string): Promise<RawClient> {
+    const seen = once(server, 'connection');
+    const host = localAddress.includes(':') ? '::1' : '127.0.0.1';
+    const client = await openRaw(path === undefined ? { port, host, localAddress } : { path });
+    await seen;
+    return client;
+  }
+  return { server, port, from, figures, open, slow, lines, closed };
+}
+
+async function asked(client: RawClient, path = '/'): Promise<void> {
+  const before = client.text().length;
+  client.socket.write(rawRequest('GET', path));
+  if (path === '/') await vi.waitFor(() => expect(client.text().length).toBeGreaterThan(before), WAIT);
+}
+
+describe('a full listener', () => {
+  it('closes the connection that is idle longest, and refuses a new one where none is idle', async () => {
+    const { from, figures, open, slow, lines } = await listening({ most: 3 });
+    const [first, second, third] = [await from('127.0.0.1'), await from('127.0.0.2'), await from('127.0.0.3')];
+    await asked(first);
+    const fourth = await from('127.0.0.4');
+    await second.ended;
+    expect([first.isEnded(), third.isEnded()]).toEqual([false, false]);
+    for (const client of [first, third, fourth]) await asked(client, '/slow');
+    await vi.waitFor(() => expect(slow).toHaveLength(3), WAIT);
+    const refused = await from('127.0.0.5');
+    expect(await refused.ended).toBe('');
+    await open(3);
+    expect(figures()).toEqual({
+      listener: 'api',
+      open: 3,
+      closedIdle: { full: 1, share: 0 },
+      refused: { full: 1, share: 0 },
+    });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatchObject({
+      fields: { listener: 'api' },
+      message: expect.stringContaining('--max-connections'),
+    });
+    for (const answer of slow) answer();
+    for (const client of [first, third, fourth]) await client.received(/answer to \/slow$/);
+    await from('127.0.0.6');
+    await first.ended;
+    expect(fourth.isEnded()).toBe(false);
+  });
+
+  it('has room again when connections end by themselves', async () => {
+    const { from, open, figures } = await listening({ most: 2 });
+    for (let n = 0; n < 5; n += 1) {
+      const client = await from('127.0.0.1');
+      client.socket.destroy();
+      await open(0);
+    }
+    expect(figures()?.closedIdle).toEqual({ full: 0, share: 0 });
+  });
+
+  it('counts connections of TLS, before their handshake as well, and knows which of them is busy', async () => {
+    const make: CreateServer = (options, listener) =>
+      createSecure({ ...options, cert: CERTIFICATE, key: PRIVATE_KEY }, listener);
+    const { port, from, open, slow } = await listening({ most: 2 }, make);
+    const silent = await from('127.0.0.2');
+    const socket = connect({ port, host: '127.0.0.1', ca: CERTIFICATE, servername: 'doh.test' });
+    const secure = rawClient(socket);
+    await once(socket, 'secureConnect');
+    socket.write(rawRequest('GET', '/slow'));
+    await vi.waitFor(() => expect(slow).toHaveLength(1), WAIT);
+    await from('127.0.0.3');
+    await silent.ended;
+    await from('127.0.0.4');
+    await open(2);
+    slow[0]?.();
+    await secure.received(/answer to \/slow$/);
+  });
+});
+
+describe('one address', () => {
+  it('has at most a quarter: the one of its own that is idle longest makes room, and others are not touched', async () => {
+    const { from, figures, open } = await listening({ most: 8 });
+    const other = await from('127.0.0.9');
+    const own = [await from('127.0.0.1'), await from('127.0.0.1'), await from('127.0.0.1')];
+    await own[0]?.ended;
+    await open(3);
+    expect([other.isEnded(), own[1]?.isEnded(), own[2]?.isEnded()]).toEqual([false, false, false]);
+    expect(figures()?.closedIdle).toEqual({ full: 0, share: 1 });
+  });
+
+  it('is refused a further one where all of its own are busy', async () => {
+    const { from, figures, slow, lines } = await listening({ most: 8 });
+    for (const client of [await from('127.0.0.1'), await from('127.0.0.1')]) await asked(client, '/slow');
+    await vi.waitFor(() => expect(slow).toHaveLength(2), WAIT);
+    await (await from('127.0.0.1')).ended;
+    expect(figures()).toMatchObject({ open: 2, refused: { full: 0, share: 1 } });
+    expect(lines[0]?.fields).toEqual({ listener: 'api', address: '127.0.0.1' });
+    expect((await from('127.0.0.2')).isEnded()).toBe(false);
+  });
+
+  it('of IPv6 is one /64', async () => {
+    const { from, figures, open } = await listening({ most: 8 });
+    const [first] = [await from('::1'), await from('::1'), await from('::1')];
+    await first?.ended;
+    await open(2);
+    expect(figures()?.closedIdle.share).toBe(1);
+  });
+
+  it('of a trusted proxy has no share, and a Unix socket has none', async () => {
+    const trusting = await listening({ most: 8, trustProxy: ['127.0.0.0/8'] });
+    for (let n = 0; n < 8; n += 1) await trusting.from('127.0.0.1');
+    await trusting.open(8);
+    const folder = await mkdtemp(join(tmpdir(), 'keyway-connections-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const local = await listening({ most: 8 }, createPlain, join(folder, 'a.sock'));
+    for (let n = 0; n < 8; n += 1) await local.from('127.0.0.1');
+    await local.open(8);
+    const first = await local.from('127.0.0.1');
+    await local.open(8);
+    expect(local.figures()).toMatchObject({ closedIdle: { full: 1, share: 0 } });
+    expect(first.isEnded()).toBe(false);
+  });
+});
+
+describe('a server that closes', () => {
+  it('ends idle connections soon, and those under way behind their answers', async () => {
+    const { from, slow, closed, open } = await listening({});
+    const idle = await from('127.0.0.1');
+    await asked(idle);
+    const busy = await from('127.0.0.2');
+    await asked(busy, '/slow');
+    await vi.waitFor(() => expect(slow).toHaveLength(1), WAIT);
+    const end = closed();
+    await idle.ended;
+    expect(busy.isEnded()).toBe(false);
+    slow[0]?.();
+    expect(await busy.ended).toMatch(/answer to \/slow$/);
+    await end;
+    await open(0);
+  });
+
+  it('answers what had arrived and was not begun, half-closed or not', async () => {
+    const { server, port, closed } = await listening({ most: 1_000 });
+    const clients: RawClient[] = [];
+    const kept: RawClient[] = [];
+    for (let n = 0; n < 30; n += 1) {
+      const client = await openRaw({ port, host: '127.0.0.1' });
+      await asked(client);
+      kept.push(client);
+    }
+    for (let n = 0; n < 30; n += 1) clients.push(await openRaw({ port, host: '127.0.0.1' }));
+    await vi.waitFor(
+      async () => expect(await new Promise((resolve) => server.getConnections((_e, count) => resolve(count)))).toBe(60),
+      WAIT,
+    );
+    // In one turn: none of it is read before the server begins to close.
+    for (const [n, client] of [...kept, ...clients].entries()) {
+      if (n % 2 === 0) client.socket.end(ASK);
+      else client.socket.write(ASK);
+    }
+    const end = closed();
+    for (const client of clients) expect(await client.ended).toMatch(/answer to \/$/);
+    for (const client of kept) expect(await client.ended).toMatch(/(answer to \/.*){2}$/s);
+    await end;
+  });
+
+  it('does not wait for a client that says nothing, or half a request', async () => {
+    const { from, closed } = await listening({});
+    await from('127.0.0.1');
+    const half = await from('127.0.0.2');
+    half.socket.write('GET / HTT');
+    await sleep(50);
+    await closed();
+    expect(half.text()).toBe('');
+  });
+});

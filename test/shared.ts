@@ -1,0 +1,32 @@
+import { type Browser, type BrowserContext, chromium, type LaunchOptions } from 'playwright-core';
+import { inject } from 'vitest';
+
+/** Asks the run that this test file belongs to for what its files share (test/global-setup.ts). Rejects with its words. */
+export async function askShared(what: 'browser' | 'build' | 'port'): Promise<unknown> {
+  const response = await fetch(`${inject('shared')}/${what}`);
+  const answer: unknown = await response.json();
+  if (!response.ok) throw new Error(String(answer));
+  return answer;
+}
+
+/** The one browser of the run. Closing it closes what was opened through it. */
+export async function connectBrowser(): Promise<Browser> {
+  const { endpoint } = await sharedBrowser();
+  return chromium.connect(endpoint);
+}
+
+/** A browser of its own that keeps what it remembers in a folder, as people's do. */
+export async function openProfile(folder: string): Promise<BrowserContext> {
+  const { options } = await sharedBrowser();
+  return chromium.launchPersistentContext(folder, options);
+}
+
+async function sharedBrowser(): Promise<SharedBrowser> {
+  return (await askShared('browser')) as SharedBrowser; // Global setup answers with one.
+}
+
+/** The browser that all test files use, and how another one is started. */
+export interface SharedBrowser {
+  readonly endpoint: string;
+  readonly options: LaunchOptions;
+}
