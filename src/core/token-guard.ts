@@ -143,19 +143,15 @@ function createDigests(salt: Buffer): (authorization: string) => number {
 }
 
 /**
- * 53 bits that tell a token which was let in from another, for every request that is: a SHA-256 would take longer than the
+ * 32 bits that tell a token which was let in from another, for every request that is: a SHA-256 would take longer than the
  * rest of the check. A wrong token that had the mark of a right one would be looked at, and refused.
  */
 function createMarks(salt: Buffer): (authorization: string) => number {
-  const [first, second] = [salt.readInt32BE(0), salt.readInt32BE(4)];
+  const start = salt.readInt32BE(0);
   return (authorization) => {
-    let high = first;
-    let low = second;
-    for (let i = tokenStart(authorization); i < authorization.length; i += 1) {
-      const code = authorization.charCodeAt(i);
-      high = Math.imul(high ^ code, 0x01000193) ^ (high >>> 15);
-      low = Math.imul(low ^ code, 0x85ebca6b) ^ (low >>> 13);
-    }
-    return (high >>> 11) * 0x100000000 + (low >>> 0);
+    let mark = start;
+    for (let i = tokenStart(authorization); i < authorization.length; i += 1)
+      mark = Math.imul(mark ^ authorization.charCodeAt(i), 0x01000193) ^ (mark >>> 15);
+    return mark;
   };
 }

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
-import { CURRENT, EARLIEST, opsStage, REQUESTS, THREE, temporaryFolder } from './stage.js';
+import { openRaw } from '../raw-client.js';
+import { CURRENT, EARLIEST, opsStage, REQUESTS, THREE, temporaryFolder, until } from './stage.js';
 
 describe('requests', () => {
   it('are counted by mount, operation and status, with the time that they took', async () => {
@@ -124,5 +125,26 @@ describe('logins and sessions', () => {
     const { value } = await metrics();
     expect(value('keyway_sessions', { revision: 'dns' })).toBe(0);
     expect(value('keyway_sessions', { revision: 'earliest' })).toBe(undefined);
+  });
+});
+
+describe('guessed tokens and connections', () => {
+  it('are counted where they are refused unread, and by listener', async () => {
+    const { call, metrics, gateway, feed } = await opsStage({}, ['--max-connections', '8']);
+    for (let n = 0; n < 23; n += 1) await call('GET', '/panel/api/users', undefined, { authorization: `wrong-${n}` });
+    const { hostname, port } = new URL(gateway.url);
+    const open = [];
+    for (let n = 0; n < 3; n += 1) open.push(await openRaw({ host: hostname, port: Number(port) }));
+    await fetch(`${feed}/v1/keys`, { headers: { authorization: 'Bearer wrong-0' } });
+    await until(async () => (await metrics()).value('keyway_connections', { listener: 'api' }) === 2);
+    const { value } = await metrics();
+    expect(value('keyway_unread_tokens_total')).toBe(4);
+    const reasons = { listener: 'api', reason: 'share' };
+    expect(value('keyway_connections_closed_total', reasons)).toBeGreaterThanOrEqual(1);
+    expect(value('keyway_connections_refused_total', reasons)).toBe(0);
+    expect(value('keyway_connections', { listener: 'feed' })).toBe(1);
+    expect(value('keyway_connections', { listener: 'ops' })).toBeGreaterThanOrEqual(1);
+    expect(value('keyway_connections', { listener: 'subscriptions' })).toBe(undefined);
+    for (const { socket } of open) socket.destroy();
   });
 });

@@ -28,6 +28,7 @@ describe('the text', () => {
       'reason',
       'outcome',
       'problem',
+      'listener',
     ];
     expect([...labels].filter((label) => !known.includes(label))).toEqual([]);
   });
