@@ -1,5 +1,5 @@
 /**
- * What issue "record, replay, compare" has to reach: `node dist/bench/replay.js` (or `npm run bench` for everything else).
+ * What replaying has to reach: `node dist/bench/replay.js` (or `npm run bench` for everything else).
  * 500 scenarios on embedded cores under 10 s; the recording proxy under 1 ms at the median on one connection.
  */
 import { Agent, createServer, request } from 'node:http';

@@ -9,7 +9,7 @@ import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
 import { udpQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
 
-/** The current revision of the spec: audit, bulk keys and outbound rules, without the DNS endpoints. */
+/** The current revision: audit, bulk keys and outbound rules, without the DNS endpoints. */
 export const current: Revision = {
   id: 'current',
   from: '0.2.88',

@@ -9,7 +9,7 @@ import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
 import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
 
-/** The DNS revision of the spec: DNS endpoints, and `owndns` in share links. */
+/** The DNS revision: DNS endpoints, and `owndns` in share links. */
 export const dns: Revision = {
   id: 'dns',
   from: '0.2.45',

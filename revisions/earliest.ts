@@ -9,7 +9,7 @@ import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
 
-/** The earliest revision of the spec: one static token, no panel, no names. */
+/** The earliest revision: one static token, no panel, no names. */
 export const earliest: Revision = {
   id: 'earliest',
   from: '0.2.31',

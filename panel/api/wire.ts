@@ -2,7 +2,7 @@ import { isWhole, type Whole } from '../text/exact-json.js';
 import { ApiFailure } from './failure.js';
 import { isObject } from './objects.js';
 
-/** The answers as the spec names their members. A member that only some revisions have is optional. */
+/** The answers as the protocol names their members. A member that only some revisions have is optional. */
 export interface User {
   readonly access_key: string;
   readonly name?: string | null;

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 
-/** Lowercase hexadecimal SHA-256 of the password's UTF-8 (spec: "Login"). */
+/** Lowercase hexadecimal SHA-256 of the password's UTF-8 (protocol: "Login"). */
 export function passwordHashOf(password: string): string {
   return createHash('sha256').update(password, 'utf8').digest('hex');
 }

@@ -1,10 +1,10 @@
 import type { AuditEntry } from './model.js';
 import type { ClockPort, RandomPort } from './ports.js';
 
-/** Spec, "Limits": audit list length. */
+/** Protocol: "Limits": audit list length. */
 export const AUDIT_LENGTH = 100;
 
-/** The in-memory audit list (spec: "Audit list"), newest first. */
+/** The in-memory audit list (protocol: "Audit list"), newest first. */
 export interface Audit {
   /** The same array until the list changes, then another one. */
   list(): readonly AuditEntry[];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * How an access key shows in a log: the first 8 hexadecimal digits of its SHA-256 (design: "secrets in logs"). Enough to
+ * How an access key shows in a log: the first 8 hexadecimal digits of its SHA-256 (design: "Secrets in logs"). Enough to
  * follow one key through a log, and nothing that admits a client.
  */
 export function keyDigest(accessKey: string): string {

@@ -3,7 +3,7 @@
 /** The largest unsigned 64-bit integer; every limit and counter stays at or below it. */
 export const MAX_U64 = 2n ** 64n - 1n;
 
-/** An access key's record (spec: "Access key (UserMeta)"). */
+/** An access key's record (protocol: "Access key (UserMeta)"). */
 export interface AccessKey {
   readonly accessKey: string;
   readonly name: string | null;
@@ -11,7 +11,7 @@ export interface AccessKey {
   readonly limitBytes: bigint | null;
 }
 
-/** Traffic counters of one key (spec: "Traffic counters"), all unsigned 64-bit. */
+/** Traffic counters of one key (protocol: "Traffic counters"), all unsigned 64-bit. */
 export interface TrafficCounters {
   readonly bytesUp: bigint;
   readonly bytesDown: bigint;
@@ -28,7 +28,7 @@ export interface KeySnapshot extends AccessKey {
 
 export type OutboundAction = 'proxy' | 'direct' | 'block';
 
-/** One outbound rule (design: "an outbound rule"). */
+/** One outbound rule (design: "An outbound rule"). */
 export interface OutboundRule {
   readonly domainSuffix: readonly string[];
   readonly ipCidr: readonly string[];
@@ -97,7 +97,7 @@ export interface Credentials {
   readonly passwordHash: string;
 }
 
-/** The listener as the configuration file describes it (spec: "Configuration of the listener"). */
+/** The listener as the configuration file describes it (protocol: "Configuration of the listener"). */
 export interface ListenerConfig extends Credentials {
   readonly enabled: boolean;
   /** `host:port`. */
@@ -105,10 +105,10 @@ export interface ListenerConfig extends Credentials {
   readonly webpath: string;
 }
 
-/** Where the listener is when nobody says otherwise (spec: "Configuration of the listener"). */
+/** Where the listener is when nobody says otherwise (protocol: "Configuration of the listener"). */
 export const DEFAULT_BIND = '127.0.0.1:9090';
 
-/** One entry of the audit list (spec: "Audit entry"). */
+/** One entry of the audit list (protocol: "Audit entry"). */
 export interface AuditEntry {
   readonly id: string;
   /** Local time of creation, `HH:MM:SS`. */
@@ -143,7 +143,7 @@ export interface ConfigurationChange {
   readonly dns?: DnsChange;
 }
 
-/** What clients are told: the announced address and the parts of a share link (spec: "Subscription"). */
+/** What clients are told: the announced address and the parts of a share link (protocol: "Subscription"). */
 export interface AnnouncedServer {
   readonly host: string;
   readonly port: number;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** The single session token of one mount (spec: "Session token lifecycle"; design: "several mounts"). */
+/** The single session token of one mount (protocol: "Session token lifecycle"; design: "Several mounts"). */
 export interface Session {
   /** Holds this token from now on; an earlier one stops being accepted. */
   begin(token: string): void;
@@ -36,7 +36,7 @@ export function equalSecrets(given: string, kept: string): boolean {
   return difference === 0;
 }
 
-/** Lowercase hexadecimal SHA-256 of a password (spec: Login, rule 3). */
+/** Lowercase hexadecimal SHA-256 of a password (protocol: "Login"). */
 export function passwordDigest(password: string): string {
   return hash('sha256', password);
 }

@@ -32,7 +32,7 @@ export interface ResolverStats {
   readonly lastRefreshError: string | null;
 }
 
-/** The embedded DNS server behind the DNS endpoints (issue 9). */
+/** The embedded DNS server behind the DNS endpoints. */
 export interface Resolver extends ResolverPort {
   /** From now on the settings are acted upon; before, they are only remembered. Nothing it meets is an error here. */
   start(): void;

@@ -191,7 +191,7 @@ function createStage(app: App, configPath: string, files: FileSystemPort): Stage
   };
 }
 
-/** What an edit is to the gateway (design: "hand edits"): only a server's configuration becomes live. */
+/** What an edit is to the gateway (design: "Hand edits"): only a server's configuration becomes live. */
 function kindOfEdit(text: string): 'live' | 'broken' | 'kept' {
   try {
     const root = parseJson(Buffer.from(text), { comments: true, duplicates: 'last' });

@@ -53,7 +53,7 @@ const CONNECTION_CHECKS = 5_000;
 const NO_OPERATOR = { username: '', passwordHash: '' } as const;
 const NO_SESSION = createSession();
 
-/** Makes the feed as an app that does not listen yet (issue "Traffic counters": the feed). */
+/** Makes the feed as an app that does not listen yet (design: "The feed"). */
 export function createFeed(options: FeedOptions): Feed {
   const { backend, token } = options;
   const { keys } = backend;

@@ -3,7 +3,7 @@ export const BODY_LIMIT = 4 * 1024 * 1024;
 /** Seconds for which `GET /v1/keys` may wait. */
 export const MOST_WAIT = 300;
 
-/** What the feed answers (issue "Traffic counters": the feed), and what `Allow` says there. */
+/** What the feed answers (design: "The feed"), and what `Allow` says there. */
 export const FEED_ROUTES = {
   '/v1/usage': { method: 'POST', allow: 'POST' },
   '/v1/keys': { method: 'GET', allow: 'GET, HEAD' },

@@ -34,7 +34,7 @@ export interface GatewayMount {
 export interface GatewayOptions {
   /** At least one. Two that would answer the same paths are an error that names both. */
   readonly mounts: readonly GatewayMount[];
-  /** The server's configuration file; absent for the spec's run-time-only mode. */
+  /** The server's configuration file; absent for the run-time-only mode (protocol: "Status and configuration"). */
   readonly configPath?: string;
   /** Where the state lives instead, open; what is said here of file and data folder then counts for nothing. */
   readonly backend?: Backend;
@@ -51,7 +51,7 @@ export interface GatewayOptions {
   readonly panelDir?: string;
   /** API roots of further servers that the embedded panel may speak to, such as `https://host:9090/panel/api`. */
   readonly panelServers?: readonly string[];
-  /** Asks for the mount's credential on the audit operations too; default false, as the spec says. */
+  /** Asks for the mount's credential on the audit operations too; default false, as the protocol says. */
   readonly protectAudit?: boolean;
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */

@@ -10,7 +10,7 @@ declare module 'fastify' {
 
 /**
  * Creates the gateway as a Fastify app, for embedding and for `inject` in tests. It opens no socket until `listen`, starts no
- * resolver, and follows the spec on mounts that their own rule leaves open. Rejects with an `Error` whose message is for
+ * resolver, and follows the protocol on mounts that their own rule leaves open. Rejects with an `Error` whose message is for
  * people when a revision is unknown, two mounts clash or the configuration file cannot be read.
  */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {

@@ -19,7 +19,7 @@ export function sendEarlyFailure(reply: FastifyReply, status: number, error: str
 }
 
 /**
- * 404, or 405 with `Allow` (design: "unmatched API path / method"). OPTIONS is answered wherever a path is served, and a
+ * 404, or 405 with `Allow` (design: "Unmatched API path"). OPTIONS is answered wherever a path is served, and a
  * preflight anywhere below an API that hides nothing, so that a page of another origin can read that 404.
  */
 export function answerUnmatched(mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -30,8 +30,8 @@ export interface AppOptions {
   readonly requestLog: boolean;
   /** Told of every answer and login. */
   readonly observer?: RequestsObserver;
-  /** Whether the audit operations ask for the mount's credential, which by the spec they do not. */
+  /** Whether the audit operations ask for the mount's credential, which by the protocol they do not. */
   readonly protectAudit: boolean;
-  /** Whether a mount that its own rule leaves open must refuse everyone all the same (design: "a mount that …"). */
+  /** Whether a mount that its own rule leaves open must refuse everyone all the same (design: "A mount that its own rule leaves open"). */
   readonly refusesOpen: (mount: Mount) => boolean;
 }

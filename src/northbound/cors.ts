@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Any origin may call (spec: "Cross-origin requests are allowed from any origin, with any method and any header"). */
+/** Any origin may call (protocol: "Addressing"). */
 export function allowAnyOrigin(reply: FastifyReply): void {
   reply.header('access-control-allow-origin', '*');
 }

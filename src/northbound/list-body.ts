@@ -5,7 +5,7 @@ import type { KeyEntry, KeyReader } from '../core/keys/types.js';
 import type { ClockPort } from '../core/ports.js';
 import type { Revision } from '../wire/traits/revision.js';
 
-/** How long a list may miss what the data plane reported, in milliseconds (issue "The gateway": what it must reach). */
+/** How long a list may miss what the data plane reported, in milliseconds (design: "What lists must reach"). */
 const USAGE_DELAY = 200;
 
 export type ContentCoding = 'br' | 'gzip';

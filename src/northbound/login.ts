@@ -8,7 +8,7 @@ import type { Mount } from './mount.js';
 import type { Caller } from './peers.js';
 import type { RequestsObserver } from './request-observer.js';
 
-/** The operator login (spec: Authentication, "Login"). */
+/** The operator login (protocol: "Login"). */
 export interface Login {
   /**
    * Begins the mount's session and returns its token. Throws `authNotConfigured`, or `unauthorized`, the latter also

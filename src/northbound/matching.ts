@@ -13,7 +13,7 @@ export function notAllowed(methods: readonly string[]): string {
   return `method not allowed: use ${methods.join(', ')}`;
 }
 
-/** Whether the path belongs to a mount's API, so that it is never a panel's page (design: "unmatched API path"). */
+/** Whether the path belongs to a mount's API, so that it is never a panel's page (design: "Unmatched API path"). */
 export function isApiPath(mounts: readonly Mount[], url: string): boolean {
   const path = pathOf(url);
   return mounts.some(({ api }) => isUnder(api, path));

@@ -13,7 +13,7 @@ export interface MountRequest {
   readonly panel: PanelFiles;
 }
 
-/** One revision served at its place, with its own single session (design: "several mounts"). */
+/** One revision served at its place, with its own single session (design: "Several mounts"). */
 export interface Mount extends MountRequest {
   /** For people: the revision and where its API stands. */
   readonly label: string;

@@ -22,7 +22,7 @@ export interface StreamedContent {
   readonly stream: Readable;
 }
 
-/** The static files of a panel build (spec: "Static panel"). */
+/** The static files of a panel build (protocol: "Static panel"). */
 export interface PanelFiles {
   /** The file at this path below the panel's root, already percent-decoded; null where there is none. */
   file(path: string): Promise<PanelFile | null>;
@@ -88,7 +88,7 @@ async function readBeginning(
   }
 }
 
-/** Guessed from the extension (spec: "Static panel"), without a charset as recorded servers send it. */
+/** Guessed from the extension (protocol: "Static panel"), without a charset as recorded servers send it. */
 export function contentType(path: string): string {
   return mime.getType(path) ?? 'application/octet-stream';
 }

@@ -14,7 +14,7 @@ interface PanelRoute {
   Params: { '*': string };
 }
 
-/** Serves a mount's static panel at `{base}/` (spec: "Static panel"). */
+/** Serves a mount's static panel at `{base}/` (protocol: "Static panel"). */
 export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly Mount[], observing: Observing): void {
   const observer = observing('panel', mount);
   const unmatched = observing('other', null);

@@ -13,7 +13,7 @@ export interface RequestLog {
   answered(request: FastifyRequest, reply: FastifyReply): void;
 }
 
-/** The path is the route's template: a key in it shows as its digest (design: "secrets in logs"). */
+/** The path is the route's template: a key in it shows as its digest (design: "Secrets in logs"). */
 export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: CallerOf): RequestLog {
   const whenClosed = createClosings();
 

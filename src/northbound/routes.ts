@@ -67,7 +67,7 @@ function isOpenToAll(operation: Operation, context: RouteContext): boolean {
 type Admission = 'open' | TokenVerdict;
 type Refusal = Exclude<TokenVerdict, 'right'>;
 
-/** Spec, "Access check for protected endpoints". */
+/** Protocol: "Access check for protected endpoints". */
 function admission(mount: Mount, context: RouteContext, request: FastifyRequest): Admission {
   const credentials = context.credentials();
   const { auth } = mount.revision;
@@ -79,7 +79,7 @@ function admission(mount: Mount, context: RouteContext, request: FastifyRequest)
 
 /**
  * Keeps the framework from judging a content type: ours to judge, with an envelope. Operations without a body see none,
- * whatever a client sends (design: "a body with another content type").
+ * whatever a client sends (design: "A body with another content type").
  */
 function keepBodyUninterpreted(operation: Operation, request: FastifyRequest): void {
   const { headers } = request.raw;
@@ -144,7 +144,7 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
 }
 
 /**
- * Sends a success past the framework, which would append a charset to a text (design: "content types"), and costs more
+ * Sends a success past the framework, which would append a charset to a text (design: "Content types"), and costs more
  * than the rest of a small answer. Texts rather than bytes, because Node sends a text together with the header, and the
  * fields as a flat list, which Node takes as it is.
  */

@@ -9,7 +9,7 @@ const REDACTED = '[redacted]';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The same fields, with `[redacted]` in place of every secret under its usual name (design: "secrets in logs"). A second
+ * The same fields, with `[redacted]` in place of every secret under its usual name (design: "Secrets in logs"). A second
  * net: callers log no secrets. Written by hand because pino's own wildcards cost several times the line itself.
  */
 export function redactSecrets(fields: Fields, depth = 0): Record<string, unknown> {

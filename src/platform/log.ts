@@ -24,7 +24,7 @@ export interface LogOptions {
 /** Lines wait in memory while whatever reads the log is slow; beyond this many bytes they are dropped. */
 const LONGEST_BACKLOG = 16 * 1024 * 1024;
 
-/** A log on pino. Secrets under their usual names are replaced by `[redacted]` (design: "secrets in logs"). */
+/** A log on pino. Secrets under their usual names are replaced by `[redacted]` (design: "Secrets in logs"). */
 export function createLog({ level, pretty, to }: LogOptions): Log {
   const stream = openStream(pretty, to);
   const logger = pino(

@@ -24,7 +24,7 @@ export interface AnswerComparison {
 
 /**
  * Texts of which only the beginning is contract: the operating system's or the parser's words follow
- * (spec: "Errors"; recordings: "What is not contract in them").
+ * (protocol: "Errors"; "Where recorded servers differ").
  */
 const OPEN_ENDED = [
   'Failed to read config file',

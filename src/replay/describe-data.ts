@@ -81,7 +81,7 @@ function describeText(
 
 const KNOWN_QUERY = /^(?:\?(?:type=udp|owndns=true)(?:&(?:type=udp|owndns=true))*)?$/;
 
-/** The parts of a share link (spec: Subscription, rule 2), each on its own. */
+/** The parts of a share link (protocol: "Subscription"), each on its own. */
 function describeLink(link: string, replacements: Replacements): string {
   const [whole, scheme = '', key = '', address = '', query = ''] =
     /^([a-z][a-z0-9+.-]*):\/\/(.*)@([^@?]*)(\?.*)?$/is.exec(link) ?? [];

@@ -5,7 +5,7 @@ export type Bindings = Map<string, string>;
 
 /** Generated values: the same wherever the same number stands, another one for every other number. */
 const NUMBERED: Readonly<Record<string, string>> = {
-  // 32 digits for one key, 16 for a bulk key (spec: "Users", rules 1 and 2).
+  // 32 digits for one key, 16 for a bulk key (protocol: "Users").
   key: '[0-9a-f]{32}|[0-9a-f]{16}',
   session: '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}',
   'audit-id': '[0-9a-f]{1,16}',

@@ -9,7 +9,7 @@ const OWN_WORDS: Readonly<Record<string, ReadonlySet<string>>> = {
   protocol: new Set(['socks5', 'http', 'ostp', 'api', 'direct', 'block', 'udp', 'tcp']),
   level: new Set(['off', 'error', 'warn', 'info', 'debug', 'trace']),
   log_level: new Set(['off', 'error', 'warn', 'info', 'debug', 'trace']),
-  // What the client configuration object always says (spec: "Client configuration object").
+  // What the client configuration object always says (protocol: "Client configuration object").
   socks5_bind: new Set(['127.0.0.1:1088']),
   dns: new Set(['1.1.1.1']),
 };

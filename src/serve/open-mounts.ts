@@ -3,7 +3,7 @@ import type { Credentials } from '../core/model.js';
 import type { Mount } from '../northbound/mount.js';
 import { listenAddress } from '../settings/bind-address.js';
 
-/** What decides whether an open mount may be served (design: "a mount that its own rule leaves open"). */
+/** What decides whether an open mount may be served (design: "A mount that its own rule leaves open"). */
 export interface OpenMountContext {
   readonly mounts: readonly Mount[];
   readonly credentials: Credentials;

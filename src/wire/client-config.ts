@@ -1,7 +1,7 @@
 import type { AnnouncedServer } from '../core/model.js';
 import type { Encodable } from './json/encode.js';
 
-/** The client configuration object (spec: "Client configuration object"). */
+/** The client configuration object (protocol: "Client configuration object"). */
 export function clientConfig(accessKey: string, server: AnnouncedServer): Encodable {
   return {
     mode: 'client',

@@ -1,11 +1,11 @@
 import { type Encodable, encodeJson } from './json/encode.js';
 
-/** The content type of every JSON answer, without a charset (design: "content types"). */
+/** The content type of every JSON answer, without a charset (design: "Content types"). */
 export const JSON_TYPE = 'application/json';
 
 const OPENING = '{"ok":true,"data":';
 
-/** A success envelope (spec: "Response envelope"). */
+/** A success envelope (protocol: "Response envelope"). */
 export function successEnvelope(data: Encodable): string {
   return successEnvelopeOf(encodeJson(data));
 }

@@ -18,7 +18,7 @@ interface ErrorRow {
 
 const CAPITAL_USER: ErrorAnswer = { status: 400, text: 'User not found' };
 
-/** Spec, "Errors", and the rows that design.md adds where the spec is silent. */
+/** Protocol: "Errors", and the rows for where the protocol is silent (design: "Where the protocol is silent"). */
 export const ERROR_TABLE: Readonly<Record<DomainErrorCode, ErrorRow>> = {
   unauthorized: { status: 401, text: 'unauthorized' },
   authNotConfigured: { status: 400, text: 'Auth not configured' },

@@ -37,7 +37,7 @@ export type RequestBody =
   | { readonly kind: 'none' | 'wholeConfig' | 'dnsForm' }
   | { readonly kind: 'json'; readonly schema: TSchema };
 
-/** One row of the spec's endpoint tables. */
+/** One row of the protocol's tables of endpoints. */
 export interface Operation {
   readonly name: OperationName;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -53,10 +53,10 @@ export interface Operation {
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Issue "The gateway": body limits. */
+/** Protocol: "Limits". */
 const BODY_LIMIT = MEBIBYTE;
 const CONFIG_BODY_LIMIT = FILE_LIMITS.configuration;
-/** Design: "an audit entry". Everyone may write a hundred that everyone may read. */
+/** Design: "An audit entry". Everyone may write a hundred that everyone may read. */
 const AUDIT_BODY_LIMIT = 4 * 1024;
 
 const NONE: RequestBody = { kind: 'none' };
@@ -75,7 +75,7 @@ function operation(
   return { name, method, path, access, capability, body, bodyLimit, summary };
 }
 
-/** Every operation of the API in any revision (spec: "Endpoints"). Routes, fixtures and documents are made from it. */
+/** Every operation of the API in any revision (protocol: "Endpoints"). Routes, fixtures and documents are made from it. */
 export const OPERATIONS: readonly Operation[] = [
   operation('getStatus', 'GET /server/status', 'protected', null, NONE, 'Server version, uptime and user counts'),
   operation('getConfig', 'GET /server/config', 'protected', 'config', NONE, 'The configuration file as a JSON value'),

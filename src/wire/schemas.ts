@@ -14,7 +14,7 @@ const text = (description: string) => Type.String({ expected: 'a string', descri
 
 const flag = (description: string) => Type.Boolean({ expected: 'true or false', description });
 
-/** Optional, where null is the same as absent (design: "`null` for an optional member"). */
+/** Optional, where null is the same as absent (design: "Null for an optional member"). */
 const optional = <S extends TSchema>(schema: S, expected: string, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { expected, description }));
 

@@ -6,14 +6,14 @@ import { type Capability, OPERATIONS, type OperationName, operationsWith } from 
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { type PackedScenario, scenariosOf } from './pack.js';
 
-/** A row of the spec's tables that a scenario stands for, by its mark in `covers`. */
+/** A row of the protocol's tables that a scenario stands for, by its mark in `covers`. */
 interface Row {
   readonly mark: string;
   /** Which revisions have it; all when left out. */
   readonly needs?: Capability;
 }
 
-/** A row of the spec's error table; every operation listed that is served must answer so in a scenario with the mark. */
+/** A row of the protocol's error table; every operation listed that is served must answer so in a scenario with the mark. */
 interface ErrorRow extends Row {
   readonly status: number;
   /** The error's text, or its beginning where the row says so. */
@@ -29,7 +29,7 @@ const error = (name: string, status: number, text: string, ...operations: readon
 });
 
 /**
- * Spec, "Errors", and behind them two that design.md adds where the spec is silent. One row stands elsewhere: the
+ * Protocol: "Errors", and behind them two for where the protocol is silent. One row stands elsewhere: the
  * plain-text 404 of static files belongs to a line of its own (below).
  */
 const ERROR_ROWS: readonly ErrorRow[] = [
@@ -58,7 +58,7 @@ const ERROR_ROWS: readonly ErrorRow[] = [
   ),
 ];
 
-/** Spec, "States and transitions": every row of the three tables. */
+/** Protocol: "States and transitions": every row of the three tables. */
 const TRANSITIONS: readonly Row[] = [
   { mark: 'transition:create' },
   { mark: 'transition:recreate' },
@@ -73,7 +73,7 @@ const TRANSITIONS: readonly Row[] = [
   { mark: 'transition:auditClear', needs: 'audit' },
 ];
 
-/** Spec, "Authentication" and "Versioning", and what design.md decides where the spec is silent. */
+/** Protocol: "Authentication" and "Versioning", and what is decided where the protocol is silent. */
 const RULES: readonly Row[] = [
   { mark: 'auth:open' },
   { mark: 'auth:none' },
@@ -180,7 +180,7 @@ describe.each(NAMED)('the scenarios of %s', (id) => {
     expect(rowsOf(TRANSITIONS, revision).filter((mark) => !marksOf(scenarios).has(mark))).toEqual([]);
   });
 
-  test('stand for every case of authentication and every rule where the spec is silent', () => {
+  test('stand for every case of authentication and every rule where the protocol is silent', () => {
     expect(rowsOf(RULES, revision).filter((mark) => !marksOf(scenarios).has(mark))).toEqual([]);
   });
 

@@ -6,7 +6,7 @@ import { openMountProblems } from '../../src/serve/open-mounts.js';
 import { operationsWith } from '../../src/wire/operations.js';
 import { gatewayForTest, PASSWORD_HASH } from './gateway.js';
 
-/** The spec's three access checks, written down once more and apart from the code, by revision id. */
+/** The protocol's three access checks, written down once more and apart from the code, by revision id. */
 type Scheme = 'static' | 'session' | 'either';
 const SCHEMES: Readonly<Record<string, Scheme>> = {
   '0.2.0': 'static',
@@ -52,7 +52,7 @@ const describeCredentials = ({ token, username, passwordHash }: Credentials) =>
 const cases = MOUNT_SETS.flatMap((ids) => CREDENTIALS.map((credentials) => ({ ids, credentials })));
 
 describe.each(cases)('mounts $ids', ({ ids, credentials }) => {
-  it(`with ${describeCredentials(credentials)} admit exactly what the spec says, on every route`, async () => {
+  it(`with ${describeCredentials(credentials)} admit exactly what the protocol says, on every route`, async () => {
     const app = await gatewayForTest({
       mounts: ids.map((revision) => ({ revision, webpath: `p-${revision}` })),
       listener: credentials,

@@ -14,7 +14,7 @@ import { Handout, type NamedKey } from './handout.js';
 import { LimitField, useLimit } from './limit-field.js';
 
 const MOST = 10_000;
-/** Spec, "Limits": at most so many keys in one bulk request. */
+/** Protocol: "Limits": at most so many keys in one bulk request. */
 const AT_ONCE = 1_000;
 
 /** Creates many keys, and hands them out as a table, links or QR codes. */

@@ -1,8 +1,7 @@
 import type { KeyEntry } from './types.js';
 
 /**
- * The keys by bytes down, descending, equal ones in the order of registration (spec: GET /users; design: "equal
- * `bytes_down` in the list"). Kept sorted between reads: only entries touched since the last read are placed anew,
+ * The keys by bytes down, descending, equal ones in the order of registration (protocol: "Users"; design: "Equal bytes_down"). Kept sorted between reads: only entries touched since the last read are placed anew,
  * because sorting 100,000 entries per list costs more than everything else about it.
  */
 export interface OrderedKeys {

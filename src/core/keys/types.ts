@@ -16,7 +16,7 @@ export interface KeyEntry extends KeySnapshot {
 
 /** How many registered keys are in which state. Kept with every change: asking costs the same at any number of keys. */
 export interface KeyCounts {
-  /** Counter entries with traffic (spec: `active_users`). */
+  /** Counter entries with traffic (protocol: "Server status"). */
   readonly active: number;
   /** Bytes up and down have reached the limit. */
   readonly overLimit: number;
@@ -63,16 +63,16 @@ export interface KeyReader {
   get(accessKey: string): KeyEntry | undefined;
   /** Every key, in the order of registration. */
   entries(): Iterable<KeyEntry>;
-  /** Registered keys (spec: `total_users`). */
+  /** Registered keys (protocol: "Server status"). */
   readonly size: number;
-  /** Counter entries with traffic (spec: `active_users`). */
+  /** Counter entries with traffic (protocol: "Server status"). */
   readonly active: number;
   readonly counts: KeyCounts;
   /** Counts every change. */
   readonly generation: number;
   /** The generation of the last change that did not come from the data plane. */
   readonly answeredGeneration: number;
-  /** By bytes down, descending; equal ones in the order of registration (spec: GET /users). */
+  /** By bytes down, descending; equal ones in the order of registration (protocol: "Users"). */
   ordered(): readonly KeyEntry[];
   readonly admissions: AdmissionReader;
 }
@@ -95,7 +95,7 @@ export interface CounterSource {
   takeUnlisted(): boolean;
 }
 
-/** The set of access keys with their counters (spec: "Access key lifecycle"). */
+/** The set of access keys with their counters (protocol: "Access key lifecycle"). */
 export interface KeyRegistry extends KeyReader, CounterSource {
   /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */
   create(key: AccessKey): void;

@@ -12,7 +12,7 @@ import { applySplices } from '../document/splice.js';
 import { memberOf } from '../document/tree.js';
 import { type UnknownMember, unknownInKeys } from './members.js';
 
-/** What of a root `access_keys` the inbounds are to take over (issue 4, "Saving keys"). */
+/** What of a root `access_keys` the inbounds are to take over (design: "Saving keys"). */
 export interface AdoptionRequest {
   /** Keys that stand only in the list go to the first inbound for keys. */
   readonly add: boolean;

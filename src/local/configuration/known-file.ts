@@ -11,7 +11,7 @@ export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
   read(bytes: Buffer): FileReading<D>;
   /** Throws when the change has no place in this file. What is long may be put into `room`. */
   change(document: D, change: ConfigurationChange, room?: Room): D;
-  /** Whether replacing the one by the other takes away where the keys of such a file stand (issue 4, "Guard"). */
+  /** Whether replacing the one by the other takes away where the keys of such a file stand (design: "Saving keys"). */
   losesKeys(before: D, after: D): boolean;
 }
 

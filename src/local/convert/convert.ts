@@ -13,7 +13,7 @@ export interface Conversion {
 }
 
 /**
- * The file in the given layout (issue 4): keys, names, limits, their order and every comment stay; members that nobody knows
+ * The file in the given layout: keys, names, limits, their order and every comment stay; members that nobody knows
  * stay where what they stand in has a place. Throws `ConfigurationShapeError` when it has that layout already or a member
  * stands there twice, and as `readDocument` does. `onStep` is told which share is done, from 0 to 1, before each of three steps:
  * the file is read, converted, and read again to be checked.

@@ -56,7 +56,7 @@ export interface CountersStoreOptions {
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
 export const DEFAULT_KEEP_GONE = 30 * DAY;
-/** With the time that a write takes, less than the second that may be lost (issue: "at most 1 s apart"). */
+/** With the time that a write takes, less than the second that may be lost (design: "The counters store"). */
 const WRITE_MS = 400;
 /** Milliseconds until a great many new keys are written: a start has more urgent things to do, and they are all at zero. */
 const AFTER_START = 5_000;

@@ -13,7 +13,7 @@ import {
 } from './reading.js';
 import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
 
-/** The layout with a root array `access_keys` (spec, "Configuration file"). */
+/** The layout with a root array `access_keys` (protocol: "Configuration file"). */
 export const accessKeysLayout: Layout = {
   name: 'access_keys',
   keyMember: 'access_key',

@@ -35,7 +35,7 @@ export interface ReadConfiguration {
 export const ROOT_SHAPE: Shape = { members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes } };
 
 /**
- * Reads a configuration file (spec, "Configuration file"), JSON with comments. Values of a wrong type never throw: they
+ * Reads a configuration file (protocol: "Configuration file"), JSON with comments. Values of a wrong type never throw: they
  * are read past and named in `warnings`. Throws `JsonSyntaxError`, and `ConfigurationShapeError` when the root is no
  * object or the bytes are no UTF-8.
  */

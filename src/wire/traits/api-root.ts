@@ -1,4 +1,4 @@
-/** Where a revision's API stands (spec: "Addressing"). */
+/** Where a revision's API stands (protocol: "Addressing"). */
 export interface ApiRoot {
   readonly name: string;
   /** Whether the web path counts, so that a panel can be served beside the API. */

@@ -1,7 +1,7 @@
 import type { Credentials } from '../../core/model.js';
 import { equalSecrets, type Session } from '../../core/session.js';
 
-/** A revision's access check (spec: "Access check for protected endpoints"). */
+/** A revision's access check (protocol: "Access check for protected endpoints"). */
 export interface AuthScheme {
   readonly name: string;
   /** Whether every request passes under these credentials. */
@@ -17,7 +17,7 @@ const BEARER = 'Bearer ';
 const bearerOf = (authorization: string): string | null =>
   authorization.startsWith(BEARER) ? authorization.slice(BEARER.length) : null;
 
-/** Nothing empty ever matches (design: "`token` is an empty string"). */
+/** Nothing empty ever matches (design: "An empty token"). */
 function isToken(given: string, token: string | null): boolean {
   return token !== null && token !== '' && equalSecrets(given, token);
 }

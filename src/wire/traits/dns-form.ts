@@ -4,7 +4,7 @@ import { checkCustomDomains, checkListUrls, checkUpstream } from '../dns-values.
 import type { Encodable } from '../json/encode.js';
 import { PutDnsBody, PutDnsWithListenerBody, type WireDnsChange } from '../schemas.js';
 
-/** A revision's form of the DNS configuration object (design: "`GET /dns/config` in dns"). */
+/** A revision's form of the DNS configuration object (design: "DNS settings"). */
 export interface DnsForm {
   readonly name: string;
   readonly schema: TSchema;

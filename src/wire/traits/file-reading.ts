@@ -32,7 +32,7 @@ export interface KeysRead extends KeyCount {
   readonly note: string | null;
 }
 
-/** What servers of a line read of a configuration file (issue 4, "Saving keys"). */
+/** What servers of a line read of a configuration file (design: "Saving keys"). */
 export interface FileReading {
   readonly name: string;
   atStart(offer: FileOffer): KeysRead;

@@ -1,4 +1,4 @@
-/** What a panel path with no file answers (spec: "Static panel"). */
+/** What a panel path with no file answers (protocol: "Static panel"). */
 export interface MissingFileRule {
   readonly name: string;
   answersIndex(path: string): boolean;

@@ -1,7 +1,7 @@
 import type { KeyCounts } from '../../core/keys/types.js';
 import type { TrafficCounters } from '../../core/model.js';
 
-/** When a key counts as online (spec: "Online flag"). */
+/** When a key counts as online (protocol: "Online flag"). */
 export interface OnlineRule {
   readonly name: string;
   isOnline(counters: TrafficCounters | null): boolean;

@@ -9,7 +9,7 @@ import type { RuleForm } from './rule-form.js';
 import type { ShareQueryRule } from './share-link.js';
 import type { SnapshotForm } from './snapshot.js';
 
-/** An API shape as one record of traits (design: "hub and spokes"). Nobody asks which one it is, only for a trait. */
+/** An API shape as one record of traits (design: "Hub and spokes"). Nobody asks which one it is, only for a trait. */
 export interface Revision {
   /** `earliest`, `dns`, `current`, or the first server package version of the line. */
   readonly id: string;

@@ -2,7 +2,7 @@ import type { OutboundRule } from '../../core/model.js';
 import type { Encodable } from '../json/encode.js';
 import type { WireOutboundRule } from '../schemas.js';
 
-/** A revision's form of an outbound rule (design: "an outbound rule"). */
+/** A revision's form of an outbound rule (design: "An outbound rule"). */
 export interface RuleForm {
   readonly name: string;
   encode(rule: OutboundRule): Encodable;

@@ -1,6 +1,6 @@
 import type { AnnouncedServer } from '../../core/model.js';
 
-/** How a revision makes the query of a share link (spec: Subscription, rule 3; Versioning). */
+/** How a revision makes the query of a share link (protocol: "Subscription"). */
 export interface ShareQueryRule {
   readonly name: string;
   query(configured: string, dnsEnabled: boolean): string;
@@ -30,7 +30,7 @@ export const udpQueryWithOwnDns: ShareQueryRule = {
   query: (_configured, dnsEnabled) => (dnsEnabled ? withParameter('?type=udp', OWN_DNS) : '?type=udp'),
 };
 
-/** `<share_scheme>://<key>@<server_host>:<server_port><query>`; the key stands as it is (spec: Subscription, rule 2). */
+/** `<share_scheme>://<key>@<server_host>:<server_port><query>`; the key stands as it is (protocol: "Subscription"). */
 export function shareLink(accessKey: string, server: AnnouncedServer, query: string): string {
   return `${server.shareScheme}://${accessKey}@${server.host}:${server.port}${query}`;
 }

@@ -1,11 +1,11 @@
 import type { KeySnapshot } from '../../core/model.js';
 
-/** A revision's form of a user snapshot (spec: "User snapshot"). */
+/** A revision's form of a user snapshot (protocol: "User snapshot"). */
 export interface SnapshotForm {
   readonly name: string;
   readonly hasName: boolean;
   readonly hasLastSeen: boolean;
-  /** The snapshot as JSON text, members in the spec's order, integers exact. */
+  /** The snapshot as JSON text, members in the protocol's order, integers exact. */
   encode(key: KeySnapshot, online: boolean): string;
 }
 

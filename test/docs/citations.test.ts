@@ -1,0 +1,48 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = resolve(import.meta.dirname, '../..');
+
+const SOURCES = ['src', 'revisions', 'panel', 'test', 'bench'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('citations.test.ts'))
+    .map((name) => join(folder, name)),
+);
+
+/** Comments as one line each, so that a citation that goes over a line's end is found. */
+const TEXTS = SOURCES.map((path) => ({
+  path,
+  text: readFileSync(join(root, path), 'utf8').replaceAll(/\n\s*(?:\*|\/\/) ?/g, ' '),
+}));
+
+function headingsOf(page: string): ReadonlySet<string> {
+  const text = readFileSync(join(root, 'docs', page), 'utf8');
+  return new Set([...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading));
+}
+
+const PAGES: Readonly<Record<string, ReadonlySet<string>>> = {
+  protocol: headingsOf('protocol.md'),
+  design: headingsOf('design.md'),
+};
+
+/** `protocol: "A"`, `design: "B"; "C"`. */
+const CITATION = /\b(protocol|design): ((?:"[^"]+"(?:; )?)+)/gi;
+
+const cited = TEXTS.flatMap(({ path, text }) =>
+  [...text.matchAll(CITATION)].flatMap(([, page = '', sections = '']) =>
+    [...sections.matchAll(/"([^"]+)"/g)].map(([, section = '']) => ({ path, page: page.toLowerCase(), section })),
+  ),
+);
+
+describe('what the code cites', () => {
+  it('is a section of docs/protocol.md or docs/design.md that exists', () => {
+    expect(cited.length).toBeGreaterThan(60);
+    expect(cited.filter(({ page, section }) => PAGES[page]?.has(section) !== true)).toEqual([]);
+  });
+
+  it('is nothing that is not in the repository', () => {
+    const elsewhere = /\((?:spec|issue)[:, ]|\bspec[:,] ["`]|\bissue (?:\d|")|\bdesign\.md adds/i;
+    expect(TEXTS.filter(({ text }) => elsewhere.test(text)).map(({ path }) => path)).toEqual([]);
+  });
+});
