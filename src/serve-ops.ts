@@ -1,11 +1,11 @@
 import type { Gateway, GatewayObserver } from './compose.js';
 import type { Connections } from './connections.js';
-import type { LogPort } from './core/ports.js';
 import type { Readiness } from './core/readiness.js';
 import type { Resolver } from './dns/resolver.js';
 import type { Feed } from './feed/feed.js';
 import { listenAt } from './listen.js';
 import { createFileSystem } from './local/file-system.js';
+import type { CountedLog } from './log.js';
 import { createHostCheck } from './northbound/allowed-hosts.js';
 import { labelsOf } from './ops/gateway-metrics.js';
 import { createHealth, type Health } from './ops/health.js';
@@ -44,9 +44,9 @@ export interface Beside {
 }
 
 /** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
-export async function startOps(settings: OpsSettings, log: LogPort): Promise<RunningOps> {
+export async function startOps(settings: OpsSettings, log: CountedLog): Promise<RunningOps> {
   const { bind, version, readiness, allowHosts, connections } = settings;
-  const metrics = createMetrics(version);
+  const metrics = createMetrics({ version, linesLost: log.linesLost });
   let present: Health = { problems: async () => [] };
   const health: Health = { problems: () => present.problems() };
   const server = connections === undefined ? {} : { createServer: connections.serverFor('ops') };
