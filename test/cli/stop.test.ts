@@ -8,8 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createStopSteps } from '../../src/commands/stop-signals.js';
 import { buildIfOlder, ROOT } from '../build.js';
+import { freePorts } from '../free-ports.js';
 import { isInstalled } from '../installed.js';
-import { freePorts } from '../service/free-ports.js';
 import { type Running, runKeyway, startKeyway } from './process.js';
 import { CTRL_C, startOnTerminal } from './terminal.js';
 
@@ -80,37 +80,34 @@ describe('a gateway that waits for a request', () => {
 });
 
 describe('"End it with Ctrl-C", as the README says of npm start,', () => {
-  it.runIf(hasScript)(
-    'is clean: reports that were acknowledged in memory are counted, no lock is left',
-    async () => {
-      const folder = await temporaryFolder();
-      const [api, feed] = await freePorts(2);
-      const config = join(folder, 'server.jsonc');
-      const binds = `--bind 127.0.0.1:${api} --feed-bind 127.0.0.1:${feed} --feed-token ${FEED_TOKEN}`;
-      const terminal = startOnTerminal(`npm start -- --config ${config} ${binds} --no-resolver`, ROOT);
-      onTestFinished(() => terminal.kill());
-      await expect.poll(terminal.shown, { timeout: 50_000 }).toContain('Panel: http');
-      const report = async (id: number) => {
-        const entries = [{ access_key: KEY, bytes_up: 1, bytes_down: 0 }];
-        const response = await fetch(`http://127.0.0.1:${feed}/v1/usage?ack=memory`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${FEED_TOKEN}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ report_id: `r${id}`, entries }),
-        });
-        return [response.status, await response.json()];
-      };
-      const answers = await Promise.all(Array.from({ length: 200 }, (_, id) => report(id)));
-      terminal.type(CTRL_C);
-      expect(new Set(answers.map(([status]) => status))).toEqual(new Set([200]));
-      await terminal.ended;
-      expect(terminal.shown()).toContain('stopped');
-      expect(existsSync(`${config}.keyway/lock`)).toBe(false);
-      const { output } = await runKeyway(['counters', 'export', '--config', config], { folder });
-      const lines = output
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line));
-      expect(lines.find(({ access_key }) => access_key === KEY)).toMatchObject({ bytes_up: 200 });
-    },
-  );
+  it.runIf(hasScript)('is clean: reports that were acknowledged in memory are counted, no lock is left', async () => {
+    const folder = await temporaryFolder();
+    const [api, feed] = await freePorts(2);
+    const config = join(folder, 'server.jsonc');
+    const binds = `--bind 127.0.0.1:${api} --feed-bind 127.0.0.1:${feed} --feed-token ${FEED_TOKEN}`;
+    const terminal = startOnTerminal(`npm start -- --config ${config} ${binds} --no-resolver`, ROOT);
+    onTestFinished(() => terminal.kill());
+    await expect.poll(terminal.shown, { timeout: 50_000 }).toContain('Panel: http');
+    const report = async (id: number) => {
+      const entries = [{ access_key: KEY, bytes_up: 1, bytes_down: 0 }];
+      const response = await fetch(`http://127.0.0.1:${feed}/v1/usage?ack=memory`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${FEED_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ report_id: `r${id}`, entries }),
+      });
+      return [response.status, await response.json()];
+    };
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, id) => report(id)));
+    terminal.type(CTRL_C);
+    expect(new Set(answers.map(([status]) => status))).toEqual(new Set([200]));
+    await terminal.ended;
+    expect(terminal.shown()).toContain('stopped');
+    expect(existsSync(`${config}.keyway/lock`)).toBe(false);
+    const { output } = await runKeyway(['counters', 'export', '--config', config], { folder });
+    const lines = output
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.find(({ access_key }) => access_key === KEY)).toMatchObject({ bytes_up: 200 });
+  });
 });
