@@ -8,6 +8,7 @@ const LONG = [
   'cli/compare',
   'docs/docs',
   'soak/load',
+  'soak/hostile',
   'panel/session',
   'cli/serve-network',
   'local/crash',

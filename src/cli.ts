@@ -5,6 +5,7 @@ import { askSecret } from './commands/ask-secret.js';
 import type { Input, Output, World } from './commands/command.js';
 import { runCommandLine } from './commands/dispatch.js';
 import { linesWithProgress, type ProgressTerminal } from './commands/progress-line.js';
+import { createStopSteps } from './commands/stop-signals.js';
 import { createFileSystem } from './platform/file-system.js';
 import { createServiceManager } from './platform/service-manager.js';
 import { systemClock, systemRandom } from './platform/system-ports.js';
@@ -44,15 +45,15 @@ const input: Input = {
   askSecret: (question) => askSecret(process.stdin, process.stderr, question),
 };
 
-/** The first signal asks for a clean end, the second ends at once. */
+/** The first signal asks for a clean end; a later one ends at once. */
 function untilStopped(): Promise<string> {
   return new Promise((resolve) => {
-    let asked = false;
+    const next = createStopSteps(systemClock);
     for (const [signal, number] of Object.entries(SIGNALS)) {
       process.on(signal, () => {
-        if (asked) process.exit(ENDED_BY_SIGNAL + number);
-        asked = true;
-        resolve(signal);
+        const step = next();
+        if (step === 'begin') resolve(signal);
+        else if (step === 'at once') process.exit(ENDED_BY_SIGNAL + number);
       });
     }
   });

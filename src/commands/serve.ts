@@ -113,9 +113,9 @@ export const serve: Command = {
   help: () => `Usage: keyway serve [flags]
 
 Serves the management API of a server's configuration file, in one revision or several at once,
-until SIGTERM or SIGINT; a second signal ends it at once. The log goes to standard output:
-readable on a terminal, one JSON object a line otherwise, the line that says where it listens
-with "url".
+until SIGTERM or SIGINT; another one, a second later or more, ends it at once. The log goes to
+standard output: readable on a terminal, one JSON object a line otherwise, the line that says
+where it listens with "url".
 
 Each setting is a flag, an environment variable (named after the default below) and a member of
 the settings file (the flag's name, written with _). A flag wins over the environment, that over the

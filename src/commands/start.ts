@@ -11,7 +11,7 @@ type Say = (log: Log, fields: Readonly<Record<string, unknown>>, line: string) =
 
 function createSay({ output }: CommandContext): Say {
   return (log, fields, line) => {
-    if (output.isTerminal) output.line(line);
+    if (output.isTerminal) log.plain(line);
     else log.info(fields, line);
   };
 }

@@ -6,7 +6,7 @@ import { type LoginCounts, registerConfiguration, registerLogins } from './event
 import { registerFamilies } from './family.js';
 import { type FeedFigures, feedFamilies } from './feed-metrics.js';
 import { type GatewayFigures, gatewayFamilies, hasLogin, labelsOf } from './gateway-metrics.js';
-import { registerProcess } from './process-metrics.js';
+import { type ProcessFigures, registerProcess } from './process-metrics.js';
 import { createRequestCounts, type RequestCounts } from './request-counts.js';
 import { registerRequests } from './request-metrics.js';
 
@@ -35,10 +35,10 @@ export interface Metrics {
   close(): void;
 }
 
-/** Makes metrics in a registry of their own; `version` is Keyway's. */
-export function createMetrics(version: string): Metrics {
+/** Makes metrics in a registry of their own. */
+export function createMetrics(figures: ProcessFigures): Metrics {
   const registry = new Registry();
-  const endProcess = registerProcess(registry, version);
+  const endProcess = registerProcess(registry, figures);
   const requests = createRequestCounts();
   registerRequests(registry, requests);
   const logins = registerLogins(registry);

@@ -9,8 +9,16 @@ const RESOLUTION = 20;
 const UNUSED_RESOLUTION = 60_000;
 const UNUSED = 'nodejs_eventloop_lag';
 
+/** What is read of the process itself. */
+export interface ProcessFigures {
+  /** Keyway's own. */
+  readonly version: string;
+  /** Lines of the log that could not be written, since the start. */
+  linesLost(): number;
+}
+
 /** Figures of the process, and how long its event loop keeps work waiting. Returns what ends their gathering. */
-export function registerProcess(registry: Registry, version: string): () => void {
+export function registerProcess(registry: Registry, { version, linesLost }: ProcessFigures): () => void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: UNUSED_RESOLUTION });
   for (const { name } of registry.getMetricsAsArray()) {
     if (name.startsWith(UNUSED)) registry.removeSingleMetric(name);
@@ -37,7 +45,13 @@ export function registerProcess(registry: Registry, version: string): () => void
       return Object.entries(figures).map(([statistic, value]) => ({ labels: { statistic }, value: lateness(value) }));
     },
   };
-  registerFamilies(registry, [build, delay]);
+  const lines: Family = {
+    name: 'keyway_log_lines_lost_total',
+    help: 'Lines of the log that could not be written: a full disk, or a reader that was too slow or has gone.',
+    type: 'counter',
+    read: () => linesLost(),
+  };
+  registerFamilies(registry, [build, delay, lines]);
   return () => delays.disable();
 }
 

@@ -12,6 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOSPC: 'No space left on device',
   ENOTDIR: 'Not a directory',
   EPERM: 'Operation not permitted',
+  EPIPE: 'Broken pipe',
   EROFS: 'Read-only file system',
 };
 

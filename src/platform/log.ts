@@ -1,15 +1,26 @@
-import { type DestinationStream, destination, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
+import { constants, fstatSync, openSync, write } from 'node:fs';
+import { isatty } from 'node:tty';
+import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogPort } from '../core/ports.js';
+import { createLogLines, type LogLines, type TakeBytes } from './log-lines.js';
 import { redactSecrets } from './log-redact.js';
 
 /** From the most talkative on. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** A log that knows what it has lost. */
+export interface CountedLog extends LogPort {
+  /** Lines that could not be written, since the start. */
+  linesLost(): number;
+}
+
 /** A log whose lines may still be on their way. */
-export interface Log extends LogPort {
-  /** Resolves when every line that was written so far has been handed to the system. */
+export interface Log extends CountedLog {
+  /** Writes a text as it is, in its place among the lines, at every level. */
+  plain(text: string): void;
+  /** Resolves when every line that was written so far is out or lost; a reader that hangs holds it up for some seconds at most. */
   flush(): Promise<void>;
 }
 
@@ -21,13 +32,26 @@ export interface LogOptions {
   readonly to: number | DestinationStream;
 }
 
-/** Lines wait in memory while whatever reads the log is slow; beyond this many bytes they are dropped. */
-const LONGEST_BACKLOG = 16 * 1024 * 1024;
-
 /** A log on pino. Secrets under their usual names are replaced by `[redacted]` (design: "Secrets in logs"). */
 export function createLog({ level, pretty, to }: LogOptions): Log {
-  const stream = openStream(pretty, to);
-  const logger = pino(
+  const form = pretty ? prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true, colorize: true }) : null;
+  const loggerTo = (write: (line: string) => void) =>
+    createLogger(level, { write: form === null ? write : (line) => write(form(line)) });
+  const lines = typeof to === 'number' ? linesTo(to, loggerTo) : linesToStream(to);
+  const logger = loggerTo(lines.write);
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    plain: (text) => lines.write(`${text}\n`),
+    linesLost: lines.lost,
+    flush: lines.flush,
+  };
+}
+
+function createLogger(level: LogLevel, stream: DestinationStream): Logger {
+  return pino(
     {
       level,
       base: null,
@@ -37,25 +61,44 @@ export function createLog({ level, pretty, to }: LogOptions): Log {
     },
     stream,
   );
-  return {
-    debug: (fields, message) => logger.debug(fields, message),
-    info: (fields, message) => logger.info(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => logger.error(fields, message),
-    flush: () => flushed(logger),
-  };
 }
 
-function openStream(pretty: boolean, to: number | DestinationStream): DestinationStream {
-  if (pretty) {
-    const prettify = prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true, colorize: true });
-    const terminal = typeof to === 'number' ? destination({ dest: to, sync: true }) : to;
-    return { write: (line) => terminal.write(prettify(line)) };
+/** Pino's own destination ends the process where a disk is full, and waits for ever where a reader hangs. */
+function linesTo(descriptor: number, loggerTo: (take: (line: string) => void) => Logger): LogLines {
+  return createLogLines({
+    take: takeAt(withoutWaiting(descriptor)),
+    notice(lost, reason) {
+      let text = '';
+      const logger = loggerTo((line) => {
+        text = line;
+      });
+      logger.error({ lost }, `the log goes on; lines lost before this one: ${lost}; the reason: ${reason}`);
+      return text;
+    },
+  });
+}
+
+function linesToStream(stream: DestinationStream): LogLines {
+  return { write: (line) => stream.write(line), lost: () => 0, flush: async () => undefined };
+}
+
+function takeAt(descriptor: number): TakeBytes {
+  return (bytes) =>
+    new Promise((resolve, reject) => {
+      write(descriptor, bytes, (error, taken) => (error === null ? resolve(taken) : reject(error)));
+    });
+}
+
+/**
+ * The same pipe or terminal, opened once more so that a write to it never waits: one that waits for a reader could not be
+ * broken off, not even by the end of the process. Where it cannot be opened (another user's, a system without /proc), and
+ * for everything else, the descriptor itself: Node makes pipes and sockets of its own standard output not wait.
+ */
+function withoutWaiting(descriptor: number): number {
+  try {
+    if (!isatty(descriptor) && !fstatSync(descriptor).isFIFO()) return descriptor;
+    return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch {
+    return descriptor;
   }
-  // Not synchronous: a slow reader of the log must not hold up the gateway.
-  return typeof to === 'number' ? destination({ dest: to, sync: false, maxLength: LONGEST_BACKLOG }) : to;
-}
-
-function flushed(logger: Logger): Promise<void> {
-  return new Promise((resolve) => logger.flush(() => resolve()));
 }

@@ -1,5 +1,4 @@
 import type { Backend } from '../core/backend.js';
-import type { LogPort } from '../core/ports.js';
 import type { Readiness } from '../core/readiness.js';
 import type { Resolver } from '../dns/resolver.js';
 import type { Feed } from '../feed/feed.js';
@@ -8,6 +7,7 @@ import { createHostCheck } from '../northbound/allowed-hosts.js';
 import { labelsOf } from '../ops/gateway-metrics.js';
 import { createMetrics, type Metrics } from '../ops/metrics.js';
 import { createOpsApp } from '../ops/ops-app.js';
+import type { CountedLog } from '../platform/log.js';
 import type { Connections } from './connections.js';
 import { listenAt } from './listen.js';
 
@@ -45,9 +45,9 @@ export interface Beside {
 }
 
 /** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
-export async function startOps(settings: OpsSettings, log: LogPort): Promise<RunningOps> {
+export async function startOps(settings: OpsSettings, log: CountedLog): Promise<RunningOps> {
   const { bind, version, readiness, allowHosts, connections } = settings;
-  const metrics = createMetrics(version);
+  const metrics = createMetrics({ version, linesLost: log.linesLost });
   let present: Health = { problems: async () => [] };
   const health: Health = { problems: () => present.problems() };
   const server = connections === undefined ? {} : { createServer: connections.serverFor('ops') };

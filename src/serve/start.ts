@@ -5,6 +5,7 @@ import { createReadiness, type Readiness } from '../core/readiness.js';
 import { composeGateway, type Gateway, type GatewayOptions } from '../gateway/compose.js';
 import type { Mount } from '../northbound/mount.js';
 import { createFileSystem } from '../platform/file-system.js';
+import type { CountedLog } from '../platform/log.js';
 import { StartError } from '../platform/start-error.js';
 import { systemClock } from '../platform/system-ports.js';
 import type { Settings } from '../settings/table.js';
@@ -35,7 +36,11 @@ export interface RunningGateway {
  * Starts the gateway that the settings describe. Null when the file's listener is not enabled and no `--bind` overrides
  * it. The version is Keyway's own. Rejects with a `StartError`.
  */
-export async function startGateway(settings: Settings, log: LogPort, version: string): Promise<RunningGateway | null> {
+export async function startGateway(
+  settings: Settings,
+  log: CountedLog,
+  version: string,
+): Promise<RunningGateway | null> {
   const readiness = createReadiness();
   const connections = createConnections({ most: settings.maxConnections, trustProxy: settings.trustProxy, log });
   const ops = await opsFor(settings, { version, readiness, connections }, log);
@@ -63,7 +68,7 @@ export async function startGateway(settings: Settings, log: LogPort, version: st
 async function opsFor(
   { opsBind, allowHost }: Settings,
   watched: { readonly version: string; readonly readiness: Readiness; readonly connections: Connections },
-  log: LogPort,
+  log: CountedLog,
 ): Promise<RunningOps | null> {
   if (opsBind === null) return null;
   const { startOps } = await import('./ops.js');

@@ -210,13 +210,12 @@ describe('--bind unix:PATH', () => {
   it('beside a socket that answers or a file says so; one that a killed gateway left is replaced', async () => {
     const first = await listening(['--bind', 'unix:api.sock']);
     await copyFile(join(folder, 'server.jsonc'), join(folder, 'second.jsonc'));
-    const second = ['serve', '--config', 'second.jsonc', '--bind', 'unix:api.sock'];
-    const refused = await runKeyway(second, { folder });
-    expect(refused.code).toBe(1);
-    expect(refused.output).toMatch(/the API cannot listen on .*another process listens there.*--bind/);
-    await expect(refusal(['--bind', 'unix:cert.pem', '--data-dir', 'other'])).resolves.toMatch(
-      /a file that is no socket stands there/,
-    );
+    const second = (bind: string) => runKeyway(['serve', '--config', 'second.jsonc', '--bind', bind], { folder });
+    expect(await second('unix:api.sock')).toMatchObject({
+      code: 1,
+      output: expect.stringMatching(/the API cannot listen on .*another process listens there.*--bind/),
+    });
+    expect((await second('unix:cert.pem')).output).toMatch(/a file that is no socket stands there/);
     expect(await readFile(join(folder, 'cert.pem'), 'utf8')).toBe(CERTIFICATE);
     first.child.kill('SIGKILL');
     await first.ended;

@@ -22,24 +22,40 @@ export interface SmallDisk {
 
 /** A real one where the system allows mounting it, else a fake at the port; then the reason is printed. */
 export async function smallDisk(): Promise<SmallDisk> {
-  const mounted = join(await temporaryFolder(), 'disk');
-  await mkdir(mounted);
+  const folder = join(await temporaryFolder(), 'disk');
+  const reason = await mountSmallDisk(folder);
+  if (reason === null) return realDisk(folder);
+  process.stdout.write(`no small disk can be mounted, so a fake file system stands for it: ${reason}\n`);
+  return fakeDisk(folder);
+}
+
+/** For what another process is to write on; where it cannot be mounted, the reason why. */
+export async function realSmallDisk(): Promise<SmallDisk | string> {
+  const folder = join(await temporaryFolder(), 'disk');
+  return (await mountSmallDisk(folder)) ?? realDisk(folder);
+}
+
+/** Until the test is over. Why not, where the system does not allow it. */
+async function mountSmallDisk(folder: string): Promise<string | null> {
+  await mkdir(folder);
   try {
-    await run('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'tmpfs', mounted]);
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'tmpfs', folder]);
   } catch (error) {
-    const reason = error instanceof Error ? error.message.trim().split('\n').at(-1) : String(error);
-    process.stdout.write(`no small disk can be mounted, so a fake file system stands for it: ${reason}\n`);
-    return fakeDisk(mounted);
+    return (error instanceof Error ? error.message.trim().split('\n').at(-1) : undefined) ?? String(error);
   }
   onTestFinished(async () => {
-    await run('umount', ['-l', mounted]);
+    await run('umount', ['-l', folder]);
   });
-  const filler = join(mounted, 'filler');
+  return null;
+}
+
+function realDisk(folder: string): SmallDisk {
+  const filler = join(folder, 'filler');
   const remount = async (mode: 'ro' | 'rw') => {
-    await run('mount', ['-o', `remount,${mode}`, mounted]);
+    await run('mount', ['-o', `remount,${mode}`, folder]);
   };
   return {
-    folder: mounted,
+    folder,
     fileSystem: createFileSystem(),
     fill: async () => {
       // The write ends where the disk does.

@@ -172,6 +172,13 @@ const NEEDLESS_IN_PLACE = [
   'syncFolder data folder after makeFolder versions folder',
 ];
 
+it.each([
+  { kind: 'fail', call: 'remove', code: 'EIO', times: 1 },
+  { kind: 'fail', call: 'overwrite', code: 'ENOSPC', times: 2 },
+] satisfies Step[])('an edit that cuts the file short after an overwriting failed at $call is no torn file: it is lost nowhere', async (fail) => {
+  await play({ steps: [fail, add, { kind: 'edit', way: 'trim' }], inPlace: true, seed: 0 });
+});
+
 describe.each([
   { way: 'replaced', inPlace: false, syncs: SYNCS_REPLACING, needless: NEEDLESS_REPLACING },
   { way: 'overwritten in place', inPlace: true, syncs: SYNCS_IN_PLACE, needless: NEEDLESS_IN_PLACE },

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { LogPort } from '../../src/core/ports.js';
+import type { CountedLog } from '../../src/platform/log.js';
 import { type RunningGateway, startGateway } from '../../src/serve/start.js';
 import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { type Exposition, parseExposition } from './exposition.js';
@@ -35,7 +35,7 @@ export function configurationOf(members: object): string {
 export function createLines() {
   const lines: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
   const write = (fields: Readonly<Record<string, unknown>>, message: string) => void lines.push({ fields, message });
-  const log: LogPort = { debug: write, info: write, warn: write, error: write };
+  const log: CountedLog = { debug: write, info: write, warn: write, error: write, linesLost: () => 0 };
   return { lines, log };
 }
 
@@ -109,14 +109,14 @@ export async function opsStage(
   };
 }
 
-async function startServing(argv: readonly string[], log: LogPort): Promise<RunningGateway> {
+async function startServing(argv: readonly string[], log: CountedLog): Promise<RunningGateway> {
   const gateway = await startWith(argv, log);
   if (gateway === null) throw new Error('nothing is served');
   return gateway;
 }
 
 /** Starts what these flags say. */
-export async function startWith(argv: readonly string[], log: LogPort): Promise<RunningGateway | null> {
+export async function startWith(argv: readonly string[], log: CountedLog): Promise<RunningGateway | null> {
   const answer = await settingsFromCommandLine(argv, {
     environment: {},
     folder: tmpdir(),

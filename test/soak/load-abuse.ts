@@ -55,16 +55,20 @@ const REFUSED: readonly (readonly [method: string, path: string, body: string | 
   ['GET', '/users/%zz', undefined, 400],
 ];
 
+/** With hostile clients about, guessing is theirs, from addresses of their own; and memory is judged without large bodies. */
+const REFUSED_BESIDE_HOSTILE = REFUSED.filter(([, , body = '', status]) => status !== 401 && body.length <= 1_048_576);
+
 /** Sends what no client should. */
 export function offender(lanes: Lanes): Lane {
+  const refused = lanes.hostile ? REFUSED_BESIDE_HOSTILE : REFUSED;
   const connection = openLoadConnection(lanes.server.api);
   const ask = createAsking(lanes, connection);
   return {
     async step() {
-      const [method, path, body, status] = REFUSED[lanes.choose(REFUSED.length)] ?? ['GET', '/', undefined, 404];
+      const [method, path, body, status] = refused[lanes.choose(refused.length)] ?? ['GET', '/', undefined, 404];
       const headers = body === undefined ? BEARER : JSON_BEARER;
       await ask('refusal', { method, path: API + path, headers, ...(body === undefined ? {} : { body }) }, status);
-      if (lanes.choose(4) === 0)
+      if (!lanes.hostile && lanes.choose(4) === 0)
         await ask('refusal', { method: 'PUT', path: `${API}/server/config`, body: '{"mode":"server"}' }, 401);
     },
     close: connection.close,

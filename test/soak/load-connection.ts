@@ -26,9 +26,10 @@ export interface LoadConnection {
   close(): void;
 }
 
-export function openLoadConnection(origin: string): LoadConnection {
+/** The client's own address is loopback's usual one, unless another is given. */
+export function openLoadConnection(origin: string, localAddress?: string): LoadConnection {
   const { hostname, port } = new URL(origin);
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, ...(localAddress === undefined ? {} : { localAddress }) });
   return {
     async send({ method, path, headers = {}, body, slowness = 0 }) {
       const began = performance.now();
@@ -53,17 +54,19 @@ export function openLoadConnection(origin: string): LoadConnection {
 const LONGEST_SILENCE = 60_000;
 
 /** What a client does to its connection after it has sent its bytes. */
-export type Ending = 'half-close' | 'destroy' | 'destroy at first byte';
+export type Ending = 'half-close' | 'destroy' | 'destroy at first byte' | 'reset' | 'reset at first byte';
 
 /** Sends bytes on a connection of its own, ends it in this way, and resolves to what came back, once all is over. */
-export function sendRaw(origin: string, bytes: string, ending: Ending): Promise<string> {
+export function sendRaw(origin: string, bytes: string, ending: Ending, localAddress?: string): Promise<string> {
   const { hostname, port } = new URL(origin);
   return new Promise((resolve) => {
-    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    const from = localAddress === undefined ? {} : { localAddress };
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true, ...from });
     let answer = '';
     socket.setEncoding('latin1').on('data', (text: string) => {
       answer += text;
       if (ending === 'destroy at first byte') socket.destroy();
+      if (ending === 'reset at first byte') socket.resetAndDestroy();
     });
     socket.setTimeout(LONGEST_SILENCE, () => {
       answer += '(silence)';
@@ -75,6 +78,7 @@ export function sendRaw(origin: string, bytes: string, ending: Ending): Promise<
     socket.on('close', () => resolve(answer));
     if (ending === 'half-close') socket.end(bytes);
     else if (ending === 'destroy') socket.write(bytes, () => socket.destroy());
+    else if (ending === 'reset') socket.write(bytes, () => socket.resetAndDestroy());
     else socket.write(bytes);
   });
 }

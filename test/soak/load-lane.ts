@@ -6,6 +6,8 @@ import { API_TOKEN, type LoadedServer, USERNAME } from './load-server.js';
 /** What every lane works with. */
 export interface Lanes {
   readonly server: LoadedServer;
+  /** Whether hostile clients are about, which are kept apart by their addresses. */
+  readonly hostile: boolean;
   readonly ledger: Ledger;
   readonly gate: Gate;
   readonly choose: (below: number) => number;

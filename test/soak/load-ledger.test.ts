@@ -30,6 +30,35 @@ describe('what the soak compares with', () => {
   });
 });
 
+describe('a change of which nobody knows what became', () => {
+  const ledger = createLedger();
+  const state = (name: string) => ({ name, limit: null, bytesUp: 0n });
+  const found = (name: string) => [list({ access_key: 'a', name }), file({ access_key: 'a', name })] as const;
+
+  it('leaves several states that are right, absent among them, until the next one that was acknowledged', () => {
+    ledger.set('a', state('first'));
+    ledger.perhaps('a', state('second'));
+    ledger.perhaps('a', null);
+    for (const right of [found('first'), found('second'), [list(), file()] as const])
+      expect(ledger.differences(...right)).toEqual([]);
+    expect(ledger.differences(...found('third'))).toHaveLength(2);
+    expect(ledger.differences(found('first')[0], found('second')[1])).toEqual([
+      'the API has of a: name first, limit null; the file: name second, limit null',
+    ]);
+    ledger.set('a', state('third'));
+    expect(ledger.differences(...found('third'))).toEqual([]);
+    expect(ledger.differences(...found('second'))).toHaveLength(2);
+  });
+
+  it('of a key that was not there leaves it there or not', () => {
+    ledger.delete('a');
+    ledger.perhaps('a', state('first'));
+    expect(ledger.differences(...found('first'))).toEqual([]);
+    expect(ledger.differences(list(), file())).toEqual([]);
+    expect(ledger.differences(...found('second'))).toHaveLength(2);
+  });
+});
+
 describe('the gate', () => {
   it('lets one alone only when nobody is among, and nobody among until that one is done', async () => {
     const gate = createGate();

@@ -5,6 +5,7 @@ import { createChooser } from '../local/counters/store-story.js';
 import { breaker, offender } from './load-abuse.js';
 import { editor, replacer } from './load-edits.js';
 import { createGate } from './load-gate.js';
+import { flooder, guesser, halfCloser, resetter, unreader } from './load-hostile.js';
 import type { Lane, Lanes } from './load-lane.js';
 import { createLedger } from './load-ledger.js';
 import { API_TOKEN, startLoadedServer } from './load-server.js';
@@ -14,6 +15,8 @@ export interface LoadOptions {
   readonly folder: string;
   readonly seconds: number;
   readonly seed: number;
+  /** Whether hostile clients come beside the load, each kind from addresses of its own. */
+  readonly hostile?: boolean;
   readonly onProgress?: (words: string) => void;
 }
 
@@ -27,8 +30,8 @@ export interface LoadSummary {
   readonly lost: readonly string[];
   /** Milliseconds, by the kind of request. */
   readonly p99: Readonly<Record<string, number>>;
-  /** Means of resident memory in the middle and in the last third of the time, in bytes. */
-  readonly memory: { readonly middle: number; readonly last: number };
+  /** Means of resident memory in the middle and in the last third of the time, and the most of it, in bytes. */
+  readonly memory: { readonly middle: number; readonly last: number; readonly most: number };
   /** The exit code of the server, and what it said at level error. */
   readonly exitCode: number | null;
   readonly errors: readonly string[];
@@ -40,7 +43,8 @@ const REPORTERS = 8;
 const MEMORY_EVERY = 500;
 
 /** How many lanes of each kind there are, and how long each waits between two steps, in milliseconds on average. */
-const FLEET: readonly (readonly [count: number, wait: number, create: (lanes: Lanes, number: number) => Lane])[] = [
+type Fleet = readonly (readonly [count: number, wait: number, create: (lanes: Lanes, number: number) => Lane])[];
+const FLEET: Fleet = [
   [90, 80, reader],
   [30, 80, writer], // Two connections each: the API's and the feed's.
   [
@@ -59,20 +63,34 @@ const FLEET: readonly (readonly [count: number, wait: number, create: (lanes: La
   [1, 3_000, replacer],
 ];
 
-/** Connections that are open at once. */
+const HOSTILE_FLEET: Fleet = [
+  [8, 20, flooder],
+  [48, 3_000, unreader],
+  [12, 50, guesser],
+  [12, 100, halfCloser],
+  [12, 100, resetter],
+];
+
+/** Connections of the load that are open at once. */
 export const CONNECTIONS = FLEET.reduce((sum, [count, , create]) => sum + count * (create === writer ? 2 : 1), 0);
 
 /** Starts the real process, puts the load on it for so long, and compares what it holds with what it acknowledged. */
-export async function runLoad({ folder, seconds, seed, onProgress }: LoadOptions): Promise<LoadSummary> {
+export async function runLoad({
+  folder,
+  seconds,
+  seed,
+  hostile = false,
+  onProgress,
+}: LoadOptions): Promise<LoadSummary> {
   const baseKeys = Array.from({ length: KEYS - HAND_KEYS }, (_, index) => `base-${index}`);
   const handKeys = Array.from({ length: HAND_KEYS }, (_, index) => `hand-${index}`);
   const names = new Map([...handKeys, ...baseKeys].map((key) => [key, `${key} of the file`]));
-  const server = await startLoadedServer(folder, names);
+  const server = await startLoadedServer(folder, names, hostile);
   const ledger = createLedger();
   for (const [key, name] of names) ledger.set(key, { name, limit: null, bytesUp: 0n });
   const tally = createTally((words) => onProgress?.(words));
   const choose = createChooser(seed);
-  const lanes: Lanes = { server, ledger, gate: createGate(), choose, baseKeys, handKeys, ...tally };
+  const lanes: Lanes = { server, hostile, ledger, gate: createGate(), choose, baseKeys, handKeys, ...tally };
 
   const end = performance.now() + seconds * 1000;
   const isOver = () => performance.now() >= end || server.running.child.exitCode !== null;
@@ -92,7 +110,7 @@ export async function runLoad({ folder, seconds, seed, onProgress }: LoadOptions
         onProgress?.(`${tally.answers()} answers, ${tally.failures.length} failures, ${megabytes(memory.at(-1) ?? 0)}`);
     }
   }
-  const fleet = FLEET.flatMap(([count, wait, create]) =>
+  const fleet = [...FLEET, ...(hostile ? HOSTILE_FLEET : [])].flatMap(([count, wait, create]) =>
     Array.from({ length: count }, (_, number) => repeat(create(lanes, number), wait)),
   );
   await Promise.all([...fleet, watchMemory()]);
@@ -102,14 +120,14 @@ export async function runLoad({ folder, seconds, seed, onProgress }: LoadOptions
   const { code } = await server.running.ended;
   const errors = server.running.log().flatMap(({ level, msg }) => (level === 'error' ? [String(msg)] : []));
   const { failures } = tally;
-  const thirds = { middle: meanOf(memory, 1), last: meanOf(memory, 2) };
+  const memoryOf = { middle: meanOf(memory, 1), last: meanOf(memory, 2), most: Math.max(0, ...memory) };
   return {
     seconds,
     answers: tally.answers(),
     failures,
     lost,
     p99: tally.p99(),
-    memory: thirds,
+    memory: memoryOf,
     exitCode: code,
     errors,
   };
@@ -169,6 +187,6 @@ export function summaryText(summary: LoadSummary): string {
     `${seconds} s, ${CONNECTIONS} connections, ${KEYS} keys: ${answers} answers, ${failures.length} failures, ${lost.length} lost`,
     `${errors.length} errors logged, exit code ${exitCode}`,
     `p99 ${times.join(', ')}`,
-    `memory ${megabytes(memory.middle)} in the middle third, ${megabytes(memory.last)} in the last (${(growth(summary) * 100).toFixed(1)} %)`,
+    `memory ${megabytes(memory.middle)} in the middle third, ${megabytes(memory.last)} in the last (${(growth(summary) * 100).toFixed(1)} %), ${megabytes(memory.most)} at most`,
   ].join('; ');
 }

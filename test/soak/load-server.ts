@@ -21,8 +21,12 @@ export interface LoadedServer {
   memory(): Promise<number>;
 }
 
-/** Starts it in this folder with these keys, each with a name. */
-export async function startLoadedServer(folder: string, names: ReadonlyMap<string, string>): Promise<LoadedServer> {
+/** Starts it in this folder with these keys, each with a name; guarded against guesses only where some are to be made. */
+export async function startLoadedServer(
+  folder: string,
+  names: ReadonlyMap<string, string>,
+  guarded: boolean,
+): Promise<LoadedServer> {
   const file = join(folder, 'server.jsonc');
   const api = {
     enabled: true,
@@ -37,7 +41,8 @@ export async function startLoadedServer(folder: string, names: ReadonlyMap<strin
   const [apiBind, feedBind] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
   const argv = ['serve', '--config', file, '--bind', apiBind, '--feed-bind', feedBind, '--feed-token', FEED_TOKEN];
   // Not the line of every request: whoever reads the log keeps it.
-  const running = startKeyway([...argv, '--no-resolver', '--login-guard', 'off', '--log-level', 'warn'], { folder });
+  const guard = guarded ? [] : ['--login-guard', 'off'];
+  const running = startKeyway([...argv, '--no-resolver', ...guard, '--log-level', 'warn'], { folder });
   const server = { api: `http://${apiBind}`, feed: `http://${feedBind}`, file, running };
   await answering(server);
   return { ...server, memory: () => residentMemory(running) };

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileStat, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
-import { checkReadable, checkUnchanged, readTarget, type Target } from './write-file.js';
+import { checkReadable, checkUnchanged, readTarget, sameFile, type Target } from './write-file.js';
 
 /** Overwriting a file that cannot be replaced, such that an interrupted overwriting is finished at the next start. */
 export interface InPlaceWriting {
@@ -42,11 +42,14 @@ const MOST_COPY_BYTES = HEADER + 2 * FILE_LIMITS.configuration;
 
 export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlaceOptions): InPlaceWriting {
   const folder = dirname(copyPath);
+  /** How an overwriting of ours left the file, while its copy is still there: changed since, it was edited and is not torn. */
+  let left: FileStat | null = null;
 
   async function removeCopy(): Promise<void> {
     await fileSystem.remove(copyPath).catch((error: unknown) => {
       if (failureCode(error) !== 'ENOENT') throw error;
     });
+    left = null;
     // Also when it was gone: the removal before may not be durable yet.
     await fileSystem.syncFolder(folder);
   }
@@ -64,8 +67,12 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   }
 
   async function overwrite(realPath: string, content: Buffer): Promise<void> {
-    await fileSystem.overwrite(realPath, content);
-    await fileSystem.sync(realPath);
+    try {
+      await fileSystem.overwrite(realPath, content);
+      await fileSystem.sync(realPath);
+    } finally {
+      left = await fileSystem.stat(realPath).catch(() => null);
+    }
   }
 
   async function replace(target: Target, content: Buffer): Promise<FileStat | null> {
@@ -113,6 +120,10 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     await removeCopy();
   }
 
+  function isEdited({ stat }: Target): boolean {
+    return left !== null && !sameFile(stat, left);
+  }
+
   async function end(path: string, { before, after }: Copy): Promise<void> {
     const target = await readTarget(fileSystem, path).catch((error: unknown) => {
       if (failureCode(error) === 'ENOENT') return null;
@@ -120,7 +131,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     });
     if (target?.bytes.equals(after) || target?.bytes.equals(before)) {
       await fileSystem.sync(target.realPath);
-    } else if (target && isTornMix(target.bytes, before, after)) {
+    } else if (target && !isEdited(target) && isTornMix(target.bytes, before, after)) {
       await overwrite(target.realPath, after);
       log.warn({ file: path }, 'an interrupted overwriting of the configuration file was ended from its copy');
     } else {

@@ -1,0 +1,194 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { failureCode, failureWords } from './failure-words.js';
+
+/** Takes bytes, and resolves to how many, from their beginning. Rejects with the system's error; EAGAIN: not now. */
+export type TakeBytes = (bytes: Buffer) => Promise<number>;
+
+export interface LogLinesOptions {
+  readonly take: TakeBytes;
+  /** What is written of lines that were lost, once lines can be written again; empty for nothing. */
+  readonly notice: (lost: number, reason: string) => string;
+  /** Bytes that may wait, by default 16 MiB. */
+  readonly longestBacklog?: number;
+  /** Milliseconds; nobody is kept running by it. */
+  readonly wait?: (milliseconds: number) => Promise<unknown>;
+}
+
+/**
+ * Lines on their way to a file, a pipe or a terminal. Writing one never waits and never fails. While whatever reads them
+ * is slow they wait; beyond the backlog, and at any failure, they are lost and counted. Only whole lines are lost: of one
+ * that was partly written the rest goes out first.
+ */
+export interface LogLines {
+  /** One line, or several that belong together, with their end. */
+  write(line: string): void;
+  /** How many have been lost since the start. */
+  lost(): number;
+  /** Resolves when all are out or lost, or when nothing has gone out for a second; after 5 seconds in any case. */
+  flush(): Promise<void>;
+}
+
+const LONGEST_BACKLOG = 16 * 1024 * 1024;
+/** Bytes; no more than what the readers of pipes take at once. */
+const LONGEST_WRITE = 16 * 1024;
+/** Milliseconds. A reader that takes nothing is asked again, ever more seldom; a failure is not hurried. */
+const FIRST_PAUSE = 2;
+const LONGEST_PAUSE = 128;
+const PAUSE_AFTER_FAILURE = 1_000;
+/** Milliseconds of a flush. */
+const FLUSH_CHECK = 20;
+const FLUSH_STANDSTILL = 1_000;
+const LONGEST_FLUSH = 5_000;
+
+const TOO_SLOW = 'whatever reads the log was too slow';
+
+/** Lines that were lost, in their place among those that wait. */
+interface Gap {
+  lost: number;
+  reason: string;
+}
+
+/** Lines that are being written. */
+interface Batch {
+  readonly bytes: Buffer;
+  /** Where each ends, and how many lost lines it tells of: 0 for a line like others. */
+  readonly lines: readonly { readonly end: number; readonly tells: number }[];
+  /** Whether some of the first was out before. */
+  readonly isBegun: boolean;
+  /** How many bytes are out. */
+  done: number;
+}
+
+export function createLogLines({
+  take,
+  notice,
+  longestBacklog = LONGEST_BACKLOG,
+  wait = (milliseconds) => pause(milliseconds, undefined, { ref: false }),
+}: LogLinesOptions): LogLines {
+  let waiting: (Buffer | Gap)[] = [];
+  let backlog = 0;
+  let batch: Batch | null = null;
+  let isRunning = false;
+  /** The backlog was full: nothing is added to it until it is empty, so that one gap is told once. */
+  let isFull = false;
+  let lost = 0;
+  let written = 0;
+  let wake = () => {};
+
+  function loseOne(): void {
+    lost += 1;
+    const last = waiting.at(-1);
+    if (last === undefined || Buffer.isBuffer(last)) waiting.push({ lost: 1, reason: TOO_SLOW });
+    else last.lost += 1;
+  }
+
+  function nextBatch(): Batch | null {
+    const parts: Buffer[] = [];
+    const lines: { end: number; tells: number }[] = [];
+    let end = 0;
+    let count = 0;
+    for (const next of waiting) {
+      const tells = Buffer.isBuffer(next) ? 0 : next.lost;
+      const part = Buffer.isBuffer(next) ? next : Buffer.from(notice(next.lost, next.reason));
+      if (end > 0 && end + part.length > LONGEST_WRITE) break;
+      count += 1;
+      if (tells === 0) backlog -= part.length;
+      if (part.length === 0) continue;
+      end += part.length;
+      parts.push(part);
+      lines.push({ end, tells });
+    }
+    waiting.splice(0, count);
+    if (waiting.length === 0) isFull = false;
+    return parts.length === 0 ? null : { bytes: Buffer.concat(parts, end), lines, isBegun: false, done: 0 };
+  }
+
+  function advance(present: Batch, bytes: number): void {
+    written += bytes;
+    present.done += bytes;
+    if (present.done >= present.bytes.length) batch = null;
+  }
+
+  /** All that waits is lost, and of the batch what has not begun. */
+  function loseAll({ bytes, lines, isBegun, done }: Batch, error: unknown): void {
+    const at = lines.findIndex(({ end }) => end > done);
+    const isHalf = done > (lines[at - 1]?.end ?? 0) || (at === 0 && isBegun);
+    const unbegun = lines.slice(isHalf ? at + 1 : at).map(({ tells }) => tells);
+    const known = [...unbegun, ...waiting.map((each) => (Buffer.isBuffer(each) ? 0 : each.lost))];
+    const now = known.filter((tells) => tells === 0).length;
+    const all = known.reduce((sum, tells) => sum + tells, now);
+    lost += now;
+    waiting = all === 0 ? [] : [{ lost: all, reason: failureWords(error) }];
+    backlog = 0;
+    const rest = bytes.subarray(done, lines[at]?.end);
+    batch = isHalf ? { bytes: rest, lines: [{ end: rest.length, tells: 0 }], isBegun: true, done: 0 } : null;
+  }
+
+  const sleep = (milliseconds: number) =>
+    Promise.race([
+      wait(milliseconds),
+      new Promise<void>((resolve) => {
+        wake = resolve;
+      }),
+    ]);
+
+  /** Until nothing waits, and nothing is to be told. Never rejects. */
+  async function run(): Promise<void> {
+    isRunning = true;
+    let idle = FIRST_PAUSE;
+    while (true) {
+      batch ??= nextBatch();
+      if (batch === null) break;
+      const present: Batch = batch;
+      try {
+        const bytes = await take(present.done === 0 ? present.bytes : present.bytes.subarray(present.done));
+        if (bytes > 0) {
+          advance(present, bytes);
+          idle = FIRST_PAUSE;
+          continue;
+        }
+      } catch (error) {
+        if (!isForLater(error)) {
+          loseAll(present, error);
+          await sleep(PAUSE_AFTER_FAILURE);
+          continue;
+        }
+      }
+      await sleep(idle);
+      idle = Math.min(2 * idle, LONGEST_PAUSE);
+    }
+    isRunning = false;
+  }
+
+  return {
+    write(line) {
+      const bytes = Buffer.from(line);
+      isFull ||= backlog + bytes.length > longestBacklog;
+      if (isFull) {
+        loseOne();
+        return;
+      }
+      waiting.push(bytes);
+      backlog += bytes.length;
+      if (!isRunning) void run();
+    },
+    lost: () => lost,
+    async flush() {
+      wake();
+      await pause(0);
+      let last = -1;
+      let still = 0;
+      for (let passed = 0; passed < LONGEST_FLUSH && still < FLUSH_STANDSTILL; passed += FLUSH_CHECK) {
+        if (batch === null && !waiting.some(Buffer.isBuffer)) return;
+        still = written === last ? still + FLUSH_CHECK : 0;
+        last = written;
+        await pause(FLUSH_CHECK);
+      }
+    },
+  };
+}
+
+/** The reader is busy, or a signal came in between. */
+function isForLater(error: unknown): boolean {
+  return ['EAGAIN', 'EBUSY', 'EINTR'].includes(failureCode(error) ?? '');
+}
