@@ -7,7 +7,7 @@ import { API_TOKEN, FEED_TOKEN } from './load-server.js';
 /** Each kind of hostile client has an address of its own, so that what is held against it is held against nobody else. */
 const FROM = { flood: '127.0.0.2', silence: '127.0.0.3', halfClosed: '127.0.0.4', reset: '127.0.0.5' } as const;
 
-/** Bytes of a body: what an audit entry may have at most (design: "an audit entry"). */
+/** Bytes of a body: what an audit entry may have at most (design: "An audit entry"). */
 const LARGEST_ENTRY = 4096;
 
 /** Fills the audit list, which asks nobody who he is, with entries as large as they may be and larger. */
