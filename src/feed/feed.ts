@@ -7,7 +7,7 @@ import { createSession } from '../core/session.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { parseBody } from '../wire/json-body.js';
-import { staticToken } from '../wire/traits/auth.js';
+import { accepts, staticToken } from '../wire/traits/auth.js';
 import { createKeysAnswers } from './keys-answer.js';
 import { readReport } from './report-body.js';
 import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, isFeedRoute, MOST_WAIT } from './routes.js';
@@ -57,7 +57,7 @@ export function createFeed(options: FeedOptions): Feed {
   });
   app.addHook('onRequest', (request, reply, done) => {
     const isAllowed =
-      token === null || staticToken.accepts(request.headers.authorization, { ...NO_OPERATOR, token }, NO_SESSION);
+      token === null || accepts(staticToken, request.headers.authorization, { ...NO_OPERATOR, token }, NO_SESSION);
     if (isAllowed) return done();
     status.refused += 1;
     send(reply.header('www-authenticate', 'Bearer'), 401, {

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import { JSON_TYPE } from '../wire/envelope.js';
-import { errorAnswer } from '../wire/errors.js';
+import { encodeError } from '../wire/errors.js';
 import type { Operation } from '../wire/operations.js';
+import { accepts } from '../wire/traits/auth.js';
 import { answerUnmatched, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { type Answer, HANDLERS, type HandlerContext } from './handlers.js';
@@ -19,7 +20,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
   for (const operation of mount.operations) {
     const path = mount.api.replaceAll(':', '::') + operation.path.replace('{key}', ':key');
     const admits = (request: FastifyRequest) => isOpenToAll(operation, context) || mayPass(mount, context, request);
-    const refuse = (reply: FastifyReply) => sendDomainError(operation, new DomainError('unauthorized'), reply);
+    const refuse = (reply: FastifyReply) => sendDomainError(operation, mount, new DomainError('unauthorized'), reply);
     const observer = context.observing(operation.name, mount);
     const route = { method: operation.method, url: path, bodyLimit: operation.bodyLimit, config: { observer } };
     // The framework reads no body of a GET: nothing is to be decided before it, and a hook costs as much as the check.
@@ -58,7 +59,7 @@ function mayPass(mount: Mount, context: RouteContext, request: FastifyRequest): 
   const credentials = context.credentials();
   const { auth } = mount.revision;
   if (auth.isOpen(credentials)) return !context.refusesOpen(mount);
-  return auth.accepts(request.headers.authorization, credentials, mount.session);
+  return accepts(auth, request.headers.authorization, credentials, mount.session);
 }
 
 /**
@@ -88,7 +89,7 @@ function serve(
     const isLogin = operation.name === 'login' && error.code === 'unauthorized';
     const wait = isLogin ? context.login.retryAfter(context.callerOf(request.raw)) : null;
     if (wait !== null) reply.header('retry-after', wait);
-    sendDomainError(operation, error, reply);
+    sendDomainError(operation, mount, error, reply);
   };
   const key = keyOf(request);
   if (key === null) {
@@ -120,10 +121,8 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
       return undefined;
     case 'wholeConfig':
       return jsonBytes(null, request.sentContentType, bytes);
-    case 'dnsForm':
-      return readBody(mount.revision.dnsForm.schema, request.sentContentType, bytes);
     case 'json':
-      return readBody(operation.body.schema, request.sentContentType, bytes);
+      return readBody(operation.body.schema(mount.revision), request.sentContentType, bytes);
   }
 }
 
@@ -142,8 +141,8 @@ function sendAnswer({ payload, headers, settled }: Answer, reply: FastifyReply):
   sendBody(reply.raw, payload, length);
 }
 
-function sendDomainError(operation: Operation, error: DomainError, reply: FastifyReply): FastifyReply {
-  const { status, text } = errorAnswer(operation.name, error);
+function sendDomainError(operation: Operation, mount: Mount, error: DomainError, reply: FastifyReply): FastifyReply {
+  const { status, text } = encodeError(mount.revision.errors, operation, error);
   return sendFailure(reply, status, text);
 }
 
