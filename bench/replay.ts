@@ -4,6 +4,7 @@
  */
 import { Agent, createServer, request } from 'node:http';
 import { join } from 'node:path';
+import { current } from '../revisions/current.js';
 import { packFolder } from '../src/commands/replay/run.js';
 import { playEmbedded } from '../src/embedded/play.js';
 import { createFileSystem } from '../src/platform/file-system.js';
@@ -64,7 +65,7 @@ async function proxyLatency(): Promise<string> {
   const address = server.address();
   const origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
   const base = { apiRoot: '/panel/api', base: '/panel', revision: 'current', date: '2026-11-21', keepValues: false };
-  const recorder = createRecorder(base);
+  const recorder = createRecorder({ ...base, traits: current });
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },

@@ -1,11 +1,9 @@
+import { commonErrors } from '../src/wire/errors.js';
 import { atServerRoot } from '../src/wire/traits/api-root.js';
 import { staticToken } from '../src/wire/traits/auth.js';
-import { dnsOfFourMembers } from '../src/wire/traits/dns-form.js';
 import { rootMembers } from '../src/wire/traits/file-reading.js';
-import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
 import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
-import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
 import { noQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
 
@@ -21,9 +19,7 @@ export const line0_2_0: Revision = {
   snapshot: snapshotWithoutName,
   online: onlineWithCounters,
   shareQuery: noQuery,
-  ruleForm: ruleWithProtocol,
-  dnsForm: dnsOfFourMembers,
-  missingFile: indexForAnyMissingFile,
+  errors: commonErrors,
   fileReading: rootMembers,
-  capabilities: new Set([]),
+  capabilities: {},
 };

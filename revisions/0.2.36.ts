@@ -1,11 +1,10 @@
+import { commonErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionToken } from '../src/wire/traits/auth.js';
-import { dnsOfFourMembers } from '../src/wire/traits/dns-form.js';
 import { rootMembers } from '../src/wire/traits/file-reading.js';
 import { indexForAnyMissingFile } from '../src/wire/traits/missing-file.js';
 import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
-import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
 
@@ -21,9 +20,7 @@ export const line0_2_36: Revision = {
   snapshot: snapshotWithName,
   online: onlineWithCounters,
   shareQuery: configuredQuery,
-  ruleForm: ruleWithProtocol,
-  dnsForm: dnsOfFourMembers,
-  missingFile: indexForAnyMissingFile,
+  errors: commonErrors,
   fileReading: rootMembers,
-  capabilities: new Set(['config', 'login', 'panel']),
+  capabilities: { config: true, login: true, panel: { missingFile: indexForAnyMissingFile } },
 };

@@ -1,3 +1,4 @@
+import { commonErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionOrStaticToken } from '../src/wire/traits/auth.js';
 import { dnsOfSixMembers } from '../src/wire/traits/dns-form.js';
@@ -21,9 +22,15 @@ export const line0_2_84: Revision = {
   snapshot: snapshotWithNameAndLastSeen,
   online: onlineWhenConnected,
   shareQuery: configuredQueryWithOwnDns,
-  ruleForm: ruleWithoutProtocol,
-  dnsForm: dnsOfSixMembers,
-  missingFile: indexForAnyMissingFile,
+  errors: commonErrors,
   fileReading: rootMembers,
-  capabilities: new Set(['config', 'login', 'panel', 'dns', 'audit', 'bulk', 'rules']),
+  capabilities: {
+    config: true,
+    login: true,
+    panel: { missingFile: indexForAnyMissingFile },
+    dns: { form: dnsOfSixMembers },
+    audit: true,
+    bulk: true,
+    rules: { form: ruleWithoutProtocol },
+  },
 };

@@ -1,6 +1,6 @@
+import { commonErrors } from '../src/wire/errors.js';
 import { underBase } from '../src/wire/traits/api-root.js';
 import { sessionOrStaticToken } from '../src/wire/traits/auth.js';
-import { dnsOfFourMembers } from '../src/wire/traits/dns-form.js';
 import { inboundsThenRootList } from '../src/wire/traits/file-reading.js';
 import { notFoundForMissingFileWithDot } from '../src/wire/traits/missing-file.js';
 import { onlineWhenConnected } from '../src/wire/traits/online.js';
@@ -21,9 +21,14 @@ export const line0_3_7: Revision = {
   snapshot: snapshotWithNameAndLastSeen,
   online: onlineWhenConnected,
   shareQuery: udpQueryWithOwnDns,
-  ruleForm: ruleWithProtocol,
-  dnsForm: dnsOfFourMembers,
-  missingFile: notFoundForMissingFileWithDot,
+  errors: commonErrors,
   fileReading: inboundsThenRootList,
-  capabilities: new Set(['config', 'login', 'panel', 'audit', 'bulk', 'rules']),
+  capabilities: {
+    config: true,
+    login: true,
+    panel: { missingFile: notFoundForMissingFileWithDot },
+    audit: true,
+    bulk: true,
+    rules: { form: ruleWithProtocol },
+  },
 };

@@ -1,4 +1,5 @@
-import { REVISIONS } from './index.js';
+import { capabilitiesOf } from '../src/wire/traits/revision.js';
+import { REVISIONS } from './all.js';
 
 /** The table of `keyway revisions` and of the README, made from the records: a heading row, then one row per revision. */
 export function revisionTable(): readonly (readonly string[])[] {
@@ -11,7 +12,7 @@ export function revisionTable(): readonly (readonly string[])[] {
     revision.snapshot.name,
     revision.online.name,
     revision.shareQuery.name,
-    [...revision.capabilities].join(', ') || 'none',
+    capabilitiesOf(revision).join(', ') || 'none',
     revision.recordedFrom ?? 'no',
   ]);
   return [

@@ -1,7 +1,7 @@
 import type { DomainErrorCode } from '../core/errors.js';
 import { settingsTable } from '../settings/help.js';
 import { markdownTable } from '../settings/text.js';
-import { ERROR_TABLE } from '../wire/errors.js';
+import { commonErrors } from '../wire/errors.js';
 import { revisionsTable } from './revisions.js';
 
 /** The generated tables by the name in their markers. */
@@ -68,13 +68,14 @@ function errorsTable(): string {
   // Object.keys knows no more than string; the record's own type lists exactly these codes.
   const codes = Object.keys(REMEDIES) as readonly DomainErrorCode[];
   const rows = codes.map((code) => {
-    const { status, text, withDetail, except } = ERROR_TABLE[code];
-    const texts = [text, ...Object.values(except ?? {}).map((other) => other.text)].filter((each) => each !== '');
+    const worded = Object.values(commonErrors).filter((row) => row.code === code);
+    const texts = worded.map(({ text }) => text).filter((text) => text !== '');
     const shown = [...new Set(texts)].map((each) => `\`${each}\``).join(', ');
-    const statuses = [status, ...Object.values(except ?? {}).map((other) => other.status)];
+    const statuses = worded.map(({ status }) => status);
+    const hasDetail = worded.some(({ withDetail }) => withDetail === true);
     return [
       [...new Set(statuses)].join(', '),
-      withDetail === true ? [shown, 'detail'].filter((part) => part !== '').join(': ') : shown,
+      hasDetail ? [shown, 'detail'].filter((part) => part !== '').join(': ') : shown,
       REMEDIES[code],
     ];
   });

@@ -1,7 +1,8 @@
-import { REVISIONS } from '../../revisions/index.js';
+import { REVISIONS } from '../../revisions/all.js';
 import { revisionTable } from '../../revisions/table.js';
 import { type FlagShape, isOn, parseFlags, problemText } from '../settings/flags.js';
 import { markdownTable } from '../settings/text.js';
+import { capabilitiesOf } from '../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 import { textTable } from './text-table.js';
 
@@ -16,7 +17,7 @@ function asJson(): string {
   const records = REVISIONS.map((revision) => {
     const { id, from, to, reportedVersion, recordedFrom, root, auth, snapshot, online, shareQuery } = revision;
     const traits = { root: root.name, auth: auth.name, snapshot: snapshot.name, online: online.name };
-    const capabilities = [...revision.capabilities];
+    const capabilities = capabilitiesOf(revision);
     const file = revision.fileReading.name;
     return { id, from, to, reportedVersion, recordedFrom, ...traits, shareQuery: shareQuery.name, file, capabilities };
   });

@@ -26,7 +26,7 @@ async function createMissing({ config }: Settings, context: CommandContext, say:
 
 /** Where a browser goes: the first mount with a panel, else the first API. */
 function addressOf({ mounts, at }: RunningGateway): string {
-  const withPanel = mounts.find(({ revision }) => revision.capabilities.has('panel'));
+  const withPanel = mounts.find(({ revision }) => revision.capabilities.panel !== undefined);
   return withPanel === undefined ? `API: ${at(`${mounts[0]?.api ?? ''}/`)}` : `Panel: ${at(`${withPanel.base}/`)}`;
 }
 

@@ -10,7 +10,7 @@ import { keepReading } from '../wire/early-answer.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { parseBody } from '../wire/json-body.js';
-import { staticToken } from '../wire/traits/auth.js';
+import { accepts, staticToken } from '../wire/traits/auth.js';
 import { createKeysAnswers } from './keys-answer.js';
 import { readReport } from './report-body.js';
 import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, isFeedRoute, MOST_WAIT } from './routes.js';
@@ -68,7 +68,7 @@ export function createFeed(options: FeedOptions): Feed {
     const verdict = options.tokens.check(
       options.networkOf(request.raw),
       request.headers.authorization,
-      (authorization) => staticToken.accepts(authorization, { ...NO_OPERATOR, token }, NO_SESSION),
+      (authorization) => accepts(staticToken, authorization, { ...NO_OPERATOR, token }, NO_SESSION),
     );
     if (verdict === 'right') return done();
     status.refused += 1;

@@ -1,7 +1,7 @@
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
-import { ERROR_TABLE } from '../wire/errors.js';
+import { commonErrors } from '../wire/errors.js';
 import { refuseOtherHosts } from './allowed-hosts.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
 import { withEnvelopes } from './api-server.js';
@@ -96,7 +96,7 @@ function answerError(
   reply: FastifyReply,
 ): FastifyReply {
   if (error instanceof DomainError && error.code === 'tooManyBodies') {
-    const { status, text } = ERROR_TABLE.tooManyBodies;
+    const { status, text } = commonErrors.tooManyBodies;
     return sendEarlyFailure(reply.header('retry-after', DROPPED_RETRY_AFTER), status, text);
   }
   if (error instanceof DomainError) return sendFailure(reply, 400, error.message);

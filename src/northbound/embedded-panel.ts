@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Revision } from '../wire/traits/revision.js';
+import { capabilitiesOf, type Revision } from '../wire/traits/revision.js';
 import { contentType, type PanelFile, type PanelFiles } from './panel-files.js';
 import { plainPage } from './plain-page.js';
 
@@ -40,7 +40,7 @@ export function embeddedPanel(options: EmbeddedPanelOptions): PanelFiles {
 }
 
 function configFile({ revision, servers, isOpen }: EmbeddedPanelOptions, headers: Headers): PanelFile {
-  const config = { offers: [...revision.capabilities], open: isOpen(), servers };
+  const config = { offers: capabilitiesOf(revision), open: isOpen(), servers };
   return {
     content: Buffer.from(JSON.stringify(config)),
     contentType: 'application/json',

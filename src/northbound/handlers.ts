@@ -6,8 +6,11 @@ import type { AnnouncedServer, KeySnapshot } from '../core/model.js';
 import { clientConfig } from '../wire/client-config.js';
 import { successEnvelope, successEnvelopeOf, successEnvelopeOfBytes } from '../wire/envelope.js';
 import type { Encodable } from '../wire/json/encode.js';
+import type { CreateUser } from '../wire/operations/users.js';
 import type { OperationName } from '../wire/operations.js';
-import type { CreateUser, WireDnsChange, WireOutboundRule } from '../wire/schemas.js';
+import type { WireDnsChange } from '../wire/traits/dns-form.js';
+import { traitsOf } from '../wire/traits/revision.js';
+import type { WireOutboundRule } from '../wire/traits/rule-form.js';
 import { shareLink } from '../wire/traits/share-link.js';
 import type { AuditBody } from './audit-body.js';
 import type { CallerOf } from './caller.js';
@@ -159,15 +162,15 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     return answer(null);
   },
   getRules: ({ context: { core }, mount }) =>
-    withNow(core.rules(), (rules) => answer(rules.map((rule) => mount.revision.ruleForm.encode(rule)))),
+    withNow(core.rules(), (rules) => answer(rules.map(traitsOf(mount.revision, 'rules').form.encode))),
   putRules: withBody<WireOutboundRule[]>(async ({ context: { core }, mount }, body) => {
-    await core.replaceRules(body.map((rule) => mount.revision.ruleForm.decode(rule)));
+    await core.replaceRules(body.map(traitsOf(mount.revision, 'rules').form.decode));
     return answer(true);
   }),
   getDnsConfig: ({ context: { core }, mount }) =>
-    withNow(core.dns(), (dns) => answer(mount.revision.dnsForm.encode(dns))),
+    withNow(core.dns(), (dns) => answer(traitsOf(mount.revision, 'dns').form.encode(dns))),
   putDnsConfig: withBody<WireDnsChange>(async ({ context: { core }, mount }, body) => {
-    await core.changeDns(mount.revision.dnsForm.decode(body));
+    await core.changeDns(traitsOf(mount.revision, 'dns').form.decode(body));
     return answer(true);
   }),
   listDnsQueries: ({ context: { core } }) =>

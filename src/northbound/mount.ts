@@ -1,6 +1,6 @@
 import type { Backend } from '../core/backend.js';
 import { createSession, type Session } from '../core/session.js';
-import { type Operation, operationsWith } from '../wire/operations.js';
+import { type Operation, operationsOf } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { PanelFiles } from './panel-files.js';
 
@@ -31,7 +31,7 @@ export interface Mount extends MountRequest {
 export function createMount(request: MountRequest, shared: Backend['shared'] = null): Mount {
   const { base, api } = request.revision.root.paths(request.webpath);
   const label = `${request.revision.id} at ${api}`;
-  const operations = operationsWith(request.revision.capabilities);
+  const operations = operationsOf(request.revision);
   return {
     ...request,
     base,
@@ -50,7 +50,7 @@ export function subscriptionsOf(mount: Mount): Mount {
 
 /** Whether the mount has a panel at its base. */
 export function servesPanel({ revision, hidesRest }: Mount): boolean {
-  return !hidesRest && revision.capabilities.has('panel');
+  return !hidesRest && revision.capabilities.panel !== undefined;
 }
 
 /** One sentence for each two mounts that would answer the same paths, naming both. */

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { traitsOf } from '../wire/traits/revision.js';
 import { answerUnmatched } from './answers.js';
 import { allowAnyOrigin } from './cors.js';
 import { acceptedCoding } from './list-body.js';
@@ -49,7 +50,7 @@ async function sendFile(
 ): Promise<FastifyReply> {
   const file = path === '' || path === INDEX ? null : await mount.panel.file(path);
   if (file !== null) return send(file, file.contentType, accepted, reply);
-  const wantsIndex = path === '' || path === INDEX || mount.revision.missingFile.answersIndex(path);
+  const wantsIndex = path === '' || path === INDEX || traitsOf(mount.revision, 'panel').missingFile.answersIndex(path);
   const index = wantsIndex ? await mount.panel.file(INDEX) : null;
   if (index !== null) return send(index, 'text/html', accepted, reply);
   return reply.code(404).header('content-type', 'text/plain; charset=utf-8').send(Buffer.from('404 Not Found'));

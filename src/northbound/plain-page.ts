@@ -1,10 +1,10 @@
-import { operationsWith } from '../wire/operations.js';
+import { operationsOf } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { PanelFiles } from './panel-files.js';
 
 /** A page without scripts that says what is running and lists the API; it holds nothing that needs a credential. */
 export function plainPage(revision: Revision, version: string): PanelFiles {
-  const rows = operationsWith(revision.capabilities).map(
+  const rows = operationsOf(revision).map(
     ({ method, path, summary, access }) =>
       `<tr><td>${method}</td><td><code>api${path}</code></td><td>${summary}</td><td>${access}</td></tr>`,
   );

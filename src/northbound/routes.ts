@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import type { TokenVerdict } from '../core/token-guard.js';
 import { JSON_TYPE } from '../wire/envelope.js';
-import { errorAnswer } from '../wire/errors.js';
+import { encodeError } from '../wire/errors.js';
 import type { Operation } from '../wire/operations.js';
+import { accepts } from '../wire/traits/auth.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { type Answer, HANDLERS, type HandlerContext } from './handlers.js';
@@ -23,7 +24,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       isOpenToAll(operation, context) ? 'open' : admission(mount, context, request);
     const refuse = (reply: FastifyReply, verdict: Refusal) => {
       if (verdict !== 'wrong') reply.header('retry-after', verdict);
-      const { status, text } = errorAnswer(operation.name, new DomainError('unauthorized'));
+      const { status, text } = encodeError(mount.revision.errors, operation, new DomainError('unauthorized'));
       return sendEarlyFailure(reply, status, text);
     };
     const observer = context.observing(operation.name, mount);
@@ -73,7 +74,7 @@ function admission(mount: Mount, context: RouteContext, request: FastifyRequest)
   const { auth } = mount.revision;
   if (auth.isOpen(credentials)) return context.refusesOpen(mount) ? 'wrong' : 'open';
   return context.tokens.check(context.callerOf(request.raw).network, request.headers.authorization, (authorization) =>
-    auth.accepts(authorization, credentials, mount.session),
+    accepts(auth, authorization, credentials, mount.session),
   );
 }
 
@@ -104,7 +105,7 @@ function serve(
     const isLogin = operation.name === 'login' && error.code === 'unauthorized';
     const wait = isLogin ? context.login.retryAfter(context.callerOf(request.raw)) : null;
     if (wait !== null) reply.header('retry-after', wait);
-    sendDomainError(operation, error, reply);
+    sendDomainError(operation, mount, error, reply);
   };
   const key = keyOf(request);
   if (key === null) {
@@ -136,10 +137,8 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
       return undefined;
     case 'wholeConfig':
       return jsonBytes(null, request.sentContentType, bytes);
-    case 'dnsForm':
-      return readBody(mount.revision.dnsForm.schema, request.sentContentType, bytes);
     case 'json':
-      return readBody(operation.body.schema, request.sentContentType, bytes);
+      return readBody(operation.body.schema(mount.revision), request.sentContentType, bytes);
   }
 }
 
@@ -158,8 +157,8 @@ function sendAnswer({ payload, headers, settled }: Answer, reply: FastifyReply):
   sendBody(reply.raw, payload, length);
 }
 
-function sendDomainError(operation: Operation, error: DomainError, reply: FastifyReply): FastifyReply {
-  const { status, text } = errorAnswer(operation.name, error);
+function sendDomainError(operation: Operation, mount: Mount, error: DomainError, reply: FastifyReply): FastifyReply {
+  const { status, text } = encodeError(mount.revision.errors, operation, error);
   return sendFailure(reply, status, text);
 }
 

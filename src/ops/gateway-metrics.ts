@@ -40,7 +40,7 @@ export function labelsOf({ api, revision }: Pick<MountFigures, 'api' | 'revision
 
 /** Whether operators log in to it. */
 export function hasLogin({ revision }: Pick<MountFigures, 'revision'>): boolean {
-  return revision.capabilities.has('login');
+  return revision.capabilities.login !== undefined;
 }
 
 /** Keys, sessions, health, and what waits or was written. */

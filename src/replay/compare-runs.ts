@@ -2,7 +2,7 @@ import type { Answer } from '../southbound/call.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
 import { writeJson } from '../wire/json/write-json.js';
-import type { OperationName } from '../wire/operations.js';
+import { type OperationName, serves } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { effectOf, matchOperation, operationPath } from './effects.js';
 import { coversPath } from './json-difference.js';
@@ -112,9 +112,9 @@ function describe(found: readonly string[], at: Described): readonly RunDifferen
 
 /** One difference for an operation that one of the two revisions does not have, whatever it answers instead. */
 function servedDifference({ one, operation, sides }: Described): RunDifference | null {
-  const needed = matchedBy(one.exchange)?.operation.capability ?? null;
-  if (needed === null) return null;
-  const [left, right] = [sides.left.capabilities.has(needed), sides.right.capabilities.has(needed)];
+  const matched = matchedBy(one.exchange);
+  if (matched === null) return null;
+  const [left, right] = [serves(sides.left, matched.operation), serves(sides.right, matched.operation)];
   if (left === right) return null;
   const words = (isServed: boolean) => (isServed ? 'served' : 'not served');
   return { step: one.step, operation, where: OPERATION, expected: words(left), actual: words(right) };
@@ -131,7 +131,7 @@ function operationName(exchange: Exchange): OperationName | string {
 function isParting(one: RunStep, other: RunStep): boolean {
   const { method } = one.exchange.request;
   const effect = effectOf(method, operationPath(one.exchange.request));
-  return effect !== 'reads' && isAccepted(one.answer) !== isAccepted(other.answer);
+  return effect.kind !== 'reads' && isAccepted(one.answer) !== isAccepted(other.answer);
 }
 
 function isAccepted(answer: Answer | null): boolean {

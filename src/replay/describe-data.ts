@@ -1,82 +1,119 @@
-import { ERROR_TABLE } from '../wire/errors.js';
+import type { ErrorTable } from '../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
-import type { OperationName } from '../wire/operations.js';
+import type { Recorded } from '../wire/schemas.js';
 import type { Replacements } from './replacements.js';
-import { stripJson } from './strip.js';
+import { isSecretMember, stripJson } from './strip.js';
 
-/** An envelope with everything taken out that is a secret, somebody's own, or another value at the next run. */
-export function describeEnvelope(
-  value: JsonValue,
-  operation: OperationName | null,
-  passed: { readonly requestBody: Buffer },
-  replacements: Replacements,
-): JsonValue {
-  if (!isJsonObject(value)) return stripJson(value, replacements);
+/** What decides how a value of an exchange is written down. */
+export interface Describing {
+  readonly replacements: Replacements;
+  readonly errors: ErrorTable;
+  /** The body of the request, as it was sent. */
+  readonly requestBody: Buffer;
+}
+
+/**
+ * An envelope with everything taken out that is a secret, somebody's own, or another value at the next run. `schema` is
+ * that of its data; null where nothing is known of it.
+ */
+export function describeEnvelope(value: JsonValue, schema: unknown, by: Describing): JsonValue {
+  if (!isJsonObject(value)) return stripJson(value, by.replacements);
   const result: JsonObject = {};
   for (const [name, member] of Object.entries(value)) {
-    if (name === 'error' && typeof member === 'string') result.error = stripError(member, replacements);
-    else if (name === 'data') result.data = describeData(member, operation, passed, replacements);
+    if (name === 'error' && typeof member === 'string') result.error = describeError(member, by);
+    else if (name === 'data') result.data = describeValue(member, schema, by);
     else if (name === 'ok') result.ok = member;
-    else Object.assign(result, stripJson({ [name]: member }, replacements));
+    else Object.assign(result, stripJson({ [name]: member }, by.replacements));
   }
   return result;
 }
 
-const FIXED_ERRORS = Object.values(ERROR_TABLE).flatMap(({ text, except, withDetail }) =>
-  withDetail === true ? [] : [text, ...Object.values(except ?? {}).map((each) => each.text)],
-);
-const OPEN_ERRORS = Object.values(ERROR_TABLE).flatMap(({ text, withDetail }) =>
-  withDetail === true && text.startsWith('Failed') ? [text] : [],
-);
-
-function stripError(text: string, replacements: Replacements): string {
-  if (FIXED_ERRORS.includes(text)) return text;
-  const beginning = OPEN_ERRORS.find((each) => text.startsWith(each));
-  return beginning === undefined ? replacements.value('text', text) : `<text starting:${beginning}>`;
+function describeError(text: string, { errors, replacements }: Describing): string {
+  const rows = Object.values(errors);
+  if (rows.some((row) => row.withDetail !== true && row.text === text)) return text;
+  const open = rows.find(
+    (row) => row.withDetail === true && row.text.startsWith('Failed') && text.startsWith(row.text),
+  );
+  return open === undefined ? replacements.value('text', text) : `<text starting:${open.text}>`;
 }
 
-const CONFIRMATIONS = new Set(['User updated', 'User removed']);
+/**
+ * A value by the schema that describes it: the names and texts that stand in the schema are the API's own and stay, and it
+ * says of what the server makes which placeholder that becomes. What it does not describe is somebody's.
+ */
+export function describeValue(value: JsonValue, schema: unknown, by: Describing, member = ''): JsonValue {
+  const known = branchFor(value, schema);
+  const shown = describeRecorded(value, known.recorded, by);
+  if (shown !== null) return shown;
+  if (isSecretMember(member)) return stripJson(value, by.replacements, member);
+  if (typeof value === 'string' && known.const === value) return value;
+  const { items, properties } = known;
+  if (Array.isArray(value) && items !== undefined)
+    return value.map((each: JsonValue) => describeValue(each, items, by, member));
+  if (!isJsonObject(value) || !isRecord(properties)) return stripJson(value, by.replacements, member);
+  const result: JsonObject = Object.create(null);
+  for (const [name, each] of Object.entries(value)) {
+    if (Object.hasOwn(properties, name)) result[name] = describeValue(each, properties[name], by, name);
+    else Object.assign(result, stripJson({ [name]: each }, by.replacements));
+  }
+  return result;
+}
 
-function describeData(
-  data: JsonValue,
-  operation: OperationName | null,
-  passed: { readonly requestBody: Buffer },
-  replacements: Replacements,
-): JsonValue {
-  if (typeof data === 'string') return describeText(data, operation, passed, replacements);
-  switch (operation) {
-    case 'login':
-      return replaceMember(data, 'token', (token) => replacements.generated('session', token), replacements);
-    case 'bulkCreateUsers':
-      return Array.isArray(data)
-        ? data.map((key) =>
-            typeof key === 'string' ? replacements.generated('key', key) : stripJson(key, replacements),
-          )
-        : stripJson(data, replacements);
-    case 'getStatus':
-      return isJsonObject(data) ? { ...describeStatus(data, replacements) } : stripJson(data, replacements);
-    case 'listAudit':
-      return Array.isArray(data)
-        ? data.map((entry) => describeAuditEntry(entry, replacements))
-        : stripJson(data, replacements);
+/** The parts of a JSON Schema that say how a value is written down. */
+interface Branch {
+  readonly recorded?: unknown;
+  readonly const?: unknown;
+  readonly items?: unknown;
+  readonly properties?: unknown;
+}
+
+/** The schema, or of several that may hold the one for values like this. */
+function branchFor(value: JsonValue, schema: unknown): Branch {
+  if (!isRecord(schema)) return {};
+  if (!Array.isArray(schema.anyOf)) return schema;
+  const fitting = schema.anyOf.filter(isRecord).filter(({ type }) => type === typeOf(value));
+  return fitting.find((each) => each.const === value) ?? fitting[0] ?? {};
+}
+
+function typeOf(value: JsonValue): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** How a value is shown that the next run has otherwise, or null where it is shown by its form. */
+function describeRecorded(value: JsonValue, recorded: unknown, by: Describing): string | null {
+  if (recorded === 'uptime') return '<uptime>';
+  if (typeof value !== 'string') return null;
+  switch (
+    recorded as Recorded | undefined // Nothing else is ever put there.
+  ) {
+    case 'version':
+      return '<version>';
+    case 'time':
+      return '<time>';
+    case 'session':
+      return by.replacements.generated('session', value);
+    case 'audit-id':
+      return by.replacements.generated('audit-id', value);
+    case 'key':
+      return isNamedBy(by.requestBody, value)
+        ? by.replacements.value('key', value)
+        : by.replacements.generated('key', value);
+    case 'share link':
+      return describeLink(value, by.replacements);
     default:
-      return stripJson(data, replacements);
+      return null;
   }
 }
 
-function describeText(
-  text: string,
-  operation: OperationName | null,
-  passed: { readonly requestBody: Buffer },
-  replacements: Replacements,
-): string {
-  if (CONFIRMATIONS.has(text)) return text;
-  if (operation === 'subscribe') return describeLink(text, replacements);
-  if (operation !== 'createUser') return replacements.value('text', text);
-  const body = jsonIn(passed.requestBody);
-  const isNamed = body !== undefined && isJsonObject(body) && body.access_key === text;
-  return isNamed ? replacements.value('key', text) : replacements.generated('key', text);
+function isNamedBy(requestBody: Buffer, accessKey: string): boolean {
+  const body = jsonIn(requestBody);
+  return isJsonObject(body) && body.access_key === accessKey;
 }
 
 const KNOWN_QUERY = /^(?:\?(?:type=udp|owndns=true)(?:&(?:type=udp|owndns=true))*)?$/;
@@ -90,38 +127,4 @@ function describeLink(link: string, replacements: Replacements): string {
   const shownQuery = KNOWN_QUERY.test(query) ? query : replacements.value('text', query);
   const shown = [replacements.value('key', key), replacements.value('text', address)];
   return `${shownScheme}://${shown.join('@')}${shownQuery}`;
-}
-
-function describeStatus(data: JsonObject, replacements: Replacements): JsonObject {
-  const { version, uptime_seconds, ...rest } = data;
-  return {
-    ...(version === undefined ? {} : { version: typeof version === 'string' ? '<version>' : version }),
-    ...(uptime_seconds === undefined ? {} : { uptime_seconds: '<uptime>' }),
-    ...asObject(stripJson(rest, replacements)),
-  };
-}
-
-function describeAuditEntry(entry: JsonValue, replacements: Replacements): JsonValue {
-  if (!isJsonObject(entry)) return stripJson(entry, replacements);
-  const { id, time, ...rest } = entry;
-  return {
-    ...(typeof id === 'string' ? { id: replacements.generated('audit-id', id) } : {}),
-    ...(typeof time === 'string' ? { time: '<time>' } : {}),
-    ...asObject(stripJson(rest, replacements)),
-  };
-}
-
-function replaceMember(
-  data: JsonValue,
-  name: string,
-  replace: (text: string) => string,
-  replacements: Replacements,
-): JsonValue {
-  if (!isJsonObject(data) || typeof data[name] !== 'string') return stripJson(data, replacements);
-  const { [name]: text, ...rest } = data;
-  return { [name]: replace(String(text)), ...asObject(stripJson(rest, replacements)) };
-}
-
-function asObject(value: JsonValue): JsonObject {
-  return isJsonObject(value) ? value : {};
 }

@@ -2,13 +2,13 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Target } from '../southbound/call.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
-import { OPERATIONS, type OperationName } from '../wire/operations.js';
-import { describeEnvelope } from './describe-data.js';
+import { OPERATIONS, type Operation, serves } from '../wire/operations.js';
+import type { Revision } from '../wire/traits/revision.js';
+import { type Describing, describeEnvelope, describeValue } from './describe-data.js';
 import { requestHeaders, responseHeaders } from './describe-headers.js';
 import { matchOperation, pathOnly } from './effects.js';
 import type { Replacements } from './replacements.js';
 import type { Exchange, PathRoot, ScenarioRequest, ScenarioResponse } from './scenario.js';
-import { stripJson } from './strip.js';
 
 /** An exchange as it passed. Header names in lower case. */
 export interface PassedExchange {
@@ -21,24 +21,32 @@ export interface PassedExchange {
   readonly responseBody: Buffer;
 }
 
+/** Where an exchange took place, and the traits of the revision that was spoken there. */
+export interface Setting extends Pick<Target, 'apiRoot' | 'base'> {
+  readonly traits: Revision;
+}
+
 /** An exchange as a scenario writes it, without anything secret. */
 export function describeExchange(
   passed: PassedExchange,
-  { apiRoot, base }: Pick<Target, 'apiRoot' | 'base'>,
+  { apiRoot, base, traits }: Setting,
   replacements: Replacements,
 ): Exchange {
   const isApi = isBelow(passed.path, apiRoot);
   const path = isApi ? passed.path.slice(apiRoot.length) : passed.path;
-  const operation = isApi ? (matchOperation(passed.method, path)?.operation.name ?? null) : null;
+  const operation = isApi ? (matchOperation(passed.method, path)?.operation ?? null) : null;
+  // Of an operation that the revision does not serve it cannot say what the answer holds.
+  const known = operation !== null && serves(traits, operation) ? operation : null;
+  const by = { replacements, errors: traits.errors, requestBody: passed.requestBody };
   // The answer first: what the server made is known by then as generated, wherever else it stands.
-  const response = describeAnswer(passed, operation, replacements);
+  const response = describeAnswer(passed, operation, known === null ? null : known.answer(traits), by);
   const request: ScenarioRequest = {
     method: passed.method,
     ...placeOf(passed, { isApi, base, path }, replacements),
     ...headersMember(requestHeaders(passed.requestHeaders, replacements)),
-    ...describeRequestBody(passed, replacements),
+    ...describeRequestBody(known?.body.kind === 'json' ? known.body.schema(traits) : null, by),
   };
-  return { operation: operation ?? besides(passed, isApi), request, response };
+  return { operation: operation?.name ?? besides(passed, isApi), request, response };
 }
 
 /** Whether a path, with its query, is this one or goes on below it. */
@@ -100,26 +108,27 @@ function headersMember(headers: Record<string, string>): { readonly headers?: Re
   return Object.keys(headers).length === 0 ? {} : { headers };
 }
 
-function describeRequestBody(passed: PassedExchange, replacements: Replacements): Partial<ScenarioRequest> {
-  if (passed.requestBody.length === 0) return {};
-  const value = jsonIn(passed.requestBody);
+function describeRequestBody(schema: unknown, by: Describing): Partial<ScenarioRequest> {
+  if (by.requestBody.length === 0) return {};
+  const value = jsonIn(by.requestBody);
   // A body that is no JSON may hold anything; what stands in for it is no JSON either.
-  if (value === undefined) return { text: replacements.value('text', passed.requestBody.toString('utf8')) };
-  return { body: stripJson(value, replacements) };
+  if (value === undefined) return { text: by.replacements.value('text', by.requestBody.toString('utf8')) };
+  return { body: describeValue(value, schema, by) };
 }
 
 function describeAnswer(
   passed: PassedExchange,
-  operation: OperationName | null,
-  replacements: Replacements,
+  operation: Operation | null,
+  schema: unknown,
+  by: Describing,
 ): ScenarioResponse {
   const { status } = passed;
-  const headers = responseHeaders(passed.responseHeaders, passed.requestHeaders, replacements);
+  const headers = responseHeaders(passed.responseHeaders, passed.requestHeaders, by.replacements);
   const content = decompressed(passed);
   const isJson = (headers['content-type'] ?? '').startsWith('application/json');
   const value = isJson && content !== null ? jsonIn(content) : undefined;
   if (value !== undefined) {
-    const body = describeEnvelope(value, operation, passed, replacements);
+    const body = describeEnvelope(value, schema, by);
     return { status, headers, body, ...unorderedOf(value, operation) };
   }
   const text = content?.toString('utf8') ?? '';
@@ -148,9 +157,9 @@ function decompressed({ responseBody, responseHeaders: headers }: PassedExchange
 }
 
 /** Keys with equal traffic have no order between them. */
-function unorderedOf(value: JsonValue, operation: OperationName | null): Pick<ScenarioResponse, 'unordered'> {
+function unorderedOf(value: JsonValue, operation: Operation | null): Pick<ScenarioResponse, 'unordered'> {
   const data = isJsonObject(value) ? value.data : null;
-  if (operation !== 'listUsers' || !Array.isArray(data)) return {};
+  if (operation?.name !== 'listUsers' || !Array.isArray(data)) return {};
   const sums = data.map((each) => (isJsonObject(each) ? String(each.bytes_down) : ''));
   return new Set(sums).size < sums.length ? { unordered: ['/data'] } : {};
 }

@@ -1,20 +1,6 @@
+import { type Effect, MAY_CHANGE, READS } from '../wire/operations/operation.js';
 import { OPERATIONS, type Operation } from '../wire/operations.js';
 import type { ScenarioRequest } from './scenario.js';
-
-/**
- * What a request does to a server: nothing; a login (which ends the session before it); something to keys; something else
- * that a server may do on request; or a replacement of what cannot be told apart from the state of others.
- */
-export type Effect =
-  | 'reads'
-  | 'login'
-  | 'keys'
-  | 'other'
-  | 'config'
-  | 'rules'
-  | 'dns'
-  | 'audit'
-  | 'clears the audit list';
 
 /** A request that is one of the API's operations. */
 export interface MatchedRequest {
@@ -22,22 +8,6 @@ export interface MatchedRequest {
   /** The access key as it stands in the path, percent-encoded; null where the operation has none. */
   readonly keySegment: string | null;
 }
-
-const EFFECTS: Readonly<Record<string, Effect>> = {
-  login: 'login',
-  createUser: 'keys',
-  bulkCreateUsers: 'keys',
-  updateUser: 'keys',
-  deleteUser: 'keys',
-  setLimit: 'keys',
-  resetUser: 'keys',
-  putConfig: 'config',
-  putRules: 'rules',
-  putDnsConfig: 'dns',
-  addAudit: 'audit',
-  clearAudit: 'clears the audit list',
-  refreshBlocklists: 'other',
-};
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -73,8 +43,13 @@ export function pathOnly(path: string): string {
 /** What a request may do to a server that serves its operation, whatever the server answers. */
 export function effectOf(method: string, path: string): Effect {
   const matched = matchOperation(method, path);
-  if (matched !== null) return EFFECTS[matched.operation.name] ?? 'reads';
-  return SAFE_METHODS.has(method) ? 'reads' : 'other';
+  if (matched !== null) return matched.operation.effect;
+  return SAFE_METHODS.has(method) ? READS : MAY_CHANGE;
+}
+
+/** Whether an operation makes keys, which its answer names: one that writes keys and has none in its path. */
+export function makesKeys({ subject, effect, path }: Operation): boolean {
+  return subject === 'keys' && effect.kind !== 'reads' && !path.includes('{key}');
 }
 
 /** The part of a request's path that may be an operation's: below the API root, wherever the path begins. */

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
+import type { Subject } from '../wire/operations/operation.js';
 import type { OperationName } from '../wire/operations.js';
-import { type Effect, effectOf, operationPath } from './effects.js';
+import { makesKeys, matchOperation, operationPath } from './effects.js';
 import { keyOf } from './given-state.js';
 import type { CounterState, Exchange, Given } from './scenario.js';
 
@@ -9,29 +10,30 @@ import type { CounterState, Exchange, Given } from './scenario.js';
  * read before the session changed them. What no answer told is left out, so that a replay on an embedded core shows it.
  */
 export function inferGiven(exchanges: readonly Exchange[]): Given {
-  const read = (operation: OperationName, ...changes: readonly Effect[]) => firstRead(exchanges, operation, changes);
+  const read = (operation: OperationName, ...changes: readonly Subject[]) => firstRead(exchanges, operation, changes);
   const snapshots = snapshotsIn(untilChange(exchanges, KEY_CHANGES));
-  const config = read('getConfig', 'config', 'rules', 'dns');
+  const config = read('getConfig', 'configuration', 'rules', 'dns');
   const file = isJsonObject(config)
     ? withKeysBefore(config, exchanges, snapshots)
-    : fileOf(snapshots, read('getRules', 'config', 'rules'), read('getDnsConfig', 'config', 'dns'));
+    : fileOf(snapshots, read('getRules', 'configuration', 'rules'), read('getDnsConfig', 'configuration', 'dns'));
   const counters = snapshots.map(countersOf).filter((each) => each.bytes_up + each.bytes_down + each.connections > 0n);
   return { config: file, ...(counters.length === 0 ? {} : { counters }) };
 }
 
 /** A replaced configuration may bring another key list. */
-const KEY_CHANGES: readonly Effect[] = ['keys', 'config'];
+const KEY_CHANGES: readonly Subject[] = ['keys', 'configuration'];
 
-/** The exchanges before the first successful one that has any of these effects. */
-function untilChange(exchanges: readonly Exchange[], changes: readonly Effect[]): readonly Exchange[] {
-  const change = exchanges.findIndex(
-    ({ request, response }) =>
-      response.status === 200 && changes.includes(effectOf(request.method, operationPath(request))),
-  );
+/** The exchanges before the first successful one that changes any of these. */
+function untilChange(exchanges: readonly Exchange[], changes: readonly Subject[]): readonly Exchange[] {
+  const change = exchanges.findIndex(({ request, response }) => {
+    const operation = matchOperation(request.method, operationPath(request))?.operation;
+    if (operation === undefined || response.status !== 200) return false;
+    return operation.effect.kind !== 'reads' && changes.includes(operation.subject);
+  });
   return exchanges.slice(0, change < 0 ? undefined : change);
 }
 
-function firstRead(exchanges: readonly Exchange[], operation: OperationName, changes: readonly Effect[]): JsonValue {
+function firstRead(exchanges: readonly Exchange[], operation: OperationName, changes: readonly Subject[]): JsonValue {
   return dataOf(untilChange(exchanges, changes).find((each) => each.operation === operation && isRead(each)));
 }
 
@@ -76,7 +78,8 @@ function withKeysBefore(
 }
 
 function keysMade(exchange: Exchange): readonly string[] {
-  if (!isRead(exchange) || !['createUser', 'bulkCreateUsers'].includes(exchange.operation)) return [];
+  const operation = matchOperation(exchange.request.method, operationPath(exchange.request))?.operation;
+  if (!isRead(exchange) || operation === undefined || !makesKeys(operation)) return [];
   const data = dataOf(exchange);
   return (Array.isArray(data) ? data : [data]).filter((each) => typeof each === 'string');
 }

@@ -2,7 +2,7 @@ import type { Answer, Call, Caller } from '../southbound/call.js';
 import type { Control } from '../southbound/control.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
-import { matchOperation } from './effects.js';
+import { makesKeys, matchOperation } from './effects.js';
 import { decoded } from './why-not.js';
 
 /** The keys that a run has made on a live server, so that it touches no other and leaves none behind. */
@@ -56,12 +56,12 @@ export function guardKeys(caller: Caller, { own, apiRoot }: Guarded): Caller {
     async send(call) {
       const path = call.path.startsWith(apiRoot) ? call.path.slice(apiRoot.length) : null;
       const matched = path === null ? null : matchOperation(call.method, path);
-      if (matched === null || matched.operation.method === 'GET') return caller.send(call);
+      if (matched === null || matched.operation.effect.kind === 'reads') return caller.send(call);
       const named = matched.keySegment === null ? keyInBody(call) : decoded(matched.keySegment);
-      if (matched.operation.path.startsWith('/users') && named !== null) {
+      if (matched.operation.subject === 'keys' && named !== null) {
         await refuseForeign(caller, call, { accessKey: named, own, apiRoot });
       }
-      const makes = matched.operation.name === 'createUser' || matched.operation.name === 'bulkCreateUsers';
+      const makes = makesKeys(matched.operation);
       if (makes && named !== null) own.add(named);
       const answer = await caller.send(call);
       if (makes) for (const key of keysIn(answer)) own.add(key);

@@ -1,14 +1,13 @@
-import type { Target } from '../southbound/call.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
 import { createClientSessions } from './client-sessions.js';
-import { describeExchange, isBelow } from './describe.js';
+import { describeExchange, isBelow, type Setting } from './describe.js';
 import { inferGiven } from './infer-given.js';
 import type { ProxiedExchange } from './proxy.js';
 import { createReplacements } from './replacements.js';
 import type { Exchange, Scenario } from './scenario.js';
 
-export interface RecorderOptions extends Pick<Target, 'apiRoot' | 'base'> {
+export interface RecorderOptions extends Setting {
   /** As it was asked for. */
   readonly revision: string;
   /** `YYYY-MM-DD`. */

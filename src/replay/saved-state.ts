@@ -22,12 +22,12 @@ export async function saveState(control: Control, revision: Revision, facts: Tar
     const { status, data } = await control.send('GET', path);
     return status === 200 && data !== undefined ? data : null;
   };
-  const audit = capabilities.has('audit') ? await read('/audit') : null;
+  const audit = capabilities.audit !== undefined ? await read('/audit') : null;
   return {
     config: facts.config === 'none' ? null : facts.config,
     keys: facts.keys.map(({ accessKey }) => accessKey),
-    rules: capabilities.has('rules') ? await read('/router/rules') : null,
-    dns: capabilities.has('dns') ? await read('/dns/config') : null,
+    rules: capabilities.rules !== undefined ? await read('/router/rules') : null,
+    dns: capabilities.dns !== undefined ? await read('/dns/config') : null,
     audit: Array.isArray(audit) ? audit : [],
   };
 }

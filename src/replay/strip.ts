@@ -32,9 +32,14 @@ const PROGRAM_NAMES = new Set(
   user credential credentials psk hash cookie`.split(/\s+/),
 );
 
+/** Whether what stands under a name is a secret, whatever its form. */
+export function isSecretMember(name: string): boolean {
+  return SECRET_MEMBER.test(name);
+}
+
 /** A JSON value with everything taken out that is a secret or somebody's own. `member` is the name that it stands under. */
 export function stripJson(value: JsonValue, replacements: Replacements, member = ''): JsonValue {
-  if (SECRET_MEMBER.test(member)) return stripSecret(value, replacements);
+  if (isSecretMember(member)) return stripSecret(value, replacements);
   if (typeof value === 'string') return stripText(value, member, replacements);
   if (Array.isArray(value)) {
     const kind = KEY_LIST.has(member) ? 'key' : null;

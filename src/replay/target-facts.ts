@@ -50,7 +50,7 @@ export async function learnFacts(caller: Caller, control: Control, asked: Asked)
   const isOpen = anonymous === 200;
   const hasToken =
     credentials.token !== null && (await statusWith(caller, target, `Bearer ${credentials.token}`)) === 200 && !isOpen;
-  const hasOperator = credentials.operator !== null && revision.capabilities.has('login');
+  const hasOperator = credentials.operator !== null && revision.capabilities.login !== undefined;
   if (hasOperator) await control.login();
   if (!isOpen && !hasToken && credentials.token !== null && !hasOperator) throw new Error('the token was refused');
   if (!isOpen && !hasToken && !hasOperator) return nothingKnown;
@@ -93,7 +93,7 @@ async function statusWith(caller: Caller, target: Target, authorization: string 
 }
 
 async function readConfig(control: Control, { capabilities }: Revision): Promise<TargetFacts['config']> {
-  if (!capabilities.has('config')) return null;
+  if (capabilities.config === undefined) return null;
   const { status, data, error } = await control.send('GET', '/server/config');
   if (status === 200 && data !== undefined && isJsonObject(data)) return data;
   return error.startsWith('No config path registered') ? 'none' : null;
@@ -104,7 +104,8 @@ async function readDnsEnabled(
   { capabilities }: Revision,
   config: TargetFacts['config'],
 ): Promise<boolean> {
-  if (capabilities.has('dns')) return dataObject((await control.send('GET', '/dns/config')).data).enabled === true;
+  if (capabilities.dns !== undefined)
+    return dataObject((await control.send('GET', '/dns/config')).data).enabled === true;
   return config !== null && config !== 'none' && isJsonObject(config.dns) && config.dns.enabled === true;
 }
 

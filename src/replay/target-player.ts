@@ -96,8 +96,8 @@ interface Live extends Prepared {
 function planOf(scenarios: readonly Scenario[], { options, own, facts }: Live): readonly string[] {
   const effects = new Set(scenarios.flatMap((each) => [...effectsOf(each.exchanges.filter(isExchange))]));
   const asked = scenarios.flatMap((each) => each.exchanges.filter(isExchange));
-  const configures = ['config', 'rules', 'dns', 'audit', 'clears the audit list'] as const;
-  const replaces = configures.some((each) => effects.has(each)) || scenarios.some((each) => isInstalled(each, facts));
+  const replaces =
+    [...effects].some(({ kind }) => kind === 'destroys') || scenarios.some((each) => isInstalled(each, facts));
   const lines: string[] = [];
   if (facts.hasOperator)
     lines.push(`signs in as ${options.credentials.operator?.username}: whoever is signed in there is signed out`);

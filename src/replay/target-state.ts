@@ -4,13 +4,14 @@ import { isJsonObject, type JsonObject } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { DEFAULT_ADDRESSES, replaceAddressesInJson } from './addresses.js';
+import { matchOperation, operationPath } from './effects.js';
 import { type GivenState, givenStateOf, hasGivenState } from './given-state.js';
 import type { OwnKeys } from './own-keys.js';
 import type { Stage } from './play.js';
-import { isExchange, type Scenario } from './scenario.js';
+import { type Exchange, isExchange, type Scenario } from './scenario.js';
 import { type Announcement, learnAnnouncement, type TargetFacts } from './target-facts.js';
 import { type Cast, type CastConfiguration, configurationIn, mergedConfiguration } from './translate.js';
-import { effectsOf, isTokenOnlyAKey, needsConfiguration, type Permissions } from './why-not.js';
+import { isTokenOnlyAKey, needsConfiguration, type Permissions } from './why-not.js';
 
 /** A live server that a run has met. */
 export interface Prepared {
@@ -43,7 +44,7 @@ export async function prepare(live: Prepared, scenario: Scenario, authorization:
   if (options.permissions.writes) await makeKeys(live, state);
   const exchanges = scenario.exchanges.filter(isExchange);
   const configuration = isInstalled(scenario, facts) ? await install(live, state) : null;
-  if (effectsOf(exchanges).has('audit')) await control.send('DELETE', '/audit');
+  if (changesAudit(exchanges)) await control.send('DELETE', '/audit');
   const made = options.permissions.writes ? 0n : BigInt(state.keys.length);
   return {
     apiRoot: live.target.apiRoot,
@@ -84,6 +85,13 @@ async function makeKeys({ control, own }: Prepared, state: GivenState): Promise<
   }
 }
 
+function changesAudit(exchanges: readonly Exchange[]): boolean {
+  return exchanges.some(({ request }) => {
+    const operation = matchOperation(request.method, operationPath(request))?.operation;
+    return operation?.subject === 'audit' && operation.effect.kind !== 'reads';
+  });
+}
+
 async function install(
   { control, own, facts, options }: Prepared,
   state: GivenState,
@@ -104,11 +112,11 @@ async function install(
 /** Servers that read their file only at their start take rules and DNS settings through the API alone. */
 async function takeOver(control: Control, { capabilities }: Revision, wanted: JsonObject): Promise<void> {
   const rules = isJsonObject(wanted.outbound) ? wanted.outbound.rules : undefined;
-  if (capabilities.has('rules') && Array.isArray(rules)) {
+  if (capabilities.rules !== undefined && Array.isArray(rules)) {
     const { data } = await control.send('GET', '/router/rules');
     if (Array.isArray(data) && data.length !== rules.length) await control.send('PUT', '/router/rules', rules);
   }
-  if (capabilities.has('dns') && isJsonObject(wanted.dns)) {
+  if (capabilities.dns !== undefined && isJsonObject(wanted.dns)) {
     const { data } = await control.send('GET', '/dns/config');
     const present = data !== undefined && isJsonObject(data) ? data : {};
     if (present.enabled !== wanted.dns.enabled)

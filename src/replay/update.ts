@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
+import type { Revision } from '../wire/traits/revision.js';
 import { describeExchange } from './describe.js';
 import { jsonDifferences } from './json-difference.js';
 import type { Bindings } from './placeholders.js';
@@ -12,6 +13,8 @@ export interface UpdateMarks {
   readonly serverVersion: string | null;
   /** `YYYY-MM-DD`. */
   readonly date: string;
+  /** What the server speaks. */
+  readonly traits: Revision;
 }
 
 /**
@@ -22,7 +25,7 @@ export interface UpdateMarks {
 export function updatedScenario(
   scenario: Scenario,
   played: { readonly steps: readonly PlayedStep[]; readonly bindings: Bindings },
-  { serverVersion, date }: UpdateMarks,
+  { serverVersion, date, traits }: UpdateMarks,
 ): Scenario {
   const replacements = createReplacements(scenario.anonymous !== true, played.bindings);
   const exchanges = scenario.exchanges.map((step, index) => {
@@ -41,7 +44,7 @@ export function updatedScenario(
         responseHeaders: headers,
         responseBody: body,
       },
-      { apiRoot: '', base: '' },
+      { apiRoot: '', base: '', traits },
       replacements,
     );
     return { ...step, response: mergedResponse(step.response, described.response, played.bindings) };

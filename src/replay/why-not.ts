@@ -1,7 +1,8 @@
 import type { Target } from '../southbound/call.js';
-import type { OperationName } from '../wire/operations.js';
+import type { Effect, Subject } from '../wire/operations/operation.js';
+import { OPERATIONS } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { type Effect, effectOf, type MatchedRequest, matchOperation, operationPath } from './effects.js';
+import { effectOf, type MatchedRequest, makesKeys, matchOperation, operationPath } from './effects.js';
 import { type GivenState, givenStateOf, hasGivenState, isOpenState, isPassword } from './given-state.js';
 import { type Exchange, isExchange, type Scenario, type Step } from './scenario.js';
 import type { TargetFacts } from './target-facts.js';
@@ -28,12 +29,12 @@ export function whyNot(scenario: Scenario, at: Circumstances): string | null {
   const exchanges = scenario.exchanges.filter(isExchange);
   return (
     outsideReason(scenario.exchanges) ??
-    permissionReason(effectsOf(exchanges), at.permissions) ??
+    permissionReason(exchanges, at.permissions) ??
     (hasGivenState(scenario) ? stateReason(scenario, exchanges, at) : recordingReason(exchanges, at))
   );
 }
 
-/** Everything that the scenario's requests may do. */
+/** Everything that these requests may do. */
 export function effectsOf(exchanges: readonly Exchange[]): ReadonlySet<Effect> {
   return new Set(exchanges.map(({ request }) => effectOf(request.method, operationPath(request))));
 }
@@ -52,20 +53,24 @@ function outsideReason(steps: readonly Step[]): string | null {
   return null;
 }
 
-const DESTRUCTIVE: readonly (readonly [Effect, string])[] = [
-  ['config', 'replaces the configuration'],
-  ['rules', 'replaces the outbound rules'],
-  ['dns', 'replaces the DNS settings'],
-  ['audit', 'adds to the audit list, which drops its oldest entry'],
-  ['clears the audit list', 'clears the audit list'],
-];
+/** What a run puts back after a scenario has replaced it. */
+const PUT_BACK: ReadonlySet<Subject> = new Set(['configuration', 'rules', 'dns', 'audit']);
 
-function permissionReason(effects: ReadonlySet<Effect>, { writes, destructive }: Permissions): string | null {
-  const found = DESTRUCTIVE.find(([effect]) => effects.has(effect));
-  if (found !== undefined && !destructive) return `${found[1]}: needs --destructive`;
-  if (effects.has('keys') && !writes) return 'makes or changes keys: needs --writes';
-  if (effects.has('other') && !writes) return 'sends a request that may change something: needs --writes';
-  return null;
+/** By the order of the operations, so that of several reasons it is always the same that is told. */
+function permissionReason(exchanges: readonly Exchange[], { writes, destructive }: Permissions): string | null {
+  const matched = new Set(exchanges.map((each) => matchedBy(each)?.operation));
+  const asked = OPERATIONS.filter((each) => matched.has(each));
+  for (const { effect, subject } of asked) {
+    if (effect.kind !== 'destroys') continue;
+    if (!PUT_BACK.has(subject)) return `${effect.does}: what was there could not be put back`;
+    if (!destructive) return `${effect.does}: needs --destructive`;
+  }
+  if (writes) return null;
+  // The name and password of the run are the permission to sign in.
+  const known = asked.filter(({ subject }) => subject !== 'session').map(({ effect }) => effect);
+  const effects = [...known, ...effectsOf(exchanges.filter((each) => matchedBy(each) === null))];
+  const writing = effects.find((each) => each.kind === 'writes');
+  return writing === undefined ? null : `${writing.does}: needs --writes`;
 }
 
 /** What a scenario with a given state asks of the server that it is played on. */
@@ -145,21 +150,21 @@ function webpathReason(
   return names ? `needs its own web path, ${base}` : null;
 }
 
-/** Operations whose answers are parts of the configuration. */
-const OF_CONFIGURATION: ReadonlySet<OperationName> = new Set(['getConfig', 'getRules', 'getDnsConfig']);
+/** What stands in the configuration file. */
+const OF_CONFIGURATION: ReadonlySet<Subject> = new Set(['configuration', 'rules', 'dns']);
 
 /** Whether what is played needs the scenario's own configuration to stand on the server. */
 export function needsConfiguration(exchanges: readonly Exchange[]): boolean {
-  const effects = effectsOf(exchanges);
-  if (effects.has('config') || effects.has('rules') || effects.has('dns')) return true;
-  return served(exchanges).some((name) => OF_CONFIGURATION.has(name));
+  return exchanges.some((exchange) => {
+    const operation = matchedBy(exchange)?.operation;
+    if (operation === undefined || !OF_CONFIGURATION.has(operation.subject)) return false;
+    return operation.effect.kind !== 'reads' || isServed(exchange);
+  });
 }
 
-/** Operations that get past the access check and find something to read. */
-function served(exchanges: readonly Exchange[]): readonly OperationName[] {
-  return exchanges
-    .filter(({ response }) => response.status !== 401 && response.status !== 404)
-    .flatMap((each) => matchedBy(each)?.operation.name ?? []);
+/** Whether a request gets past the access check and finds something to read. */
+function isServed({ response }: Exchange): boolean {
+  return response.status !== 401 && response.status !== 404;
 }
 
 function fileReason(
@@ -185,9 +190,6 @@ function fileReason(
   return null;
 }
 
-/** Operations that show the keys of the given state. */
-const OF_KEYS: ReadonlySet<OperationName> = new Set(['listUsers', 'getUser', 'subscribe']);
-
 function keyReason(
   exchanges: readonly Exchange[],
   { keys }: GivenState,
@@ -197,7 +199,7 @@ function keyReason(
   const known = new Set(keys.map(({ accessKey }) => accessKey));
   const asks = exchanges.some((exchange) => {
     const matched = matchedBy(exchange);
-    if (matched === null || exchange.response.status === 401 || !OF_KEYS.has(matched.operation.name)) return false;
+    if (matched === null || exchange.response.status === 401 || matched.operation.subject !== 'keys') return false;
     return matched.keySegment === null || known.has(decoded(matched.keySegment));
   });
   return asks ? 'needs keys of its own: needs --writes' : null;
@@ -228,7 +230,7 @@ function linkReason(
   if (!isCompared && configured !== undefined && revision.shareQuery.query(configured, state.dnsEnabled) !== wanted)
     return `needs the share link's query ${JSON.stringify(query)}, which is set at the server's start`;
   if (state.dnsEnabled === facts.dnsEnabled) return null;
-  if (!revision.capabilities.has('config') || facts.config === null || facts.config === 'none')
+  if (revision.capabilities.config === undefined || facts.config === null || facts.config === 'none')
     return `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}`;
   return permissions.destructive ? null : `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}: needs --destructive`;
 }
@@ -253,11 +255,11 @@ function foreignKeyReason(exchanges: readonly Exchange[]): string | null {
     const { response } = exchange;
     const matched = matchedBy(exchange);
     if (matched === null) continue;
-    if (matched.operation.name === 'createUser' || matched.operation.name === 'bulkCreateUsers') {
+    if (makesKeys(matched.operation)) {
       for (const key of keysMadeBy(response)) made.add(key);
     } else if (
       matched.keySegment !== null &&
-      matched.operation.method !== 'GET' &&
+      matched.operation.effect.kind !== 'reads' &&
       response.status < 400 &&
       !made.has(decoded(matched.keySegment))
     )

@@ -1,5 +1,5 @@
 import { basename, dirname, join, resolve } from 'node:path';
-import { DEFAULT_REVISION } from '../../revisions/index.js';
+import { DEFAULT_REVISION } from '../../revisions/all.js';
 import type { Offered } from './flags.js';
 import type { Kind } from './kinds.js';
 import * as kinds from './kinds.js';

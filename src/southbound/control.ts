@@ -35,8 +35,6 @@ export interface ControlAnswer {
   readonly answer: Answer;
 }
 
-const NO_SESSION = { begin: () => undefined, end: () => undefined, matches: () => false, isHeld: () => false };
-
 /** Makes the player's own line to a server. */
 export function createControl(
   caller: Caller,
@@ -44,12 +42,11 @@ export function createControl(
 ): Control {
   const session: { token: string | null } = { token: null };
   const { token, operator } = credentials;
-  const tokenPasses =
-    token !== null && revision.auth.accepts(`Bearer ${token}`, { token, username: '', passwordHash: '' }, NO_SESSION);
+  const byToken = token === null || token === '' ? null : revision.auth.encode({ kind: 'token', secret: token });
 
   const held = (): string | null => {
-    if (tokenPasses) return `Bearer ${token}`;
-    return session.token === null ? null : `Bearer ${session.token}`;
+    if (byToken !== null) return byToken;
+    return session.token === null ? null : revision.auth.encode({ kind: 'session', secret: session.token });
   };
   const once = async (
     method: string,
@@ -76,10 +73,10 @@ export function createControl(
     const guarded = wait === undefined ? '' : `; the server slows login guessing, try again in ${wait} s`;
     throw new Error(`the login as ${operator.username} was refused with ${status}${guarded}`);
   };
-  const canLogin = operator !== null && revision.capabilities.has('login');
+  const canLogin = operator !== null && revision.capabilities.login !== undefined;
   const send: Control['send'] = async (method, path, body, extra) => {
     const first = await once(method, path, body, extra);
-    if (first.status !== 401 || tokenPasses || !canLogin) return first;
+    if (first.status !== 401 || byToken !== null || !canLogin) return first;
     await login();
     return once(method, path, body, extra);
   };
@@ -87,7 +84,7 @@ export function createControl(
     send,
     login,
     async authorization() {
-      if (tokenPasses || !canLogin) return held();
+      if (byToken !== null || !canLogin) return held();
       await send('GET', '/server/status');
       return held();
     },

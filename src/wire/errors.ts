@@ -1,5 +1,4 @@
-import type { DomainError, DomainErrorCode } from '../core/errors.js';
-import type { OperationName } from './operations.js';
+import { DomainError, type DomainErrorCode } from '../core/errors.js';
 
 /** How a failure is answered. */
 export interface ErrorAnswer {
@@ -7,55 +6,91 @@ export interface ErrorAnswer {
   readonly text: string;
 }
 
-interface ErrorRow {
-  readonly status: number;
-  readonly text: string;
+/** One row of the error table: what the core's error is on the wire. */
+export interface Failure extends ErrorAnswer {
+  readonly code: DomainErrorCode;
   /** The error's detail follows the text after a colon, as recorded servers write it, or is the text where that is empty. */
   readonly withDetail?: boolean;
-  /** Where an operation words it differently. */
-  readonly except?: Partial<Record<OperationName, ErrorAnswer>>;
 }
 
-const CAPITAL_USER: ErrorAnswer = { status: 400, text: 'User not found' };
+/**
+ * A row for each of the core's errors, under its name, and rows for what some operations say instead: an operation that
+ * names such a row among its failures answers so.
+ */
+export type FailureName = DomainErrorCode | 'userNotFoundCapital' | 'invalidAccessKey';
+export type ErrorTable = Readonly<Record<FailureName, Failure>>;
 
-/** Protocol: "Errors", and the rows for where the protocol is silent (design: "Where the protocol is silent"). */
-export const ERROR_TABLE: Readonly<Record<DomainErrorCode, ErrorRow>> = {
-  unauthorized: { status: 401, text: 'unauthorized' },
-  authNotConfigured: { status: 400, text: 'Auth not configured' },
-  userNotFound: {
-    status: 400,
-    text: 'user not found',
-    except: {
-      updateUser: CAPITAL_USER,
-      deleteUser: CAPITAL_USER,
-      subscribe: { status: 404, text: 'invalid access key' },
-    },
-  },
+/** Protocol: "Errors", and the rows for where the protocol is silent (design: "Where the protocol is silent"): what every line says. */
+export const commonErrors: ErrorTable = {
+  unauthorized: { code: 'unauthorized', status: 401, text: 'unauthorized' },
+  authNotConfigured: { code: 'authNotConfigured', status: 400, text: 'Auth not configured' },
+  userNotFound: { code: 'userNotFound', status: 400, text: 'user not found' },
+  userNotFoundCapital: { code: 'userNotFound', status: 400, text: 'User not found' },
+  invalidAccessKey: { code: 'userNotFound', status: 404, text: 'invalid access key' },
   /** Of the configuration file alone: counters that could not be written are logged, and the next write carries them. */
-  saveFailed: { status: 400, text: 'failed to save configuration' },
+  saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
   /** Nothing is known of what was asked: neither done nor refused by whoever holds the state. */
-  backendAway: { status: 503, text: 'the state cannot be reached', withDetail: true },
-  countTooLarge: { status: 400, text: 'Count too large, max 1000' },
-  noConfigPath: { status: 400, text: 'No config path registered (run-time only)' },
-  configModeMissing: { status: 400, text: "Invalid config: missing 'mode' field" },
-  configReadFailed: { status: 400, text: 'Failed to read config file', withDetail: true },
-  configStripFailed: { status: 400, text: 'Failed to strip comments', withDetail: true },
-  configParseFailed: { status: 400, text: 'Failed to parse config JSON', withDetail: true },
-  configFormatFailed: { status: 400, text: 'Failed to format config JSON', withDetail: true },
-  configWriteFailed: { status: 400, text: 'Failed to write config file', withDetail: true },
-  configRefused: { status: 400, text: 'Refused', withDetail: true },
-  outboundNotConfigured: { status: 400, text: 'Outbound routing is not enabled in config' },
-  invalidBody: { status: 400, text: '', withDetail: true },
-  notJson: { status: 400, text: 'expected a JSON body with Content-Type: application/json', withDetail: true },
-  bodyTooLarge: { status: 413, text: 'request body too large', withDetail: true },
-  tooManyBodies: { status: 503, text: 'too many request bodies without a credential: try again' },
+  backendAway: { code: 'backendAway', status: 503, text: 'the state cannot be reached', withDetail: true },
+  countTooLarge: { code: 'countTooLarge', status: 400, text: 'Count too large, max 1000' },
+  noConfigPath: { code: 'noConfigPath', status: 400, text: 'No config path registered (run-time only)' },
+  configModeMissing: { code: 'configModeMissing', status: 400, text: "Invalid config: missing 'mode' field" },
+  configReadFailed: { code: 'configReadFailed', status: 400, text: 'Failed to read config file', withDetail: true },
+  configStripFailed: { code: 'configStripFailed', status: 400, text: 'Failed to strip comments', withDetail: true },
+  configParseFailed: { code: 'configParseFailed', status: 400, text: 'Failed to parse config JSON', withDetail: true },
+  configFormatFailed: {
+    code: 'configFormatFailed',
+    status: 400,
+    text: 'Failed to format config JSON',
+    withDetail: true,
+  },
+  configWriteFailed: { code: 'configWriteFailed', status: 400, text: 'Failed to write config file', withDetail: true },
+  configRefused: { code: 'configRefused', status: 400, text: 'Refused', withDetail: true },
+  outboundNotConfigured: {
+    code: 'outboundNotConfigured',
+    status: 400,
+    text: 'Outbound routing is not enabled in config',
+  },
+  invalidBody: { code: 'invalidBody', status: 400, text: '', withDetail: true },
+  notJson: {
+    code: 'notJson',
+    status: 400,
+    text: 'expected a JSON body with Content-Type: application/json',
+    withDetail: true,
+  },
+  bodyTooLarge: { code: 'bodyTooLarge', status: 413, text: 'request body too large', withDetail: true },
+  tooManyBodies: {
+    code: 'tooManyBodies',
+    status: 503,
+    text: 'too many request bodies without a credential: try again',
+  },
 };
 
+/** What of an operation decides how its failures are worded. */
+interface Failing {
+  readonly failures: readonly FailureName[];
+}
+
 /** Status and text with which an operation answers a failure. */
-export function errorAnswer(operation: OperationName, error: DomainError): ErrorAnswer {
-  const row = ERROR_TABLE[error.code];
-  const exception = row.except?.[operation];
-  if (exception !== undefined) return exception;
-  const detail = row.withDetail === true ? error.detail : '';
-  return { status: row.status, text: [row.text, detail].filter((part) => part !== '').join(': ') };
+export function encodeError(table: ErrorTable, operation: Failing, error: DomainError): ErrorAnswer {
+  const { status, text, withDetail } = table[rowFor(table, operation, error.code)];
+  const detail = withDetail === true ? error.detail : '';
+  return { status, text: [text, detail].filter((part) => part !== '').join(': ') };
+}
+
+/**
+ * The failure that an operation's answer stands for, or null for one that no row has. A text of which no row knows the
+ * beginning is what the server says of a body.
+ */
+export function decodeError(table: ErrorTable, operation: Failing, { status, text }: ErrorAnswer): DomainError | null {
+  const own = operation.failures.map((name) => table[name]);
+  const rows = [...own, ...Object.values(table)].filter((row) => row.status === status && row.text !== '');
+  const exact = rows.find((row) => row.text === text);
+  if (exact !== undefined) return new DomainError(exact.code);
+  const row = rows.find((each) => each.withDetail === true && text.startsWith(`${each.text}: `));
+  if (row !== undefined) return new DomainError(row.code, text.slice(row.text.length + 2));
+  return status === table.invalidBody.status ? new DomainError('invalidBody', text) : null;
+}
+
+function rowFor(table: ErrorTable, { failures }: Failing, code: DomainErrorCode): FailureName {
+  return failures.find((name) => table[name].code === code) ?? code;
 }

@@ -1,10 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { REVISIONS } from '../../revisions/index.js';
-import { isExchange, type Scenario, type ScenarioResponse } from '../../src/replay/scenario.js';
-import { isJsonObject } from '../../src/wire/json/json.js';
-import { type Capability, OPERATIONS, type OperationName, operationsWith } from '../../src/wire/operations.js';
-import type { Revision } from '../../src/wire/traits/revision.js';
-import { type PackedScenario, scenariosOf } from './pack.js';
+import { REVISIONS } from '../../revisions/all.js';
+import { isExchange, type Scenario } from '../../src/replay/scenario.js';
+import { operationsOf } from '../../src/wire/operations.js';
+import type { Capability, Revision } from '../../src/wire/traits/revision.js';
+import {
+  type ErrorRow,
+  errorRowsOf,
+  shows,
+  unrefusedOperations,
+  unshownFailures,
+  unshownOperations,
+} from './coverage.js';
+import { foldersOf, type PackedScenario, scenariosOf } from './pack.js';
 
 /** A row of the protocol's tables that a scenario stands for, by its mark in `covers`. */
 interface Row {
@@ -12,51 +19,6 @@ interface Row {
   /** Which revisions have it; all when left out. */
   readonly needs?: Capability;
 }
-
-/** A row of the protocol's error table; every operation listed that is served must answer so in a scenario with the mark. */
-interface ErrorRow extends Row {
-  readonly status: number;
-  /** The error's text, or its beginning where the row says so. */
-  readonly text: string;
-  readonly operations: readonly OperationName[];
-}
-
-const error = (name: string, status: number, text: string, ...operations: readonly OperationName[]): ErrorRow => ({
-  mark: `error:${name}`,
-  status,
-  text,
-  operations,
-});
-
-/**
- * Protocol: "Errors", and behind them two for where the protocol is silent. One row stands elsewhere: the
- * plain-text 404 of static files belongs to a line of its own (below).
- */
-const ERROR_ROWS: readonly ErrorRow[] = [
-  error('unauthorized', 401, 'unauthorized', 'getStatus'),
-  { ...error('unauthorizedLogin', 401, 'unauthorized', 'login'), needs: 'login' },
-  { ...error('authNotConfigured', 400, 'Auth not configured', 'login'), needs: 'login' },
-  error('userNotFound', 400, 'user not found', 'getUser', 'setLimit', 'resetUser'),
-  error('userNotFoundCapital', 400, 'User not found', 'updateUser', 'deleteUser'),
-  error('saveFailed', 400, 'failed to save configuration', 'createUser', 'deleteUser', 'updateUser', 'setLimit'),
-  { ...error('countTooLarge', 400, 'Count too large, max 1000', 'bulkCreateUsers'), needs: 'bulk' },
-  error('noConfigPath', 400, 'No config path registered (run-time only)', 'getConfig', 'putConfig'),
-  error('configModeMissing', 400, "Invalid config: missing 'mode' field", 'putConfig'),
-  error('configReadFailed', 400, 'Failed to read config file', 'getConfig'),
-  error('configStripFailed', 400, 'Failed to strip comments', 'getConfig'),
-  error('configParseFailed', 400, 'Failed to parse config JSON', 'getConfig'),
-  error('configFormatFailed', 400, 'Failed to format config JSON', 'putConfig'),
-  error('configWriteFailed', 400, 'Failed to write config file', 'putConfig'),
-  { ...error('outboundNotConfigured', 400, 'Outbound routing is not enabled in config', 'putRules'), needs: 'rules' },
-  error('invalidAccessKey', 404, 'invalid access key', 'subscribe'),
-  { ...error('auditTooLarge', 413, 'request body too large', 'addAudit'), needs: 'audit' },
-  error(
-    'loneSurrogate',
-    400,
-    'body is no Unicode text',
-    ...OPERATIONS.filter(({ body }) => body.kind === 'json' || body.kind === 'dnsForm').map(({ name }) => name),
-  ),
-];
 
 /** Protocol: "States and transitions": every row of the three tables. */
 const TRANSITIONS: readonly Row[] = [
@@ -115,61 +77,63 @@ function named(id: string): Revision {
 }
 
 function rowsOf(rows: readonly Row[], revision: Revision): readonly string[] {
-  return rows.filter(({ needs }) => needs === undefined || revision.capabilities.has(needs)).map(({ mark }) => mark);
+  return rows
+    .filter(({ needs }) => needs === undefined || revision.capabilities[needs] !== undefined)
+    .map(({ mark }) => mark);
 }
 
 function marksOf(scenarios: readonly PackedScenario[]): ReadonlySet<string> {
   return new Set(scenarios.flatMap(({ scenario }) => scenario.covers ?? []));
 }
 
-function answersSo({ status, body }: ScenarioResponse, row: ErrorRow): boolean {
-  if (status !== row.status || body === undefined || !isJsonObject(body)) return false;
-  return body.error === row.text || body.error === `<text starting:${row.text}>`;
+/**
+ * What stands for a revision: its own scenarios and what was recorded of it; for a line with neither those of the others,
+ * since the operations that it serves are theirs.
+ */
+function scenariosFor({ id, recordedFrom }: Revision): readonly Scenario[] {
+  const recorded = foldersOf('recorded').includes(recordedFrom ?? '') ? [`recorded/${recordedFrom}`] : [];
+  const own = [...foldersOf('.').filter((folder) => folder === id), ...recorded];
+  return (own.length > 0 ? own : NAMED).flatMap((folder) => scenariosOf(folder)).map(({ scenario }) => scenario);
 }
 
-function shows(scenario: Scenario, operation: OperationName, row: ErrorRow): boolean {
-  return scenario.exchanges.some(
-    (step) => isExchange(step) && step.operation === operation && answersSo(step.response, row),
-  );
-}
+describe.each(REVISIONS)('of $id', (revision) => {
+  const scenarios = scenariosFor(revision);
+
+  test('every operation that it serves is shown at work by a scenario', () => {
+    expect(unshownOperations(revision, scenarios)).toEqual([]);
+  });
+});
 
 describe.each(NAMED)('the scenarios of %s', (id) => {
   const revision = named(id);
   const scenarios = scenariosOf(id);
   const exchanges = scenarios.flatMap(({ scenario }) => scenario.exchanges.filter(isExchange));
-  const served = operationsWith(revision.capabilities).map(({ name }) => name);
+  const served = operationsOf(revision).map(({ name }) => name);
+  const errorRows = errorRowsOf(revision);
 
   test('are of this revision', () => {
     expect(scenarios.filter(({ scenario }) => scenario.revision !== id)).toEqual([]);
   });
 
-  test('show every operation that it serves at work, and name no other', () => {
-    const atWork = exchanges.filter(({ response }) => response.status < 400).map(({ operation }) => operation);
-    expect(served.filter((name) => !atWork.includes(name))).toEqual([]);
+  test('name no operation that it does not serve', () => {
     const known: readonly string[] = [...served, ...BESIDES];
     expect(exchanges.map(({ operation }) => operation).filter((name) => !known.includes(name))).toEqual([]);
   });
 
   test('show its panel, its answers across origins and its unmatched paths', () => {
-    const expected = BESIDES.filter((name) => name !== 'panel' || revision.capabilities.has('panel'));
+    const expected = BESIDES.filter((name) => name !== 'panel' || revision.capabilities.panel !== undefined);
     expect(expected.filter((name) => !exchanges.some(({ operation }) => operation === name))).toEqual([]);
   });
 
   test('stand for every row of the error table, each operation of the row in a scenario with its mark', () => {
-    const missing = ERROR_ROWS.filter(({ needs }) => needs === undefined || revision.capabilities.has(needs)).flatMap(
-      (row) =>
-        row.operations
-          .filter((name) => served.includes(name))
-          .filter((name) => !marked(row.mark).some((scenario) => shows(scenario, name, row)))
-          .map((name) => `${row.mark} by ${name}`),
-    );
-    expect(missing).toEqual([]);
+    const all = scenarios.map(({ scenario }) => scenario);
+    expect(unshownFailures(revision, all)).toEqual([]);
   });
 
   test('carry no error mark that they do not show', () => {
-    const untrue = ERROR_ROWS.flatMap((row) =>
+    const untrue = errorRows.flatMap((row) =>
       marked(row.mark)
-        .filter((scenario) => !row.operations.some((name) => shows(scenario, name, row)))
+        .filter((scenario) => !row.operations.some(({ name }) => shows(scenario, name, row)))
         .filter((scenario) => !isUnauthorizedElsewhere(scenario, row))
         .map(({ title }) => `${row.mark}: ${title}`),
     );
@@ -185,12 +149,8 @@ describe.each(NAMED)('the scenarios of %s', (id) => {
   });
 
   test('refuse every protected operation without a credential', () => {
-    const refused = exchanges.filter(({ request, response }) => {
-      return response.status === 401 && request.headers?.authorization === undefined;
-    });
-    const protectedOnes = operationsWith(revision.capabilities).filter(({ access }) => access === 'protected');
-    const names = refused.map(({ operation }) => operation);
-    expect(protectedOnes.map(({ name }) => name).filter((name) => !names.includes(name))).toEqual([]);
+    const all = scenarios.map(({ scenario }) => scenario);
+    expect(unrefusedOperations(revision, all)).toEqual([]);
   });
 
   function marked(mark: string): readonly Scenario[] {
@@ -201,11 +161,11 @@ describe.each(NAMED)('the scenarios of %s', (id) => {
 /** Any protected operation may show the access check. */
 function isUnauthorizedElsewhere(scenario: Scenario, row: ErrorRow): boolean {
   if (row.mark !== 'error:unauthorized') return false;
-  return scenario.exchanges.some((step) => isExchange(step) && answersSo(step.response, row));
+  return scenario.exchanges.filter(isExchange).some(({ operation }) => shows(scenario, operation, row));
 }
 
 test('every mark is a row of a table here', () => {
-  const known = [...ERROR_ROWS, ...TRANSITIONS, ...RULES].map(({ mark }) => mark);
+  const known = [...NAMED.flatMap((id) => errorRowsOf(named(id))), ...TRANSITIONS, ...RULES].map(({ mark }) => mark);
   const marks = [...marksOf(NAMED.flatMap((id) => scenariosOf(id)))];
   expect(marks.filter((mark) => !known.includes(mark) && mark !== 'auth:token')).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { REVISIONS } from '../../revisions/index.js';
+import { REVISIONS } from '../../revisions/all.js';
 import { COMMANDS } from '../../src/commands/commands.js';
 import { passwordHashOf } from '../../src/commands/hash-password.js';
 import { parseJson } from '../../src/wire/json/json.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { REVISIONS } from '../../revisions/index.js';
+import { REVISIONS } from '../../revisions/all.js';
 import { COMMANDS } from '../../src/commands/commands.js';
 import { LOG_LEVELS } from '../../src/platform/log.js';
 import { isInstalled } from '../installed.js';

@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { REVISIONS } from '../../revisions/index.js';
+import { REVISIONS } from '../../revisions/all.js';
 import { readDocument } from '../../src/local/document/document.js';
 import { ROOT } from '../build.js';
 import { runHere } from './context.js';

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { REVISIONS } from '../../revisions/index.js';
+import { REVISIONS } from '../../revisions/all.js';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import type { KeyRegistry } from '../../src/core/keys/types.js';
 import { acceptedCoding, createListBody } from '../../src/northbound/list-body.js';

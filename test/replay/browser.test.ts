@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { current } from '../../revisions/current.js';
 import { playEmbedded } from '../../src/embedded/play.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { startProxy } from '../../src/replay/proxy.js';
@@ -59,6 +60,7 @@ test("a foreign panel's session recorded in a real browser replays equal, on the
     apiRoot: '/panel/api',
     base: '/panel',
     revision: 'current',
+    traits: current,
     date: '2026-11-21',
     keepValues: false,
   });

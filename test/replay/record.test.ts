@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { current } from '../../revisions/current.js';
 import { playEmbedded } from '../../src/embedded/play.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { readHar } from '../../src/replay/har.js';
@@ -15,7 +16,14 @@ import { readScenario } from '../../src/replay/scenario.js';
 import type { ScenarioFile } from '../../src/replay/scenario-files.js';
 import { PASSWORD, playerOn, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
-const OPTIONS = { apiRoot: '/panel/api', base: '/panel', revision: 'current', date: '2026-11-21', keepValues: false };
+const OPTIONS = {
+  apiRoot: '/panel/api',
+  base: '/panel',
+  revision: 'current',
+  date: '2026-11-21',
+  keepValues: false,
+  traits: current,
+};
 
 async function proxyTo(origin: string) {
   const passed: ProxiedExchange[] = [];

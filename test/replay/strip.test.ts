@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { current } from '../../revisions/current.js';
 import { describeExchange, type PassedExchange } from '../../src/replay/describe.js';
 import { jsonDifferences } from '../../src/replay/json-difference.js';
 import { createBindings } from '../../src/replay/placeholders.js';
@@ -78,7 +79,11 @@ describe('a described exchange', () => {
     ...change,
   });
   const describeOne = (change: Partial<PassedExchange>) =>
-    describeExchange(passed(change), { apiRoot: '/panel/api', base: '/panel' }, createReplacements(false));
+    describeExchange(
+      passed(change),
+      { apiRoot: '/panel/api', base: '/panel', traits: current },
+      createReplacements(false),
+    );
 
   test('names the operation, and has the key of the path as the key of the answer', () => {
     expect(describeOne({})).toMatchObject({

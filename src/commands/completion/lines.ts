@@ -1,4 +1,4 @@
-import { REVISIONS } from '../../../revisions/index.js';
+import { REVISIONS } from '../../../revisions/all.js';
 import type { FlagShape, Offered } from '../../settings/flags.js';
 import type { ListedCommand } from '../command.js';
 

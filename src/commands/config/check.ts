@@ -1,4 +1,4 @@
-import { REVISIONS } from '../../../revisions/index.js';
+import { REVISIONS } from '../../../revisions/all.js';
 import type { AccessKey } from '../../core/model.js';
 import { checkFile, type FileCheck } from '../../local/check/file-check.js';
 import type { UnknownMember } from '../../local/check/members.js';

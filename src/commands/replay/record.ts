@@ -76,6 +76,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
       base,
       apiRoot: api,
       revision: settings.revisionText,
+      traits: settings.revision,
       date: new Date(context.clock.now()).toISOString().slice(0, 10),
       keepValues: settings.keepValues,
     });

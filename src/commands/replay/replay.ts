@@ -130,7 +130,7 @@ async function playTargetFiles(
 async function playOne(
   file: ScenarioFile | BrokenFile,
   player: TargetPlayer,
-  { update, credentials }: ReplaySettings,
+  { update, credentials, revision }: ReplaySettings & { readonly revision: Revision },
   { context, isStopped }: Playing,
 ): Promise<ScenarioResult> {
   if (file.kind === 'broken') return brokenResult(file);
@@ -142,7 +142,7 @@ async function playOne(
   if (file.scenario.source === 'spec')
     return { ...result, hint: 'not rewritten: this scenario is written from the specification' };
   const date = new Date(context.clock.now()).toISOString().slice(0, 10);
-  const marks = { serverVersion: player.facts.version, date };
+  const marks = { serverVersion: player.facts.version, date, traits: revision };
   const content = formatScenario(updatedScenario(file.scenario, { steps, bindings }, marks));
   await context.fileSystem.overwrite(file.path, Buffer.from(content));
   context.complain(`rewrote ${file.path}`);

@@ -1,12 +1,16 @@
 import type { Encodable } from '../json/encode.js';
 
-/** A TypeBox schema as JSON Schema: bigint is an integer there, and `expected` is for our own messages. */
+/** Members of a schema that are for our own messages and recordings. */
+const OWN = new Set(['expected', 'recorded']);
+
+/** A TypeBox schema as JSON Schema: bigint is an integer there, its bound the largest one that is taken. */
 export function jsonSchema(schema: unknown): Encodable {
   if (Array.isArray(schema)) return schema.map(jsonSchema);
   if (typeof schema === 'object' && schema !== null) {
-    const members = Object.entries(schema).filter(([name]) => name !== 'expected');
     return Object.fromEntries(
-      members.map(([name, value]) => [name, name === 'type' && value === 'bigint' ? 'integer' : jsonSchema(value)]),
+      Object.entries(schema)
+        .filter(([name]) => !OWN.has(name))
+        .map(memberOf),
     );
   }
   return typeof schema === 'string' ||
@@ -15,4 +19,10 @@ export function jsonSchema(schema: unknown): Encodable {
     typeof schema === 'bigint'
     ? schema
     : null;
+}
+
+function memberOf([name, value]: readonly [string, unknown]): readonly [string, Encodable] {
+  if (name === 'type' && value === 'bigint') return [name, 'integer'];
+  if (name === 'exclusiveMaximum' && typeof value === 'bigint') return ['maximum', value - 1n];
+  return [name, jsonSchema(value)];
 }

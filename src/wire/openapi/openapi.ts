@@ -1,17 +1,15 @@
-import { ERROR_TABLE } from '../errors.js';
+import type { Failure } from '../errors.js';
 import type { Encodable } from '../json/encode.js';
-import { type Operation, operationsWith } from '../operations.js';
+import { type Operation, operationsOf } from '../operations.js';
 import type { Revision } from '../traits/revision.js';
-import { DATA_SCHEMAS, OPERATION_NOTES } from './data.js';
 import { jsonSchema } from './json-schema.js';
 
 type Members = { readonly [name: string]: Encodable };
 
 /** The OpenAPI 3.1 document of a revision, made from the schemas that validate its bodies. Print it with `encodeJson`. */
 export function openApiDocument(revision: Revision): Encodable {
-  const operations = operationsWith(revision.capabilities);
   const paths = new Map<string, Members>();
-  for (const operation of operations) {
+  for (const operation of operationsOf(revision)) {
     const methods = paths.get(operation.path) ?? {};
     paths.set(operation.path, { ...methods, [operation.method.toLowerCase()]: describe(operation, revision) });
   }
@@ -53,12 +51,11 @@ const FAILURE: Members = {
 };
 
 function describe(operation: Operation, revision: Revision): Members {
-  const notes = OPERATION_NOTES[operation.name];
   const hasKey = operation.path.includes('{key}');
   return {
     operationId: operation.name,
     summary: operation.summary,
-    description: notes.description,
+    description: operation.description,
     ...(hasKey ? { parameters: [KEY_PARAMETER] } : {}),
     // An empty list says that none is needed, where leaving it out would say nothing.
     security: operation.access === 'protected' ? [{ authorization: [] }] : [],
@@ -69,10 +66,10 @@ function describe(operation: Operation, revision: Revision): Members {
         content: json({
           type: 'object',
           required: ['ok', 'data'],
-          properties: { ok: { const: true }, data: jsonSchema(DATA_SCHEMAS[operation.name](revision)) },
+          properties: { ok: { const: true }, data: jsonSchema(operation.answer(revision)) },
         }),
       },
-      ...failures(operation, notes.failures),
+      ...failures(operation, revision),
     },
   };
 }
@@ -85,27 +82,35 @@ const KEY_PARAMETER: Members = {
   description: 'The access key, percent-encoded: any character may occur in it.',
 };
 
+const WHOLE_CONFIG: Members = {
+  type: 'object',
+  required: ['mode'],
+  description: 'The whole configuration; any further members.',
+};
+
 function requestBody(operation: Operation, revision: Revision): Members {
   const { body } = operation;
   if (body.kind === 'none') return {};
-  const schema: Encodable =
-    body.kind === 'wholeConfig'
-      ? { type: 'object', required: ['mode'], description: 'The whole configuration; any further members.' }
-      : jsonSchema(body.kind === 'json' ? body.schema : revision.dnsForm.schema);
+  const schema = body.kind === 'json' ? jsonSchema(body.schema(revision)) : WHOLE_CONFIG;
   return { requestBody: { required: true, content: json(schema) } };
 }
 
-function failures(operation: Operation, texts: readonly string[]): Members {
-  const unauthorized = operation.access === 'protected' || operation.name === 'login';
-  const status = operation.name === 'subscribe' ? 404 : 400;
+function failures(operation: Operation, { errors }: Revision): Members {
   const takesBody = operation.body.kind !== 'none';
-  const ownTexts = texts.map((text) => `\`${text}\``);
-  const refusals = takesBody ? [...ownTexts, 'a text that names the member and what was expected there'] : ownTexts;
-  return {
-    ...(refusals.length > 0 ? { [status]: failure(refusals.join('; ')) } : {}),
-    ...(unauthorized ? { 401: failure(`\`${ERROR_TABLE.unauthorized.text}\``) } : {}),
-    ...(takesBody ? { 413: failure(`A body of more than ${operation.bodyLimit} bytes.`) } : {}),
-  };
+  const words = new Map<number, readonly string[]>();
+  const say = (status: number, ...texts: readonly string[]) =>
+    words.set(status, [...(words.get(status) ?? []), ...texts]);
+  if (operation.access === 'protected') say(errors.unauthorized.status, quoted(errors.unauthorized));
+  for (const name of operation.failures) say(errors[name].status, quoted(errors[name]));
+  if (takesBody) {
+    say(errors.invalidBody.status, 'a text that names the member and what was expected there');
+    say(errors.bodyTooLarge.status, `A body of more than ${operation.bodyLimit} bytes.`);
+  }
+  return Object.fromEntries([...words].map(([status, texts]) => [status, failure(texts.join('; '))]));
+}
+
+function quoted({ text, withDetail }: Failure): string {
+  return `\`${text}${withDetail === true ? '…' : ''}\``;
 }
 
 function failure(description: string): Members {

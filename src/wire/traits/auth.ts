@@ -1,15 +1,41 @@
 import type { Credentials } from '../../core/model.js';
 import { equalSecrets, type Session } from '../../core/session.js';
 
+/** What a caller shows to be let in: the token of a session that a login began, or the server's static token. */
+export interface Credential {
+  readonly kind: 'session' | 'token';
+  readonly secret: string;
+}
+
 /** A revision's access check (protocol: "Access check for protected endpoints"). */
 export interface AuthScheme {
   readonly name: string;
   /** Whether every request passes under these credentials. */
   isOpen(credentials: Credentials): boolean;
-  /** Whether a request with this `Authorization` value passes, on a mount that is not open. */
-  accepts(authorization: string | undefined, credentials: Credentials, session: Session): boolean;
+  /** The `Authorization` value that shows this credential, or null where the scheme takes none of its kind. */
+  encode(credential: Credential): string | null;
+  /** The credentials that an `Authorization` value may show: it passes when one of them is right. */
+  decode(authorization: string): readonly Credential[];
   /** What an operator would have to configure for this scheme not to be open. */
   readonly closedBy: string;
+}
+
+/** Whether a request with this `Authorization` value passes, on a mount that is not open. */
+export function accepts(
+  scheme: AuthScheme,
+  authorization: string | undefined,
+  { token }: Credentials,
+  session: Session,
+): boolean {
+  if (authorization === undefined) return false;
+  return scheme.decode(authorization).some(({ kind, secret }) => {
+    return kind === 'session' ? session.matches(secret) : isToken(secret, token);
+  });
+}
+
+/** Nothing empty ever matches (design: "An empty token"). */
+function isToken(given: string, token: string | null): boolean {
+  return token !== null && token !== '' && equalSecrets(given, token);
 }
 
 const BEARER = 'Bearer ';
@@ -17,20 +43,19 @@ const BEARER = 'Bearer ';
 const bearerOf = (authorization: string): string | null =>
   authorization.startsWith(BEARER) ? authorization.slice(BEARER.length) : null;
 
-/** Nothing empty ever matches (design: "An empty token"). */
-function isToken(given: string, token: string | null): boolean {
-  return token !== null && token !== '' && equalSecrets(given, token);
-}
+const token = (secret: string): Credential => ({ kind: 'token', secret });
+const session = (secret: string): Credential => ({ kind: 'session', secret });
 
 const noOperator = ({ username, passwordHash }: Credentials): boolean => username === '' && passwordHash === '';
 
 /** Earliest revision: a single static token, empty for open; no login. */
 export const staticToken: AuthScheme = {
   name: 'static token',
-  isOpen: ({ token }) => token === null || token === '',
-  accepts(authorization, { token }) {
-    if (authorization === undefined) return false;
-    return isToken(bearerOf(authorization) ?? authorization, token) || isToken(authorization, token);
+  isOpen: (credentials) => credentials.token === null || credentials.token === '',
+  encode: ({ kind, secret }) => (kind === 'token' ? BEARER + secret : null),
+  decode(authorization) {
+    const bearer = bearerOf(authorization);
+    return bearer === null ? [token(authorization)] : [token(bearer), token(authorization)];
   },
   closedBy: 'token',
 };
@@ -39,9 +64,10 @@ export const staticToken: AuthScheme = {
 export const sessionToken: AuthScheme = {
   name: 'session token',
   isOpen: noOperator,
-  accepts(authorization, _credentials, session) {
-    const bearer = authorization === undefined ? null : bearerOf(authorization);
-    return bearer !== null && session.matches(bearer);
+  encode: ({ kind, secret }) => (kind === 'session' ? BEARER + secret : null),
+  decode(authorization) {
+    const bearer = bearerOf(authorization);
+    return bearer === null ? [] : [session(bearer)];
   },
   closedBy: 'username and password_hash',
 };
@@ -50,11 +76,10 @@ export const sessionToken: AuthScheme = {
 export const sessionOrStaticToken: AuthScheme = {
   name: 'session or static token',
   isOpen: (credentials) => noOperator(credentials) && credentials.token === null,
-  accepts(authorization, credentials, session) {
-    if (authorization === undefined) return false;
+  encode: ({ secret }) => BEARER + secret,
+  decode(authorization) {
     const bearer = bearerOf(authorization);
-    if (bearer === null) return isToken(authorization, credentials.token);
-    return session.matches(bearer) || isToken(bearer, credentials.token);
+    return bearer === null ? [token(authorization)] : [session(bearer), token(bearer)];
   },
   closedBy: 'token, or username and password_hash',
 };

@@ -1,17 +1,45 @@
-import type { TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import type { DnsChange, DnsConfig } from '../../core/model.js';
 import { checkCustomDomains, checkListUrls, checkUpstream } from '../dns-values.js';
 import type { Encodable } from '../json/encode.js';
-import { PutDnsBody, PutDnsWithListenerBody, type WireDnsChange } from '../schemas.js';
+import { flag, object, optional, text, texts } from '../schemas.js';
+import { Type } from '../typebox.js';
 
 /** A revision's form of the DNS configuration object (design: "DNS settings"). */
 export interface DnsForm {
   readonly name: string;
+  /** Of a body and of an answer. */
   readonly schema: TSchema;
   encode(dns: DnsConfig): Encodable;
   /** An absent member keeps its present value. Throws `invalidBody`, naming the place, for a value that means nothing. */
   decode(wire: WireDnsChange): DnsChange;
 }
+
+const fourMembers = {
+  enabled: flag('Whether the DNS server runs and is announced in share links.'),
+  doh_upstream: optional(text('URL.'), 'a string or null', 'DNS over HTTPS upstream; absent keeps the present one.'),
+  adblock_urls: optional(texts('URLs.'), 'an array of strings or null', 'Blocklists; absent keeps the present ones.'),
+  custom_domains: optional(
+    Type.Record(Type.String(), text('Address.')),
+    'an object of addresses by name, or null',
+    'Name to IPv4 or IPv6 address; absent keeps the present ones.',
+  ),
+};
+const sixMembers = object({
+  ...fourMembers,
+  local_port: optional(
+    Type.BigInt({ minimum: 1n, maximum: 65535n }),
+    'a port from 1 to 65535, or null',
+    'UDP and TCP port of the DNS server; absent keeps the present one.',
+  ),
+  intercept_all_port53: optional(
+    flag('Flag.'),
+    'true, false or null',
+    'Kept in the file; absent keeps the present one.',
+  ),
+});
+
+export type WireDnsChange = Static<typeof sixMembers>;
 
 const encodeFour = (dns: DnsConfig) => ({
   enabled: dns.enabled,
@@ -43,7 +71,7 @@ function isGiven<T>(value: T | null | undefined): value is T {
 /** Exactly `enabled`, `doh_upstream`, `adblock_urls`, `custom_domains`, as in the DNS revision. */
 export const dnsOfFourMembers: DnsForm = {
   name: 'four members',
-  schema: PutDnsBody,
+  schema: object(fourMembers),
   encode: encodeFour,
   decode: decodeFour,
 };
@@ -51,7 +79,7 @@ export const dnsOfFourMembers: DnsForm = {
 /** The four and `local_port`, `intercept_all_port53`. */
 export const dnsOfSixMembers: DnsForm = {
   name: 'six members',
-  schema: PutDnsWithListenerBody,
+  schema: sixMembers,
   encode: (dns) => ({
     ...encodeFour(dns),
     local_port: dns.localPort,

@@ -1,4 +1,4 @@
-import type { Capability } from '../operations.js';
+import type { ErrorTable } from '../errors.js';
 import type { ApiRoot } from './api-root.js';
 import type { AuthScheme } from './auth.js';
 import type { DnsForm } from './dns-form.js';
@@ -8,6 +8,24 @@ import type { OnlineRule } from './online.js';
 import type { RuleForm } from './rule-form.js';
 import type { ShareQueryRule } from './share-link.js';
 import type { SnapshotForm } from './snapshot.js';
+
+/**
+ * What a revision may lack. One that is there carries the traits that only its operations ask for, so that a record names
+ * no strategy that it never serves.
+ */
+export interface Capabilities {
+  /** Reading and replacing the configuration file. */
+  readonly config?: true;
+  readonly login?: true;
+  readonly panel?: { readonly missingFile: MissingFileRule };
+  readonly dns?: { readonly form: DnsForm };
+  readonly audit?: true;
+  /** Making many keys by one request. */
+  readonly bulk?: true;
+  readonly rules?: { readonly form: RuleForm };
+}
+
+export type Capability = keyof Capabilities;
 
 /** An API shape as one record of traits (design: "Hub and spokes"). Nobody asks which one it is, only for a trait. */
 export interface Revision {
@@ -25,10 +43,25 @@ export interface Revision {
   readonly snapshot: SnapshotForm;
   readonly online: OnlineRule;
   readonly shareQuery: ShareQueryRule;
-  readonly ruleForm: RuleForm;
-  readonly dnsForm: DnsForm;
-  readonly missingFile: MissingFileRule;
+  /** What it says of each failure. */
+  readonly errors: ErrorTable;
   /** What the line's own servers read of a configuration file; Keyway serves any file in any revision. */
   readonly fileReading: FileReading;
-  readonly capabilities: ReadonlySet<Capability>;
+  readonly capabilities: Capabilities;
+}
+
+/** The capabilities of a revision by name, in the order of its record. */
+export function capabilitiesOf({ capabilities }: Pick<Revision, 'capabilities'>): readonly Capability[] {
+  // Object.keys knows no more than string; the type lists exactly these names.
+  return Object.keys(capabilities) as readonly Capability[];
+}
+
+/** The traits of a capability, for what only a revision that has it serves. Throws an `Error` where it has not. */
+export function traitsOf<C extends Capability>(
+  { id, capabilities }: Pick<Revision, 'id' | 'capabilities'>,
+  capability: C,
+): NonNullable<Capabilities[C]> {
+  const traits = capabilities[capability];
+  if (traits === undefined) throw new Error(`revision ${id} has no ${capability}`);
+  return traits;
 }

@@ -1,13 +1,49 @@
+import type { Static, TSchema } from 'typebox';
 import type { OutboundRule } from '../../core/model.js';
 import type { Encodable } from '../json/encode.js';
-import type { WireOutboundRule } from '../schemas.js';
+import { optional, orNull, text, texts } from '../schemas.js';
+import { Type } from '../typebox.js';
 
 /** A revision's form of an outbound rule (design: "An outbound rule"). */
 export interface RuleForm {
   readonly name: string;
+  /** Of the list in a body, and of the list in an answer. */
+  readonly body: TSchema;
+  readonly answer: TSchema;
   encode(rule: OutboundRule): Encodable;
   decode(wire: WireOutboundRule): OutboundRule;
 }
+
+const bodyMembers = {
+  domain_suffix: optional(texts('Suffixes.'), 'an array of strings', 'Domain suffixes that the rule matches.'),
+  ip_cidr: optional(texts('Networks.'), 'an array of strings', 'Networks that the rule matches, in CIDR notation.'),
+};
+const bodyProtocol = {
+  protocol: optional(text('Text.'), 'a string or null', 'Transport protocol that the rule matches; null for any.'),
+};
+const bodyAction = {
+  action: Type.Union([Type.Literal('proxy'), Type.Literal('direct'), Type.Literal('block')], {
+    expected: 'one of "proxy", "direct", "block"',
+    description: 'What happens to a connection that matches.',
+  }),
+};
+const ofRules = <S extends TSchema>(rule: S) =>
+  Type.Array(rule, {
+    expected: 'a JSON array of outbound rules',
+    description: 'The outbound rules, first match wins.',
+  });
+const ONE_RULE = { expected: 'an outbound rule (a JSON object)' };
+
+const bodyWithProtocol = Type.Object({ ...bodyMembers, ...bodyProtocol, ...bodyAction }, ONE_RULE);
+
+export type WireOutboundRule = Static<typeof bodyWithProtocol>;
+
+const answerMembers = {
+  domain_suffix: Type.Array(Type.String(), { description: 'Domain suffixes that the rule matches.' }),
+  ip_cidr: Type.Array(Type.String(), { description: 'Networks that the rule matches.' }),
+};
+const answerProtocol = { protocol: orNull(Type.String(), 'a string or null', 'Transport protocol; null for any.') };
+const answerAction = { action: Type.Union([Type.Literal('proxy'), Type.Literal('direct'), Type.Literal('block')]) };
 
 /** Absent lists are empty, an absent protocol is null. */
 function decode(wire: WireOutboundRule): OutboundRule {
@@ -22,6 +58,8 @@ function decode(wire: WireOutboundRule): OutboundRule {
 /** Four members, as in the current revision. */
 export const ruleWithProtocol: RuleForm = {
   name: 'with protocol',
+  body: ofRules(bodyWithProtocol),
+  answer: Type.Array(Type.Object({ ...answerMembers, ...answerProtocol, ...answerAction })),
   encode: (rule) => ({
     domain_suffix: rule.domainSuffix,
     ip_cidr: rule.ipCidr,
@@ -34,6 +72,8 @@ export const ruleWithProtocol: RuleForm = {
 /** Three members; a `protocol` in a body is an unknown member there. */
 export const ruleWithoutProtocol: RuleForm = {
   name: 'without protocol',
+  body: ofRules(Type.Object({ ...bodyMembers, ...bodyAction }, ONE_RULE)),
+  answer: Type.Array(Type.Object({ ...answerMembers, ...answerAction })),
   encode: (rule) => ({ domain_suffix: rule.domainSuffix, ip_cidr: rule.ipCidr, action: rule.action }),
   decode: (wire) => ({ ...decode(wire), protocol: null }),
 };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { REVISIONS } from '../../../revisions/index.js';
+import { REVISIONS } from '../../../revisions/all.js';
 import { checkFile } from '../../../src/local/check/file-check.js';
 
 const check = (value: object) => checkFile(Buffer.from(JSON.stringify({ mode: 'server', ...value })));

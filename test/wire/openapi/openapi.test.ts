@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { REVISIONS } from '../../../revisions/index.js';
+import { REVISIONS } from '../../../revisions/all.js';
 import { encodeJson } from '../../../src/wire/json/encode.js';
 import { openApiDocument } from '../../../src/wire/openapi/openapi.js';
-import { operationsWith } from '../../../src/wire/operations.js';
+import { operationsOf } from '../../../src/wire/operations.js';
 
 interface Described {
   readonly operationId: string;
@@ -24,6 +24,13 @@ function members(value: unknown): [string, unknown][] {
   return Object.entries(value).flatMap(([name, member]): [string, unknown][] => [[name, member], ...members(member)]);
 }
 
+/** The names of the members of every object schema in a value. */
+function propertiesIn(value: unknown): { readonly names: readonly string[] }[] {
+  return members(value)
+    .filter(([name]) => name === 'properties')
+    .map(([, properties]) => ({ names: Object.keys(properties ?? {}) }));
+}
+
 describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
   const text = encodeJson(openApiDocument(revision));
   const document = JSON.parse(text) as Document;
@@ -32,7 +39,7 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId }]) => `${operationId} ${method.toUpperCase()} ${path}`),
     );
-    const served = operationsWith(revision.capabilities).map(({ name, method, path }) => `${name} ${method} ${path}`);
+    const served = operationsOf(revision).map(({ name, method, path }) => `${name} ${method} ${path}`);
     expect(described.sort()).toEqual(served.sort());
   });
 
@@ -46,7 +53,7 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
 
   it('says of each which credential it needs, and defines every kind that it names', () => {
     const defined = Object.keys(document.components.securitySchemes);
-    const served = operationsWith(revision.capabilities);
+    const served = operationsOf(revision);
     for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
       const { access } = served.find(({ name }) => name === operation.operationId) ?? {};
       const named = operation.security.flatMap((one) => Object.keys(one));
@@ -56,7 +63,7 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
   });
 
   it('gives each that takes a body the 400 for a wrong one and the 413 for one that is too long', () => {
-    for (const { name, body, bodyLimit, method, path } of operationsWith(revision.capabilities)) {
+    for (const { name, body, bodyLimit, method, path } of operationsOf(revision)) {
       if (body.kind === 'none') continue;
       const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {};
       expect([name, Object.keys(responses)]).toEqual([name, expect.arrayContaining(['400', '413'])]);
@@ -72,6 +79,18 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
     const types = all.filter(([name, value]) => name === 'type' && typeof value === 'string').map(([, value]) => value);
     const known = ['object', 'array', 'string', 'integer', 'number', 'boolean', 'null', 'http'];
     expect(types.filter((type) => !known.includes(String(type)))).toEqual([]);
+  });
+
+  it('offers for a rule and a snapshot exactly the members that the revision writes', () => {
+    const { snapshot, capabilities } = revision;
+    const get = document.paths['/users/{key}']?.get?.responses['200'];
+    expect(propertiesIn(get).map(({ names }) => names)).toContainEqual(snapshot.members.map(({ name }) => name));
+    if (capabilities.rules === undefined) return;
+    const rule = { domainSuffix: [], ipCidr: [], protocol: null, action: 'direct' } as const;
+    const written = Object.keys(JSON.parse(encodeJson(capabilities.rules.form.encode(rule))));
+    const { get: read, put } = document.paths['/router/rules'] ?? {};
+    for (const schema of [read?.responses['200'], put?.requestBody])
+      expect(propertiesIn(schema).map(({ names }) => names)).toContainEqual(written);
   });
 
   it('refers to nothing that it does not hold', () => {

@@ -1,0 +1,57 @@
+import type { TSchema } from 'typebox';
+import type { FailureName } from '../errors.js';
+import type { Capability, Revision } from '../traits/revision.js';
+
+/**
+ * What a request carries: nothing that is looked at, JSON that a schema describes, or the bytes of a whole configuration.
+ * The schema is one object per revision, however often it is asked for.
+ */
+export type RequestBody =
+  | { readonly kind: 'none' | 'wholeConfig' }
+  | { readonly kind: 'json'; readonly schema: (revision: Revision) => TSchema };
+
+/** What an operation reads or changes. `other`: something that no other operation shows or puts back. */
+export type Subject = 'keys' | 'configuration' | 'rules' | 'dns' | 'audit' | 'session' | 'other';
+
+/**
+ * What an operation does to a server, for whoever wants to ask a live one: `reads` leaves everything as it is, `writes`
+ * can be undone by removing what was made, `destroys` replaces what was there. `does` says so to people.
+ */
+export type Effect =
+  | { readonly kind: 'reads' }
+  | { readonly kind: 'writes'; readonly does: string }
+  | { readonly kind: 'destroys'; readonly does: string };
+
+/** One row of the protocol's tables of endpoints, and all that is said of the operation anywhere. */
+export interface OperationRow {
+  /** Method, and path relative to the API root; `{key}` is the access key, percent-encoded. */
+  readonly endpoint: `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`;
+  readonly access: 'protected' | 'open';
+  /** Null is served by every revision. */
+  readonly capability: Capability | null;
+  readonly body: RequestBody;
+  /** Bytes; 1 MiB when left out. */
+  readonly bodyLimit?: number;
+  /** What `data` holds on success. */
+  readonly answer: (revision: Revision) => TSchema;
+  readonly subject: Subject;
+  readonly effect: Effect;
+  /** Rows of the error table that are its own, in their words; beside them those of any access check and of any body. */
+  readonly failures: readonly FailureName[];
+  readonly summary: string;
+  readonly description: string;
+}
+
+export type OperationRows = Readonly<Record<string, OperationRow>>;
+
+export const NO_BODY: RequestBody = { kind: 'none' };
+
+/** A body of the same schema in every revision. */
+export const json = (schema: TSchema): RequestBody => ({ kind: 'json', schema: () => schema });
+
+export const READS: Effect = { kind: 'reads' };
+export const writes = (does: string): Effect => ({ kind: 'writes', does });
+export const destroys = (does: string): Effect => ({ kind: 'destroys', does });
+
+/** What is to be thought of a request of which nothing is known. */
+export const MAY_CHANGE: Effect = writes('sends a request that may change something');

@@ -1,0 +1,31 @@
+import { yes } from '../schemas.js';
+import { traitsOf } from '../traits/revision.js';
+import { destroys, NO_BODY, type OperationRows, READS } from './operation.js';
+
+/** The outbound rules. */
+export const RULES = {
+  getRules: {
+    endpoint: 'GET /router/rules',
+    access: 'protected',
+    capability: 'rules',
+    body: NO_BODY,
+    answer: (revision) => traitsOf(revision, 'rules').form.answer,
+    subject: 'rules',
+    effect: READS,
+    failures: [],
+    summary: 'The outbound rules',
+    description: 'First match wins. Empty when outbound routing is not configured.',
+  },
+  putRules: {
+    endpoint: 'PUT /router/rules',
+    access: 'protected',
+    capability: 'rules',
+    body: { kind: 'json', schema: (revision) => traitsOf(revision, 'rules').form.body },
+    answer: () => yes,
+    subject: 'rules',
+    effect: destroys('replaces the outbound rules'),
+    failures: ['outboundNotConfigured'],
+    summary: 'Replaces the outbound rules',
+    description: 'Takes effect at once and replaces `rules` in the file, where unchanged rules keep their text.',
+  },
+} as const satisfies OperationRows;

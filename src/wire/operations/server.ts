@@ -1,0 +1,54 @@
+import { FILE_LIMITS } from '../../core/file-limits.js';
+import { text, u64, yes } from '../schemas.js';
+import { Type } from '../typebox.js';
+import { destroys, NO_BODY, type OperationRows, READS } from './operation.js';
+
+const STATUS = Type.Object({
+  version: text('Version of the server package that this revision stands for.', 'version'),
+  uptime_seconds: Type.BigInt({ ...u64('Whole seconds since the API started.'), recorded: 'uptime' }),
+  active_users: u64('Keys with traffic.'),
+  total_users: u64('Registered keys.'),
+});
+
+/** Status and configuration. */
+export const SERVER = {
+  getStatus: {
+    endpoint: 'GET /server/status',
+    access: 'protected',
+    capability: null,
+    body: NO_BODY,
+    answer: () => STATUS,
+    subject: 'other',
+    effect: READS,
+    failures: [],
+    summary: 'Server version, uptime and user counts',
+    description: 'Cheap at any number of keys; what panels poll.',
+  },
+  getConfig: {
+    endpoint: 'GET /server/config',
+    access: 'protected',
+    capability: 'config',
+    body: NO_BODY,
+    answer: () => Type.Object({}, { description: 'The configuration file, comments left out.' }),
+    subject: 'configuration',
+    effect: READS,
+    failures: ['noConfigPath', 'configReadFailed', 'configStripFailed', 'configParseFailed'],
+    summary: 'The configuration file as a JSON value',
+    description:
+      'Reads the file anew. Comments are left out, numbers keep their spelling. It holds every credential of the server.',
+  },
+  putConfig: {
+    endpoint: 'PUT /server/config',
+    access: 'protected',
+    capability: 'config',
+    body: { kind: 'wholeConfig' },
+    bodyLimit: FILE_LIMITS.configuration,
+    answer: () => yes,
+    subject: 'configuration',
+    effect: destroys('replaces the configuration'),
+    failures: ['configModeMissing', 'noConfigPath', 'configFormatFailed', 'configWriteFailed'],
+    summary: 'Replaces the configuration file',
+    description:
+      'Overwrites the whole file with the body, pretty-printed: comments are lost, and the version before is kept. Keys, rules and DNS settings of the new file are live at once when its `mode` is `server`.',
+  },
+} as const satisfies OperationRows;

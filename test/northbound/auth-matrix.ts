@@ -1,0 +1,101 @@
+import type { Credentials } from '../../src/core/model.js';
+import { operationsOf } from '../../src/wire/operations.js';
+import type { Revision } from '../../src/wire/traits/revision.js';
+import { gatewayForTest, PASSWORD_HASH } from './gateway.js';
+
+/** The protocol's three access checks, written down once more and apart from the code, by the name of the scheme. */
+type Check = (credentials: Credentials, header: string | undefined, session: string | null) => boolean;
+
+const TOKEN = 'T0ken';
+
+const nobody = ({ username, passwordHash }: Credentials) => username === '' && passwordHash === '';
+const bySession: Check = (_credentials, header, session) => session !== null && header === `Bearer ${session}`;
+const byToken: Check = ({ token }, header) => token === TOKEN && (header === TOKEN || header === `Bearer ${TOKEN}`);
+
+const OPEN: Readonly<Record<string, (credentials: Credentials) => boolean>> = {
+  'static token': ({ token }) => token === null || token === '',
+  'session token': nobody,
+  'session or static token': (credentials) => nobody(credentials) && credentials.token === null,
+};
+const CHECKS: Readonly<Record<string, Check>> = {
+  'static token': byToken,
+  'session token': bySession,
+  'session or static token': (...asked) => bySession(...asked) || byToken(...asked),
+};
+
+/** Whether the spec leaves the revision open under these credentials. Throws for a scheme that is not written down here. */
+export function isOpenBySpec({ auth }: Revision, credentials: Credentials): boolean {
+  const open = OPEN[auth.name];
+  if (open === undefined) throw new Error(`the scheme "${auth.name}" is not written down`);
+  return open(credentials);
+}
+
+function passesBySpec({ auth }: Revision, ...asked: Parameters<Check>): boolean {
+  const check = CHECKS[auth.name];
+  if (check === undefined) throw new Error(`the scheme "${auth.name}" is not written down`);
+  return check(...asked);
+}
+
+/** Every combination of token, name and hash. */
+export const CREDENTIALS: readonly Credentials[] = [null, '', TOKEN].flatMap((token) =>
+  ['', 'admin'].flatMap((username) => ['', PASSWORD_HASH].map((passwordHash) => ({ token, username, passwordHash }))),
+);
+
+/** What a matrix asked, as `revision operation`, and where an answer was not the spec's. */
+export interface Matrix {
+  readonly asked: ReadonlySet<string>;
+  readonly wrong: readonly string[];
+}
+
+/** Asks every operation of every mount with every kind of header, and compares who is let in with the spec. */
+export async function askEverything(ids: readonly string[], credentials: Credentials): Promise<Matrix> {
+  const app = await gatewayForTest({
+    mounts: ids.map((revision) => ({ revision, webpath: `p-${revision}` })),
+    listener: credentials,
+  });
+  const asked = new Set<string>();
+  const wrong: string[] = [];
+  const sessions = new Map<Revision, string>();
+  for (const { revision, api } of app.keyway.mounts) {
+    const payload = { username: 'admin', password: 'password' };
+    const login = await app.inject({ method: 'POST', url: `${api}/login`, payload });
+    const configured = credentials.username !== '' && credentials.passwordHash !== '';
+    const expected = revision.capabilities.login === undefined ? 404 : configured ? 200 : 400;
+    if (login.statusCode !== expected) wrong.push(`${revision.id} login: ${login.statusCode}`);
+    if (login.statusCode === 200) sessions.set(revision, login.json().data.token);
+  }
+  const headers = [
+    undefined,
+    '',
+    'Bearer ',
+    TOKEN,
+    `Bearer ${TOKEN}`,
+    `bearer ${TOKEN}`,
+    `Bearer  ${TOKEN}`,
+    `Basic ${TOKEN}`,
+    'Bearer wrong',
+    ...[...sessions.values()].flatMap((session) => [session, `Bearer ${session}`]),
+  ];
+  for (const { revision, api } of app.keyway.mounts) {
+    for (const operation of operationsOf(revision)) {
+      asked.add(`${revision.id} ${operation.name}`);
+      if (operation.subject === 'session') continue; // Its 401 is about the password, and was asked above.
+      for (const header of headers) {
+        const answer = await app.inject({
+          method: operation.method,
+          url: `${api}${operation.path.replace('{key}', 'unknown')}`,
+          headers: header === undefined ? {} : { authorization: header },
+        });
+        const admitted =
+          operation.access === 'open' ||
+          isOpenBySpec(revision, credentials) ||
+          passesBySpec(revision, credentials, header, sessions.get(revision) ?? null);
+        const isRefused = answer.statusCode === 401 && answer.body === '{"ok":false,"error":"unauthorized"}';
+        const isServed = answer.statusCode !== 401 && answer.statusCode !== 404;
+        const isRight = admitted ? isServed || operation.name === 'subscribe' : isRefused;
+        if (!isRight) wrong.push(`${revision.id} ${operation.name} with ${header}: ${answer.statusCode}`);
+      }
+    }
+  }
+  return { asked, wrong };
+}

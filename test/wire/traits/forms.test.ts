@@ -1,0 +1,64 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../../revisions/all.js';
+import { DEFAULT_DNS, type DnsConfig, type OutboundRule } from '../../../src/core/model.js';
+import { encodeJson } from '../../../src/wire/json/encode.js';
+import { parseJson } from '../../../src/wire/json/json.js';
+import { checked } from '../../../src/wire/schema-check.js';
+
+const texts = fc.array(fc.string({ unit: 'binary' }), { maxLength: 3 });
+const rule: fc.Arbitrary<OutboundRule> = fc.record({
+  domainSuffix: texts,
+  ipCidr: texts,
+  protocol: fc.option(fc.string()),
+  action: fc.constantFrom('proxy', 'direct', 'block'),
+});
+
+const ruleForms = [...new Set(REVISIONS.flatMap(({ capabilities }) => capabilities.rules?.form ?? []))];
+const dnsForms = [...new Set(REVISIONS.flatMap(({ capabilities }) => capabilities.dns?.form ?? []))];
+
+describe.each(ruleForms)('outbound rules $name', (form) => {
+  const bare = { domainSuffix: [], ipCidr: [], protocol: null, action: 'direct' } as const;
+  const hasProtocol = encodeJson(form.encode(bare)).includes('"protocol"');
+
+  it('are what they were when what was answered is sent back, and fit the schemas of answer and body', () => {
+    fc.assert(
+      fc.property(fc.array(rule), (rules) => {
+        const wire = parseJson(Buffer.from(encodeJson(rules.map(form.encode))));
+        checked(form.answer, wire, 'rules');
+        const read = checked(form.body, wire, 'rules') as Parameters<typeof form.decode>[0][];
+        expect(read.map(form.decode)).toEqual(
+          rules.map((one) => ({ ...one, protocol: hasProtocol ? one.protocol : null })),
+        );
+      }),
+    );
+  });
+});
+
+describe.each(dnsForms)('DNS settings of $name', (form) => {
+  const given: fc.Arbitrary<DnsConfig> = fc.record({
+    enabled: fc.boolean(),
+    dohUpstream: fc.webUrl({ validSchemes: ['http', 'https'] }),
+    adblockUrls: fc.array(fc.webUrl({ validSchemes: ['http', 'https'] }), { maxLength: 3 }),
+    customDomains: fc
+      .uniqueArray(fc.tuple(fc.domain(), fc.ipV4()), { maxLength: 3, selector: ([name]) => name })
+      .map((entries) => new Map(entries)),
+    localPort: fc.integer({ min: 1, max: 65535 }),
+    interceptAllPort53: fc.boolean(),
+    bind: fc.constant(DEFAULT_DNS.bind),
+    blockedAnswer: fc.constant(DEFAULT_DNS.blockedAnswer),
+    refreshHours: fc.constant(DEFAULT_DNS.refreshHours),
+  });
+
+  it('are what they were when what was answered is sent back, and fit the schema', () => {
+    fc.assert(
+      fc.property(given, (dns) => {
+        const text = encodeJson(form.encode(dns));
+        const wire = checked(form.schema, parseJson(Buffer.from(text)), 'dns') as Parameters<typeof form.decode>[0];
+        const change = form.decode(wire);
+        expect({ ...dns, ...change }).toEqual(dns);
+        expect(encodeJson(form.encode({ ...DEFAULT_DNS, ...change }))).toBe(text);
+      }),
+    );
+  });
+});
