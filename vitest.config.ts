@@ -38,18 +38,31 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** What puts other modules in the place of the project's own: nobody after it in the same process may get those. */
+const ALONE = ['test/revisions/made-up.test.ts', 'test/revisions/taken-out.test.ts'];
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    // By itself vitest leaves a core to the process that hands out the files, which has little to do.
+    maxWorkers: Math.max(2, availableParallelism()),
+    sequence: { sequencer: LongestFirst },
     globalSetup: 'test/global-setup.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
-    // A process runs one file after another: loading everything anew for each took as long as half of the tests.
-    isolate: false,
-    // By itself vitest leaves a core to the process that hands out the files, which has little to do.
-    maxWorkers: Math.max(2, availableParallelism()),
-    sequence: { sequencer: LongestFirst },
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          include: ['test/**/*.test.ts'],
+          exclude: ALONE,
+          // A process runs one file after another: loading everything anew for each took as long as half of the tests.
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
+    ],
   },
 });

@@ -16,8 +16,8 @@ export interface EmbeddedPanelOptions {
   readonly isOpen: () => boolean;
 }
 
-/** Where the build stands beside the compiled code, and beside the sources. */
-const FOLDERS = ['../../panel/', '../../dist/panel/'];
+/** Where the build stands as the sources see it, whose own `panel/` is no build, and then as the compiled code does. */
+const FOLDERS = ['../../dist/panel/', '../../panel/'];
 const INDEX = 'index.html';
 const CONFIG = 'panel-config.json';
 
