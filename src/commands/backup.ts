@@ -86,7 +86,7 @@ export const restore: Command = {
   name: 'restore',
   flags: STORED_FLAGS,
   words: 'paths',
-  help: () => `Usage: keyway restore FILE [--config FILE] [--data-dir DIR]
+  help: () => `Usage: keyway restore FILE [--config FILE] [--data-dir DIR] [--in-place]
 
 Makes the configuration file, the counters and the remembered reports what a backup holds. The
 present configuration file is kept as a version first. A Keyway that serves from it takes both over

@@ -1,7 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { FileSystemPort } from '../../src/core/ports.js';
 import { readState } from '../../src/local/counters/lines.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { buildIfOlder } from '../build.js';
@@ -259,6 +262,49 @@ describe('keyway restore', () => {
     // A heading, and the file as it was before.
     expect((await run('config', 'list')).output.trim().split('\n')).toHaveLength(2);
   });
+
+  it('--in-place over a broken file that cannot be renamed over puts the backup into it and keeps what was there', async () => {
+    const text = await madeBackup();
+    const path = join(folder, 'server.json');
+    await writeFile(path, '{ broken');
+    const real = createFileSystem();
+    const busy = () => Promise.reject(Object.assign(new Error('EBUSY: resource busy or locked'), { code: 'EBUSY' }));
+    const fileSystem: FileSystemPort = {
+      ...real,
+      rename: (from, to) => (to === path ? busy() : real.rename(from, to)),
+    };
+    await holdsBackupAgain(path, text, { fileSystem });
+  });
+
+  it('--in-place over a broken file that is a real bind mount does the same where one can be made', async (context) => {
+    const text = await madeBackup();
+    const [path, source] = [join(folder, 'server.json'), join(folder, 'source.json')];
+    for (const file of [path, source]) await writeFile(file, '{ broken');
+    const mounted = spawnSync('mount', ['--bind', source, path], { encoding: 'utf8' });
+    if (mounted.status !== 0) return context.skip(`no bind mount here: ${mounted.stderr || mounted.error?.message}`);
+    try {
+      await holdsBackupAgain(path, text, {});
+      expect(await readFile(source, 'utf8')).toBe(text);
+    } finally {
+      spawnSync('umount', [path]);
+    }
+  });
+
+  /** A restore is refused and changes nothing; with `--in-place` the file holds the backup, and what was there is kept. */
+  async function holdsBackupAgain(path: string, text: string, files: { readonly fileSystem?: FileSystemPort }) {
+    const argv = ['restore', 'state.jsonl', '--config', 'server.json'];
+    const refused = await runHere(argv, { folder, ...files });
+    expect([refused.code, refused.complaints]).toEqual([1, expect.stringContaining('EBUSY')]);
+    expect(await readFile(path, 'utf8')).toBe('{ broken');
+    const { ino } = await stat(path);
+    expect(await runHere([...argv, '--in-place'], { folder, ...files })).toMatchObject({ code: 0, complaints: '' });
+    expect([await readFile(path, 'utf8'), (await stat(path)).ino]).toEqual([text, ino]);
+    const versions = join(`${path}.keyway`, 'versions');
+    const kept = await Promise.all((await readdir(versions)).map((name) => readFile(join(versions, name))));
+    expect(kept.map((bytes) => gunzipSync(bytes).toString())).toContain('{ broken');
+    const exported = await runHere(['counters', 'export', '--config', 'server.json'], { folder, ...files });
+    expect(exported.output).toContain('"access_key":"alpha","bytes_up":5,"bytes_down":6');
+  }
 
   it('of a backup that a later Keyway has made, or that is damaged, names the line and changes nothing', async () => {
     await madeBackup();
