@@ -1,9 +1,10 @@
 import type { JsonValue } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
+import { Type } from '../wire/typebox.js';
 import type { AnswerDifference } from './compare.js';
 import type { Difference, PlayedFile, PlayedStep } from './play.js';
-import { readFixtureJson, responseShape, type Scenario, type ScenarioResponse } from './scenario.js';
-import { anything, type Check, listOf, mapOf, members, ShapeError, text } from './shape.js';
+import { RESPONSE, readFixtureJson, type Scenario, type ScenarioResponse } from './scenario.js';
+import { ANYTHING, listOf, mapOf, object, ShapeError, shaped, TEXT } from './shape.js';
 
 /** Why answers differ from a recording, said once for all steps that it holds for. */
 export interface DivergenceKind {
@@ -33,19 +34,16 @@ export interface DivergenceRegister {
   readonly scenarios: Readonly<Record<string, Readonly<Record<string, Divergence>>>>;
 }
 
-const kind: Check<DivergenceKind> = members({ reason: text }, { where: listOf(text), instead: responseShape });
-const divergence: Check<Divergence> = members(
-  { why: text },
-  { where: listOf(text), instead: responseShape, file: mapOf(anything) },
-);
-const register: Check<DivergenceRegister> = members(
-  { version: text, kinds: mapOf(kind), scenarios: mapOf(mapOf(divergence)) },
-  {},
-);
+const MEMBERS = { where: Type.Optional(listOf(TEXT)), instead: Type.Optional(RESPONSE) };
+const REGISTER = object({
+  version: TEXT,
+  kinds: mapOf(object({ reason: TEXT, ...MEMBERS })),
+  scenarios: mapOf(mapOf(object({ why: TEXT, ...MEMBERS, file: Type.Optional(mapOf(ANYTHING)) }))),
+});
 
 /** Reads a register. Throws `ShapeError`, also where a step names a kind that is not there, or a kind is never named. */
 export function readDivergences(content: string, file: string): DivergenceRegister {
-  const result = register(readFixtureJson(content, file), { file, path: '' });
+  const result = shaped(REGISTER, readFixtureJson(content, file), { file, path: '' });
   const used = new Set<string>();
   for (const [scenario, steps] of Object.entries(result.scenarios)) {
     for (const [step, { why, where }] of Object.entries(steps)) {

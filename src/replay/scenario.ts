@@ -1,17 +1,18 @@
-import { JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
+import { type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
+import { Type } from '../wire/typebox.js';
 import {
-  anything,
-  asObject,
-  type Check,
-  integer,
+  ANYTHING,
+  INTEGER,
   listOf,
   mapOf,
-  members,
-  mismatch,
+  object,
   oneOf,
+  type Place,
   ShapeError,
+  shaped,
   smallInteger,
-  text,
+  TEXT,
+  TRUE,
 } from './shape.js';
 
 /** One scenario: a chain of exchanges against a server that stands in a given state (design: "Fixtures"). */
@@ -132,95 +133,71 @@ export interface FileAfterwards {
   readonly compare?: 'bytes';
 }
 
-const METHOD = /^[A-Z]+$/;
-/** What can stand in a request line: visible ASCII, no blank. */
-const PATH = /^[\x21-\x7e]*$/;
+const COUNTERS = listOf(object({ access_key: TEXT, bytes_up: INTEGER, bytes_down: INTEGER, connections: INTEGER }));
 
-const method: Check<string> = (value, place) => {
-  if (typeof value !== 'string' || !METHOD.test(value)) throw mismatch(place, 'a method in capitals', value);
-  return value;
+const REQUEST = object({
+  method: Type.String({ pattern: /^[A-Z]+$/, expected: 'a method in capitals' }),
+  // What can stand in a request line: visible ASCII, no blank.
+  path: Type.String({ pattern: /^[\x21-\x7e]*$/, expected: 'a path in visible ASCII characters' }),
+  root: Type.Optional(oneOf('api', 'base', 'server')),
+  headers: Type.Optional(mapOf(TEXT)),
+  body: Type.Optional(ANYTHING),
+  text: Type.Optional(TEXT),
+});
+
+/** A response as a scenario writes it, where it stands elsewhere, too (a register of divergences). */
+export const RESPONSE = object({
+  status: smallInteger(100, 599),
+  headers: Type.Optional(mapOf(TEXT)),
+  body: Type.Optional(ANYTHING),
+  text: Type.Optional(TEXT),
+  unordered: Type.Optional(listOf(TEXT)),
+});
+
+/** The steps, by the member that tells them apart. */
+const STEPS = {
+  operation: object({ operation: TEXT, request: REQUEST, response: RESPONSE }),
+  counters: object({ counters: COUNTERS }),
+  handEdit: object({ handEdit: TEXT }),
+  settle: object({ settle: TRUE }),
+  breakFile: object({ breakFile: oneOf('the file is gone', 'a folder stands where the file was') }),
 };
 
-const path: Check<string> = (value, place) => {
-  if (typeof value !== 'string' || !PATH.test(value))
-    throw mismatch(place, 'a path in visible ASCII characters', value);
-  return value;
+/** A file as a JSON value or as lines. */
+const FILE = { config: Type.Optional(ANYTHING), configText: Type.Optional(listOf(TEXT)) };
+const NOT_BOTH = {
+  not: { required: ['config', 'configText'] },
+  expected: 'an object with either config or configText, not both',
 };
 
-const settled: Check<true> = (value, place) => {
-  if (value !== true) throw mismatch(place, 'true', value);
-  return true;
-};
-
-const counterState: Check<CounterState> = members(
-  { access_key: text, bytes_up: integer, bytes_down: integer, connections: integer },
-  {},
-);
-
-const request: Check<ScenarioRequest> = members(
-  { method, path },
-  { root: oneOf('api', 'base', 'server'), headers: mapOf(text), body: anything, text },
-);
-
-const response: Check<ScenarioResponse> = members(
-  { status: smallInteger(100, 599) },
-  { headers: mapOf(text), body: anything, text, unordered: listOf(text) },
-);
-
-const exchange: Check<Exchange> = members({ operation: text, request, response }, {});
-const countersStep: Check<CountersStep> = members({ counters: listOf(counterState) }, {});
-const handEditStep: Check<HandEditStep> = members({ handEdit: text }, {});
-const settleStep: Check<SettleStep> = members({ settle: settled }, {});
-const breakFileStep: Check<BreakFileStep> = members(
-  { breakFile: oneOf('the file is gone', 'a folder stands where the file was') },
-  {},
-);
-
-const step: Check<Step> = (value, place) => {
-  const source = asObject(value, place);
-  if ('operation' in source) return exchange(value, place);
-  if ('counters' in source) return countersStep(value, place);
-  if ('handEdit' in source) return handEditStep(value, place);
-  if ('settle' in source) return settleStep(value, place);
-  if ('breakFile' in source) return breakFileStep(value, place);
-  throw new ShapeError(place, 'a member operation, counters, handEdit, settle or breakFile');
-};
-
-const listener: Check<GivenListener> = members({}, { token: text, webpath: text, username: text, password_hash: text });
-
-const server: Check<GivenServer> = members(
-  { host: text, port: smallInteger(0, 65535), shareScheme: text, shareQuery: text },
-  {},
-);
-
-const given: Check<Given> = onlyOneOf(
-  'config',
-  'configText',
-  members({}, { config: anything, configText: listOf(text), counters: listOf(counterState), listener, server }),
-);
-
-const afterwards: Check<FileAfterwards> = onlyOneOf(
-  'config',
-  'configText',
-  members({}, { config: anything, configText: listOf(text), compare: oneOf('bytes') }),
-);
-
-const scenario: Check<Scenario> = members(
-  { title: text, revision: text, source: oneOf('spec', 'recorded'), given, exchanges: listOf(step) },
+const SCENARIO = object({
+  title: TEXT,
+  revision: TEXT,
+  source: oneOf('spec', 'recorded'),
+  given: object(
+    {
+      ...FILE,
+      counters: Type.Optional(COUNTERS),
+      listener: Type.Optional(
+        object({
+          token: Type.Optional(TEXT),
+          webpath: Type.Optional(TEXT),
+          username: Type.Optional(TEXT),
+          password_hash: Type.Optional(TEXT),
+        }),
+      ),
+      server: Type.Optional(object({ host: TEXT, port: smallInteger(0, 65535), shareScheme: TEXT, shareQuery: TEXT })),
+    },
+    NOT_BOTH,
+  ),
+  exchanges: listOf(mapOf(ANYTHING)),
+  serverVersion: Type.Optional(TEXT),
+  recordedAt: Type.Optional(TEXT),
+  anonymous: Type.Optional(TRUE),
+  covers: Type.Optional(listOf(TEXT)),
   // biome-ignore lint/suspicious/noThenProperty: the format's own name; its value is no function, so nothing awaits it
-  { serverVersion: text, recordedAt: text, anonymous: settled, covers: listOf(text), then: afterwards },
-);
-
-function onlyOneOf<T>(left: string, right: string, check: Check<T>): Check<T> {
-  return (value, place) => {
-    const source = asObject(value, place);
-    if (left in source && right in source) throw new ShapeError(place, `either ${left} or ${right}, not both`);
-    return check(value, place);
-  };
-}
-
-/** A response as a scenario writes it, where it stands elsewhere (a register of divergences). */
-export const responseShape: Check<ScenarioResponse> = response;
+  then: Type.Optional(object({ ...FILE, compare: Type.Optional(oneOf('bytes')) }, NOT_BOTH)),
+});
 
 /** JSON text as a value with exact integers; a syntax error names the file. */
 export function readFixtureJson(content: string, file: string): JsonValue {
@@ -234,7 +211,18 @@ export function readFixtureJson(content: string, file: string): JsonValue {
 
 /** Reads one scenario file. Throws `ShapeError`, which names the file, the JSON path and what was expected there. */
 export function readScenario(content: string, file: string): Scenario {
-  return scenario(readFixtureJson(content, file), { file, path: '' });
+  const scenario = shaped(SCENARIO, readFixtureJson(content, file), { file, path: '' });
+  const steps = scenario.exchanges.map((step, index) => stepOf(step, { file, path: `/exchanges/${index}` }));
+  return { ...scenario, exchanges: steps };
+}
+
+function stepOf(step: JsonObject, place: Place): Step {
+  if ('operation' in step) return shaped(STEPS.operation, step, place);
+  if ('counters' in step) return shaped(STEPS.counters, step, place);
+  if ('handEdit' in step) return shaped(STEPS.handEdit, step, place);
+  if ('settle' in step) return shaped(STEPS.settle, step, place);
+  if ('breakFile' in step) return shaped(STEPS.breakFile, step, place);
+  throw new ShapeError(place, 'a member operation, counters, handEdit, settle or breakFile');
 }
 
 export function isExchange(each: Step): each is Exchange {

@@ -1,4 +1,7 @@
+import type { Static, TProperties, TSchema, TSchemaOptions } from 'typebox';
+import type { Validator } from 'typebox/compile';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { Compile, Type } from '../wire/typebox.js';
 
 /** Where a value stands: the file it came from and its JSON pointer (RFC 6901; empty for the root). */
 export interface Place {
@@ -19,114 +22,93 @@ export class ShapeError extends Error {
   }
 }
 
-/** Takes a JSON value apart or throws `ShapeError`. */
-export type Check<T> = (value: JsonValue, place: Place) => T;
+/** Any JSON value. */
+export const ANYTHING = Type.Unsafe<JsonValue>({});
+export const TEXT = Type.String({ expected: 'a text' });
+/** An integer of any size, as a bigint. */
+export const INTEGER = Type.BigInt({ expected: 'an integer' });
+export const TRUE = Type.Literal(true, { expected: 'true' });
 
-type Checks = Readonly<Record<string, Check<unknown>>>;
-type Result<C> = C extends Check<infer T> ? T : never;
-type Members<R extends Checks, O extends Checks> = { readonly [K in keyof R]: Result<R[K]> } & {
-  readonly [K in keyof O]?: Result<O[K]>;
-};
+/** An integer between two bounds, as a plain number. */
+export const smallInteger = (least: number, most: number) =>
+  Type.Unsafe<number>(
+    Type.BigInt({
+      minimum: BigInt(least),
+      maximum: BigInt(most),
+      isSmall: true,
+      expected: `an integer from ${least} to ${most}`,
+    }),
+  );
 
-/** One step down: the place of a member or an element. */
-export function below(place: Place, member: string | number): Place {
-  const segment = String(member).replaceAll('~', '~0').replaceAll('/', '~1');
-  return { file: place.file, path: `${place.path}/${segment}` };
+export const oneOf = <const T extends readonly string[]>(...choices: T) =>
+  Type.Unsafe<T[number]>(Type.String({ enum: choices, expected: `one of ${choices.join(', ')}` }));
+
+export const listOf = <S extends TSchema>(element: S) => Type.Array(element, { expected: 'an array' });
+
+/** An object whose members all have the same form, under any names. */
+export const mapOf = <S extends TSchema>(member: S) =>
+  Type.Unsafe<Readonly<Record<string, Static<S>>>>(
+    Type.Object({}, { additionalProperties: member, expected: 'an object' }),
+  );
+
+/** An object with these members; others are passed over. */
+export const openObject = <P extends TProperties>(members: P, options: TSchemaOptions = {}) =>
+  Type.Object(members, { expected: 'an object', ...options });
+
+/** An object with these members and no others. */
+export const object = <P extends TProperties>(members: P, options: TSchemaOptions = {}) =>
+  openObject(members, { additionalProperties: false, ...options });
+
+const validators = new WeakMap<TSchema, Validator>();
+
+/** The value, known to be what the schema describes, its small integers made plain numbers. Throws `ShapeError`. */
+export function shaped<S extends TSchema>(schema: S, value: JsonValue, place: Place): Static<S> {
+  const validator = validators.get(schema) ?? Compile(schema);
+  validators.set(schema, validator);
+  if (validator.Check(value)) return withNumbers(schema, value) as Static<S>; // The validator was made of this schema.
+  throw complaint(schema, validator, value, place);
 }
 
-function found(value: JsonValue): string {
+function withNumbers(schema: object, value: JsonValue): JsonValue {
+  const { isSmall, items, properties, additionalProperties: others } = Object(schema);
+  if (isSmall === true) return Number(value);
+  if (Array.isArray(value)) for (const [index, each] of value.entries()) value[index] = withNumbers(items, each);
+  else if (isJsonObject(value)) {
+    for (const [name, each] of Object.entries(value)) value[name] = withNumbers(properties?.[name] ?? others, each);
+  }
+  return value;
+}
+
+function complaint(schema: TSchema, validator: Validator, value: JsonValue, { file, path }: Place): ShapeError {
+  const [error] = validator.Errors(value);
+  if (error === undefined) throw new Error('a value is refused without an error');
+  const place = { file, path: path + error.instancePath };
+  const lacking = 'requiredProperties' in error.params ? error.params.requiredProperties[0] : undefined;
+  if (lacking !== undefined) return new ShapeError(place, `a member ${lacking}`);
+  const nodes = way(schema, error.schemaPath.replace('#', '')).map(Object);
+  if (error.keyword === 'boolean') {
+    const known = Object.keys(Object(nodes.at(-2).properties)).join(', ');
+    return new ShapeError(place, `no such member; known are ${known}`);
+  }
+  const expected = nodes.findLast((node) => typeof node.expected === 'string')?.expected;
+  return new ShapeError(
+    place,
+    `${expected ?? 'another value'}, found ${foundText(way(value, error.instancePath).at(-1))}`,
+  );
+}
+
+/** What a JSON pointer goes through, the root first. */
+function way(root: unknown, pointer: string): readonly unknown[] {
+  const nodes = [root];
+  for (const step of pointer.split('/').slice(1))
+    nodes.push(Object(nodes.at(-1))[step.replaceAll('~1', '/').replaceAll('~0', '~')]);
+  return nodes;
+}
+
+function foundText(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object') return 'an object';
   if (typeof value === 'string') return `the text ${JSON.stringify(value)}`;
   return typeof value === 'boolean' ? String(value) : `the number ${value}`;
-}
-
-/** A `ShapeError` that also says what stood there instead. */
-export function mismatch(place: Place, expected: string, value: JsonValue): ShapeError {
-  return new ShapeError(place, `${expected}, found ${found(value)}`);
-}
-
-export const anything: Check<JsonValue> = (value) => value;
-
-export const text: Check<string> = (value, place) => {
-  if (typeof value !== 'string') throw mismatch(place, 'a text', value);
-  return value;
-};
-
-export const truth: Check<boolean> = (value, place) => {
-  if (typeof value !== 'boolean') throw mismatch(place, 'true or false', value);
-  return value;
-};
-
-/** An integer of any size, as a bigint. */
-export const integer: Check<bigint> = (value, place) => {
-  if (typeof value !== 'bigint') throw mismatch(place, 'an integer', value);
-  return value;
-};
-
-/** An integer between two bounds that fit a plain number. */
-export function smallInteger(least: number, most: number): Check<number> {
-  return (value, place) => {
-    const number = integer(value, place);
-    if (number < BigInt(least) || number > BigInt(most))
-      throw mismatch(place, `an integer from ${least} to ${most}`, value);
-    return Number(number);
-  };
-}
-
-export function oneOf<const T extends string>(...choices: readonly T[]): Check<T> {
-  return (value, place) => {
-    const choice = choices.find((each) => each === value);
-    if (choice === undefined) throw mismatch(place, `one of ${choices.join(', ')}`, value);
-    return choice;
-  };
-}
-
-export function listOf<T>(element: Check<T>): Check<readonly T[]> {
-  return (value, place) => {
-    if (!Array.isArray(value)) throw mismatch(place, 'an array', value);
-    return value.map((each: JsonValue, index) => element(each, below(place, index)));
-  };
-}
-
-/** An object whose members all have the same form, under any names; null-prototype, so that `__proto__` is a name like any. */
-export function mapOf<T>(member: Check<T>): Check<Readonly<Record<string, T>>> {
-  return (value, place) => {
-    const source = asObject(value, place);
-    const result: Record<string, T> = Object.create(null);
-    for (const [name, each] of Object.entries(source)) result[name] = member(each, below(place, name));
-    return result;
-  };
-}
-
-/** An object with exactly these members: all of `required`, any of `optional`, no others; their order is kept. */
-export function members<R extends Checks, O extends Checks>(required: R, optional: O): Check<Members<R, O>> {
-  return (value, place) => {
-    const source = asObject(value, place);
-    const result: Record<string, unknown> = {};
-    for (const name of Object.keys(required)) {
-      if (!Object.hasOwn(source, name)) throw new ShapeError(place, `a member ${name}`);
-    }
-    for (const [name, member] of Object.entries(source)) {
-      const check = checkOf(name);
-      if (check === undefined) throw new ShapeError(below(place, name), `no such member; known are ${names()}`);
-      result[name] = check(member, below(place, name));
-    }
-    // The loops above let exactly the members of R and O through, which the compiler cannot follow through `Object.entries`.
-    return result as Members<R, O>;
-  };
-  function checkOf(name: string): Check<unknown> | undefined {
-    if (Object.hasOwn(required, name)) return required[name];
-    return Object.hasOwn(optional, name) ? optional[name] : undefined;
-  }
-  function names(): string {
-    return [...Object.keys(required), ...Object.keys(optional)].join(', ');
-  }
-}
-
-/** The members of an object, or a `ShapeError`. */
-export function asObject(value: JsonValue, place: Place): Readonly<Record<string, JsonValue>> {
-  if (!isJsonObject(value)) throw mismatch(place, 'an object', value);
-  return value;
 }

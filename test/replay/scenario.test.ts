@@ -71,6 +71,13 @@ describe('a file that is no scenario', () => {
   });
 });
 
+test('a header and a member of a body that are called __proto__ stay what they are, and numbers of a body exact', () => {
+  const body = '{"__proto__":{"n":18446744073709551616},"status":7}';
+  const response = `{"status":200,"headers":{"__proto__":"x"},"body":${body}}`;
+  const text = JSON.stringify(MINIMAL).replace('{"status":200}', response);
+  expect(formatScenario(readScenario(text, 'x.json'))).toContain(`"response": ${response}`);
+});
+
 const name = fc.stringMatching(/^[a-z_][a-z0-9_-]{0,8}$/);
 const json = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
