@@ -1,6 +1,7 @@
 import { Check } from 'typebox/schema';
 import { describe, expect, it } from 'vitest';
-import { REVISIONS, resolveRevision } from '../../revisions/index.js';
+import { REVISIONS } from '../../revisions/all.js';
+import { resolveRevision } from '../../revisions/index.js';
 import { stageScenario } from '../../src/embedded/stage.js';
 import { playScenario } from '../../src/replay/play.js';
 import { encodeJson } from '../../src/wire/json/encode.js';
