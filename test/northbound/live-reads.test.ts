@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryBackend } from '../ports/memory-backend.js';
-import { gatewayForTest } from './gateway.js';
+import { gatewayForTest, PASSWORD_HASH } from './gateway.js';
 
 const KEY = { accessKey: 'a', name: 'n', limitBytes: 5n };
 
@@ -49,5 +49,22 @@ describe.each([false, true])('a gateway over a state elsewhere, with live reads:
     const answer = await ask(url);
     if (hasLiveReads) expect(answer).toEqual(away);
     else expect(answer).toMatchObject([200, { ok: true }]);
+  });
+});
+
+describe.each([true, false])('two gateways over one state that shares sessions and audit list: %s', (isShared) => {
+  it('let in who logged in at either, and show what was noted at either, where it does', async () => {
+    const backend = createMemoryBackend({ hasLiveReads: false, isShared });
+    const listener = { username: 'admin', passwordHash: PASSWORD_HASH };
+    const open = () => gatewayForTest({ mounts: [{ revision: 'current' }], backend, listener });
+    const [one, other] = [await open(), await open()];
+    const payload = { username: 'admin', password: 'password' };
+    const { token } = (await one.inject({ method: 'POST', url: '/panel/api/login', payload })).json().data;
+    const headers = { authorization: `Bearer ${token}` };
+    const event = { eventEn: 'e', eventRu: 'r', success: true };
+    await one.inject({ method: 'POST', url: '/panel/api/audit', payload: event });
+    expect((await one.inject({ url: '/panel/api/server/status', headers })).statusCode).toBe(200);
+    expect((await other.inject({ url: '/panel/api/server/status', headers })).statusCode).toBe(isShared ? 200 : 401);
+    expect((await other.inject({ url: '/panel/api/audit' })).json().data).toHaveLength(isShared ? 1 : 0);
   });
 });

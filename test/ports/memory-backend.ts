@@ -1,8 +1,18 @@
-import type { Backend, BackendSettings, ChangeReason, KeyUpdate, UsageReport } from '../../src/core/backend.js';
+import { createAudit } from '../../src/core/audit.js';
+import type {
+  Backend,
+  BackendSettings,
+  ChangeReason,
+  KeyUpdate,
+  SharedState,
+  UsageReport,
+} from '../../src/core/backend.js';
 import { DomainError } from '../../src/core/errors.js';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import type { CounterValues } from '../../src/core/keys/types.js';
 import { type AccessKey, DEFAULT_DNS, type KeySnapshot, type OutboundSettings } from '../../src/core/model.js';
+import { createSession, type Session } from '../../src/core/session.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 
 /** A key as this backend holds it. */
 interface Held {
@@ -32,7 +42,13 @@ const OUTBOUND: OutboundSettings = {
 const ZERO: CounterValues = { bytesUp: 0n, bytesDown: 0n, connections: 0n };
 const CREATED_AT = 7;
 
-export function createMemoryBackend({ hasLiveReads }: { readonly hasLiveReads: boolean }): MemoryBackend {
+export interface MemoryBackendOptions {
+  readonly hasLiveReads: boolean;
+  /** Whether gateways over it have sessions and audit list in common; default false. */
+  readonly isShared?: boolean;
+}
+
+export function createMemoryBackend({ hasLiveReads, isShared = false }: MemoryBackendOptions): MemoryBackend {
   const held = new Map<string, Held>();
   const keys = createKeyRegistry(() => CREATED_AT);
   const known = new Set<string>();
@@ -135,7 +151,7 @@ export function createMemoryBackend({ hasLiveReads }: { readonly hasLiveReads: b
     changeDns: (change) => asked(() => become({ dns: { ...settings.dns, ...change } }, 'saved')),
     count: (report) => asked(() => count(report)),
     document: null,
-    shared: null,
+    shared: isShared ? createShared() : null,
     live: hasLiveReads
       ? {
           key: (accessKey) =>
@@ -168,6 +184,18 @@ export function createMemoryBackend({ hasLiveReads }: { readonly hasLiveReads: b
     },
     becomes(state) {
       isAway = state === 'away';
+    },
+  };
+}
+
+function createShared(): SharedState {
+  const sessions = new Map<string, Session>();
+  return {
+    audit: createAudit({ now: () => CREATED_AT, monotonic: () => CREATED_AT }, systemRandom),
+    session(api) {
+      const held = sessions.get(api) ?? createSession();
+      sessions.set(api, held);
+      return held;
     },
   };
 }
