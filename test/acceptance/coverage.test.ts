@@ -35,7 +35,7 @@ const TRANSITIONS: readonly Row[] = [
   { mark: 'transition:auditClear', needs: 'audit' },
 ];
 
-/** Protocol: "Authentication" and "Versioning", and what is decided where the protocol is silent. */
+/** Protocol: "Authentication" and "Lines", and what is decided where the protocol is silent. */
 const RULES: readonly Row[] = [
   { mark: 'auth:open' },
   { mark: 'auth:none' },

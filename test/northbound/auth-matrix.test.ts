@@ -5,7 +5,7 @@ import { createMount, type Mount } from '../../src/northbound/mount.js';
 import { openMountProblems } from '../../src/serve/open-mounts.js';
 import { OPERATIONS } from '../../src/wire/operations.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
-import { askEverything, CREDENTIALS, isOpenBySpec } from './auth-matrix.js';
+import { askEverything, CREDENTIALS, isOpenByProtocol } from './auth-matrix.js';
 
 const subsets = (ids: readonly string[]): string[][] =>
   Array.from({ length: 2 ** ids.length - 1 }, (_, set) => ids.filter((_id, index) => ((set + 1) >> index) % 2 === 1));
@@ -54,7 +54,7 @@ describe('at start', () => {
     credentials,
   }) => {
     const mounts = mountsOf(ids);
-    const open = ids.filter((id) => isOpenBySpec(revisionOf(id), credentials));
+    const open = ids.filter((id) => isOpenByProtocol(revisionOf(id), credentials));
     const anySet = (credentials.token ?? '') !== '' || credentials.username !== '' || credentials.passwordHash !== '';
     const refused = anySet || open.length < ids.length;
     for (const bind of ['127.0.0.1:1', '[::1]:1']) {
@@ -69,12 +69,8 @@ describe('at start', () => {
 
   it('the problem names the mount and the credential that it lacks', () => {
     const credentials = { token: 'T0ken', username: '', passwordHash: '' };
-    const [problem] = openMountProblems({
-      mounts: mountsOf(['dns', 'current']),
-      credentials,
-      bind: '127.0.0.1:1',
-      trustsProxy: false,
-    });
+    const mounts = mountsOf(['dns', 'current']);
+    const [problem] = openMountProblems({ mounts, credentials, bind: '127.0.0.1:1', trustsProxy: false });
     expect(problem).toContain('dns at /dns/api');
     expect(problem).toContain('username and password_hash');
   });

@@ -23,14 +23,14 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'session or static token': (...asked) => bySession(...asked) || byToken(...asked),
 };
 
-/** Whether the spec leaves the revision open under these credentials. Throws for a scheme that is not written down here. */
-export function isOpenBySpec({ auth }: Revision, credentials: Credentials): boolean {
+/** Whether the protocol leaves the revision open under these credentials. Throws for a scheme that is not written down here. */
+export function isOpenByProtocol({ auth }: Revision, credentials: Credentials): boolean {
   const open = OPEN[auth.name];
   if (open === undefined) throw new Error(`the scheme "${auth.name}" is not written down`);
   return open(credentials);
 }
 
-function passesBySpec({ auth }: Revision, ...asked: Parameters<Check>): boolean {
+function passesByProtocol({ auth }: Revision, ...asked: Parameters<Check>): boolean {
   const check = CHECKS[auth.name];
   if (check === undefined) throw new Error(`the scheme "${auth.name}" is not written down`);
   return check(...asked);
@@ -41,13 +41,13 @@ export const CREDENTIALS: readonly Credentials[] = [null, '', TOKEN].flatMap((to
   ['', 'admin'].flatMap((username) => ['', PASSWORD_HASH].map((passwordHash) => ({ token, username, passwordHash }))),
 );
 
-/** What a matrix asked, as `revision operation`, and where an answer was not the spec's. */
+/** What a matrix asked, as `revision operation`, and where an answer was not the protocol's. */
 export interface Matrix {
   readonly asked: ReadonlySet<string>;
   readonly wrong: readonly string[];
 }
 
-/** Asks every operation of every mount with every kind of header, and compares who is let in with the spec. */
+/** Asks every operation of every mount with every kind of header, and compares who is let in with the protocol. */
 export async function askEverything(ids: readonly string[], credentials: Credentials): Promise<Matrix> {
   const app = await gatewayForTest({
     mounts: ids.map((revision) => ({ revision, webpath: `p-${revision}` })),
@@ -88,8 +88,8 @@ export async function askEverything(ids: readonly string[], credentials: Credent
         });
         const admitted =
           operation.access === 'open' ||
-          isOpenBySpec(revision, credentials) ||
-          passesBySpec(revision, credentials, header, sessions.get(revision) ?? null);
+          isOpenByProtocol(revision, credentials) ||
+          passesByProtocol(revision, credentials, header, sessions.get(revision) ?? null);
         const isRefused = answer.statusCode === 401 && answer.body === '{"ok":false,"error":"unauthorized"}';
         const isServed = answer.statusCode !== 401 && answer.statusCode !== 404;
         const isRight = admitted ? isServed || operation.name === 'subscribe' : isRefused;

@@ -21,13 +21,7 @@ export interface AuthScheme {
 }
 
 /** Whether a request with this `Authorization` value passes, on a mount that is not open. */
-export function accepts(
-  scheme: AuthScheme,
-  authorization: string | undefined,
-  { token }: Credentials,
-  session: Session,
-): boolean {
-  if (authorization === undefined) return false;
+export function accepts(scheme: AuthScheme, authorization: string, { token }: Credentials, session: Session): boolean {
   return scheme.decode(authorization).some(({ kind, secret }) => {
     return kind === 'session' ? session.matches(secret) : isToken(secret, token);
   });
