@@ -123,6 +123,8 @@ async function stageIn(place: Place, scenario: Scenario, revision: string): Prom
     random: createFixedRandom(),
     fileSystem,
     pollMilliseconds: 5,
+    // A writer that wakes by itself looks at the clock, which goes on by each look: how often would depend on the machine.
+    countersWriteMilliseconds: 0,
     ...(file === undefined ? {} : { configPath }),
     ...(scenario.given.server === undefined ? {} : { announced: scenario.given.server }),
     ...listenerOf(scenario.given),

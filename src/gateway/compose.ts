@@ -42,6 +42,8 @@ export interface GatewayOptions {
   readonly dataDir?: string;
   /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
   readonly keepGone?: number;
+  /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
+  readonly countersWriteMilliseconds?: number;
   /** Overrides what the file says of the listener, member by member. */
   readonly listener?: Partial<Credentials & { readonly webpath: string }>;
   /** Overrides what clients are told, member by member; host and port default to the file's `listen`. */
@@ -127,6 +129,7 @@ async function openState(options: GatewayOptions, clock: ClockPort, log: LogPort
 
 async function openLocal(options: GatewayOptions, clock: ClockPort, log: LogPort): Promise<LocalBackend> {
   const { configPath = null, dataDir, keepGone, inPlace, guardConfig, pollMilliseconds, observer } = options;
+  const { countersWriteMilliseconds } = options;
   const backend = await openLocalBackend({
     configPath,
     fileSystem: options.fileSystem ?? createFileSystem(),
@@ -134,6 +137,7 @@ async function openLocal(options: GatewayOptions, clock: ClockPort, log: LogPort
     log,
     ...(dataDir === undefined ? {} : { dataDir }),
     ...(keepGone === undefined ? {} : { keepGone }),
+    ...(countersWriteMilliseconds === undefined ? {} : { countersWriteMilliseconds }),
     ...(inPlace === undefined ? {} : { inPlace }),
     ...(guardConfig === undefined ? {} : { guard: guardConfig }),
     ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),

@@ -28,6 +28,8 @@ export interface LocalBackendOptions {
   readonly dataDir?: string;
   /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
   readonly keepGone?: number;
+  /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
+  readonly countersWriteMilliseconds?: number;
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away. */
   readonly guard?: boolean;
@@ -51,7 +53,7 @@ const NOTHING_CONFIGURED: BackendSettings = { outbound: null, dns: DEFAULT_DNS, 
 
 /** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
 export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {
-  const { configPath, observer, keepGone, fileSystem, clock, log } = options;
+  const { configPath, observer, keepGone, countersWriteMilliseconds, fileSystem, clock, log } = options;
   const dataFolder = options.dataDir ?? (configPath === null ? null : dataFolderBeside(configPath));
   const configuration =
     configPath === null || dataFolder === null
@@ -76,6 +78,7 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
           ? null
           : { path: configPath, keys: configuration.load().keys, hold: configuration.hold },
       ...(keepGone === undefined ? {} : { keepGone }),
+      ...(countersWriteMilliseconds === undefined ? {} : { writeMilliseconds: countersWriteMilliseconds }),
       fileSystem,
       clock,
       log,

@@ -36,6 +36,8 @@ export interface CountersPlace {
   readonly configuration: RegisteredKeys | null;
   /** Milliseconds. */
   readonly keepGone?: number;
+  /** How often changes are written, in milliseconds, 0 for never by itself. */
+  readonly writeMilliseconds?: number;
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
   readonly log: LogPort;
@@ -43,7 +45,7 @@ export interface CountersPlace {
 
 /** Loads what is kept. Rejects with an `Error` whose message is for people. */
 export async function openCounters(place: CountersPlace): Promise<Counters> {
-  const { dataFolder, configuration, keepGone, fileSystem, clock, log } = place;
+  const { dataFolder, configuration, keepGone, writeMilliseconds, fileSystem, clock, log } = place;
   const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
   const usage = createUsage(keys, log);
   const replacements = createReplacements();
@@ -63,6 +65,7 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
       clock,
       log,
       ...(keepGone === undefined ? {} : { keepGone }),
+      ...(writeMilliseconds === undefined ? {} : { writeMilliseconds }),
     });
     if (replacements.all().length > 0) {
       // The file that decides must not come undone by a second crash, nor may one find anything left to decide.
