@@ -79,7 +79,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/southbound',
     'src/wire',
   ],
-  src: ['src/commands', 'src/gateway', 'src/platform', 'src/wire'],
+  src: ['src/commands', 'src/core', 'src/gateway', 'src/platform', 'src/wire'],
   'panel/store': [],
   'panel/text': [],
   'panel/api': ['panel/text'],

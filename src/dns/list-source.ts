@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Dispatcher } from 'undici';
+import { limitWords } from '../core/file-limits.js';
 import { httpUrl } from '../wire/dns-values.js';
 import type { Connections } from './connections.js';
 import { ListError } from './list-lines.js';
@@ -166,7 +167,7 @@ async function* limited(chunks: AsyncIterable<Buffer>, mostBytes: number): Async
   let size = 0;
   for await (const chunk of chunks) {
     size += chunk.length;
-    if (size > mostBytes) throw new ListError(`it is larger than ${mostBytes} bytes`);
+    if (size > mostBytes) throw new ListError(`it is larger than ${limitWords(mostBytes)}`);
     yield chunk;
   }
 }

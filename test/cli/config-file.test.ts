@@ -82,6 +82,19 @@ describe('keyway config check', () => {
 });
 
 describe('keyway config adopt', () => {
+  it.each(['no', 'off', '0', 'false'])('with --remove=%s takes nothing away', async (off) => {
+    const before = await text(NEW);
+    expect((await run('adopt', NEW, `--remove=${off}`)).output).toContain('Nothing was asked for');
+    expect(await text(NEW)).toBe(before);
+  });
+
+  it('with another word behind a switch is a usage problem, and changes nothing', async () => {
+    const before = await text(NEW);
+    const { code, complaints } = await run('adopt', NEW, '--remove=maybe');
+    expect([code, complaints]).toEqual([2, expect.stringContaining('expected true or false, got "maybe"')]);
+    expect(await text(NEW)).toBe(before);
+  });
+
   it('without a request shows the differences and writes nothing', async () => {
     const before = await text(NEW);
     const { code, output } = await run('adopt', NEW);
