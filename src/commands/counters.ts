@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import type { KeptCounters } from '../core/keys/types.js';
-import type { FileSystemPort } from '../core/ports.js';
 import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';
 import { readSalvage, readStored } from '../local/counters/stored.js';
 import { settleRequest } from '../local/settle-jobs.js';
+import { exists } from '../platform/presence.js';
 import type { FlagShape } from '../settings/flags.js';
 import { settingsHelp } from '../settings/help.js';
 import type { Command, Output } from './command.js';
@@ -34,13 +34,6 @@ const exporting: StoredCommand = {
     if (damage.length > 0) throw new Error(`${from} is damaged, and this is what can be read: ${damage.join('; ')}`);
   },
 };
-
-async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean> {
-  return fileSystem.stat(path).then(
-    () => true,
-    () => false,
-  );
-}
 
 /** A line for each of a million keys, in pieces that a pipe takes. */
 function print(counters: readonly KeptCounters[], output: Output): void {

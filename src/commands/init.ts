@@ -1,6 +1,7 @@
 import { dirname, join, parse, resolve } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
+import { isMissing } from '../platform/presence.js';
 import { parseFlags, problemText } from '../settings/flags.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import { createStarterSecrets, starterFile } from './starter-file.js';
@@ -50,11 +51,7 @@ export async function writeStarterFile(
 }
 
 async function refuseExisting(fileSystem: FileSystemPort, path: string): Promise<void> {
-  const exists = await fileSystem.stat(path).then(
-    () => true,
-    (error: unknown) => failureCode(error) !== 'ENOENT',
-  );
-  if (exists) throw inTheWay(path);
+  if (!(await isMissing(fileSystem, path))) throw inTheWay(path);
 }
 
 function inTheWay(path: string): Error {

@@ -1,5 +1,5 @@
-import { failureCode } from '../platform/failure-words.js';
 import { createLog, type Log } from '../platform/log.js';
+import { isMissing } from '../platform/presence.js';
 import { StartError } from '../platform/start-error.js';
 import { createServiceReports } from '../serve/service.js';
 import { type RunningGateway, startGateway } from '../serve/start.js';
@@ -81,17 +81,9 @@ async function readServeSettings(
   return answer.ok ? answer.settings : usageProblem(context, name, answer.problems.map(problemText));
 }
 
-/** Whether nothing stands at the path; what cannot be looked at for another reason is for whoever opens it to say. */
-export async function isMissing(path: string, { fileSystem }: CommandContext): Promise<boolean> {
-  return fileSystem.stat(path).then(
-    () => false,
-    (error: unknown) => failureCode(error) === 'ENOENT',
-  );
-}
-
 /** A missing file is nearly always a wrong folder or a first start; both have a remedy. */
 async function refuseMissing({ config }: Settings, context: CommandContext): Promise<void> {
-  if (config !== null && (await isMissing(config, context))) {
+  if (config !== null && (await isMissing(context.fileSystem, config))) {
     throw new StartError([
       `there is no configuration file ${config}: write one with "keyway init", or name the server's own with --config`,
     ]);

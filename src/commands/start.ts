@@ -1,10 +1,11 @@
 import type { Log } from '../platform/log.js';
+import { isMissing } from '../platform/presence.js';
 import type { RunningGateway } from '../serve/start.js';
 import { settingFlags } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
 import type { Command, CommandContext } from './command.js';
 import { passwordSentence, writeStarterFile } from './init.js';
-import { isMissing, serveUntilStopped } from './serve.js';
+import { serveUntilStopped } from './serve.js';
 
 /** Says a line to whoever started it: as it is on a terminal, else as a line of the log, which is JSON there. */
 type Say = (log: Log, fields: Readonly<Record<string, unknown>>, line: string) => void;
@@ -17,7 +18,7 @@ function createSay({ output }: CommandContext): Say {
 }
 
 async function createMissing({ config }: Settings, context: CommandContext, say: Say, log: Log): Promise<void> {
-  if (config === null || !(await isMissing(config, context))) return;
+  if (config === null || !(await isMissing(context.fileSystem, config))) return;
   const starter = await writeStarterFile(config, context);
   say(log, { config }, `Wrote the starter file ${config}`);
   const place = 'file' in starter.password ? { passwordFile: starter.password.file } : {};

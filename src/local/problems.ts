@@ -1,6 +1,7 @@
 import type { Problem, ProblemName } from '../core/backend.js';
 import { PROBLEMS } from '../core/backend.js';
 import type { FileSystemPort } from '../core/ports.js';
+import { exists } from '../platform/presence.js';
 
 /** What problems are read from. Null where there is no such thing. */
 export interface ProblemSources {
@@ -14,15 +15,10 @@ export interface ProblemSources {
  * Keyway is started again.
  */
 export function createProblems({ configuration, counters, fileSystem }: ProblemSources) {
-  const exists = (path: string): Promise<boolean> =>
-    fileSystem.stat(path).then(
-      () => true,
-      () => false,
-    );
   return async (): Promise<readonly Problem[]> => {
     const file = configuration?.() ?? { parseError: null, lastWriteError: null };
     const store = counters?.() ?? { movedAside: null, lastWriteError: null };
-    const aside = store.movedAside !== null && (await exists(store.movedAside)) ? store.movedAside : null;
+    const aside = store.movedAside !== null && (await exists(fileSystem, store.movedAside)) ? store.movedAside : null;
     const reasons: Readonly<Record<ProblemName, string | null>> = {
       configuration_unreadable: said(
         file.parseError,

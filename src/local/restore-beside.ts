@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { holderOfFile } from './file/file-hold.js';
 import { holderOfFolder } from './file/hold.js';
 import { lockPorts } from './file/lock.js';
-import { readVersion, restoreVersion, type VersionsOptions } from './file/restore-version.js';
+import { readVersion, restoreVersion } from './file/restore-version.js';
 import type { KeptVersion } from './file/retention.js';
+import type { VersionsOptions } from './file/rewrite-file.js';
 import { type RequestKind, type RequestOutcome, requestOutcome, submitRequest } from './jobs/folder-requests.js';
 import { decodeWaiting, type WaitingChanges } from './jobs/waiting-changes.js';
 

@@ -3,12 +3,10 @@ import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/p
 import { openLocalBackend } from './backend.js';
 import { ConfigurationFileError } from './configuration/configuration-file.js';
 import { noFileIn, openDataFolder } from './file/data-folder.js';
-import { withFileInHand } from './file/file-hold.js';
 import type { Pieces } from './file/file-pieces.js';
-import { createInPlaceWriting } from './file/in-place.js';
-import { createKeptVersions } from './file/kept-versions.js';
-import { InUseError, lockPorts } from './file/lock.js';
-import { createTarget, readTarget, replaceTarget } from './file/write-file.js';
+import { InUseError } from './file/lock.js';
+import { withRewriting } from './file/rewrite-file.js';
+import { readTarget } from './file/write-file.js';
 import { type RequestKind, requestOutcome, submitRequest } from './jobs/folder-requests.js';
 
 /** A configuration file and its data folder, as a command names them. */
@@ -91,20 +89,9 @@ async function doHere({ configPath, dataFolder, ...place }: StoredPlace): Promis
 }
 
 /** A file that is missing or broken, which is what backups are for, is put back before anything opens it. */
-async function putConfiguration(place: StoredPlace, bytes: Buffer): Promise<void> {
-  const { configPath, dataFolder, inPlace, fileSystem, clock, log } = place;
+async function putConfiguration({ configPath, ...place }: StoredPlace, bytes: Buffer): Promise<void> {
   if (configPath === null) return;
-  const folder = await openDataFolder(fileSystem, dataFolder, configPath);
-  await withFileInHand(lockPorts(fileSystem), configPath, async () => {
-    const present = await readTarget(fileSystem, configPath).catch(() => null);
-    if (present === null) {
-      await createTarget(fileSystem, configPath, bytes);
-      return;
-    }
-    const { keep } = createKeptVersions({ fileSystem, folder: folder.versions, clock });
-    await keep(present.bytes);
-    if (inPlace)
-      await createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep }).replace(present, bytes);
-    else await replaceTarget(fileSystem, present, bytes);
-  });
+  await withRewriting({ ...place, path: configPath }, async ({ rewrite }) =>
+    rewrite(await readTarget(place.fileSystem, configPath).catch(() => null), bytes),
+  );
 }

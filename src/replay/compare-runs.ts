@@ -5,7 +5,7 @@ import { writeJson } from '../wire/json/write-json.js';
 import { type OperationName, serves } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { effectOf, matchOperation, operationPath } from './effects.js';
-import { coversPath } from './json-difference.js';
+import { coversPath, sameJson } from './json-difference.js';
 import type { Bindings } from './placeholders.js';
 import type { Exchange } from './scenario.js';
 
@@ -213,12 +213,7 @@ function namer(bindings: Bindings): (text: string) => string {
 
 function differing(left: Places, right: Places): ReadonlySet<string> {
   const places = new Set([...left.keys(), ...right.keys()]);
-  return new Set([...places].filter((place) => !same(left.get(place), right.get(place))));
-}
-
-function same(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
-  if (left === undefined || right === undefined) return left === right;
-  return writeJson(left) === writeJson(right);
+  return new Set([...places].filter((place) => !sameJson(left.get(place), right.get(place))));
 }
 
 /** The same difference in several places and scenarios, once. */

@@ -157,6 +157,16 @@ function isOpen(value: JsonValue, bindings: Bindings): boolean {
   return isJsonObject(value) && Object.values(value).some((member) => isOpen(member, bindings));
 }
 
+/** Whether two JSON values are the same to the last digit, members without an order; what is not there equals only that. */
+export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  if (Array.isArray(left) && Array.isArray(right)) {
+    return left.length === right.length && left.every((each, index) => sameJson(each, right[index]));
+  }
+  if (!isJsonObject(left) || !isJsonObject(right)) return left === right;
+  const names = Object.keys(left);
+  return names.length === Object.keys(right).length && names.every((name) => sameJson(left[name], right[name]));
+}
+
 /** Whether a JSON pointer is the pattern; a segment `*` of it stands for any. */
 export function coversPath(pattern: string, path: string): boolean {
   const wanted = pattern.split('/');

@@ -2,6 +2,7 @@ import type { Control } from '../southbound/control.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { keyOf } from './given-state.js';
+import { sameJson } from './json-difference.js';
 import { listKeys, type TargetFacts } from './target-facts.js';
 
 /** What stood on a server before anything of it was replaced. */
@@ -60,7 +61,7 @@ async function restoreConfig(
 ): Promise<string | null> {
   const present = (await control.send('GET', '/server/config')).data;
   const wanted = withKeysOfNow(config, new Set(keysBefore), await listKeys(control));
-  if (present !== undefined && same(present, wanted)) return null;
+  if (present !== undefined && sameJson(present, wanted)) return null;
   const { status, error } = await control.send('PUT', '/server/config', wanted);
   return status === 200 ? null : `${status} ${error}`;
 }
@@ -97,7 +98,7 @@ async function restorePart(
   wanted: JsonValue,
 ): Promise<string | null> {
   const present = (await control.send('GET', path)).data;
-  if (present !== undefined && same(present, wanted)) return null;
+  if (present !== undefined && sameJson(present, wanted)) return null;
   const { status, error } = await control.send(method, path, wanted);
   return status === 200 ? null : `${status} ${error}`;
 }
@@ -105,7 +106,7 @@ async function restorePart(
 /** Entries get new ids and times: the API makes them. */
 async function restoreAudit(control: Control, saved: readonly JsonValue[]): Promise<string | null> {
   const present = (await control.send('GET', '/audit')).data;
-  if (!Array.isArray(present) || same(present.map(eventOf), saved.map(eventOf))) return null;
+  if (!Array.isArray(present) || sameJson(present.map(eventOf), saved.map(eventOf))) return null;
   await control.send('DELETE', '/audit');
   for (const entry of [...saved].reverse()) {
     const { status, error } = await control.send('POST', '/audit', eventOf(entry));
@@ -118,17 +119,4 @@ async function restoreAudit(control: Control, saved: readonly JsonValue[]): Prom
 function eventOf(entry: JsonValue): JsonObject {
   const { eventEn = '', eventRu = '', success = false } = isJsonObject(entry) ? entry : {};
   return { eventEn, eventRu, success };
-}
-
-function same(left: JsonValue, right: JsonValue): boolean {
-  if (Array.isArray(left) && Array.isArray(right)) {
-    return left.length === right.length && left.every((each, index) => same(each, right[index] ?? null));
-  }
-  if (!isJsonObject(left) || !isJsonObject(right)) return left === right;
-  const names = Object.keys(left);
-  if (names.length !== Object.keys(right).length) return false;
-  return names.every((name) => {
-    const [one, other] = [left[name], right[name]];
-    return one !== undefined && other !== undefined && same(one, other);
-  });
 }

@@ -5,6 +5,7 @@ import { writeJson } from '../wire/json/write-json.js';
 import type { OperationName } from '../wire/operations.js';
 import { matchOperation } from './effects.js';
 import { type GivenState, isPassword, keyOf } from './given-state.js';
+import { sameJson } from './json-difference.js';
 import type { OwnKeys } from './own-keys.js';
 import type { GivenServer } from './scenario.js';
 import type { Announcement } from './target-facts.js';
@@ -193,19 +194,6 @@ export function configurationIn(data: JsonObject, { saved, current }: CastConfig
     else result[name] = current[name];
   }
   return result;
-}
-
-function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
-  if (left === undefined || right === undefined) return left === right;
-  return writeJson(sorted(left)) === writeJson(sorted(right));
-}
-
-/** Members in one order, for a comparison by text. */
-function sorted(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isJsonObject(value)) return value;
-  const names = Object.keys(value).sort();
-  return Object.fromEntries(names.map((name) => [name, sorted(value[name] ?? null)]));
 }
 
 function isOwnElement(element: JsonValue, own: OwnKeys): boolean {

@@ -1,6 +1,7 @@
 import type { LogPort } from '../../core/ports.js';
-import { listVersions, type VersionsOptions } from '../../local/file/restore-version.js';
+import { listVersions } from '../../local/file/restore-version.js';
 import type { KeptVersion } from '../../local/file/retention.js';
+import type { VersionsOptions } from '../../local/file/rewrite-file.js';
 import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-beside.js';
 import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';

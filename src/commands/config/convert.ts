@@ -3,6 +3,7 @@ import { type Conversion, convertFile } from '../../local/convert/convert.js';
 import type { LayoutName } from '../../local/document/layout.js';
 import { rewriteFile } from '../../local/file/rewrite-file.js';
 import { createTarget } from '../../local/file/write-file.js';
+import { exists } from '../../platform/presence.js';
 import type { ParsedFlags } from '../../settings/flags.js';
 import { isOn } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
@@ -70,11 +71,7 @@ async function write(
     return;
   }
   const path = resolve(folder, out);
-  const exists = await fileSystem.stat(path).then(
-    () => true,
-    () => false,
-  );
-  if (exists) throw new Error(`${out} exists and is not overwritten`);
+  if (await exists(fileSystem, path)) throw new Error(`${out} exists and is not overwritten`);
   await createTarget(fileSystem, path, bytes);
 }
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { VersionsOptions } from '../../local/file/restore-version.js';
+import type { VersionsOptions } from '../../local/file/rewrite-file.js';
 import { readTarget, type Target } from '../../local/file/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';

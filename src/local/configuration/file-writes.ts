@@ -3,7 +3,8 @@ import { DomainError } from '../../core/errors.js';
 import { createSpareRoom } from '../../core/keys/spare-room.js';
 import type { ConfigurationChange } from '../../core/model.js';
 import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../../core/ports.js';
-import { createFailure, failureCode, failureWords } from '../../platform/failure-words.js';
+import { createFailure, failureWords } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
 import type { InPlaceWriting } from '../file/in-place.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { createTarget, readTarget, replaceTarget, type Target, TargetChangedError } from '../file/write-file.js';
@@ -178,7 +179,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   }
 
   async function replaceWith({ document, configuration }: FileReading<D>, reason: WholeReason): Promise<void> {
-    const present = await reading(() => readIfThere(fileSystem, path));
+    const present = await reading(() => unlessMissing(readTarget(fileSystem, path)));
     // Whoever restores a backup says what the file is to be: that is no old panel's copy.
     const losesKeys = reason === 'replaced' && format.losesKeys(documentOf(present), document);
     if (losesKeys && options.guard === true) throw new DomainError('configRefused', KEYS_LOST);
@@ -254,14 +255,6 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 }
 
 type WholeReason = 'replaced' | 'restored';
-
-/** Null where there is no file. */
-async function readIfThere(fileSystem: FileSystemPort, path: string): Promise<Target | null> {
-  return readTarget(fileSystem, path).catch((error: unknown) => {
-    if (failureCode(error) === 'ENOENT') return null;
-    throw error;
-  });
-}
 
 /** The parts of the change that the other one does not have. */
 function without(change: ConfigurationChange, refused: ConfigurationChange): ConfigurationChange {

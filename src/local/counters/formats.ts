@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { FileSystemPort } from '../../core/ports.js';
-import { failureCode } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
 import { readStore, type StoreFileName, type StoreReading } from './read-store.js';
 import type { StoreRecord } from './records.js';
 import { FORMAT } from './store-file.js';
@@ -68,8 +68,5 @@ async function presentFormats(fileSystem: FileSystemPort, dataFolder: string): P
 
 /** None, where there is no such folder. */
 export async function namesIn(fileSystem: FileSystemPort, folder: string): Promise<readonly string[]> {
-  return fileSystem.list(folder).catch((error: unknown) => {
-    if (failureCode(error) === 'ENOENT') return [];
-    throw error;
-  });
+  return (await unlessMissing(fileSystem.list(folder))) ?? [];
 }

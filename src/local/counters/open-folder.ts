@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
-import { failureCode, failureWords } from '../../platform/failure-words.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
 import { CountersStoreError, namesIn, newestFormat, type StoreFormat, storeFolder } from './formats.js';
 import { formatOf, listStore, type StoreFileName, type StoreReading } from './read-store.js';
 import type { StoreRecord } from './records.js';
@@ -106,10 +107,7 @@ export async function findSource(
   let empty: Source | null = null;
   for (const format of formats.toReversed()) {
     const folder = storeFolder(dataFolder, format.format);
-    const files = await listStore(fileSystem, folder).catch((error: unknown) => {
-      if (failureCode(error) === 'ENOENT') return [];
-      throw error;
-    });
+    const files = (await unlessMissing(listStore(fileSystem, folder))) ?? [];
     if (files.length > 0) return { format, folder, files, isAside: false };
     empty ??= { format, folder, files, isAside: false };
   }

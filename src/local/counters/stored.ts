@@ -4,6 +4,7 @@ import type { KeptCounters, KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
+import { exists } from '../../platform/presence.js';
 import { readDocument } from '../document/document.js';
 import { dataFolderAt } from '../file/data-folder.js';
 import { readTarget, sameFile, type Target } from '../file/write-file.js';
@@ -46,13 +47,6 @@ export async function readStored(
   }
   throw new CountersStoreError(
     'the configuration file is being written all the time, or a write of it was interrupted: start Keyway, which ends that, and try again',
-  );
-}
-
-async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean> {
-  return fileSystem.stat(path).then(
-    () => true,
-    () => false,
   );
 }
 

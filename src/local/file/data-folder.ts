@@ -3,7 +3,9 @@ import { dirname, join, resolve } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
 import { removeHalfKept } from './kept-versions.js';
+import { putWhole } from './write-file.js';
 
 /** Where a Keyway keeps what belongs to one configuration file: versions, the copy of an overwriting, counters. */
 export interface DataFolder {
@@ -69,7 +71,7 @@ export function unusable(path: string, cause: unknown): DataFolderError {
 async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<void> {
   const missing: string[] = [];
   let found = path;
-  for (; !(await exists(fileSystem, found)); found = dirname(found)) missing.unshift(found);
+  for (; (await unlessMissing(fileSystem.stat(found))) === null; found = dirname(found)) missing.unshift(found);
   // A Keyway that was killed may have made this one and not come to syncing its name.
   await fileSystem.syncFolder(dirname(found)).catch((error: unknown) => {
     // A folder that we may not read is not one that we have made something in.
@@ -79,16 +81,6 @@ async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<vo
     await fileSystem.makeFolder(folder, FOLDER_MODE);
     await fileSystem.syncFolder(dirname(folder));
   }
-}
-
-async function exists(fileSystem: FileSystemPort, path: string): Promise<boolean> {
-  return fileSystem.stat(path).then(
-    () => true,
-    (error: unknown) => {
-      if (failureCode(error) === 'ENOENT' && dirname(path) !== path) return false;
-      throw error;
-    },
-  );
 }
 
 /** Rejects with `DataFolderError` when the folder belongs to another configuration file. Changes nothing. */
@@ -128,10 +120,7 @@ interface Marker {
 }
 
 async function readMarker(fileSystem: FileSystemPort, marker: string): Promise<Marker | null> {
-  const bytes = await fileSystem.read(marker, FILE_LIMITS.note).catch((error: unknown) => {
-    if (failureCode(error) === 'ENOENT') return null;
-    throw error;
-  });
+  const bytes = await unlessMissing(fileSystem.read(marker, FILE_LIMITS.note));
   if (bytes === null) return null;
   const members = parseMembers(bytes);
   const { configurationFile: path, realPath } = members;
@@ -142,10 +131,11 @@ async function readMarker(fileSystem: FileSystemPort, marker: string): Promise<M
 async function writeMarker(fileSystem: FileSystemPort, marker: string, { path, realPath }: Marker): Promise<void> {
   const temporary = `${marker}.${randomBytes(6).toString('hex')}.tmp`;
   const content = Buffer.from(`${JSON.stringify({ configurationFile: path, realPath }, null, 2)}\n`);
-  await fileSystem.create(temporary, content, FILE_MODE);
-  await fileSystem.sync(temporary);
   // The folder is synced once that of the versions is in it, too.
-  await fileSystem.rename(temporary, marker);
+  await putWhole(fileSystem, { path: marker, temporary }, async () => {
+    await fileSystem.create(temporary, content, FILE_MODE);
+    await fileSystem.sync(temporary);
+  });
 }
 
 /** The members of a small JSON object of ours; none when the bytes are no such object. */

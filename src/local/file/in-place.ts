@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileStat, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
 import { checkReadable, checkUnchanged, readTarget, sameFile, type Target } from './write-file.js';
 
 /** Overwriting a file that cannot be replaced, such that an interrupted overwriting is finished at the next start. */
@@ -46,9 +47,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   let left: FileStat | null = null;
 
   async function removeCopy(): Promise<void> {
-    await fileSystem.remove(copyPath).catch((error: unknown) => {
-      if (failureCode(error) !== 'ENOENT') throw error;
-    });
+    await unlessMissing(fileSystem.remove(copyPath));
     left = null;
     // Also when it was gone: the removal before may not be durable yet.
     await fileSystem.syncFolder(folder);
@@ -109,10 +108,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   }
 
   async function recover(path: string): Promise<void> {
-    const bytes = await fileSystem.read(copyPath, MOST_COPY_BYTES).catch((error: unknown) => {
-      if (failureCode(error) === 'ENOENT') return null;
-      throw error;
-    });
+    const bytes = await unlessMissing(fileSystem.read(copyPath, MOST_COPY_BYTES));
     if (bytes === null) return;
     const copy = decodeCopy(bytes);
     // A copy that is not whole is one that the file was not overwritten after.
@@ -125,10 +121,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
   }
 
   async function end(path: string, { before, after }: Copy): Promise<void> {
-    const target = await readTarget(fileSystem, path).catch((error: unknown) => {
-      if (failureCode(error) === 'ENOENT') return null;
-      throw error;
-    });
+    const target = await unlessMissing(readTarget(fileSystem, path));
     if (target?.bytes.equals(after) || target?.bytes.equals(before)) {
       await fileSystem.sync(target.realPath);
     } else if (target && !isEdited(target) && isTornMix(target.bytes, before, after)) {

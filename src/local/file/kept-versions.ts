@@ -5,7 +5,9 @@ import { gunzip, gzip } from 'node:zlib';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../../core/ports.js';
 import { failureCode, tooLarge } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
 import { type KeptVersion, lastingVersions, retainedVersions, sorted } from './retention.js';
+import { putWhole } from './write-file.js';
 
 /** Versions of the configuration file in `<dataFolder>/versions/`, one gzipped file each. */
 export interface KeptVersions {
@@ -52,11 +54,8 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
   let latest: { readonly bytes: Buffer; readonly forever: boolean } | null = null;
 
   async function list(): Promise<readonly KeptVersion[]> {
-    const names = await fileSystem.list(folder).catch((error: unknown) => {
-      if (failureCode(error) === 'ENOENT') return [];
-      throw error;
-    });
-    return sorted(names.flatMap((name) => versionOf(name) ?? []));
+    const names = await unlessMissing(fileSystem.list(folder));
+    return sorted((names ?? []).flatMap((name) => versionOf(name) ?? []));
   }
 
   async function find(id: string): Promise<KeptVersion> {
@@ -102,14 +101,10 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     const path = join(folder, nameOf(version));
     const temporary = `${path}${TEMPORARY}`;
     const content = await compress(bytes);
-    try {
+    await putWhole(fileSystem, { path, temporary }, async () => {
       await createInFolder(temporary, content);
       await fileSystem.sync(temporary);
-      await fileSystem.rename(temporary, path);
-    } catch (error) {
-      await fileSystem.remove(temporary).catch(() => undefined);
-      throw error;
-    }
+    });
   }
 
   /** Somebody may have removed the folder. */
@@ -129,10 +124,8 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     const retained = retainedVersions(versions, clock.now());
     for (const version of versions) {
       if (retained.has(version.id)) continue;
-      await fileSystem.remove(join(folder, nameOf(version))).catch((error: unknown) => {
-        // A restore beside a Keyway that serves may remove the same one.
-        if (failureCode(error) !== 'ENOENT') throw error;
-      });
+      // A restore beside a Keyway that serves may remove the same one.
+      await unlessMissing(fileSystem.remove(join(folder, nameOf(version))));
     }
   }
 

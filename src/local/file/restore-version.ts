@@ -1,24 +1,10 @@
 import { resolve } from 'node:path';
-import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
-import { failureCode } from '../../platform/failure-words.js';
-import { checkDataFolder, dataFolderAt, openDataFolder } from './data-folder.js';
-import { withFileInHand } from './file-hold.js';
-import { createInPlaceWriting } from './in-place.js';
+import { unlessMissing } from '../../platform/presence.js';
+import { checkDataFolder, dataFolderAt } from './data-folder.js';
 import { createKeptVersions } from './kept-versions.js';
-import { lockPorts } from './lock.js';
 import type { KeptVersion } from './retention.js';
-import { createTarget, readTarget, replaceTarget, TargetChangedError } from './write-file.js';
-
-/** Where the kept versions of a configuration file are; for the command line, beside a Keyway that may be serving. */
-export interface VersionsOptions {
-  readonly fileSystem: FileSystemPort;
-  readonly clock: ClockPort;
-  readonly log: LogPort;
-  readonly path: string;
-  readonly dataFolder: string;
-  /** As for `createConfigurationFile`. */
-  readonly inPlace?: boolean;
-}
+import { type VersionsOptions, withRewriting } from './rewrite-file.js';
+import { readTarget, TargetChangedError } from './write-file.js';
 
 const ATTEMPTS = 20;
 
@@ -47,25 +33,12 @@ export async function readVersion(
  * people, the file then being unchanged.
  */
 export async function restoreVersion(options: VersionsOptions, id: string): Promise<KeptVersion> {
-  const { fileSystem, clock, log, dataFolder } = options;
   const path = resolve(options.path);
   const { version, content } = await readVersion(options, id);
-  const { versions: folder, inPlaceCopy: copyPath } = await openDataFolder(fileSystem, dataFolder, path);
-  const versions = createKeptVersions({ fileSystem, clock, folder });
-  const overwriting = createInPlaceWriting({ fileSystem, copyPath, log, keep: versions.keep });
-  await withFileInHand(lockPorts(fileSystem), path, async () => {
+  await withRewriting(options, async ({ recover, rewrite }) => {
     await undisturbed(path, async () => {
-      if (options.inPlace) await overwriting.recover(path);
-      const present = await readTarget(fileSystem, path).catch((error: unknown) => {
-        if (failureCode(error) === 'ENOENT') return null;
-        throw error;
-      });
-      if (present === null) await createTarget(fileSystem, path, content);
-      else {
-        await versions.keep(present.bytes);
-        if (options.inPlace) await overwriting.replace(present, content);
-        else await replaceTarget(fileSystem, present, content);
-      }
+      await recover();
+      await rewrite(await unlessMissing(readTarget(options.fileSystem, path)), content);
     });
   });
   return version;

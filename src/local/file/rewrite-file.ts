@@ -1,34 +1,68 @@
 import { resolve } from 'node:path';
+import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { openDataFolder } from './data-folder.js';
 import { withFileInHand } from './file-hold.js';
 import { createInPlaceWriting } from './in-place.js';
 import { createKeptVersions } from './kept-versions.js';
 import { lockPorts } from './lock.js';
-import type { VersionsOptions } from './restore-version.js';
-import { replaceTarget, type Target } from './write-file.js';
+import { createTarget, replaceTarget, type Target } from './write-file.js';
 
-/**
- * Makes a file that was read before something else, durably and at one stroke; what it was is kept as a version first, for
- * ever when `forever` says so. A Keyway that is serving notices it as an edit by hand. Rejects, the file then being as it
- * was, with `TargetChangedError` when somebody has changed it meanwhile, `DataFolderError`, or the file system's error.
- */
+/** A configuration file and where its kept versions are; for the command line, beside a Keyway that may be serving. */
+export interface VersionsOptions {
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly path: string;
+  readonly dataFolder: string;
+  /** As for `createConfigurationFile`. */
+  readonly inPlace?: boolean;
+}
+
+/** A configuration file in hand, to become something else. */
+export interface Rewriting {
+  /** Ends an overwriting that was interrupted. */
+  recover(): Promise<void>;
+  /**
+   * Makes the file this content, durably and at one stroke, where it still is what was read, or still missing (null); what
+   * it was is kept as a version first, for ever when `forever` says so. A Keyway that is serving notices it as an edit by
+   * hand. Rejects, the file then being as it was, with `TargetChangedError` when somebody has changed it meanwhile, or with
+   * the file system's error.
+   */
+  rewrite(present: Target | null, content: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
+}
+
+/** Opens the data folder and takes the file in hand for the work. Rejects as those two and the work do. */
+export async function withRewriting<T>(options: VersionsOptions, work: (hand: Rewriting) => Promise<T>): Promise<T> {
+  const { fileSystem, clock, log, inPlace = false } = options;
+  const path = resolve(options.path);
+  const folder = await openDataFolder(fileSystem, options.dataFolder, path);
+  const { keep } = createKeptVersions({ fileSystem, clock, folder: folder.versions });
+  const overwriting = inPlace ? createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep }) : null;
+  return withFileInHand(lockPorts(fileSystem), path, () =>
+    work({
+      recover: async () => overwriting?.recover(path),
+      async rewrite(present, content, { forever = false } = {}) {
+        if (present === null) {
+          await createTarget(fileSystem, path, content);
+          return;
+        }
+        await keep(present.bytes, { forever });
+        if (overwriting === null) await replaceTarget(fileSystem, present, content);
+        else await overwriting.replace(present, content);
+      },
+    }),
+  );
+}
+
+/** Makes a file that was read before something else, as `rewrite` does. */
 export async function rewriteFile(
   options: VersionsOptions,
   target: Target,
   content: Buffer,
   { forever }: { readonly forever: boolean },
 ): Promise<void> {
-  const { fileSystem, clock, log } = options;
-  const folder = await openDataFolder(fileSystem, options.dataFolder, resolve(options.path));
-  const versions = createKeptVersions({ fileSystem, clock, folder: folder.versions });
-  await withFileInHand(lockPorts(fileSystem), options.path, async () => {
-    await versions.keep(target.bytes, { forever });
-    if (options.inPlace) {
-      const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
-      await overwriting.recover(target.path);
-      await overwriting.replace(target, content);
-    } else {
-      await replaceTarget(fileSystem, target, content);
-    }
+  await withRewriting(options, async ({ recover, rewrite }) => {
+    await recover();
+    await rewrite(target, content, { forever });
   });
 }

@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileStat, FileSystemPort } from '../../core/ports.js';
 import { createFailure, failureCode, tooLarge } from '../../platform/failure-words.js';
+import { exists } from '../../platform/presence.js';
 
 /** A file as it was found: what a replacement of it starts from and is checked against. */
 export interface Target {
@@ -97,11 +98,7 @@ export async function createTarget(
   return throughTemporary(fileSystem, path, content, NEW_FILE_MODE, async (temporary) => {
     await fileSystem.sync(temporary);
     if (!(await fileSystem.list(dirname(path))).includes(basename(path))) return;
-    const exists = await fileSystem.stat(path).then(
-      () => true,
-      () => false,
-    );
-    if (exists) throw new TargetChangedError(path);
+    if (await exists(fileSystem, path)) throw new TargetChangedError(path);
     throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
   });
 }
@@ -133,16 +130,31 @@ async function throughTemporary(
 ): Promise<FileStat | null> {
   checkReadable(realPath, content);
   const temporary = temporaryPath(realPath);
-  try {
+  const written = await putWhole(fileSystem, { path: realPath, temporary }, async () => {
     await fileSystem.create(temporary, content, mode);
     await prepare(temporary);
-    const written = await fileSystem.stat(temporary);
-    await fileSystem.rename(temporary, realPath);
-    await fileSystem.syncFolder(dirname(realPath));
-    const present = await fileSystem.stat(realPath);
-    return present.ino === written.ino && present.mtimeNs === written.mtimeNs ? present : null;
+    return fileSystem.stat(temporary);
+  });
+  await fileSystem.syncFolder(dirname(realPath));
+  const present = await fileSystem.stat(realPath);
+  return present.ino === written.ino && present.mtimeNs === written.mtimeNs ? present : null;
+}
+
+/**
+ * Renames what `write` makes under the temporary name, in the same folder, and syncs: the file comes to its path whole or
+ * not at all, and where something fails nothing is left of it. The folder is for the caller to sync.
+ */
+export async function putWhole<T>(
+  fileSystem: FileSystemPort,
+  { path, temporary }: { readonly path: string; readonly temporary: string },
+  write: () => Promise<T>,
+): Promise<T> {
+  try {
+    const written = await write();
+    await fileSystem.rename(temporary, path);
+    return written;
   } catch (error) {
-    // After the rename there is nothing left under this name; the error to tell is the first one.
+    // The error to tell is this one.
     await fileSystem.remove(temporary).catch(() => undefined);
     throw error;
   }

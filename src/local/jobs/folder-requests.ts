@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
-import { failureCode } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
 import type { Pieces } from '../file/file-pieces.js';
+import { putWhole } from '../file/write-file.js';
 
 /**
  * What a command asks of the Keyway that holds a data folder: a file in it, which goes once it has been done. It outlives
@@ -37,16 +38,15 @@ export async function submitRequest(
 ): Promise<FolderRequest> {
   const path = join(dataFolder, `request-${kind}-${randomBytes(6).toString('hex')}`);
   const temporary = `${path}.tmp`;
-  try {
+  await putWhole(fileSystem, { path, temporary }, async () => {
     await fileSystem.create(temporary, Buffer.alloc(0), FILE_MODE);
     for await (const piece of content) await fileSystem.append(temporary, piece);
     await fileSystem.sync(temporary);
-    await fileSystem.rename(temporary, path);
-    await fileSystem.syncFolder(dataFolder);
-  } catch (error) {
-    for (const made of [temporary, path]) await fileSystem.remove(made).catch(() => undefined);
+  });
+  await fileSystem.syncFolder(dataFolder).catch(async (error: unknown) => {
+    await fileSystem.remove(path).catch(() => undefined);
     throw error;
-  }
+  });
   return { path, kind };
 }
 
@@ -105,10 +105,7 @@ export async function requestOutcome(
 
 /** Reads what was left for the sender, and removes it; null where nothing was. */
 async function take(fileSystem: FileSystemPort, path: string): Promise<Buffer | null> {
-  const content = await fileSystem.read(path, FILE_LIMITS.note).catch((error: unknown) => {
-    if (failureCode(error) === 'ENOENT') return null;
-    throw error;
-  });
+  const content = await unlessMissing(fileSystem.read(path, FILE_LIMITS.note));
   if (content !== null) await fileSystem.remove(path).catch(() => undefined);
   return content;
 }
