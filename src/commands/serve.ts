@@ -8,7 +8,7 @@ import { settingsHelp } from '../settings/help.js';
 import { settingFlags, settingsFromCommandLine } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import { revisionProblem } from './replay/revision-problem.js';
+import { revisionProblem } from './revision-problem.js';
 
 /** What `start` adds to `serve`. */
 export interface ServeSteps {

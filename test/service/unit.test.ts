@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { serviceUnit } from '../../src/commands/service/unit.js';
-import { commandWord, listWord } from '../../src/commands/service/words.js';
+import { commandWord, listWord, serviceUnit } from '../../src/commands/service/unit.js';
 import { runHere } from '../cli/context.js';
 import { isInstalled } from '../installed.js';
 

@@ -8,7 +8,7 @@ import { settingsHelp } from '../../settings/help.js';
 import { readSettings, settingFlags } from '../../settings/read.js';
 import { type Settings, variableOf } from '../../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
-import { revisionProblem } from '../replay/revision-problem.js';
+import { revisionProblem } from '../revision-problem.js';
 import { flagsElsewhere, secretProblems } from './command-line.js';
 import { placeProblems, servicePlaces } from './places.js';
 import { HOMES, isWithin, STATE_FOLDER, serviceUnit } from './unit.js';

@@ -11,7 +11,6 @@ import {
   Token,
   toValue,
 } from '../../wire/json/scanner.js';
-import { growableUint32 } from './growable.js';
 
 /** Where the elements of a key list stand, in arrays of numbers: a million keys take twelve megabytes. */
 export interface KeyList {
@@ -179,4 +178,28 @@ export function hashKey(key: string): number {
 
 function usableHash(hash: number): number {
   return hash >>> 0 || 1;
+}
+
+/** An array of unsigned 32-bit numbers that grows while it is filled. */
+interface GrowableUint32 {
+  push(value: number): void;
+  /** Exactly what was pushed. */
+  finish(): Uint32Array;
+}
+
+function growableUint32(): GrowableUint32 {
+  let values = new Uint32Array(16);
+  let length = 0;
+  return {
+    push(value) {
+      if (length === values.length) {
+        const larger = new Uint32Array(2 * length);
+        larger.set(values);
+        values = larger;
+      }
+      values[length] = value;
+      length += 1;
+    },
+    finish: () => values.slice(0, length),
+  };
 }
