@@ -1,8 +1,8 @@
-import type { Answer } from './reply.js';
+import type { DnsAnswer } from './reply.js';
 
 /** An answer out of the cache and how many seconds ago it came. */
 export interface CachedAnswer {
-  readonly answer: Answer;
+  readonly answer: DnsAnswer;
   readonly age: number;
 }
 
@@ -11,7 +11,7 @@ export interface AnswerCache {
   /** Null when there is none or its time is over. */
   get(key: string): CachedAnswer | null;
   /** Keeps an answer for some seconds; nothing is kept for 0. */
-  put(key: string, answer: Answer, seconds: number): void;
+  put(key: string, answer: DnsAnswer, seconds: number): void;
   readonly size: number;
   /** What the entries take, roughly. */
   readonly bytes: number;
@@ -23,7 +23,7 @@ export interface CacheLimits {
 }
 
 interface Entry {
-  readonly answer: Answer;
+  readonly answer: DnsAnswer;
   readonly storedAt: number;
   readonly expiresAt: number;
   readonly bytes: number;

@@ -3,7 +3,7 @@ import { addressBytes } from '../core/caller-network.js';
 import type { BlockedAnswer } from '../core/model.js';
 import { domainName } from '../wire/dns-values.js';
 import { CLASS_IN, HEADER_BYTES, RCODE, TYPE } from './message.js';
-import { type Answer, EXTENDED_ERROR } from './reply.js';
+import { type DnsAnswer, EXTENDED_ERROR } from './reply.js';
 
 /** How long clients may keep what is answered here: short, so that a changed setting soon shows. */
 const LOCAL_TTL = 60;
@@ -36,7 +36,11 @@ function wireName(name: string): Buffer {
   ]);
 }
 
-function localAnswer(rcode: number, records: Buffer, kind: { answers: number; extendedError: number | null }): Answer {
+function localAnswer(
+  rcode: number,
+  records: Buffer,
+  kind: { answers: number; extendedError: number | null },
+): DnsAnswer {
   return {
     rcode,
     authoritative: true,
@@ -50,7 +54,7 @@ function localAnswer(rcode: number, records: Buffer, kind: { answers: number; ex
   };
 }
 
-function addressAnswer(address: string, extendedError: number | null): Answer {
+function addressAnswer(address: string, extendedError: number | null): DnsAnswer {
   const data = addressBytes(address);
   return localAnswer(RCODE.noError, record(data.length === 4 ? TYPE.a : TYPE.aaaa, data), {
     answers: 1,
@@ -66,7 +70,7 @@ const BLOCKED_V4 = addressAnswer('0.0.0.0', EXTENDED_ERROR.blocked);
 const BLOCKED_V6 = addressAnswer('::', EXTENDED_ERROR.blocked);
 
 /** The answer for a blocked name. */
-export function blockedAnswer(type: number, setting: BlockedAnswer): Answer {
+export function blockedAnswer(type: number, setting: BlockedAnswer): DnsAnswer {
   if (setting === 'nxdomain') return BLOCKED_NAME;
   if (type === TYPE.a || type === TYPE.any) return BLOCKED_V4;
   return type === TYPE.aaaa ? BLOCKED_V6 : BLOCKED_NO_DATA;
@@ -78,7 +82,7 @@ export interface CustomDomains {
    * The answer when a custom domain covers the name: its own entry, else the `*.` entry of the nearest name above it. Its
    * address, or no data for another type (the name exists here alone). Null when none covers it.
    */
-  answer(name: string, type: number): Answer | null;
+  answer(name: string, type: number): DnsAnswer | null;
   /** The address of the entry of exactly this name, or null. */
   address(name: string): string | null;
   /** Entries that are none, as they were written. */
@@ -87,7 +91,7 @@ export interface CustomDomains {
 
 interface CustomEntry {
   readonly address: string;
-  readonly answer: Answer;
+  readonly answer: DnsAnswer;
 }
 
 /** Reads the setting; what is no name or no address is left out. */

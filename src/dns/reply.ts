@@ -5,7 +5,7 @@ import type { Edns, Query, RefusedQuery } from './query.js';
  * The records of an answer as they follow its question on the wire. Names in them may point into the question, which
  * has the same length for everybody who asks it. Without an OPT record: each client gets its own.
  */
-export interface Answer {
+export interface DnsAnswer {
   readonly rcode: number;
   readonly authoritative: boolean;
   /** The upstream validated it (RFC 4035 section 3.2.3). */
@@ -44,7 +44,7 @@ export interface ReplyForm {
 }
 
 /** The reply to a query. One that passes the limit goes out without records and with TC set (RFC 2181 section 9). */
-export function writeReply(query: Query, answer: Answer, form: ReplyForm): Buffer {
+export function writeReply(query: Query, answer: DnsAnswer, form: ReplyForm): Buffer {
   const { packet, questionEnd, edns } = query;
   const extended = edns === null ? null : answer.extendedError;
   const optBytes = edns === null ? 0 : OPT_BYTES + (extended === null ? 0 : EXTENDED_ERROR_BYTES);
@@ -65,7 +65,7 @@ export function writeReply(query: Query, answer: Answer, form: ReplyForm): Buffe
   return reply;
 }
 
-function replyFlags(asked: number, edns: Edns | null, answer: Answer): number {
+function replyFlags(asked: number, edns: Edns | null, answer: DnsAnswer): number {
   const wantsAuthentic = (asked & FLAG.authenticData) !== 0 || edns?.dnssecOk === true;
   return (
     FLAG.response |
@@ -77,7 +77,7 @@ function replyFlags(asked: number, edns: Edns | null, answer: Answer): number {
   );
 }
 
-function ageRecords(reply: Buffer, start: number, answer: Answer, age: number): void {
+function ageRecords(reply: Buffer, start: number, answer: DnsAnswer, age: number): void {
   for (const offset of answer.ttlOffsets) {
     const ttl = reply.readUInt32BE(start + offset);
     reply.writeUInt32BE(ttl > age ? ttl - age : 0, start + offset);
@@ -124,7 +124,7 @@ export function writeRefusal(refused: RefusedQuery, ownUdpBytes: number): Buffer
 }
 
 /** An answer without records, such as SERVFAIL. */
-export function emptyAnswer(rcode: number, extendedError: number | null = null): Answer {
+export function emptyAnswer(rcode: number, extendedError: number | null = null): DnsAnswer {
   return {
     rcode,
     authoritative: false,
@@ -139,4 +139,4 @@ export function emptyAnswer(rcode: number, extendedError: number | null = null):
 }
 
 /** Said when nothing can be learnt from the upstream. */
-export const UNREACHABLE: Answer = emptyAnswer(RCODE.servFail, EXTENDED_ERROR.noReachableAuthority);
+export const UNREACHABLE: DnsAnswer = emptyAnswer(RCODE.servFail, EXTENDED_ERROR.noReachableAuthority);

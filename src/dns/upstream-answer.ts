@@ -1,9 +1,9 @@
 import { FLAG, HEADER_BYTES, OPCODE_MASK, RCODE, type RecordPlace, readRecord, skipName, TYPE } from './message.js';
-import { type Answer, EXTENDED_ERROR } from './reply.js';
+import { type DnsAnswer, EXTENDED_ERROR } from './reply.js';
 
 /** An upstream's answer and for how many seconds it may be kept; 0 for not at all. */
 export interface UpstreamAnswer {
-  readonly answer: Answer;
+  readonly answer: DnsAnswer;
   readonly ttl: number;
 }
 
@@ -32,7 +32,7 @@ export function readUpstreamAnswer(message: Buffer, question: Buffer, age: numbe
   const ttlOffsets = found.ttlOffsets.map((offset) => offset - start);
   const lowest = ageTtls(records, ttlOffsets, age);
   const answers = message.readUInt16BE(6);
-  const answer: Answer = {
+  const answer: DnsAnswer = {
     rcode,
     authoritative: false,
     authenticated: (message.readUInt16BE(2) & FLAG.authenticData) !== 0,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { VersionsOptions } from '../../local/file/rewrite-file.js';
-import { readTarget, type Target } from '../../local/file/write-file.js';
+import { readTarget, type TargetFile } from '../../local/file/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
@@ -24,7 +24,7 @@ export interface FileCommand {
 export interface NamedFile {
   /** As the command line has it. */
   readonly named: string;
-  readonly target: Target;
+  readonly target: TargetFile;
   readonly versions: VersionsOptions;
   readonly flags: ParsedFlags;
 }

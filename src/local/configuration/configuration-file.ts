@@ -21,7 +21,7 @@ import {
   BrokenFileError,
   type ConfigurationFormat,
   createKnownFile,
-  type FileReading,
+  type DocumentReading,
   type FoundFile,
   readFirst,
 } from './known-file.js';
@@ -160,7 +160,7 @@ async function openFile({ fileSystem, path, wait, log }: Options, overwriting: I
   }
 }
 
-type FirstReading = FoundFile<ConfigurationDocument> & FileReading<ConfigurationDocument>;
+type FirstReading = FoundFile<ConfigurationDocument> & DocumentReading<ConfigurationDocument>;
 
 interface Opened extends FirstReading {
   readonly versions: KeptVersions;

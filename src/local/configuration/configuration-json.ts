@@ -14,7 +14,7 @@ import {
   toValue,
 } from '../../wire/json/scanner.js';
 import { readTarget } from '../file/write-file.js';
-import type { ConfigurationFormat, FileReading } from './known-file.js';
+import type { ConfigurationFormat, DocumentReading } from './known-file.js';
 
 /** The file at `path` as one compact JSON value. Rejects with configRead/Strip/ParseFailed. */
 export async function readAsCompactJson(fileSystem: FileSystemPort, path: string): Promise<Buffer> {
@@ -44,7 +44,7 @@ const ALWAYS_WRITTEN = MEBIBYTE;
 export function toReplacement<D extends { readonly bytes: Buffer }>(
   body: Buffer,
   format: ConfigurationFormat<D>,
-): FileReading<D> {
+): DocumentReading<D> {
   try {
     if (hasRootMember(body, 'mode')) {
       const limit = Math.min(MOST_WRITTEN, Math.max(ALWAYS_WRITTEN, MOST_GROWTH * body.length));

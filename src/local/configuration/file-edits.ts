@@ -5,7 +5,7 @@ import type { FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import type { CommitQueue } from './commit-queue.js';
-import { BrokenFileError, type FileReading, type KnownFile } from './known-file.js';
+import { BrokenFileError, type DocumentReading, type KnownFile } from './known-file.js';
 import type { LiveConfiguration } from './live-configuration.js';
 import { changeCount, layOver, mergeChanges, removedKeys } from './pending-changes.js';
 
@@ -18,9 +18,9 @@ export interface FileEdits<D> {
   present(): ServerConfiguration;
   onReload(listener: ReloadListener): void;
   /** The file holds something new, which nobody here has written. */
-  found(before: Buffer, reading: FileReading<D>): void;
+  found(before: Buffer, reading: DocumentReading<D>): void;
   /** The file was replaced by this, through the API or from a backup. */
-  replaced(reading: FileReading<D>, reason: 'replaced' | 'restored'): void;
+  replaced(reading: DocumentReading<D>, reason: 'replaced' | 'restored'): void;
   /** How many keys are live now and would not be with this configuration. */
   wouldRemove(configuration: ServerConfiguration): number;
   /** Looks whether the file was edited; never rejects. */
@@ -73,7 +73,7 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
     return isServer(configuration) ? removedKeys(present(), layOver(configuration, unwritten())) : 0;
   }
 
-  function goLive({ configuration }: FileReading<D>, reason: ReloadReason): number {
+  function goLive({ configuration }: DocumentReading<D>, reason: ReloadReason): number {
     if (!isServer(configuration)) {
       log.warn({ file: path, mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
       options.observer?.reloaded(reason, 'refused');
@@ -105,7 +105,7 @@ export function createFileEdits<D extends { readonly bytes: Buffer }>(options: F
     });
   }
 
-  function found(before: Buffer, reading: FileReading<D>): void {
+  function found(before: Buffer, reading: DocumentReading<D>): void {
     keepsNext = true;
     const removed = goLive(reading, 'edited');
     if (removed > MANY_KEYS) keep(before, true);

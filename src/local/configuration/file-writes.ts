@@ -7,11 +7,11 @@ import { createFailure, failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import type { InPlaceWriting } from '../file/in-place.js';
 import type { KeptVersions } from '../file/kept-versions.js';
-import { createTarget, readTarget, replaceTarget, type Target, TargetChangedError } from '../file/write-file.js';
+import { createTarget, readTarget, replaceTarget, TargetChangedError, type TargetFile } from '../file/write-file.js';
 import type { CommitQueue } from './commit-queue.js';
 import { toReplacement } from './configuration-json.js';
 import { type FileEdits, MANY_KEYS } from './file-edits.js';
-import type { ConfigurationFormat, FileReading, FoundFile, KnownFile } from './known-file.js';
+import type { ConfigurationFormat, DocumentReading, FoundFile, KnownFile } from './known-file.js';
 import type { LiveConfiguration } from './live-configuration.js';
 import { changeCount, mergeChanges } from './pending-changes.js';
 
@@ -66,7 +66,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   let lastKept = Number.NEGATIVE_INFINITY;
   const spare = createSpareRoom();
 
-  async function put(target: Target, content: Buffer): Promise<FileStat | null> {
+  async function put(target: TargetFile, content: Buffer): Promise<FileStat | null> {
     if (overwriting !== null) return overwriting.replace(target, content);
     return replaceTarget(fileSystem, target, content);
   }
@@ -178,7 +178,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     };
   }
 
-  async function replaceWith({ document, configuration }: FileReading<D>, reason: WholeReason): Promise<void> {
+  async function replaceWith({ document, configuration }: DocumentReading<D>, reason: WholeReason): Promise<void> {
     const present = await reading(() => unlessMissing(readTarget(fileSystem, path)));
     // Whoever restores a backup says what the file is to be: that is no old panel's copy.
     const losesKeys = reason === 'replaced' && format.losesKeys(documentOf(present), document);
@@ -195,7 +195,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   }
 
   /** What is there now as a document; where it is none, the last that was. */
-  function documentOf(present: Target | null): D {
+  function documentOf(present: TargetFile | null): D {
     const known = file.document();
     if (present === null || present.bytes.equals(known.bytes)) return known;
     try {
@@ -206,7 +206,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   }
 
   /** Resolves to the changes that were given up. */
-  async function putWhole(whole: FileReading<D>, reason: WholeReason, drop = false): Promise<ConfigurationChange> {
+  async function putWhole(whole: DocumentReading<D>, reason: WholeReason, drop = false): Promise<ConfigurationChange> {
     return queue.exclusive(async () => {
       const ended = beginning('whole', 1);
       writing = true;

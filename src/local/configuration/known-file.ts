@@ -3,26 +3,26 @@ import type { Room } from '../../core/keys/spare-room.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { FileStat, FileSystemPort } from '../../core/ports.js';
 import { failureCode } from '../../platform/failure-words.js';
-import { readTarget, sameFile, type Target } from '../file/write-file.js';
+import { readTarget, sameFile, type TargetFile } from '../file/write-file.js';
 
 /** How the bytes of a configuration file are read and changed; see `document/`. */
 export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
   /** Throws an error that says what is wrong and where. */
-  read(bytes: Buffer): FileReading<D>;
+  read(bytes: Buffer): DocumentReading<D>;
   /** Throws when the change has no place in this file. What is long may be put into `room`. */
   change(document: D, change: ConfigurationChange, room?: Room): D;
   /** Whether replacing the one by the other takes away where the keys of such a file stand (design: "Saving keys"). */
   losesKeys(before: D, after: D): boolean;
 }
 
-export interface FileReading<D> {
+export interface DocumentReading<D> {
   readonly document: D;
   readonly configuration: ServerConfiguration;
 }
 
 /** The file as it is now. */
 export interface FoundFile<D> {
-  readonly target: Target;
+  readonly target: TargetFile;
   readonly document: D;
 }
 
@@ -70,7 +70,7 @@ export interface KnownFileOptions<D extends { readonly bytes: Buffer }> {
   readonly format: ConfigurationFormat<D>;
   readonly wait: (milliseconds: number) => Promise<void>;
   /** Called when the file has another content than the last good one, which nobody here has written. */
-  readonly onEdit: (before: Buffer, reading: FileReading<D>) => void;
+  readonly onEdit: (before: Buffer, reading: DocumentReading<D>) => void;
 }
 
 const WAIT_MS = 50;
@@ -84,7 +84,7 @@ export async function readFirst<D extends { readonly bytes: Buffer }>({
   path,
   format,
   wait,
-}: Omit<KnownFileOptions<D>, 'onEdit'>): Promise<FoundFile<D> & FileReading<D>> {
+}: Omit<KnownFileOptions<D>, 'onEdit'>): Promise<FoundFile<D> & DocumentReading<D>> {
   return patiently(wait, async () => {
     const target = await readTarget(fileSystem, path);
     return { target, ...readWith(format, target.bytes) };
@@ -141,7 +141,10 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
   };
 }
 
-function readWith<D extends { readonly bytes: Buffer }>(format: ConfigurationFormat<D>, bytes: Buffer): FileReading<D> {
+function readWith<D extends { readonly bytes: Buffer }>(
+  format: ConfigurationFormat<D>,
+  bytes: Buffer,
+): DocumentReading<D> {
   try {
     return format.read(bytes);
   } catch (cause) {

@@ -7,7 +7,7 @@ import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { exists } from '../../platform/presence.js';
 import { readDocument } from '../document/document.js';
 import { dataFolderAt } from '../file/data-folder.js';
-import { readTarget, sameFile, type Target } from '../file/write-file.js';
+import { readTarget, sameFile, type TargetFile } from '../file/write-file.js';
 import { CountersStoreError, newestFormat, STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
 import { findSource, sourceIn } from './open-folder.js';
@@ -78,7 +78,7 @@ async function readOnce(
   return { configuration: file?.bytes ?? null, counters: [...keys.allKept()], reports: reports.all() };
 }
 
-async function readConfiguration(fileSystem: FileSystemPort, path: string): Promise<Target> {
+async function readConfiguration(fileSystem: FileSystemPort, path: string): Promise<TargetFile> {
   return readTarget(fileSystem, path).catch((cause: unknown) => {
     throw new CountersStoreError(`The configuration file ${path} cannot be read: ${failureWords(cause)}`, { cause });
   });

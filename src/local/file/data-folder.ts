@@ -5,7 +5,7 @@ import type { FileSystemPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { removeHalfKept } from './kept-versions.js';
-import { putWhole } from './write-file.js';
+import { createWhole } from './write-file.js';
 
 /** Where a Keyway keeps what belongs to one configuration file: versions, the copy of an overwriting, counters. */
 export interface DataFolder {
@@ -132,7 +132,7 @@ async function writeMarker(fileSystem: FileSystemPort, marker: string, { path, r
   const temporary = `${marker}.${randomBytes(6).toString('hex')}.tmp`;
   const content = Buffer.from(`${JSON.stringify({ configurationFile: path, realPath }, null, 2)}\n`);
   // The folder is synced once that of the versions is in it, too.
-  await putWhole(fileSystem, { path: marker, temporary }, async () => {
+  await createWhole(fileSystem, { path: marker, temporary }, async () => {
     await fileSystem.create(temporary, content, FILE_MODE);
     await fileSystem.sync(temporary);
   });

@@ -4,7 +4,7 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileStat, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
-import { checkReadable, checkUnchanged, readTarget, sameFile, type Target } from './write-file.js';
+import { checkReadable, checkUnchanged, readTarget, sameFile, type TargetFile } from './write-file.js';
 
 /** Overwriting a file that cannot be replaced, such that an interrupted overwriting is finished at the next start. */
 export interface InPlaceWriting {
@@ -12,7 +12,7 @@ export interface InPlaceWriting {
    * As `replaceTarget`, but keeping the inode: old and new content are made durable in the data folder first. Rejects
    * with EEXIST while an overwriting waits for `recover`.
    */
-  replace(target: Target, content: Buffer): Promise<FileStat | null>;
+  replace(target: TargetFile, content: Buffer): Promise<FileStat | null>;
   /**
    * Looks for an overwriting that did not come to its end, and ends it: a file that is neither the old nor the new
    * content nor a torn mix of both was edited by hand and stays; both contents then go to `keep`.
@@ -74,7 +74,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     }
   }
 
-  async function replace(target: Target, content: Buffer): Promise<FileStat | null> {
+  async function replace(target: TargetFile, content: Buffer): Promise<FileStat | null> {
     checkReadable(target.path, content);
     await makeCopy({ before: target.bytes, after: content });
     try {
@@ -95,7 +95,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     return present.size === BigInt(content.length) ? present : null;
   }
 
-  async function putBack(target: Target): Promise<void> {
+  async function putBack(target: TargetFile): Promise<void> {
     try {
       await overwrite(target.realPath, target.bytes);
       await removeCopy();
@@ -116,7 +116,7 @@ export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlac
     await removeCopy();
   }
 
-  function isEdited({ stat }: Target): boolean {
+  function isEdited({ stat }: TargetFile): boolean {
     return left !== null && !sameFile(stat, left);
   }
 

@@ -7,7 +7,7 @@ import type { ClockPort, FileSystemPort } from '../../core/ports.js';
 import { failureCode, tooLarge } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { type KeptVersion, lastingVersions, retainedVersions, sorted } from './retention.js';
-import { putWhole } from './write-file.js';
+import { createWhole } from './write-file.js';
 
 /** Versions of the configuration file in `<dataFolder>/versions/`, one gzipped file each. */
 export interface KeptVersions {
@@ -101,7 +101,7 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
     const path = join(folder, nameOf(version));
     const temporary = `${path}${TEMPORARY}`;
     const content = await compress(bytes);
-    await putWhole(fileSystem, { path, temporary }, async () => {
+    await createWhole(fileSystem, { path, temporary }, async () => {
       await createInFolder(temporary, content);
       await fileSystem.sync(temporary);
     });

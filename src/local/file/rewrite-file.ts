@@ -5,7 +5,7 @@ import { withFileInHand } from './file-hold.js';
 import { createInPlaceWriting } from './in-place.js';
 import { createKeptVersions } from './kept-versions.js';
 import { lockPorts } from './lock.js';
-import { createTarget, replaceTarget, type Target } from './write-file.js';
+import { createTarget, replaceTarget, type TargetFile } from './write-file.js';
 
 /** A configuration file and where its kept versions are; for the command line, beside a Keyway that may be serving. */
 export interface VersionsOptions {
@@ -28,7 +28,7 @@ export interface Rewriting {
    * hand. Rejects, the file then being as it was, with `TargetChangedError` when somebody has changed it meanwhile, or with
    * the file system's error.
    */
-  rewrite(present: Target | null, content: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
+  rewrite(present: TargetFile | null, content: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
 }
 
 /** Opens the data folder and takes the file in hand for the work. Rejects as those two and the work do. */
@@ -57,7 +57,7 @@ export async function withRewriting<T>(options: VersionsOptions, work: (hand: Re
 /** Makes a file that was read before something else, as `rewrite` does. */
 export async function rewriteFile(
   options: VersionsOptions,
-  target: Target,
+  target: TargetFile,
   content: Buffer,
   { forever }: { readonly forever: boolean },
 ): Promise<void> {

@@ -6,7 +6,7 @@ import { createFailure, failureCode, tooLarge } from '../../platform/failure-wor
 import { exists } from '../../platform/presence.js';
 
 /** A file as it was found: what a replacement of it starts from and is checked against. */
-export interface Target {
+export interface TargetFile {
   /** The path as it is configured, possibly a symbolic link. */
   readonly path: string;
   /** Where the file really is; a replacement goes there, so that links stay. */
@@ -38,7 +38,7 @@ export function sameFile(a: FileStat, b: FileStat): boolean {
  * is `expected`, those very bytes are returned: a second copy of a large file per write is what would make writes slow.
  * Rejects with the file system's error, also for a file that is larger than a configuration may be.
  */
-export async function readTarget(fileSystem: FileSystemPort, path: string, expected?: Buffer): Promise<Target> {
+export async function readTarget(fileSystem: FileSystemPort, path: string, expected?: Buffer): Promise<TargetFile> {
   for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
     const realPath = await fileSystem.realPath(path);
     const before = await fileSystem.stat(realPath);
@@ -56,7 +56,7 @@ export function checkReadable(path: string, content: Buffer): void {
 }
 
 /** Rejects with `TargetChangedError` unless the file still is the one that was read. */
-export async function checkUnchanged(fileSystem: FileSystemPort, target: Target, nowNs: bigint): Promise<void> {
+export async function checkUnchanged(fileSystem: FileSystemPort, target: TargetFile, nowNs: bigint): Promise<void> {
   try {
     const realPath = await fileSystem.realPath(target.path);
     const present = await fileSystem.stat(realPath);
@@ -77,7 +77,7 @@ export async function checkUnchanged(fileSystem: FileSystemPort, target: Target,
  */
 export async function replaceTarget(
   fileSystem: FileSystemPort,
-  target: Target,
+  target: TargetFile,
   content: Buffer,
 ): Promise<FileStat | null> {
   const { mode, uid, gid } = target.stat;
@@ -130,7 +130,7 @@ async function throughTemporary(
 ): Promise<FileStat | null> {
   checkReadable(realPath, content);
   const temporary = temporaryPath(realPath);
-  const written = await putWhole(fileSystem, { path: realPath, temporary }, async () => {
+  const written = await createWhole(fileSystem, { path: realPath, temporary }, async () => {
     await fileSystem.create(temporary, content, mode);
     await prepare(temporary);
     return fileSystem.stat(temporary);
@@ -144,7 +144,7 @@ async function throughTemporary(
  * Renames what `write` makes under the temporary name, in the same folder, and syncs: the file comes to its path whole or
  * not at all, and where something fails nothing is left of it. The folder is for the caller to sync.
  */
-export async function putWhole<T>(
+export async function createWhole<T>(
   fileSystem: FileSystemPort,
   { path, temporary }: { readonly path: string; readonly temporary: string },
   write: () => Promise<T>,

@@ -4,7 +4,7 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { unlessMissing } from '../../platform/presence.js';
 import type { Pieces } from '../file/file-pieces.js';
-import { putWhole } from '../file/write-file.js';
+import { createWhole } from '../file/write-file.js';
 
 /**
  * What a command asks of the Keyway that holds a data folder: a file in it, which goes once it has been done. It outlives
@@ -38,7 +38,7 @@ export async function submitRequest(
 ): Promise<FolderRequest> {
   const path = join(dataFolder, `request-${kind}-${randomBytes(6).toString('hex')}`);
   const temporary = `${path}.tmp`;
-  await putWhole(fileSystem, { path, temporary }, async () => {
+  await createWhole(fileSystem, { path, temporary }, async () => {
     await fileSystem.create(temporary, Buffer.alloc(0), FILE_MODE);
     for await (const piece of content) await fileSystem.append(temporary, piece);
     await fileSystem.sync(temporary);
