@@ -128,7 +128,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     leavingFailureToNextWrite(configuration?.save(change) ?? Promise.resolve());
 
   return {
-    ...createKeyWrites({ keys, replacements: counters.replacements, configuration, store }),
+    ...createKeyWrites({ keys, renewals: counters.renewals, configuration, store }),
     keys,
     configuration,
     counters,

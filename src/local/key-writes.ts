@@ -4,13 +4,13 @@ import type { KeyRegistry } from '../core/keys/types.js';
 import type { AccessKey, ConfigurationChange } from '../core/model.js';
 import type { ConfigurationFile } from './configuration/configuration-file.js';
 import type { Counters } from './counters/open-counters.js';
-import { recordText } from './counters/replacements.js';
+import { recordText } from './counters/renewals.js';
 import { createTurns } from './turns.js';
 
 /** What changes keys here: in memory at once, then in the file. */
 export type KeyWrites = Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'>;
 
-export interface KeyWritesOptions extends Pick<Counters, 'replacements'> {
+export interface KeyWritesOptions extends Pick<Counters, 'renewals'> {
   readonly keys: KeyRegistry;
   /** Null where no file holds the keys. */
   readonly configuration: Pick<ConfigurationFile, 'save'> | null;
@@ -22,7 +22,7 @@ export interface KeyWritesOptions extends Pick<Counters, 'replacements'> {
  * becomes of the counters waits for the file: it decides, after a crash, whether a create or a deletion has happened.
  * A failure to write counters is never one of the change: the store logs it, and its next write carries them.
  */
-export function createKeyWrites({ keys, replacements, configuration, store }: KeyWritesOptions): KeyWrites {
+export function createKeyWrites({ keys, renewals, configuration, store }: KeyWritesOptions): KeyWrites {
   const turns = createTurns();
   /** Keys whose last write failed, with the records that the file may still hold of them. */
   const unwritten = new Map<string, Set<string>>();
@@ -43,7 +43,7 @@ export function createKeyWrites({ keys, replacements, configuration, store }: Ke
     let hasDropped = false;
     for (const [accessKey, record] of carried.keys ?? []) {
       unwritten.delete(accessKey);
-      const isSettled = settleReplacement(accessKey, record);
+      const isSettled = settleRenewal(accessKey, record);
       hasDropped = settleDeletion(accessKey, record) || isSettled || hasDropped;
     }
     const kept = hasDropped ? keepCounters() : Promise.resolve();
@@ -52,10 +52,10 @@ export function createKeyWrites({ keys, replacements, configuration, store }: Ke
   }
 
   /** A create that has not taken effect yet, or came after what was carried, is left to its own write. */
-  function settleReplacement(accessKey: string, record: AccessKey | null): boolean {
+  function settleRenewal(accessKey: string, record: AccessKey | null): boolean {
     const isPresent = recordText(record ?? undefined) === recordText(keys.get(accessKey));
-    if (!isPresent || replacements.get(accessKey)?.isApplied !== true) return false;
-    replacements.settle(accessKey);
+    if (!isPresent || renewals.get(accessKey)?.isApplied !== true) return false;
+    renewals.settle(accessKey);
     return true;
   }
 
@@ -80,13 +80,13 @@ export function createKeyWrites({ keys, replacements, configuration, store }: Ke
     const former = recordText(keys.get(accessKey));
     if (configuration !== null && store !== null && keys.kept(accessKey) !== null) {
       // After a crash the file decides whether the counters were dropped: the store must know what it would say.
-      replacements.announce(accessKey, [former, ...(unwritten.get(accessKey) ?? [])]);
+      renewals.announce(accessKey, [former, ...(unwritten.get(accessKey) ?? [])]);
       await keepCounters();
     }
     const dropped = keys.kept(accessKey);
     deleted.delete(accessKey);
     keys.create(key);
-    replacements.apply(accessKey, dropped);
+    renewals.apply(accessKey, dropped);
     await saveKey(accessKey, key, former);
     if (configuration === null && dropped !== null) await keepCounters();
   }
@@ -115,7 +115,7 @@ export function createKeyWrites({ keys, replacements, configuration, store }: Ke
       }),
     async resetKey(accessKey) {
       if (!keys.reset(accessKey)) throw new DomainError('userNotFound');
-      replacements.reset(accessKey);
+      renewals.reset(accessKey);
       await keepCounters();
     },
   };

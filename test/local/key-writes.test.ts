@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import type { AccessKey } from '../../src/core/model.js';
-import { createReplacements } from '../../src/local/counters/replacements.js';
+import { createRenewals } from '../../src/local/counters/renewals.js';
 import { createKeyWrites } from '../../src/local/key-writes.js';
 
 interface Call {
@@ -26,14 +26,14 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function stage() {
   const keys = createKeyRegistry(() => 7);
-  const replacements = createReplacements();
+  const renewals = createRenewals();
   const saves = gate();
   const flushes = gate();
   /** As a configuration file does: what could not be written goes with the next write. */
   let pending: ReadonlyMap<string, AccessKey | null> = new Map();
   const changes = createKeyWrites({
     keys,
-    replacements,
+    renewals,
     store: { flush: () => flushes.wait([]) },
     configuration: {
       async save({ keys: changed = new Map() }) {
@@ -56,26 +56,26 @@ function stage() {
   };
   keys.create({ accessKey: 'k', name: 'old', limitBytes: null });
   const create = (accessKey: string, name = 'new') => changes.createKey({ accessKey, name, limitBytes: null });
-  return { keys, replacements, changes, saves, flushes, end, create };
+  return { keys, renewals, changes, saves, flushes, end, create };
 }
 
 describe('a key that is created again', () => {
   it('keeps its counters until the store has noted them, and is answered once they are dropped durably', async () => {
-    const { keys, replacements, saves, flushes, end, create } = stage();
+    const { keys, renewals, saves, flushes, end, create } = stage();
     keys.addUsage([{ accessKey: 'k', bytesUp: 5n, bytesDown: 0n, connections: null }]);
     const done = create('k');
-    expect([keys.get('k')?.counters?.bytesUp, replacements.get('k')?.isApplied]).toEqual([5n, false]);
+    expect([keys.get('k')?.counters?.bytesUp, renewals.get('k')?.isApplied]).toEqual([5n, false]);
     await end(flushes);
-    expect([keys.get('k')?.counters?.bytesUp, replacements.get('k')?.before?.bytesUp]).toEqual([0n, 5n]);
+    expect([keys.get('k')?.counters?.bytesUp, renewals.get('k')?.before?.bytesUp]).toEqual([0n, 5n]);
     expect(saves.calls.map(({ keys: [key] }) => key)).toEqual(['k']);
     await end(saves);
-    expect([replacements.get('k'), flushes.calls.length]).toEqual([null, 1]);
+    expect([renewals.get('k'), flushes.calls.length]).toEqual([null, 1]);
     await end(flushes);
     await done;
   });
 
   it('is not settled by a write that was asked for before it', async () => {
-    const { replacements, saves, flushes, end, create } = stage();
+    const { renewals, saves, flushes, end, create } = stage();
     const first = create('k');
     await end(flushes);
     const other = create('m');
@@ -85,24 +85,24 @@ describe('a key that is created again', () => {
     const second = create('k');
     await end(saves);
     await other;
-    expect(replacements.get('k')?.isApplied).toBe(false);
+    expect(renewals.get('k')?.isApplied).toBe(false);
     await end(flushes);
-    expect(replacements.get('k')?.isApplied).toBe(true);
+    expect(renewals.get('k')?.isApplied).toBe(true);
     await end(saves);
     await end(flushes);
     await second;
-    expect(replacements.all()).toEqual([]);
+    expect(renewals.all()).toEqual([]);
   });
 
   it('and whose write failed is settled by the next write of any key', async () => {
-    const { replacements, saves, flushes, end, create } = stage();
+    const { renewals, saves, flushes, end, create } = stage();
     const failing = create('k');
     await end(flushes);
     await Promise.all([expect(failing).rejects.toThrow('saveFailed'), end(saves, new DomainError('saveFailed'))]);
-    expect(replacements.get('k')?.isApplied).toBe(true);
+    expect(renewals.get('k')?.isApplied).toBe(true);
     const other = create('m');
     await end(saves);
-    expect(replacements.get('k')).toBe(null);
+    expect(renewals.get('k')).toBe(null);
     await end(flushes);
     await other;
   });
@@ -110,21 +110,21 @@ describe('a key that is created again', () => {
 
 describe('a key that is created again while the write of a create before waits', () => {
   it('is not settled by a write that carries the one before alone', async () => {
-    const { replacements, saves, flushes, end, create } = stage();
+    const { renewals, saves, flushes, end, create } = stage();
     const failing = create('k', 'first');
     await end(flushes);
     await Promise.all([expect(failing).rejects.toThrow('saveFailed'), end(saves, new DomainError('saveFailed'))]);
     const second = create('k', 'second');
     const other = create('m');
     await settled();
-    expect([flushes.calls.length, replacements.get('k')?.isApplied]).toEqual([1, false]);
+    expect([flushes.calls.length, renewals.get('k')?.isApplied]).toEqual([1, false]);
     await end(saves);
     await other;
-    expect(replacements.get('k')).not.toBe(null);
+    expect(renewals.get('k')).not.toBe(null);
     await end(flushes);
-    expect(replacements.get('k')?.isApplied).toBe(true);
+    expect(renewals.get('k')?.isApplied).toBe(true);
     await end(saves);
-    expect(replacements.get('k')).toBe(null);
+    expect(renewals.get('k')).toBe(null);
     await end(flushes);
     await second;
   });

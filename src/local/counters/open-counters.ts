@@ -5,7 +5,7 @@ import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { type Hold, holdForServing } from '../file/hold.js';
 import { lockPorts } from '../file/lock.js';
-import { createReplacements, decideReplacements, type Replacements } from './replacements.js';
+import { createRenewals, decideRenewals, type Renewals } from './renewals.js';
 import { type CountersStore, openCountersStore } from './store.js';
 import { createUsage, type Usage } from './usage.js';
 
@@ -13,7 +13,7 @@ import { createUsage, type Usage } from './usage.js';
 export interface Counters {
   readonly keys: KeyRegistry;
   readonly usage: Usage;
-  readonly replacements: Replacements;
+  readonly renewals: Renewals;
   /** Null where nothing outlives the process. */
   readonly store: CountersStore | null;
   /** Where that is. */
@@ -48,8 +48,8 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
   const { dataFolder, configuration, keepGone, writeMilliseconds, fileSystem, clock, log } = place;
   const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
   const usage = createUsage(keys, log);
-  const replacements = createReplacements();
-  if (dataFolder === null) return { keys, usage, replacements, store: null, dataFolder, close: async () => undefined };
+  const renewals = createRenewals();
+  if (dataFolder === null) return { keys, usage, renewals, store: null, dataFolder, close: async () => undefined };
   const own = configuration !== null ? null : await holdFolder({ dataFolder, fileSystem, log });
   const hold = configuration?.hold ?? own;
   // Before what is kept of them: so each counter finds its key, and nothing has to wait for one.
@@ -61,19 +61,19 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
       ...(hold === null ? {} : { hold }),
       keys,
       reports: usage.reports,
-      replacements,
+      renewals,
       clock,
       log,
       ...(keepGone === undefined ? {} : { keepGone }),
       ...(writeMilliseconds === undefined ? {} : { writeMilliseconds }),
     });
-    if (replacements.all().length > 0) {
+    if (renewals.all().length > 0) {
       // The file that decides must not come undone by a second crash, nor may one find anything left to decide.
       if (configuration !== null) await makeDurable(fileSystem, configuration.path);
-      decideReplacements(replacements, keys, configuration?.keys ?? [], clock.now());
+      decideRenewals(renewals, keys, configuration?.keys ?? [], clock.now());
       await store.flush().catch(() => undefined);
     }
-    return { keys, usage, replacements, store, dataFolder, close: () => store.close().finally(own?.release) };
+    return { keys, usage, renewals, store, dataFolder, close: () => store.close().finally(own?.release) };
   } catch (error) {
     await own?.release();
     throw error;

@@ -1,5 +1,5 @@
 import type { KeptCounters } from '../../core/keys/types.js';
-import type { Replacement } from './replacements.js';
+import type { Renewal } from './renewals.js';
 
 /** One thing that a store holds or that happened to it. */
 export type StoreRecord =
@@ -7,7 +7,7 @@ export type StoreRecord =
   /** The key's counters are dropped. */
   | { readonly kind: 'dropped'; readonly accessKey: string }
   /** A create that a crash may undo; it stands until it is settled. */
-  | { readonly kind: 'replacing'; readonly replacement: Replacement }
+  | { readonly kind: 'renewing'; readonly renewal: Renewal }
   | { readonly kind: 'settled'; readonly accessKey: string }
   | { readonly kind: 'report'; readonly id: string }
   /** All remembered reports are forgotten. */
@@ -21,10 +21,10 @@ const DROPPED = 3;
 const REPORT = 4;
 const NO_REPORTS = 5;
 const END = 6;
-const REPLACING = 7;
+const RENEWING = 7;
 const SETTLED = 8;
 
-/** Flags of a replacement. */
+/** Flags of a renewal. */
 const APPLIED = 1;
 const HAS_BEFORE = 2;
 
@@ -38,7 +38,7 @@ const MOST_BESIDES_NAME = 1 + 4 + 3 * 8 + 2 * 8;
 export interface RecordWriter {
   counters(counters: KeptCounters): void;
   dropped(accessKey: string): void;
-  replacing(replacement: Replacement): void;
+  renewing(renewal: Renewal): void;
   settled(accessKey: string): void;
   report(id: string): void;
   noReports(): void;
@@ -121,9 +121,9 @@ export function createRecordWriter(): RecordWriter {
       begin(DROPPED, accessKey.length);
       text(accessKey);
     },
-    replacing({ accessKey, records: old, before, isApplied }) {
+    renewing({ accessKey, records: old, before, isApplied }) {
       begin(
-        REPLACING,
+        RENEWING,
         old.reduce((sum, record) => sum + record.length + 4, accessKey.length),
       );
       text(accessKey);
@@ -199,7 +199,7 @@ export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void):
     return { accessKey, bytesUp, bytesDown, connections, createdAt, leftAt: isDeparted ? time() : null };
   }
 
-  function replacement(): Replacement {
+  function renewal(): Renewal {
     const accessKey = text();
     const flags = Number(number());
     const records = Array.from({ length: Number(number()) }, text);
@@ -221,7 +221,7 @@ export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void):
     const kind = tag();
     if (kind === REGISTERED || kind === DEPARTED) each({ kind: 'counters', counters: counters(kind === DEPARTED) });
     else if (kind === DROPPED) each({ kind: 'dropped', accessKey: text() });
-    else if (kind === REPLACING) each({ kind: 'replacing', replacement: replacement() });
+    else if (kind === RENEWING) each({ kind: 'renewing', renewal: renewal() });
     else if (kind === SETTLED) each({ kind: 'settled', accessKey: text() });
     else if (kind === REPORT) each({ kind: 'report', id: text() });
     else if (kind === NO_REPORTS) each({ kind: 'noReports' });

@@ -3,7 +3,7 @@ import type { ClockPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { createRecordWriter } from './records.js';
 import type { RememberedReports, ReportChanges } from './remembered-reports.js';
-import type { Replacements } from './replacements.js';
+import type { Renewals } from './renewals.js';
 
 /** What operations may know of the writing. */
 export interface WritesStatus {
@@ -32,7 +32,7 @@ export interface StoreWrites {
 export interface StoreWritesOptions {
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
-  readonly replacements: Replacements;
+  readonly renewals: Renewals;
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly dataFolder: string;
@@ -55,12 +55,12 @@ export interface StoreTarget {
  * anything else is written: a folder that had a part alone would pass for the whole after a crash.
  */
 export function createStoreWrites(
-  { keys, reports, replacements, clock, log, dataFolder }: StoreWritesOptions,
+  { keys, reports, renewals, clock, log, dataFolder }: StoreWritesOptions,
   target: StoreTarget,
 ): StoreWrites {
   let unwrittenKeys: ReadonlySet<string> = new Set();
   let unwrittenReports = NO_REPORTS;
-  let unwrittenReplacements: ReadonlySet<string> = new Set();
+  let unwrittenRenewals: ReadonlySet<string> = new Set();
   let hasState = target.hasState;
   let startedOver = 0;
   let running: Promise<void> | null = null;
@@ -84,28 +84,28 @@ export function createStoreWrites(
     };
     for (const accessKey of unwrittenKeys) put(accessKey, keys.kept(accessKey));
     keys.takeChanged(put);
-    const replaced = new Set([...unwrittenReplacements, ...replacements.takeChanges()]);
-    for (const accessKey of replaced) {
-      const replacement = replacements.get(accessKey);
-      if (replacement === null) writer.settled(accessKey);
-      else writer.replacing(replacement);
+    const renewed = new Set([...unwrittenRenewals, ...renewals.takeChanges()]);
+    for (const accessKey of renewed) {
+      const renewal = renewals.get(accessKey);
+      if (renewal === null) writer.settled(accessKey);
+      else writer.renewing(renewal);
     }
     const ids = together(unwrittenReports, reports.takeChanges());
     if (ids.restored) writer.noReports();
     for (const id of ids.added) writer.report(id);
-    return { changed, replaced, ids, records: writer.take() };
+    return { changed, renewed, ids, records: writer.take() };
   }
 
   function gatherAll(): Gathered {
     const writer = createRecordWriter();
     keys.takeChanged(() => undefined);
     reports.takeChanges();
-    replacements.takeChanges();
+    renewals.takeChanges();
     for (const kept of keys.allKept()) writer.counters(kept);
-    for (const replacement of replacements.all()) writer.replacing(replacement);
+    for (const renewal of renewals.all()) writer.renewing(renewal);
     for (const id of reports.all()) writer.report(id);
     writer.end();
-    return { changed: [], replaced: new Set(), ids: NO_REPORTS, records: writer.take() };
+    return { changed: [], renewed: new Set(), ids: NO_REPORTS, records: writer.take() };
   }
 
   async function writeBatch(): Promise<void> {
@@ -122,7 +122,7 @@ export function createStoreWrites(
       hasState = before === startedOver;
       unwrittenKeys = new Set();
       unwrittenReports = NO_REPORTS;
-      unwrittenReplacements = new Set();
+      unwrittenRenewals = new Set();
       status.batches += 1;
       status.batchBytes += gathered.records.length;
       status.batchMilliseconds += clock.monotonic() - began;
@@ -132,7 +132,7 @@ export function createStoreWrites(
       if (failureCode(error) === 'ENOENT') hasState = false;
       unwrittenKeys = new Set(gathered.changed);
       unwrittenReports = gathered.ids;
-      unwrittenReplacements = gathered.replaced;
+      unwrittenRenewals = gathered.renewed;
       status.failedBatches += 1;
       throw failed(error);
     }
@@ -189,7 +189,7 @@ const NO_REPORTS: ReportChanges = { restored: false, added: [] };
 
 interface Gathered {
   readonly changed: readonly string[];
-  readonly replaced: ReadonlySet<string>;
+  readonly renewed: ReadonlySet<string>;
   readonly ids: ReportChanges;
   readonly records: Buffer;
 }

@@ -7,7 +7,7 @@ import { STORE_FORMATS, type StoreFormat } from './formats.js';
 import { makeStoreFolder, openStoreFolder } from './open-folder.js';
 import { listStore } from './read-store.js';
 import type { RememberedReports } from './remembered-reports.js';
-import { createReplacements, type Replacements } from './replacements.js';
+import { createRenewals, type Renewals } from './renewals.js';
 import { createStoreLog } from './store-log.js';
 import { createStoreWrites, type WritesStatus } from './store-writes.js';
 import { take } from './stored.js';
@@ -40,8 +40,8 @@ export interface CountersStoreOptions {
   /** With the keys of the configuration, and no counters as yet; it must track its changes. */
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
-  /** Empty as yet; default: nobody replaces anything. */
-  readonly replacements?: Replacements;
+  /** Empty as yet; default: no key is created again. */
+  readonly renewals?: Renewals;
   readonly clock: ClockPort;
   readonly log: LogPort;
   /** How long counters of keys that left by the file are kept, in milliseconds; default 30 days. */
@@ -70,15 +70,15 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
  * grown, the whole state is written beside it, a little at a time, and the old files go. Rejects with `CountersStoreError`.
  */
 export async function openCountersStore(given: CountersStoreOptions): Promise<CountersStore> {
-  const options = { ...given, replacements: given.replacements ?? createReplacements() };
-  const { fileSystem, dataFolder, keys, reports, replacements, log, formats = STORE_FORMATS } = options;
+  const options = { ...given, renewals: given.renewals ?? createRenewals() };
+  const { fileSystem, dataFolder, keys, reports, renewals, log, formats = STORE_FORMATS } = options;
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) =>
-    take(record, { keys, reports, replacements }),
+    take(record, { keys, reports, renewals }),
   );
   // Where all of it is written anew, what changed is among it.
   if (!opened.mustRewrite) {
     reports.takeChanges();
-    replacements.takeChanges();
+    renewals.takeChanges();
   }
   const store = serve(options, opened);
   // What was salvaged or read in an older format goes into the new folder at once; a failure has been logged.
@@ -88,10 +88,10 @@ export async function openCountersStore(given: CountersStoreOptions): Promise<Co
 
 type Opened = Awaited<ReturnType<typeof openStoreFolder>>;
 
-type Options = CountersStoreOptions & Required<Pick<CountersStoreOptions, 'replacements'>>;
+type Options = CountersStoreOptions & Required<Pick<CountersStoreOptions, 'renewals'>>;
 
 function serve(options: Options, opened: Opened): CountersStore {
-  const { fileSystem, dataFolder, hold, keys, reports, replacements, clock, log } = options;
+  const { fileSystem, dataFolder, hold, keys, reports, renewals, clock, log } = options;
   const { folder, format } = opened;
   const tail = createStoreLog(fileSystem, folder, format, opened);
   let stateBytes = opened.stateBytes;
@@ -130,7 +130,7 @@ function serve(options: Options, opened: Opened): CountersStore {
     const logBytesBefore = oldLogBytes;
     oldLogBytes = 0;
     try {
-      const content = { counters: keys.allKept(), reports: reports.all, replacements: replacements.all };
+      const content = { counters: keys.allKept(), reports: reports.all, renewals: renewals.all };
       const size = await writeState(fileSystem, folder, { format, number }, content);
       await writes.flush();
       await finishState(fileSystem, folder, number);

@@ -13,7 +13,7 @@ import type { StoredState } from './lines.js';
 import { findSource, sourceIn } from './open-folder.js';
 import type { StoreRecord } from './records.js';
 import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
-import { createReplacements, decideReplacements, type Replacements } from './replacements.js';
+import { createRenewals, decideRenewals, type Renewals } from './renewals.js';
 
 const ATTEMPTS = 400;
 const PAUSE_MS = 5;
@@ -65,16 +65,16 @@ async function readOnce(
   if (file !== null && !sameFile(file.stat, await fileSystem.stat(file.realPath))) return null;
   const keys = createKeyRegistry(() => 0);
   const reports = createRememberedReports();
-  const replacements = createReplacements();
+  const renewals = createRenewals();
   const { damage } = await format.read(fileSystem, folder, files, (record) =>
-    take(record, { keys, reports, replacements }),
+    take(record, { keys, reports, renewals }),
   );
   if (damage.length > 0) {
     throw new DamagedStoreError(
       `the store of counters in ${folder} is damaged: ${damage.join('; ')}. Keyway moves it aside when it starts and goes on with what can be read; "keyway counters export --from ${folder}" shows what that is`,
     );
   }
-  if (file !== null) decideReplacements(replacements, keys, keysOf(file.bytes), 0);
+  if (file !== null) decideRenewals(renewals, keys, keysOf(file.bytes), 0);
   return { configuration: file?.bytes ?? null, counters: [...keys.allKept()], reports: reports.all() };
 }
 
@@ -98,7 +98,7 @@ export async function readSalvage(fileSystem: FileSystemPort, folder: string): P
   const owner = {
     keys: createKeyRegistry(() => 0),
     reports: createRememberedReports(),
-    replacements: createReplacements(),
+    renewals: createRenewals(),
   };
   const { damage } = await format.read(fileSystem, folder, files, (record) => take(record, owner));
   return { counters: [...owner.keys.allKept()], damage };
@@ -108,15 +108,15 @@ export async function readSalvage(fileSystem: FileSystemPort, folder: string): P
 export interface StateOwner {
   readonly keys: Pick<KeyRegistry, 'load' | 'loadDropped'>;
   readonly reports: Pick<RememberedReports, 'add' | 'restore'>;
-  readonly replacements: Pick<Replacements, 'takeOver' | 'settle'>;
+  readonly renewals: Pick<Renewals, 'takeOver' | 'settle'>;
 }
 
 /** Follows one record of a store. */
-export function take(record: StoreRecord, { keys, reports, replacements }: StateOwner): void {
+export function take(record: StoreRecord, { keys, reports, renewals }: StateOwner): void {
   if (record.kind === 'counters') keys.load(record.counters);
   else if (record.kind === 'dropped') keys.loadDropped(record.accessKey);
-  else if (record.kind === 'replacing') replacements.takeOver(record.replacement);
-  else if (record.kind === 'settled') replacements.settle(record.accessKey);
+  else if (record.kind === 'renewing') renewals.takeOver(record.renewal);
+  else if (record.kind === 'settled') renewals.settle(record.accessKey);
   else if (record.kind === 'report') reports.add(record.id);
   else if (record.kind === 'noReports') reports.restore([]);
 }

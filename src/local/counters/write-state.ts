@@ -3,16 +3,16 @@ import type { KeptCounters } from '../../core/keys/types.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { storeFileName } from './read-store.js';
 import { createRecordWriter } from './records.js';
-import type { Replacement } from './replacements.js';
+import type { Renewal } from './renewals.js';
 import { batch, headerLine } from './store-file.js';
 import { FILE_MODE, newSalt } from './store-log.js';
 
 /** What a state holds. */
 export interface StateContent {
   readonly counters: Iterable<KeptCounters>;
-  /** Asked for at the end, as are the replacements. */
+  /** Asked for at the end, as are the renewals. */
   readonly reports: () => readonly string[];
-  readonly replacements: () => readonly Replacement[];
+  readonly renewals: () => readonly Renewal[];
 }
 
 /** Records that are made in one turn of the event loop. */
@@ -50,7 +50,7 @@ export async function writeState(
     inBatch = 0;
     await put();
   }
-  for (const replacement of content.replacements()) writer.replacing(replacement);
+  for (const renewal of content.renewals()) writer.renewing(renewal);
   for (const id of content.reports()) writer.report(id);
   writer.end();
   await put();

@@ -57,7 +57,7 @@ function reasonOf(error: unknown): string {
 /** Nothing is ever asked where there is no data folder. */
 export function createJobs(options: JobsOptions): Jobs {
   const { fileSystem, configuration, counters, clock, log, progress } = options;
-  const { keys, usage, replacements, store, dataFolder } = counters;
+  const { keys, usage, renewals, store, dataFolder } = counters;
   /** What is to be done as soon as a restored configuration is live. */
   let withConfiguration: (() => void) | null = null;
   let looking: Promise<void> | null = null;
@@ -67,7 +67,7 @@ export function createJobs(options: JobsOptions): Jobs {
   async function restore(state: StoredState, name: string): Promise<void> {
     const apply = () => {
       keys.restore(state.counters);
-      replacements.settleAll();
+      renewals.settleAll();
       if (state.reports !== null) usage.reports.restore(state.reports);
       usage.reports.add(name);
     };
@@ -86,7 +86,7 @@ export function createJobs(options: JobsOptions): Jobs {
   function takeIn(state: StoredState, name: string): void {
     for (const kept of state.counters) {
       const isRegistered = keys.get(kept.accessKey) !== undefined;
-      replacements.settle(kept.accessKey);
+      renewals.settle(kept.accessKey);
       keys.takeOver(isRegistered ? kept : { ...kept, leftAt: kept.leftAt ?? clock.now() });
     }
     usage.reports.add(name);

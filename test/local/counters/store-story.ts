@@ -3,7 +3,7 @@ import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeyRegistry } from '../../../src/core/keys/types.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../../src/local/counters/remembered-reports.js';
-import { createReplacements, type Replacements } from '../../../src/local/counters/replacements.js';
+import { createRenewals, type Renewals } from '../../../src/local/counters/renewals.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
 import { removeFrom } from '../../core/keys/remove-from.js';
 import { type CallName, createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
@@ -35,7 +35,7 @@ export const DATA = '/var/lib/keyway/server';
 interface Living {
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
-  readonly replacements: Replacements;
+  readonly renewals: Renewals;
   readonly store: CountersStore;
 }
 
@@ -58,17 +58,17 @@ export async function play(story: Story): Promise<void> {
   async function open(): Promise<Living> {
     const keys = createKeyRegistry(clock.now, { tracksChanges: true });
     const reports = createRememberedReports(8);
-    const replacements = createReplacements();
-    const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, keys, reports, replacements, clock, log };
+    const renewals = createRenewals();
+    const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, keys, reports, renewals, clock, log };
     const store = await openCountersStore({ ...options, writeMilliseconds: 0, compactBytes: story.compactBytes });
-    return { keys, reports, replacements, store };
+    return { keys, reports, renewals, store };
   }
 
-  function stateOf({ keys, reports, replacements }: Living): string {
+  function stateOf({ keys, reports, renewals }: Living): string {
     const kept = [...keys.allKept()].map(({ accessKey, bytesUp, bytesDown, connections, createdAt }) =>
       [accessKey, bytesUp, bytesDown, connections, createdAt].join(' '),
     );
-    const replaced = replacements.all().map(({ before, ...rest }) => JSON.stringify([rest, String(before?.bytesUp)]));
+    const replaced = renewals.all().map(({ before, ...rest }) => JSON.stringify([rest, String(before?.bytesUp)]));
     return `${kept.sort().join('\n')}\n${reports.all().join(' ')}\n${replaced.sort().join('\n')}`;
   }
 
@@ -120,7 +120,7 @@ export async function play(story: Story): Promise<void> {
 
   function change(step: Step): void {
     if (living === null) return;
-    const { keys, reports, replacements } = living;
+    const { keys, reports, renewals } = living;
     switch (step.kind) {
       case 'report': {
         const id = step.id === null ? null : `report-${step.id}`;
@@ -132,14 +132,14 @@ export async function play(story: Story): Promise<void> {
         return;
       }
       case 'create':
-        replacements.apply(nameOf(step.key), keys.kept(nameOf(step.key)));
+        renewals.apply(nameOf(step.key), keys.kept(nameOf(step.key)));
         keys.create(record({ accessKey: nameOf(step.key) }));
         return;
       case 'announce':
-        replacements.announce(nameOf(step.key), ['', nameOf(step.key)]);
+        renewals.announce(nameOf(step.key), ['', nameOf(step.key)]);
         return;
       case 'settle':
-        replacements.settle(nameOf(step.key));
+        renewals.settle(nameOf(step.key));
         return;
       case 'remove':
         removeFrom(keys, nameOf(step.key));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeptCounters } from '../../../src/core/keys/types.js';
 import { MAX_U64 } from '../../../src/core/model.js';
-import { createReplacements, decideReplacements, recordText } from '../../../src/local/counters/replacements.js';
+import { createRenewals, decideRenewals, recordText } from '../../../src/local/counters/renewals.js';
 import { createTurns } from '../../../src/local/turns.js';
 
 const key = (name: string, limitBytes: bigint | null = null) => ({ accessKey: 'a', name, limitBytes });
@@ -13,72 +13,72 @@ const counters = (bytesUp: bigint, connections = 0n): KeptCounters => ({
 const OLD = recordText(key('old'));
 
 /** The key's counters after a start that finds this in the file, where the store has these. */
-function decided(present: KeptCounters, replacements = createReplacements(), file = [key('old')]) {
+function decided(present: KeptCounters, renewals = createRenewals(), file = [key('old')]) {
   const keys = createKeyRegistry(() => 9);
   keys.takeOver(present);
-  const count = decideReplacements(replacements, keys, file, 9);
-  expect(replacements.all()).toEqual([]);
+  const count = decideRenewals(renewals, keys, file, 9);
+  expect(renewals.all()).toEqual([]);
   return { count, kept: keys.kept('a') };
 }
 
-describe('a replacement that a crash has left', () => {
+describe('a renewal that a crash has left', () => {
   it('before it took effect leaves the counters as they are while the file has an old record', () => {
-    const replacements = createReplacements();
-    replacements.announce('a', [OLD]);
-    expect(decided(counters(5n), replacements)).toEqual({ count: 1, kept: counters(5n) });
+    const renewals = createRenewals();
+    renewals.announce('a', [OLD]);
+    expect(decided(counters(5n), renewals)).toEqual({ count: 1, kept: counters(5n) });
   });
 
   it('before it took effect drops the counters where the file has the new record all the same', () => {
-    const replacements = createReplacements();
-    replacements.announce('a', [OLD]);
-    expect(decided(counters(5n), replacements, [key('new')]).kept).toEqual({ ...counters(0n), createdAt: 9 });
+    const renewals = createRenewals();
+    renewals.announce('a', [OLD]);
+    expect(decided(counters(5n), renewals, [key('new')]).kept).toEqual({ ...counters(0n), createdAt: 9 });
   });
 
   it('adds what was reported since to the old counters, no sum passing 2^64-1, while the file has an old record', () => {
-    const replacements = createReplacements();
-    replacements.announce('a', ['other', OLD]);
-    replacements.apply('a', counters(MAX_U64 / 2n, 4n));
-    const { kept } = decided({ ...counters(7n), createdAt: 8 }, replacements);
+    const renewals = createRenewals();
+    renewals.announce('a', ['other', OLD]);
+    renewals.apply('a', counters(MAX_U64 / 2n, 4n));
+    const { kept } = decided({ ...counters(7n), createdAt: 8 }, renewals);
     const bytesUp = MAX_U64 / 2n + 7n;
     expect(kept).toEqual({ ...counters(0n), bytesUp, bytesDown: MAX_U64, connections: 4n });
   });
 
   it('keeps what was reported since where the file has anything else, or no such key', () => {
     for (const file of [[key('new')], [key('old', 1n)], []]) {
-      const replacements = createReplacements();
-      replacements.announce('a', [OLD]);
-      replacements.apply('a', counters(5n));
-      expect(decided(counters(7n), replacements, file).kept).toEqual(counters(7n));
+      const renewals = createRenewals();
+      renewals.announce('a', [OLD]);
+      renewals.apply('a', counters(5n));
+      expect(decided(counters(7n), renewals, file).kept).toEqual(counters(7n));
     }
   });
 
   it('has nothing to bring back after a reset', () => {
-    const replacements = createReplacements();
-    replacements.announce('a', [OLD]);
-    replacements.apply('a', counters(5n, 4n));
-    replacements.reset('a');
-    expect(decided(counters(7n), replacements).kept).toEqual(counters(7n));
+    const renewals = createRenewals();
+    renewals.announce('a', [OLD]);
+    renewals.apply('a', counters(5n, 4n));
+    renewals.reset('a');
+    expect(decided(counters(7n), renewals).kept).toEqual(counters(7n));
   });
 
   it('of a key that is created a third time brings back what was before both', () => {
-    const replacements = createReplacements();
-    replacements.announce('a', [OLD]);
-    replacements.apply('a', counters(5n));
-    replacements.announce('a', [recordText(key('second'))]);
-    replacements.apply('a', counters(7n));
-    expect(decided(counters(1n), replacements).kept).toEqual(counters(13n));
+    const renewals = createRenewals();
+    renewals.announce('a', [OLD]);
+    renewals.apply('a', counters(5n));
+    renewals.announce('a', [recordText(key('second'))]);
+    renewals.apply('a', counters(7n));
+    expect(decided(counters(1n), renewals).kept).toEqual(counters(13n));
   });
 
   it('is none once it is settled, and a store is told of each change once', () => {
-    const replacements = createReplacements();
-    replacements.announce('a', [OLD]);
-    replacements.apply('a', counters(5n));
-    expect(replacements.takeChanges()).toEqual(['a']);
-    expect(replacements.takeChanges()).toEqual([]);
-    replacements.settle('a');
-    replacements.settle('unknown');
-    expect([replacements.get('a'), replacements.takeChanges()]).toEqual([null, ['a']]);
-    expect(decided(counters(7n), replacements)).toEqual({ count: 0, kept: counters(7n) });
+    const renewals = createRenewals();
+    renewals.announce('a', [OLD]);
+    renewals.apply('a', counters(5n));
+    expect(renewals.takeChanges()).toEqual(['a']);
+    expect(renewals.takeChanges()).toEqual([]);
+    renewals.settle('a');
+    renewals.settle('unknown');
+    expect([renewals.get('a'), renewals.takeChanges()]).toEqual([null, ['a']]);
+    expect(decided(counters(7n), renewals)).toEqual({ count: 0, kept: counters(7n) });
   });
 
   it('tells records apart by name and limit, and a name from none', () => {

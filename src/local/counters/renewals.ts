@@ -2,10 +2,10 @@ import type { KeptCounters } from '../../core/keys/types.js';
 import { type AccessKey, MAX_U64 } from '../../core/model.js';
 
 /**
- * A create of a key that has counters, as long as a crash may still undo it: record and counters are written to two
- * places, the configuration file and the store, and after a crash the file decides for both.
+ * A create of a key that has counters (a renewal), as long as a crash may still undo it: record and counters are written
+ * to two places, the configuration file and the store, and after a crash the file decides for both.
  */
-export interface Replacement {
+export interface Renewal {
   readonly accessKey: string;
   /** The records, as `recordText` writes them, that the file may hold while the create has not reached it. */
   readonly records: readonly string[];
@@ -15,9 +15,9 @@ export interface Replacement {
   readonly isApplied: boolean;
 }
 
-/** The replacements that are not settled, and what a store has to follow of them. */
-export interface Replacements {
-  /** To be durable before the file may change. A replacement of the same key that is not settled goes on in this one. */
+/** The renewals that are not settled, and what a store has to follow of them. */
+export interface Renewals {
+  /** To be durable before the file may change. A renewal of the same key that is not settled goes on in this one. */
   announce(accessKey: string, records: readonly string[]): void;
   /** The create takes effect and drops these counters. Nothing, unless it was announced. */
   apply(accessKey: string, dropped: KeptCounters | null): void;
@@ -27,20 +27,20 @@ export interface Replacements {
   settle(accessKey: string): void;
   settleAll(): void;
   /** Takes one over as it was kept. */
-  takeOver(replacement: Replacement): void;
-  get(accessKey: string): Replacement | null;
-  all(): readonly Replacement[];
-  /** Keys whose replacement came, changed or was settled since the last call. */
+  takeOver(renewal: Renewal): void;
+  get(accessKey: string): Renewal | null;
+  all(): readonly Renewal[];
+  /** Keys whose renewal came, changed or was settled since the last call. */
   takeChanges(): readonly string[];
 }
 
-export function createReplacements(): Replacements {
-  const present = new Map<string, Replacement>();
+export function createRenewals(): Renewals {
+  const present = new Map<string, Renewal>();
   let changed = new Set<string>();
 
-  function put(replacement: Replacement): void {
-    present.set(replacement.accessKey, replacement);
-    changed.add(replacement.accessKey);
+  function put(renewal: Renewal): void {
+    present.set(renewal.accessKey, renewal);
+    changed.add(renewal.accessKey);
   }
 
   function settle(accessKey: string): void {
@@ -53,14 +53,14 @@ export function createReplacements(): Replacements {
       put({ accessKey, records: [...new Set([...earlier, ...records])], before, isApplied: false });
     },
     apply(accessKey, dropped) {
-      const replacement = present.get(accessKey);
-      if (replacement === undefined) return;
-      put({ ...replacement, before: together(replacement.before, dropped), isApplied: true });
+      const renewal = present.get(accessKey);
+      if (renewal === undefined) return;
+      put({ ...renewal, before: together(renewal.before, dropped), isApplied: true });
     },
     reset(accessKey) {
-      const replacement = present.get(accessKey);
-      if (replacement === undefined || replacement.before === null) return;
-      put({ ...replacement, before: { ...replacement.before, ...NOTHING } });
+      const renewal = present.get(accessKey);
+      if (renewal === undefined || renewal.before === null) return;
+      put({ ...renewal, before: { ...renewal.before, ...NOTHING } });
     },
     settle,
     settleAll() {
@@ -84,24 +84,24 @@ export function recordText(key: Pick<AccessKey, 'name' | 'limitBytes'> | undefin
   return key === undefined ? '' : `${key.limitBytes} ${JSON.stringify(key.name)}`;
 }
 
-/** What takes the counters over that a replacement leaves. */
+/** What takes the counters over that a renewal leaves. */
 export interface KeptCountersOwner {
   kept(accessKey: string): KeptCounters | null;
   takeOver(kept: KeptCounters): void;
 }
 
 /**
- * Decides every replacement that a crash has left, by what the file holds of the key: an old record, and the counters
+ * Decides every renewal that a crash has left, by what the file holds of the key: an old record, and the counters
  * are what they would be without the create; anything else, and they are those since the create. `now` is in
  * milliseconds since the epoch. Returns how many there were.
  */
-export function decideReplacements(
-  replacements: Replacements,
+export function decideRenewals(
+  renewals: Renewals,
   keys: KeptCountersOwner,
   registered: readonly AccessKey[],
   now: number,
 ): number {
-  const found = replacements.all();
+  const found = renewals.all();
   if (found.length === 0) return 0;
   const wanted = new Set(found.map(({ accessKey }) => accessKey));
   const records = new Map<string, AccessKey>();
@@ -114,7 +114,7 @@ export function decideReplacements(
     else if (!isUndone && !isApplied && record !== undefined) {
       keys.takeOver({ accessKey, ...NOTHING, createdAt: now, leftAt: null });
     }
-    replacements.settle(accessKey);
+    renewals.settle(accessKey);
   }
   return found.length;
 }
