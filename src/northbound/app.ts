@@ -1,7 +1,7 @@
 import type { RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
-import { commonErrors } from '../wire/errors.js';
+import { commonErrors, encodeError } from '../wire/errors.js';
 import { refuseOtherHosts } from './allowed-hosts.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
 import { withEnvelopes } from './api-server.js';
@@ -15,7 +15,7 @@ import { createLoginGuard } from './login-guard.js';
 import { servesPanel } from './mount.js';
 import { servePanel } from './panel.js';
 import { notePeers } from './peers.js';
-import { bodyLimitOf, DROPPED_RETRY_AFTER, receiveBodies } from './receive-body.js';
+import { DROPPED_RETRY_AFTER, receiveBodies } from './receive-body.js';
 import { createRequestLog } from './request-log.js';
 import { createObserving } from './request-observer.js';
 import { serveOperations } from './routes.js';
@@ -95,18 +95,14 @@ function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  if (error instanceof DomainError && error.code === 'tooManyBodies') {
-    const { status, text } = commonErrors.tooManyBodies;
-    return sendEarlyFailure(reply.header('retry-after', DROPPED_RETRY_AFTER), status, text);
+  if (error instanceof DomainError) {
+    const { status, text } = encodeError(commonErrors, { failures: [] }, error);
+    if (error.code === 'tooManyBodies') reply.header('retry-after', DROPPED_RETRY_AFTER);
+    return sendEarlyFailure(reply, status, text);
   }
-  if (error instanceof DomainError) return sendFailure(reply, 400, error.message);
   const status = error.statusCode ?? 500;
   // What is wrong with a body, or that QUERY has none, is nothing to say of a path where nobody looks at it.
   if (status < 500 && request.is404) return answerUnmatched(mounts, request, reply);
-  if (status === 413) {
-    const limit = bodyLimitOf(request);
-    return sendEarlyFailure(reply, 413, `request body too large: at most ${limit} bytes are accepted`);
-  }
   if (status < 500) return sendFailure(reply, status, error.message);
   log.error({ err: error }, 'a request failed for a reason that is no answer of the API');
   return sendFailure(reply, 500, 'internal error');

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import { BODY_BUDGET, createBodyBudget, type HeldBody } from './body-budget.js';
 
@@ -24,9 +24,13 @@ export function receiveBodies(app: FastifyInstance): void {
 }
 
 /** Bytes that the body of this request may have. */
-export function bodyLimitOf({ routeOptions, hasCredential }: FastifyRequest): number {
+function bodyLimitOf({ routeOptions, hasCredential }: FastifyRequest): number {
   const limit = routeOptions.bodyLimit ?? 0;
   return hasCredential ? limit : Math.min(limit, BODY_BUDGET);
+}
+
+function tooLarge(limit: number): DomainError {
+  return new DomainError('bodyTooLarge', `at most ${limit} bytes are accepted`);
 }
 
 /** Reads at most so many bytes. Once it is told of, nothing of the body is kept any more. */
@@ -37,7 +41,7 @@ function receive(
   hold: ((drop: () => void) => HeldBody) | null,
 ): void {
   if (Number(payload.headers['content-length']) > limit) {
-    done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
+    done(tooLarge(limit));
     return;
   }
   let chunks: Buffer[] = [];
@@ -56,7 +60,7 @@ function receive(
   function take(chunk: Buffer): void {
     length += chunk.length;
     if (length > limit) {
-      finish(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
+      finish(tooLarge(limit));
       return;
     }
     chunks.push(chunk);
