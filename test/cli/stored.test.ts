@@ -261,6 +261,8 @@ describe('keyway restore', () => {
     expect(stage.gateway.core.keys.get('alpha')?.counters).toMatchObject({ bytesUp: 5n, connections: 7n });
     // A heading, and the file as it was before.
     expect((await run('config', 'list')).output.trim().split('\n')).toHaveLength(2);
+    // What it still writes must not meet the removal of its folder.
+    await stage.close();
   });
 
   it('--in-place over a broken file that cannot be renamed over puts the backup into it and keeps what was there', async () => {
