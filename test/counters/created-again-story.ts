@@ -91,6 +91,8 @@ export async function play(story: Story): Promise<void> {
     plan(during);
     try {
       living = await open();
+      // A start that makes little of its last writes may come to its end although its process is gone by then.
+      if (isGone) throw new Error('gone while it started');
     } catch {
       disk.before(null);
       disk.heal();

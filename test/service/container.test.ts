@@ -87,6 +87,13 @@ describe("the image's commands", () => {
     const ended = once(gateway, 'close');
     onTestFinished(() => void gateway.kill('SIGKILL'));
     await vi.waitUntil(healthy, { timeout: 50_000, interval: 50 });
+    // It is well from its first moment on, before it has read its file.
+    const isServing = () =>
+      fetch(`http://127.0.0.1:${api}/`).then(
+        () => true,
+        () => false,
+      );
+    await vi.waitUntil(isServing, { timeout: 50_000, interval: 50 });
     await writeFile(join(folder, 'server.jsonc'), '{');
     await vi.waitUntil(async () => !(await healthy()), { timeout: 50_000, interval: 50 });
     gateway.kill('SIGTERM');
