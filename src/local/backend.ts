@@ -5,6 +5,7 @@ import { DomainError } from '../core/errors.js';
 import type { KeyRegistry } from '../core/keys/types.js';
 import { DEFAULT_DNS, type ServerConfiguration } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
+import { failureWords } from '../platform/failure-words.js';
 import { type ConfigurationFile, createConfigurationFile } from './configuration/configuration-file.js';
 import { type Counters, openCounters } from './counters/open-counters.js';
 import { createJobs, type Jobs } from './jobs/jobs.js';
@@ -113,7 +114,14 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
 
   function become(next: BackendSettings, reason: ChangeReason): void {
     settings = next;
-    for (const listener of listeners) listener(reason);
+    // Each for itself: sessions must end with changed credentials although a resolver could not follow.
+    for (const listener of listeners) {
+      try {
+        listener(reason);
+      } catch (error) {
+        log.error({ reason: failureWords(error) }, 'a change of the configuration could not be followed');
+      }
+    }
   }
 
   keys.replaceAll(configuration?.load().keys ?? []);
