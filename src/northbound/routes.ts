@@ -5,6 +5,7 @@ import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError } from '../wire/errors.js';
 import type { Operation } from '../wire/operations.js';
 import { accepts } from '../wire/traits/auth.js';
+import { whenAnswerIsOver } from './answer-over.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { type Answer, HANDLERS, type HandlerContext } from './handlers.js';
@@ -149,7 +150,7 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
  */
 function sendAnswer({ payload, headers, settled }: Answer, reply: FastifyReply): void {
   reply.hijack();
-  if (settled !== undefined) reply.raw.once('close', settled);
+  if (settled !== undefined) whenAnswerIsOver(reply.raw, reply.request.raw.socket, settled);
   const length = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length;
   const fields = ['access-control-allow-origin', '*', 'content-type', JSON_TYPE, 'content-length', `${length}`];
   if (headers !== undefined) fields.push(...Object.entries(headers).flat());

@@ -1,0 +1,32 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** What waits for the end of a connection, by connection: one listener each, however many answers are due on it. */
+const due = new WeakMap<Socket, Set<() => void>>();
+
+/**
+ * Calls back once, when the answer has been sent or will not be. An answer that is due behind others on a connection does
+ * not hear of its end from Node: whoever pipelines requests and hangs up would never be heard of.
+ */
+export function whenAnswerIsOver(response: ServerResponse, socket: Socket, over: () => void): void {
+  if (socket.destroyed) {
+    over();
+    return;
+  }
+  const waiting = due.get(socket) ?? listenTo(socket);
+  waiting.add(end);
+  response.once('close', end);
+
+  function end(): void {
+    if (waiting.delete(end)) over();
+  }
+}
+
+function listenTo(socket: Socket): Set<() => void> {
+  const waiting = new Set<() => void>();
+  due.set(socket, waiting);
+  socket.once('close', () => {
+    for (const end of waiting) end();
+  });
+  return waiting;
+}
