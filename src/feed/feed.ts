@@ -132,7 +132,11 @@ export function createFeed(options: FeedOptions): Feed {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
 
+/** Milliseconds that an unused connection is kept: a reporter that comes every so often finds it still there. */
+const KEEP_ALIVE_TIMEOUT = 72_000;
+
 const SERVER_OPTIONS: ServerOptions = {
+  keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
   headersTimeout: HEADERS_TIMEOUT,
   requestTimeout: REQUEST_TIMEOUT,
   connectionsCheckingInterval: CONNECTION_CHECKS,

@@ -21,7 +21,11 @@ const HEADERS_TIMEOUT = 15_000;
 const REQUEST_TIMEOUT = 15_000;
 const CONNECTION_CHECKS = 5_000;
 
+/** Milliseconds that an unused connection is kept, longer than between two scrapes. */
+const KEEP_ALIVE_TIMEOUT = 72_000;
+
 const SERVER_OPTIONS: ServerOptions = {
+  keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
   headersTimeout: HEADERS_TIMEOUT,
   requestTimeout: REQUEST_TIMEOUT,
   connectionsCheckingInterval: CONNECTION_CHECKS,

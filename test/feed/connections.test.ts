@@ -53,3 +53,11 @@ describe('a client of the feed that ends its side', () => {
     await until(() => client.isEnded());
   });
 });
+
+it('a connection of the feed is kept for more than a minute between two reports', async () => {
+  const { url } = await feedStage({ keys: ['a'] });
+  const client = await connectTo(url);
+  client.socket.write(rawRequest('GET', '/v1/keys', HEADERS));
+  expect(await client.received(/"removed":\[\]\}/)).toMatch(/^keep-alive: timeout=72\r$/im);
+  client.socket.destroy();
+});
