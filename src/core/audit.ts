@@ -1,34 +1,49 @@
 import type { AuditEntry } from './model.js';
+import type { Now } from './now.js';
 import type { ClockPort, RandomPort } from './ports.js';
 
 /** Protocol: "Limits": audit list length. */
 export const AUDIT_LENGTH = 100;
 
-/** The in-memory audit list (protocol: "Audit list"), newest first. */
+/** What a caller says of an entry. */
+export type AuditEvent = Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>;
+
+/** The audit list (protocol: "Audit list"). Where somebody else holds it, each fails with `backendAway` where there is no answer. */
 export interface Audit {
-  /** The same array until the list changes, then another one. */
+  /** Newest first; the same array until the list changes, then another one. */
+  list(): Now<readonly AuditEntry[]>;
+  add(event: AuditEvent): Now<void>;
+  clear(): Now<void>;
+}
+
+/** A list in the memory of this process, which knows everything at once. */
+export interface LocalAudit extends Audit {
   list(): readonly AuditEntry[];
-  add(event: Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>): void;
+  add(event: AuditEvent): void;
   clear(): void;
 }
 
-export function createAudit(clock: ClockPort, random: RandomPort): Audit {
+export function createAudit(clock: ClockPort, random: RandomPort): LocalAudit {
   let entries: readonly AuditEntry[] = [];
   return {
     list: () => entries,
     add(event) {
-      const entry: AuditEntry = {
-        id: random.bytes(8).readBigUInt64BE().toString(16),
-        time: localTime(clock.now()),
-        eventEn: event.eventEn,
-        eventRu: event.eventRu,
-        success: event.success,
-      };
-      entries = [entry, ...entries].slice(0, AUDIT_LENGTH);
+      entries = [createAuditEntry(event, clock, random), ...entries].slice(0, AUDIT_LENGTH);
     },
     clear() {
       entries = [];
     },
+  };
+}
+
+/** An entry that is made here and now. */
+export function createAuditEntry(event: AuditEvent, clock: ClockPort, random: RandomPort): AuditEntry {
+  return {
+    id: random.bytes(8).readBigUInt64BE().toString(16),
+    time: localTime(clock.now()),
+    eventEn: event.eventEn,
+    eventRu: event.eventRu,
+    success: event.success,
   };
 }
 

@@ -10,6 +10,7 @@ import type {
   OutboundRule,
   OutboundSettings,
 } from './model.js';
+import type { Now } from './now.js';
 import type { Session } from './session.js';
 
 /**
@@ -54,8 +55,10 @@ export interface Backend {
 
   /** The configuration as a whole; null where there is none (protocol: "Status and configuration", rule 1). */
   readonly document: ConfigurationDocumentPort | null;
-  /** What several gateways over this state have in common; null where each has its own. */
-  readonly shared: SharedState | null;
+  /** The audit list, where it is held with the state; null where each gateway has its own. */
+  readonly audit: Audit | null;
+  /** The session of one mount, by its API root, where several gateways have it in common; null where each has its own. */
+  readonly sessions: ((api: string) => Session) | null;
   /** What is asked of the holder of the state at every request; null where the keys in memory and the settings answer. */
   readonly live: LiveReads | null;
   /** What is wrong now, for health; empty while nothing is. */
@@ -117,21 +120,14 @@ export interface ConfigurationDocumentPort {
   replace(body: Buffer): Promise<void>;
 }
 
-/** Sessions and audit list, where gateways share them. */
-export interface SharedState {
-  readonly audit: Audit;
-  /** The single session of one mount, by its API root. */
-  session(api: string): Session;
-}
-
-/** Reads that go to the holder of the state. Each rejects with `backendAway` when it does not answer. */
+/** Reads that go to the holder of the state. Each fails with `backendAway` when it does not answer. */
 export interface LiveReads {
-  key(accessKey: string): Promise<KeySnapshot | undefined>;
-  counts(): Promise<StateCounts>;
-  rules(): Promise<readonly OutboundRule[]>;
-  dns(): Promise<DnsConfig>;
+  key(accessKey: string): Now<KeySnapshot | undefined>;
+  counts(): Now<StateCounts>;
+  rules(): Now<readonly OutboundRule[]>;
+  dns(): Now<DnsConfig>;
   /** Oldest first. */
-  queries(): Promise<readonly DnsQuery[]>;
+  queries(): Now<readonly DnsQuery[]>;
 }
 
 /** Of the status (protocol: "Server status"). */
@@ -157,6 +153,3 @@ export interface Problem {
   /** A sentence for people, without anything secret. */
   readonly reason: string;
 }
-
-/** A value that is there, or will be. */
-export type Now<T> = T | Promise<T>;

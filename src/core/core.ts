@@ -1,9 +1,10 @@
 import { type Audit, createAudit } from './audit.js';
-import type { Backend, Now, StateCounts } from './backend.js';
+import type { Backend, StateCounts } from './backend.js';
 import { DomainError } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
 import type { DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule } from './model.js';
+import type { Now } from './now.js';
 import type { ClockPort, RandomPort, ResolverPort } from './ports.js';
 
 /** What the core needs from outside. */
@@ -61,7 +62,7 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
   return {
     ...createKeyOperations(backend, random),
     keys,
-    audit: backend.shared?.audit ?? createAudit(clock, random),
+    audit: backend.audit ?? createAudit(clock, random),
     resolver,
     key: live === null ? (accessKey) => keys.get(accessKey) : live.key,
     counts: live === null ? () => ({ active: keys.active, total: keys.size }) : live.counts,

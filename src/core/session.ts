@@ -1,17 +1,28 @@
 import { hash } from 'node:crypto';
+import type { Now } from './now.js';
 
-/** The single session token of one mount (protocol: "Session token lifecycle"; design: "Several mounts"). */
+/**
+ * The single session token of one mount (protocol: "Session token lifecycle"; design: "Several mounts"). Where somebody else
+ * holds it, what needs an answer from there comes later, and fails with `backendAway` where there is none.
+ */
 export interface Session {
   /** Holds this token from now on; an earlier one stops being accepted. */
-  begin(token: string): void;
-  end(): void;
+  begin(token: string): Now<void>;
+  end(): Now<void>;
   /** Whether this is the token held, compared in constant time. */
-  matches(token: string): boolean;
-  /** Whether there is a session that is not ended. */
+  matches(token: string): Now<boolean>;
+  /** Whether there is a session that is not ended, as far as is known here. */
   isHeld(): boolean;
 }
 
-export function createSession(): Session {
+/** A session in this process, which knows everything at once. */
+export interface LocalSession extends Session {
+  begin(token: string): void;
+  end(): void;
+  matches(token: string): boolean;
+}
+
+export function createSession(): LocalSession {
   let held: string | null = null;
   return {
     begin(token) {

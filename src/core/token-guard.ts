@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { type Now, withNow } from './now.js';
 import type { ClockPort, RandomPort } from './ports.js';
 
 /** Different wrong tokens from one network within so many milliseconds, after which it has to wait. */
@@ -25,9 +26,13 @@ export type TokenVerdict = 'right' | 'wrong' | number;
 export interface TokenGuard {
   /**
    * Has an authorization (the value of that header) looked at, unless its network has to wait. A right one costs a look-up
-   * or two as long as nothing is new; a request without any is wrong and no guess.
+   * or two as long as nothing is new; a request without any is wrong and no guess. Fails as `isRight` does, which is no guess.
    */
-  check(network: string, authorization: string | undefined, isRight: (authorization: string) => boolean): TokenVerdict;
+  check(
+    network: string,
+    authorization: string | undefined,
+    isRight: (authorization: string) => Now<boolean>,
+  ): Now<TokenVerdict>;
   /** To be called with every session token and whom it was given to. */
   handedOut(network: string, token: string): void;
   status(): TokenGuardStatus;
@@ -42,7 +47,7 @@ export interface TokenGuardStatus {
 /** A guard that has nobody wait. */
 export const NO_TOKEN_GUARD: TokenGuard = {
   check: (_network, authorization, isRight) =>
-    authorization !== undefined && isRight(authorization) ? 'right' : 'wrong',
+    withNow(authorization !== undefined && isRight(authorization), (right) => (right ? 'right' : 'wrong')),
   handedOut() {},
   status: () => ({ unread: 0 }),
 };
@@ -103,12 +108,11 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort): TokenGua
         unread += 1;
         return Math.max(1, Math.ceil(rest / 1000));
       }
-      if (isRight(authorization)) {
-        letIn(network, authorization);
-        return 'right';
-      }
-      refused(network, authorization);
-      return 'wrong';
+      return withNow(isRight(authorization), (right) => {
+        if (right) letIn(network, authorization);
+        else refused(network, authorization);
+        return right ? 'right' : 'wrong';
+      });
     },
     handedOut(network, token) {
       addBounded(handedOut, digestOf(token), MOST_HANDED_OUT);

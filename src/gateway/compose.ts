@@ -159,8 +159,11 @@ function assemble(options: GatewayOptions, state: State, { clock, random, log }:
   const mounts = createMounts(options, backend, listener);
   const core = createCore({ backend, clock, random, resolver: options.resolver ?? noResolver });
   const endSessions = whenCredentialsChange(listener.credentials, () => {
-    for (const mount of mounts) mount.session.end();
-    log.info({}, 'the credentials changed: every session has ended');
+    const ended = mounts.map(async (mount) => mount.session.end());
+    Promise.all(ended).then(
+      () => log.info({}, 'the credentials changed: every session has ended'),
+      (error: unknown) => log.error({ err: error }, 'the credentials changed, and not every session could be ended'),
+    );
   });
   backend.onChange(endSessions);
   const announced = () => announcedBy(options, backend.settings().listen);
@@ -249,7 +252,7 @@ function createMounts(
       folder === undefined
         ? embeddedPanel({ revision, version, servers, isOpen })
         : panelFolder(folder, fileSystem, options.log ?? silent);
-    return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel }, backend.shared);
+    return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel }, backend.sessions);
   });
   if (mounts.length === 0) throw new Error('at least one revision is needed');
   const clashes = mountClashes(mounts);

@@ -166,7 +166,8 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
       }
     },
     document: configuration === null ? null : { read: configuration.readAsJson, replace: configuration.replace },
-    shared: null,
+    audit: null,
+    sessions: null,
     live: null,
     problems: createProblems({
       configuration: configuration === null ? null : configuration.status,

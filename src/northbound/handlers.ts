@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import type { Now } from '../core/backend.js';
+import type { AuditEvent } from '../core/audit.js';
 import type { Core } from '../core/core.js';
 import { DomainError } from '../core/errors.js';
 import type { AnnouncedServer, KeySnapshot } from '../core/model.js';
+import { type Now, withNow } from '../core/now.js';
 import { clientConfig } from '../wire/client-config.js';
 import { successEnvelope, successEnvelopeOf, successEnvelopeOfBytes } from '../wire/envelope.js';
 import type { Encodable } from '../wire/json/encode.js';
@@ -56,11 +57,6 @@ const withBody =
   (call) =>
     handler(call, call.body as Body);
 
-/** Goes on with a value in the same turn of the event loop where it is there, else once it is. */
-function withNow<T>(value: Now<T>, then: (value: T) => Now<Answer>): Now<Answer> {
-  return value instanceof Promise ? value.then(then) : then(value);
-}
-
 function withKey({ context: { core }, key }: Call, then: (key: KeySnapshot) => Now<Answer>): Now<Answer> {
   return withNow(core.key(key), (found) => {
     if (found === undefined) throw new DomainError('userNotFound');
@@ -92,7 +88,6 @@ function subscribe(call: Call): Now<Answer> {
 
 type Limit = Pick<CreateUser, 'limit_bytes'>;
 type Meta = Omit<CreateUser, 'access_key'>;
-type Audit = { eventEn: string; eventRu: string; success: boolean };
 
 /** What each operation does, in the hub's terms. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
@@ -150,17 +145,14 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   subscribe,
   login: withBody<{ username: string; password?: string | null }>(
     async ({ context: { login, callerOf }, mount, request }, body) =>
-      answer({ token: login.begin(mount, callerOf(request.raw), body.username, body.password ?? '') }),
+      answer({ token: await login.begin(mount, callerOf(request.raw), body.username, body.password ?? '') }),
   ),
-  listAudit: ({ context: { audit } }) => ({ payload: audit() }),
-  addAudit: withBody<Audit>(async ({ context: { core } }, { eventEn, eventRu, success }) => {
-    core.audit.add({ eventEn, eventRu, success });
+  listAudit: ({ context: { audit } }) => withNow(audit(), (payload) => ({ payload })),
+  addAudit: withBody<AuditEvent>(async ({ context: { core } }, { eventEn, eventRu, success }) => {
+    await core.audit.add({ eventEn, eventRu, success });
     return answer(true);
   }),
-  clearAudit({ context: { core } }) {
-    core.audit.clear();
-    return answer(null);
-  },
+  clearAudit: ({ context: { core } }) => withNow(core.audit.clear(), () => answer(null)),
   getRules: ({ context: { core }, mount }) =>
     withNow(core.rules(), (rules) => answer(rules.map(traitsOf(mount.revision, 'rules').form.encode))),
   putRules: withBody<WireOutboundRule[]>(async ({ context: { core }, mount }, body) => {

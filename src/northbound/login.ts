@@ -11,10 +11,10 @@ import type { RequestsObserver } from './request-observer.js';
 /** The operator login (protocol: "Login"). */
 export interface Login {
   /**
-   * Begins the mount's session and returns its token. Throws `authNotConfigured`, or `unauthorized`, the latter also
-   * where the guard keeps the caller waiting: the password is then not looked at.
+   * Begins the mount's session and resolves to its token. Rejects with `authNotConfigured`, or `unauthorized`, the latter
+   * also where the guard keeps the caller waiting: the password is then not looked at; and as the session's begin does.
    */
-  begin(mount: Mount, caller: Caller, username: string, password: string): string;
+  begin(mount: Mount, caller: Caller, username: string, password: string): Promise<string>;
   /** Seconds that the guard keeps the caller waiting, or null. */
   retryAfter(caller: Caller): number | null;
 }
@@ -28,7 +28,7 @@ export function createLogin(
 ): Login {
   return {
     retryAfter: ({ network }) => guard.retryAfter(network),
-    begin(mount, { network }, username, password) {
+    async begin(mount, { network }, username, password) {
       const configured = credentials();
       if (configured.username === '' || configured.passwordHash === '') throw new DomainError('authNotConfigured');
       if (guard.retryAfter(network) !== null) {
@@ -44,7 +44,7 @@ export function createLogin(
       }
       guard.succeeded(network);
       const token = random.uuid();
-      mount.session.begin(token);
+      await mount.session.begin(token);
       tokens.handedOut(network, token);
       observer?.login(mount, 'begun');
       return token;

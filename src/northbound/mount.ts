@@ -27,8 +27,8 @@ export interface Mount extends MountRequest {
   readonly hidesRest: boolean;
 }
 
-/** `shared` holds the session where several gateways have it in common. */
-export function createMount(request: MountRequest, shared: Backend['shared'] = null): Mount {
+/** `sessions` holds the session where several gateways have it in common. */
+export function createMount(request: MountRequest, sessions: Backend['sessions'] = null): Mount {
   const { base, api } = request.revision.root.paths(request.webpath);
   const label = `${request.revision.id} at ${api}`;
   const operations = operationsOf(request.revision);
@@ -37,7 +37,7 @@ export function createMount(request: MountRequest, shared: Backend['shared'] = n
     base,
     api,
     label,
-    session: shared?.session(api) ?? createSession(),
+    session: sessions?.(api) ?? createSession(),
     operations,
     hidesRest: false,
   };

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import { type Now, withNow } from '../core/now.js';
 import type { TokenVerdict } from '../core/token-guard.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError } from '../wire/errors.js';
@@ -35,9 +36,11 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       app.route({
         ...route,
         handler: observer.around((request, reply) => {
-          const verdict = admits(request);
-          if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
-          return serve(operation, mount, context, request, reply);
+          const admitted = (verdict: Admission) => {
+            if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
+            return serve(operation, mount, context, request, reply);
+          };
+          return withNow<Admission, unknown>(admits(request), admitted);
         }),
       });
       continue;
@@ -46,15 +49,19 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       ...route,
       onRequest(request, reply, done) {
         observer.begun(request);
+        const admitted = (verdict: Admission): void => {
+          if (verdict !== 'open' && verdict !== 'right') {
+            refuse(reply, verdict);
+            observer.answered(request, reply);
+            return;
+          }
+          request.hasCredential = verdict === 'right';
+          keepBodyUninterpreted(operation, request);
+          done();
+        };
         const verdict = admits(request);
-        if (verdict !== 'open' && verdict !== 'right') {
-          refuse(reply, verdict);
-          observer.answered(request, reply);
-          return;
-        }
-        request.hasCredential = verdict === 'right';
-        keepBodyUninterpreted(operation, request);
-        done();
+        if (verdict instanceof Promise) verdict.then(admitted).catch(done);
+        else admitted(verdict);
       },
       handler: observer.around((request, reply) => serve(operation, mount, context, request, reply)),
     });
@@ -70,7 +77,7 @@ type Admission = 'open' | TokenVerdict;
 type Refusal = Exclude<TokenVerdict, 'right'>;
 
 /** Protocol: "Access check for protected endpoints". */
-function admission(mount: Mount, context: RouteContext, request: FastifyRequest): Admission {
+function admission(mount: Mount, context: RouteContext, request: FastifyRequest): Now<Admission> {
   const credentials = context.credentials();
   const { auth } = mount.revision;
   if (auth.isOpen(credentials)) return context.refusesOpen(mount) ? 'wrong' : 'open';

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import type { Now } from '../../src/core/now.js';
 import { createTokenGuard, type TokenVerdict } from '../../src/core/token-guard.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 
@@ -9,7 +10,7 @@ function guardAt(start: number) {
   const time = { now: start };
   const looked: string[] = [];
   const guard = createTokenGuard({ now: () => time.now, monotonic: () => time.now }, systemRandom);
-  const check = (network: string, authorization: string | undefined): TokenVerdict =>
+  const check = (network: string, authorization: string | undefined): Now<TokenVerdict> =>
     guard.check(network, authorization, (given) => {
       looked.push(given);
       return given.replace(/^Bearer /, '') === 'right';
@@ -108,4 +109,13 @@ it('never looks at more than 20 different wrong tokens of a network in any minut
       }
     }),
   );
+});
+
+it('a token that must be asked for elsewhere counts once the answer is there, and not where none comes', async () => {
+  const { guard, guess, check } = guardAt(0);
+  guess('a', 19);
+  await expect(guard.check('a', 'Bearer x', () => Promise.reject(new Error('away')))).rejects.toThrow('away');
+  expect(await guard.check('a', RIGHT, async () => true)).toBe('right');
+  expect(await guard.check('a', 'Bearer y', async () => false)).toBe('wrong');
+  expect([check('a', 'Bearer z'), check('a', RIGHT)]).toEqual([60, 'right']);
 });

@@ -34,7 +34,7 @@ it('the answer is built once per change, for every mount together, and kept as b
   audit.add({ eventEn: 'first', eventRu: '', success: true });
   expect(await texts()).toEqual([['first'], ['first']]);
   // Nobody changes an entry but this test, to see that it is not read again.
-  Object.assign(audit.list()[0] ?? {}, { eventEn: 'changed' });
+  Object.assign((await audit.list())[0] ?? {}, { eventEn: 'changed' });
   expect(await texts()).toEqual([['first'], ['first']]);
   audit.add({ eventEn: 'second', eventRu: '', success: true });
   expect(await texts()).toEqual([

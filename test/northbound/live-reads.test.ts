@@ -68,3 +68,30 @@ describe.each([true, false])('two gateways over one state that shares sessions a
     expect((await other.inject({ url: '/panel/api/audit' })).json().data).toHaveLength(isShared ? 1 : 0);
   });
 });
+
+it('a gateway whose sessions and audit list are held elsewhere answers 503 where it must ask and nobody is there', async () => {
+  const backend = createMemoryBackend({ hasLiveReads: false, isShared: true });
+  const listener = { username: 'admin', passwordHash: PASSWORD_HASH };
+  const app = await gatewayForTest({ mounts: [{ revision: 'current' }], backend, listener });
+  const payload = { username: 'admin', password: 'password' };
+  const login = () => app.inject({ method: 'POST', url: '/panel/api/login', payload });
+  const status = async (token: string) =>
+    (await app.inject({ url: '/panel/api/server/status', headers: { authorization: `Bearer ${token}` } })).statusCode;
+  const { token } = (await login()).json().data;
+  expect([await status(token), await status('unknown')]).toEqual([200, 401]);
+  backend.becomes('away');
+  const away = { ok: false, error: 'the state cannot be reached: it is away for a test' };
+  const write = { method: 'DELETE' as const, url: '/panel/api/users/a', headers: { authorization: 'Bearer unknown' } };
+  const event = { eventEn: 'e', eventRu: 'r', success: true };
+  const asked = [
+    await login(),
+    await app.inject(write),
+    await app.inject({ url: '/panel/api/audit' }),
+    await app.inject({ method: 'POST', url: '/panel/api/audit', payload: event }),
+    await app.inject({ method: 'DELETE', url: '/panel/api/audit' }),
+  ];
+  expect(asked.map((answer) => [answer.statusCode, answer.json()])).toEqual(asked.map(() => [503, away]));
+  expect([await status(token), await status('unknown')]).toEqual([200, 503]);
+  backend.becomes('there');
+  expect([await status(token), (await app.inject({ url: '/panel/api/audit' })).json().data]).toEqual([200, []]);
+});

@@ -1,17 +1,10 @@
-import { createAudit } from '../../src/core/audit.js';
-import type {
-  Backend,
-  BackendSettings,
-  ChangeReason,
-  KeyUpdate,
-  SharedState,
-  UsageReport,
-} from '../../src/core/backend.js';
+import { type Audit, createAudit } from '../../src/core/audit.js';
+import type { Backend, BackendSettings, ChangeReason, KeyUpdate, UsageReport } from '../../src/core/backend.js';
 import { DomainError } from '../../src/core/errors.js';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import type { CounterValues } from '../../src/core/keys/types.js';
 import { type AccessKey, DEFAULT_DNS, type KeySnapshot, type OutboundSettings } from '../../src/core/model.js';
-import { createSession, type Session } from '../../src/core/session.js';
+import { createSession, type LocalSession, type Session } from '../../src/core/session.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 
 /** A key as this backend holds it. */
@@ -44,7 +37,7 @@ const CREATED_AT = 7;
 
 export interface MemoryBackendOptions {
   readonly hasLiveReads: boolean;
-  /** Whether gateways over it have sessions and audit list in common; default false. */
+  /** Whether it holds sessions and audit list, which gateways over it then have in common; default false. */
   readonly isShared?: boolean;
 }
 
@@ -151,7 +144,8 @@ export function createMemoryBackend({ hasLiveReads, isShared = false }: MemoryBa
     changeDns: (change) => asked(() => become({ dns: { ...settings.dns, ...change } }, 'saved')),
     count: (report) => asked(() => count(report)),
     document: null,
-    shared: isShared ? createShared() : null,
+    audit: isShared ? auditElsewhere(asked) : null,
+    sessions: isShared ? sessionsElsewhere(asked) : null,
     live: hasLiveReads
       ? {
           key: (accessKey) =>
@@ -188,14 +182,29 @@ export function createMemoryBackend({ hasLiveReads, isShared = false }: MemoryBa
   };
 }
 
-function createShared(): SharedState {
-  const sessions = new Map<string, Session>();
+/** What goes there and back, and rejects while it is away. */
+type Asked = <T>(work: () => T) => Promise<T>;
+
+function auditElsewhere(asked: Asked): Audit {
+  const held = createAudit({ now: () => CREATED_AT, monotonic: () => CREATED_AT }, systemRandom);
   return {
-    audit: createAudit({ now: () => CREATED_AT, monotonic: () => CREATED_AT }, systemRandom),
-    session(api) {
-      const held = sessions.get(api) ?? createSession();
-      sessions.set(api, held);
-      return held;
-    },
+    list: () => asked(held.list),
+    add: (event) => asked(() => held.add(event)),
+    clear: () => asked(held.clear),
+  };
+}
+
+/** As gateways have it that know the session which they have seen: only another token is asked for. */
+function sessionsElsewhere(asked: Asked): (api: string) => Session {
+  const sessions = new Map<string, LocalSession>();
+  return (api) => {
+    const held = sessions.get(api) ?? createSession();
+    sessions.set(api, held);
+    return {
+      begin: (token) => asked(() => held.begin(token)),
+      end: () => asked(held.end),
+      matches: (token) => held.matches(token) || asked(() => held.matches(token)),
+      isHeld: held.isHeld,
+    };
   };
 }

@@ -1,4 +1,5 @@
 import type { Credentials } from '../../core/model.js';
+import type { Now } from '../../core/now.js';
 import { equalSecrets, type Session } from '../../core/session.js';
 
 /** What a caller shows to be let in: the token of a session that a login began, or the server's static token. */
@@ -20,11 +21,20 @@ export interface AuthScheme {
   readonly closedBy: string;
 }
 
-/** Whether a request with this `Authorization` value passes, on a mount that is not open. */
-export function accepts(scheme: AuthScheme, authorization: string, { token }: Credentials, session: Session): boolean {
-  return scheme.decode(authorization).some(({ kind, secret }) => {
-    return kind === 'session' ? session.matches(secret) : isToken(secret, token);
-  });
+/**
+ * Whether a request with this `Authorization` value passes, on a mount that is not open. Only what is no token is asked of
+ * the session, which may have to ask elsewhere.
+ */
+export function accepts(
+  scheme: AuthScheme,
+  authorization: string,
+  { token }: Credentials,
+  session: Pick<Session, 'matches'>,
+): Now<boolean> {
+  const shown = scheme.decode(authorization);
+  if (shown.some(({ kind, secret }) => kind === 'token' && isToken(secret, token))) return true;
+  const ofSession = shown.find(({ kind }) => kind === 'session');
+  return ofSession !== undefined && session.matches(ofSession.secret);
 }
 
 /** Nothing empty ever matches (design: "An empty token"). */
