@@ -43,6 +43,12 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
     'The change is live but not in the file yet; the next write carries it. The log and `/healthz` say why: a full disk, missing rights.',
   backendAway:
     'Whoever holds the state does not answer: the change may have been made or not. The detail and the log say why; ask again later.',
+  upstreamAway:
+    'The server behind `--upstream` cannot be reached, or what came is no answer of its API. The detail says which server, why, since when, and of a change whether it may have happened; `Retry-After` when to ask again.',
+  upstreamSilent:
+    'The server behind `--upstream` sent nothing for ten seconds. A change may have happened: look before you make it again.',
+  upstreamRefused:
+    'The server behind `--upstream` does not take the credentials that Keyway has, or its one session is somebody else’s. The detail says which; nothing was changed.',
   countTooLarge: 'At most 1,000 keys are made by one request.',
   noConfigPath: 'Keyway runs with `--no-config`: there is no file to show or to replace.',
   configModeMissing: 'A configuration needs the member `mode`; nothing was replaced.',

@@ -5,6 +5,9 @@ export type DomainErrorCode =
   | 'userNotFound'
   | 'saveFailed'
   | 'backendAway'
+  | 'upstreamAway'
+  | 'upstreamSilent'
+  | 'upstreamRefused'
   | 'countTooLarge'
   | 'noConfigPath'
   | 'configModeMissing'
@@ -24,11 +27,14 @@ export type DomainErrorCode =
 export class DomainError extends Error {
   readonly code: DomainErrorCode;
   readonly detail: string;
+  /** Whole seconds after which it is worth asking again; null where that is not known. */
+  readonly retryAfter: number | null;
 
-  constructor(code: DomainErrorCode, detail = '') {
+  constructor(code: DomainErrorCode, detail = '', retryAfter: number | null = null) {
     super(detail === '' ? code : `${code}: ${detail}`);
     this.name = 'DomainError';
     this.code = code;
     this.detail = detail;
+    this.retryAfter = retryAfter;
   }
 }

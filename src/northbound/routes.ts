@@ -167,6 +167,7 @@ function sendAnswer({ payload, headers, settled }: Answer, reply: FastifyReply):
 
 function sendDomainError(operation: Operation, mount: Mount, error: DomainError, reply: FastifyReply): FastifyReply {
   const { status, text } = encodeError(mount.revision.errors, operation, error);
+  if (error.retryAfter !== null) reply.header('retry-after', error.retryAfter);
   return sendFailure(reply, status, text);
 }
 

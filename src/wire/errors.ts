@@ -31,6 +31,15 @@ export const commonErrors: ErrorTable = {
   saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
   /** Nothing is known of what was asked: neither done nor refused by whoever holds the state. */
   backendAway: { code: 'backendAway', status: 503, text: 'the state cannot be reached', withDetail: true },
+  /** Of the server that holds the state: no connection, or what came is no answer of its API. */
+  upstreamAway: { code: 'upstreamAway', status: 502, text: 'the server cannot be reached', withDetail: true },
+  upstreamSilent: { code: 'upstreamSilent', status: 504, text: 'the server did not answer in time', withDetail: true },
+  upstreamRefused: {
+    code: 'upstreamRefused',
+    status: 502,
+    text: 'the server does not let Keyway in',
+    withDetail: true,
+  },
   countTooLarge: { code: 'countTooLarge', status: 400, text: 'Count too large, max 1000' },
   noConfigPath: { code: 'noConfigPath', status: 400, text: 'No config path registered (run-time only)' },
   configModeMissing: { code: 'configModeMissing', status: 400, text: "Invalid config: missing 'mode' field" },

@@ -1,0 +1,121 @@
+import type {
+  AccessKey,
+  AnnouncedServer,
+  AuditEntry,
+  DnsChange,
+  DnsQuery,
+  KeySnapshot,
+  OutboundRule,
+} from '../core/model.js';
+import type { OperationName } from '../wire/operations.js';
+import type { Revision } from '../wire/traits/revision.js';
+
+/** What was answered, and when it was asked for: of two facts about the same thing the one that was sent later wins. */
+export interface Sent<T> {
+  readonly value: T;
+  /** `ClockPort.monotonic()` when the request that was answered was sent, ms. */
+  readonly sentAt: number;
+  /** The server's own time: from the request to the first byte of its answer, ms. */
+  readonly serverMilliseconds: number;
+}
+
+/**
+ * For whom a call is made. Where a line has one session, it is begun anew for a caller alone: what polls would sign the
+ * operator out of the server's own panel again and again.
+ */
+export type Purpose = 'caller' | 'poll';
+
+/** The status as the server tells it. */
+export interface UpstreamStatus {
+  readonly version: string;
+  readonly uptimeSeconds: bigint;
+  readonly activeUsers: bigint;
+  readonly totalUsers: bigint;
+}
+
+/** How the server announces itself to clients, as the subscription of a key says. */
+export interface UpstreamAnnouncement extends AnnouncedServer {
+  /** Whether its links say that it has a DNS server; null where its line's links never do. */
+  readonly ownDns: boolean | null;
+}
+
+/**
+ * One running server of whatever line, by its own management API. It keeps nothing of the server's but session, version and
+ * line. Calls are not put in order: who writes sees to it that one write is under way at a time.
+ *
+ * Every call rejects with a `DomainError`: the server's own refusal, or an `UpstreamError` where there is no answer. Calling
+ * what `line()` has no capability for is an error of the caller, an `Error`. A read is tried once more; a write is sent again
+ * only after a 401, once, with a new session. Purpose is `caller` unless given.
+ */
+export interface UpstreamServer {
+  /** Origin and web path, such as `http://127.0.0.1:9090/secret`. Nothing secret beyond what the web path is. */
+  readonly name: string;
+  /** The line it speaks and the version it reported, as found out last; null until it first told. */
+  line(): Revision | null;
+  version(): string | null;
+  /** Milliseconds since the epoch since when no call was answered; null while it answers. */
+  awaySince(): number | null;
+  /** Called when line or version have become others, the first time included, and when it goes away or is back. */
+  onChange(listener: () => void): void;
+
+  /** Asks what it is where that is not known, and keeps it. Every other call does so too. */
+  find(purpose?: Purpose): Promise<Revision>;
+  /** A version that is another one now changes `line()`. */
+  status(purpose?: Purpose): Promise<Sent<UpstreamStatus>>;
+  /**
+   * In the order of the answer. Counters are null for a key that certainly has none; `createdAt` is 0, names that the line
+   * does not tell are null. A snapshot that says the same as `known` has of its key is that very object.
+   */
+  listUsers(options?: ListOptions): Promise<Sent<readonly KeySnapshot[]>>;
+  getUser(accessKey: string, purpose?: Purpose): Promise<Sent<KeySnapshot | undefined>>;
+  createUser(key: AccessKey, purpose?: Purpose): Promise<Sent<void>>;
+  /** Of lines with `bulk`. Resolves to the keys that the server made. */
+  bulkCreateUsers(count: number, limitBytes: bigint | null, purpose?: Purpose): Promise<Sent<readonly string[]>>;
+  updateUser(key: AccessKey, purpose?: Purpose): Promise<Sent<void>>;
+  setLimit(accessKey: string, limitBytes: bigint | null, purpose?: Purpose): Promise<Sent<void>>;
+  deleteUser(accessKey: string, purpose?: Purpose): Promise<Sent<void>>;
+  resetUser(accessKey: string, purpose?: Purpose): Promise<Sent<void>>;
+  /** Of lines with `config`, as both calls. One JSON value, the bytes as the server wrote them. */
+  getConfig(purpose?: Purpose): Promise<Sent<Buffer>>;
+  putConfig(body: Buffer, purpose?: Purpose): Promise<Sent<void>>;
+  /** Of lines with `rules`, as both calls. A protocol that the line does not tell is null. */
+  rules(purpose?: Purpose): Promise<Sent<readonly OutboundRule[]>>;
+  putRules(rules: readonly OutboundRule[], purpose?: Purpose): Promise<Sent<void>>;
+  /** Of lines with `dns`, as the four calls from here. The members that the line tells. */
+  dns(purpose?: Purpose): Promise<Sent<DnsChange & { readonly enabled: boolean }>>;
+  /** Members that are not given stay. Those that the line does not have are left out. */
+  putDns(change: DnsChange & { readonly enabled: boolean }, purpose?: Purpose): Promise<Sent<void>>;
+  queries(purpose?: Purpose): Promise<Sent<readonly DnsQuery[]>>;
+  refreshBlocklists(purpose?: Purpose): Promise<Sent<void>>;
+  /** Of lines with `audit`, as the three calls. Newest first. */
+  listAudit(purpose?: Purpose): Promise<Sent<readonly AuditEntry[]>>;
+  addAudit(event: Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>, purpose?: Purpose): Promise<Sent<void>>;
+  clearAudit(purpose?: Purpose): Promise<Sent<void>>;
+  /** Undefined for a key that the server does not have. */
+  subscription(accessKey: string, purpose?: Purpose): Promise<Sent<UpstreamAnnouncement | undefined>>;
+  /** Ends every connection; calls under way reject. */
+  close(): void;
+}
+
+export interface ListOptions {
+  readonly purpose?: Purpose;
+  /** What is known of a key, so that one that has not changed costs no new object. */
+  readonly known?: (accessKey: string) => KeySnapshot | undefined;
+  /** Bytes that have come of the list, for progress. */
+  readonly onProgress?: (bytes: number) => void;
+}
+
+/** Told of every call to a server, at once; for metrics. It must not throw. */
+export interface CallsObserverPort {
+  /** `answered`: an envelope of success or with a refusal of its own; the others are the kinds of `UpstreamError`. */
+  called(call: {
+    readonly operation: OperationName;
+    readonly outcome: CallOutcome;
+    /** Of the whole call, ms. */
+    readonly milliseconds: number;
+  }): void;
+  /** The server no longer takes the session that Keyway held. */
+  sessionLost(): void;
+}
+
+export type CallOutcome = 'answered' | 'away' | 'silent' | 'refused';

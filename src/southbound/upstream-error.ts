@@ -1,0 +1,19 @@
+import { DomainError, type DomainErrorCode } from '../core/errors.js';
+
+/** Why a call to a running server brought nothing that can be used. */
+export type UpstreamErrorCode = Extract<DomainErrorCode, `upstream${string}`>;
+
+/**
+ * A call without an answer of the API. What the server itself refused is a `DomainError` with the code of that refusal and
+ * none of these. The detail names the server, says since when it is away, and holds nothing secret.
+ */
+export class UpstreamError extends DomainError {
+  /** Of a write: whether the server may have done it all the same. */
+  readonly mayHaveHappened: boolean;
+
+  constructor(code: UpstreamErrorCode, detail: string, more: { mayHaveHappened: boolean; retryAfter: number }) {
+    super(code, detail, more.retryAfter);
+    this.name = 'UpstreamError';
+    this.mayHaveHappened = more.mayHaveHappened;
+  }
+}
