@@ -34,6 +34,11 @@ function isLiteral(method: string, given: readonly string[]): boolean {
   return OPERATIONS.some((each) => each.method === method && each.path === path);
 }
 
+/** The same request's path with another access key in it, percent-encoded as given; its query stays. */
+export function pathWithKey({ operation }: MatchedRequest, path: string, keySegment: string): string {
+  return operation.path.replace('{key}', () => keySegment) + path.slice(pathOnly(path).length);
+}
+
 /** The path without its query. */
 export function pathOnly(path: string): string {
   const end = path.search(/[?#]/);

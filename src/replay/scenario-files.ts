@@ -87,8 +87,16 @@ async function readOne(
 /** The register of a folder stands beside it: `recorded/divergences/0.2.48.json` for `recorded/0.2.48`. */
 async function readRegister(folder: string, fileSystem: FileSystemPort): Promise<DivergenceRegister | null> {
   const path = join(dirname(folder), 'divergences', `${basename(folder)}.json`);
-  const content = await fileSystem.read(path, FILE_LIMITS.scenario).catch(() => null);
+  const content = await fileSystem.read(path, FILE_LIMITS.scenario).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw new Error(`its register ${path} cannot be read: ${wordsOf(error)}`, { cause: error });
+  });
   return content === null ? null : readDivergences(content.toString('utf8'), path);
+}
+
+/** Whether there is no such file, or no folder that it could stand in. */
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }
 
 function wordsOf(error: unknown): string {

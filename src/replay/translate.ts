@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json
 import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { OperationName } from '../wire/operations.js';
-import { matchOperation } from './effects.js';
+import { type MatchedRequest, matchOperation, pathWithKey } from './effects.js';
 import { type GivenState, isPassword, keyOf } from './given-state.js';
 import { sameJson } from './json-difference.js';
 import type { OwnKeys } from './own-keys.js';
@@ -49,34 +49,37 @@ export function translate(caller: Caller, cast: Cast): Caller {
   return {
     close: () => caller.close(),
     async send(call) {
-      const name = operationOf(call, cast);
+      const matched = matchedBy(call, cast);
+      const name = matched?.operation.name ?? null;
       if (name === 'login' && wrong.count >= WRONG_LOGINS_IN_A_ROW && !wrong.sessionTold) {
         await cast.onManyWrongLogins();
         wrong.count = 0;
       }
-      const body = bodyOut(call.body, name, cast);
-      const path = pathOut(call, cast);
-      const answer = await caller.send({ ...call, path, headers: headersOut(call.headers, cast), body });
+      const answer = await caller.send({
+        ...call,
+        path: matched === null ? call.path : pathOut(call.path, matched, cast),
+        headers: headersOut(call.headers, cast),
+        body: bodyOut(call.body, name, cast),
+      });
       if (name === 'login') {
         wrong.count = answer.status === 401 ? wrong.count + 1 : 0;
         wrong.sessionTold ||= answer.status === 200;
       }
       if (name === 'putConfig' && answer.status === 200) replaced(call.body, cast);
-      return answerIn(answer, name, cast);
+      return name === null ? answer : answerIn(answer, name, cast);
     },
   };
 }
 
-function operationOf({ method, path }: Call, { apiRoot }: Cast): OperationName | null {
-  return path.startsWith(apiRoot) ? (matchOperation(method, path.slice(apiRoot.length))?.operation.name ?? null) : null;
+function matchedBy({ method, path }: Call, { apiRoot }: Cast): MatchedRequest | null {
+  return path.startsWith(apiRoot) ? matchOperation(method, path.slice(apiRoot.length)) : null;
 }
 
 /** The prefix stands before the segment as it is written, so that its spelling stays what the scenario wants to see. */
-function pathOut({ method, path }: Call, { apiRoot, own }: Cast): string {
-  const matched = path.startsWith(apiRoot) ? matchOperation(method, path.slice(apiRoot.length)) : null;
-  const segment = matched?.keySegment ?? null;
-  if (segment === null || segment === '' || own.isOwn(segment)) return path;
-  return path.replace(/(\/(?:users|subscribe)\/)/, `$1${own.prefix}`);
+function pathOut(path: string, matched: MatchedRequest, { apiRoot, own }: Cast): string {
+  const { keySegment } = matched;
+  if (keySegment === null || keySegment === '' || own.isOwn(keySegment)) return path;
+  return apiRoot + pathWithKey(matched, path.slice(apiRoot.length), own.prefix + keySegment);
 }
 
 function headersOut(headers: ReadonlyMap<string, string>, { state, bearer, token }: Cast): ReadonlyMap<string, string> {
@@ -91,36 +94,36 @@ function headersOut(headers: ReadonlyMap<string, string>, { state, bearer, token
   );
 }
 
+/** What becomes of a body, by the operation that it is for; one that is no JSON object keeps its bytes. */
+const BODIES_OUT: Partial<Readonly<Record<OperationName, (body: JsonObject, cast: Cast) => JsonObject>>> = {
+  login: loginOut,
+  createUser: newKeyOut,
+  putConfig: (body, { configuration, own }) =>
+    configuration === null ? body : mergedConfiguration(body, configuration.saved, own),
+};
+
 function bodyOut(body: Buffer | undefined, name: OperationName | null, cast: Cast): Buffer | undefined {
-  if (body === undefined) return undefined;
-  if (name === 'login') return loginOut(body, cast);
-  if (name === 'putConfig') return configOut(body, cast);
-  // By its text, so that a body that no parser takes keeps its bytes.
-  const text = body.toString('utf8');
-  if (!text.includes('"access_key"')) return body;
-  const named = text.replace(KEY_MEMBER, (whole: string, before: string, key: string) =>
-    cast.own.isOwn(key) ? whole : `${before}${cast.own.prefix}${key}"`,
-  );
-  return Buffer.from(named, 'utf8');
+  const change = name === null ? undefined : BODIES_OUT[name];
+  const value = body === undefined || change === undefined ? undefined : jsonIn(body, LAST_WINS);
+  if (change === undefined || !isJsonObject(value)) return body;
+  const changed = change(value, cast);
+  return changed === value ? body : Buffer.from(writeJson(changed));
 }
 
-/** The member and its text between the quotes, which must not be empty: an empty key stays empty. */
-const KEY_MEMBER = /("access_key"\s*:\s*")((?:[^"\\]|\\.)+)"/g;
+/** An empty key stays empty. */
+function newKeyOut(body: JsonObject, { own }: Cast): JsonObject {
+  const { access_key: key } = body;
+  if (typeof key !== 'string' || key === '' || own.isOwn(key)) return body;
+  return { ...body, access_key: own.prefix + key };
+}
 
-function loginOut(body: Buffer, { state, operator }: Cast): Buffer {
-  const value = jsonIn(body, LAST_WINS);
-  if (operator === null || !isJsonObject(value)) return body;
-  const { username, password } = value;
-  const changed: JsonObject = { ...value };
+function loginOut(body: JsonObject, { state, operator }: Cast): JsonObject {
+  if (operator === null) return body;
+  const { username, password } = body;
+  const changed: JsonObject = { ...body };
   if (username === state.credentials.username) changed.username = operator.username;
   if (typeof password === 'string' && isPassword(password, state.credentials)) changed.password = operator.password;
-  return Buffer.from(writeJson(changed));
-}
-
-function configOut(body: Buffer, cast: Cast): Buffer {
-  const value = jsonIn(body, LAST_WINS);
-  if (!isJsonObject(value) || cast.configuration === null) return body;
-  return Buffer.from(writeJson(mergedConfiguration(value, cast.configuration.saved, cast.own)));
+  return changed;
 }
 
 /** A scenario's file as it goes to a live server: its own keys beside those of others, the server's own listener. */
@@ -152,28 +155,46 @@ function replaced(body: Buffer | undefined, { configuration }: Cast): void {
   if (configuration !== null && isJsonObject(value)) configuration.current = value;
 }
 
-function answerIn(answer: Answer, name: OperationName | null, cast: Cast): Answer {
-  const shaped = name === null ? null : shapedIn(answer, name, cast);
-  const text = (shaped === null ? answer.body.toString('utf8') : writeJson(shaped)).replaceAll(cast.own.prefix, '');
-  const told = name === 'subscribe' ? announcedIn(text, cast) : text;
-  return { ...answer, body: Buffer.from(told, 'utf8') };
+/** The answer with the scenario's names for its own keys; one that is no JSON keeps its bytes. */
+function answerIn(answer: Answer, name: OperationName, cast: Cast): Answer {
+  const value = jsonIn(answer.body, LAST_WINS);
+  if (value === undefined) return answer;
+  const shaped =
+    answer.status === 200 && isJsonObject(value) && value.data !== undefined
+      ? { ...value, data: dataIn(value.data, name, cast) }
+      : value;
+  return { ...answer, body: Buffer.from(writeJson(withoutPrefix(shaped, cast.own.prefix))) };
 }
 
-/** The answer without what is not the scenario's; null where nothing has to go. */
-function shapedIn({ status, body }: Answer, name: OperationName, cast: Cast): JsonValue | null {
-  if (status !== 200 || !(name === 'listUsers' || name === 'getStatus' || name === 'getConfig')) return null;
-  const value = jsonIn(body, LAST_WINS);
-  if (!isJsonObject(value) || value.data === undefined) return null;
-  return { ...value, data: dataIn(value.data, name, cast) };
+function withoutPrefix(value: JsonValue, prefix: string): JsonValue {
+  if (typeof value === 'string') return value.replaceAll(prefix, '');
+  if (Array.isArray(value)) return value.map((each: JsonValue) => withoutPrefix(each, prefix));
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).map(([name, each]) => [
+    name.replaceAll(prefix, ''),
+    withoutPrefix(each, prefix),
+  ]);
+  return Object.assign(Object.create(null), Object.fromEntries(members));
 }
+
+/** What an operation's answer holds without what is not the scenario's. */
+const DATA_IN: Partial<Readonly<Record<OperationName, (data: JsonValue, cast: Cast) => JsonValue>>> = {
+  listUsers: (data, { own }) => (Array.isArray(data) ? data.filter((each) => isOwnElement(each, own)) : data),
+  getStatus: (data, { before }) =>
+    isJsonObject(data)
+      ? {
+          ...data,
+          total_users: less(data.total_users, before.total),
+          active_users: less(data.active_users, before.active),
+        }
+      : data,
+  getConfig: (data, { configuration, own }) =>
+    isJsonObject(data) && configuration !== null ? configurationIn(data, configuration, own) : data,
+  subscribe: announcedIn,
+};
 
 function dataIn(data: JsonValue, name: OperationName, cast: Cast): JsonValue {
-  if (name === 'listUsers') return Array.isArray(data) ? data.filter((each) => isOwnElement(each, cast.own)) : data;
-  if (!isJsonObject(data)) return data;
-  if (name === 'getConfig')
-    return cast.configuration === null ? data : configurationIn(data, cast.configuration, cast.own);
-  const { total, active } = cast.before;
-  return { ...data, total_users: less(data.total_users, total), active_users: less(data.active_users, active) };
+  return DATA_IN[name]?.(data, cast) ?? data;
 }
 
 function less(value: JsonValue | undefined, count: bigint): JsonValue {
@@ -200,10 +221,12 @@ function isOwnElement(element: JsonValue, own: OwnKeys): boolean {
   return keyOf(element).some(({ accessKey }) => own.isOwn(accessKey));
 }
 
-/** The address and the scheme that the scenario's server announces. */
-function announcedIn(text: string, { server, announced }: Cast): string {
-  if (server === undefined || announced === null) return text;
-  return text
-    .replaceAll(`"${announced.scheme}://`, `"${server.shareScheme}://`)
-    .replaceAll(announced.address, `${server.host}:${server.port}`);
+/** A link or a client configuration with the address and the scheme that the scenario's server announces. */
+function announcedIn(data: JsonValue, { server, announced }: Cast): JsonValue {
+  if (server === undefined || announced === null) return data;
+  const address = `${server.host}:${server.port}`;
+  if (isJsonObject(data)) return data.server === announced.address ? { ...data, server: address } : data;
+  if (typeof data !== 'string' || !data.startsWith(`${announced.scheme}://`)) return data;
+  const rest = data.slice(announced.scheme.length);
+  return server.shareScheme + rest.replace(`@${announced.address}`, () => `@${address}`);
 }

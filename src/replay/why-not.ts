@@ -219,9 +219,8 @@ function linkReason(
   state: GivenState,
   { facts, revision, permissions, isCompared = false }: Circumstances,
 ): string | null {
-  const links = exchanges.some(({ request, response }) => {
-    const { body } = response;
-    return /\/subscribe\//.test(request.path) && typeof body === 'object' && isLink(body);
+  const links = exchanges.some((each) => {
+    return matchedBy(each)?.operation.name === 'subscribe' && isLink(each.response.body);
   });
   if (!links) return null;
   const query = given.server?.shareQuery ?? '';

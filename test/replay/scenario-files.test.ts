@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest';
+import { createMemoryFiles } from '../../src/embedded/memory-files.js';
+import { readScenarioFiles } from '../../src/replay/scenario-files.js';
+
+const SCENARIO = { title: 't', revision: 'current', source: 'recorded', given: {}, exchanges: [] };
+
+/** A folder `/pack/r` with one scenario, and what stands where its register would. */
+async function packWith(register: 'nothing' | 'a folder' | Buffer) {
+  const files = createMemoryFiles();
+  await files.makeFolder('/pack/r', 0o700);
+  await files.makeFolder('/pack/divergences', 0o700);
+  await files.create('/pack/r/one.json', Buffer.from(JSON.stringify(SCENARIO)), 0o600);
+  if (register === 'a folder') await files.makeFolder('/pack/divergences/r.json', 0o700);
+  else if (register !== 'nothing') await files.create('/pack/divergences/r.json', register, 0o600);
+  const [found] = await readScenarioFiles(['/pack/r'], files);
+  return found;
+}
+
+describe('the register beside a folder', () => {
+  test('that is not there leaves its scenarios without one', async () => {
+    expect(await packWith('nothing')).toMatchObject({ kind: 'scenario', register: null });
+  });
+
+  test('that cannot be read breaks its scenarios and says why', async () => {
+    const found = await packWith('a folder');
+    expect(found).toMatchObject({ kind: 'broken' });
+    expect(found?.kind === 'broken' && found.problem).toMatch(
+      /its register \/pack\/divergences\/r\.json cannot be read: EISDIR/,
+    );
+  });
+
+  test('that is none breaks its scenarios and names the place', async () => {
+    const found = await packWith(Buffer.from('{"version":1,"kinds":{},"scenarios":{}}'));
+    expect(found?.kind === 'broken' && found.problem).toContain('/pack/divergences/r.json: /version: expected a text');
+  });
+});
