@@ -49,6 +49,9 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
     'The server behind `--upstream` sent nothing for ten seconds. A change may have happened: look before you make it again.',
   upstreamRefused:
     'The server behind `--upstream` does not take the credentials that Keyway has, or its one session is somebody else’s. The detail says which; nothing was changed.',
+  bulkIncomplete:
+    'The state takes keys one by one, and one failed: `created 37 of 100`, with its reason. Those that were made stay; the list shows them.',
+  countedElsewhere: 'Of the feed: the running server counts by itself, so that a report would count twice.',
   countTooLarge: 'At most 1,000 keys are made by one request.',
   noConfigPath: 'Keyway runs with `--no-config`: there is no file to show or to replace.',
   configModeMissing: 'A configuration needs the member `mode`; nothing was replaced.',

@@ -1,7 +1,8 @@
 import type { Audit } from './audit.js';
-import type { KeyReader, UsageEntry } from './keys/types.js';
+import type { KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
 import type {
   AccessKey,
+  AnnouncedServer,
   DnsChange,
   DnsConfig,
   DnsQuery,
@@ -34,8 +35,12 @@ export interface Backend {
    * it could not be written; it may have taken effect all the same (protocol: "Users").
    */
   createKey(key: AccessKey): Promise<void>;
-  /** Registers new keys without counters, all or none. */
-  createBareKeys(keys: readonly AccessKey[]): Promise<void>;
+  /**
+   * Registers new keys without counters. Resolves to what was made: these, or as many others of the same record where
+   * whoever holds the state generates them. All or none, unless it rejects with `bulkIncomplete`: then those stay that
+   * were made.
+   */
+  createBareKeys(keys: readonly AccessKey[]): Promise<readonly string[]>;
   /** Overwrites what is given of the record, counters kept. Rejects with `userNotFound`, and with `saveFailed` as `createKey` does. */
   updateKey(accessKey: string, record: KeyUpdate): Promise<void>;
   /** Drops record and counters. Rejects as `updateKey` does. */
@@ -49,7 +54,7 @@ export interface Backend {
 
   /**
    * Adds a report to the counters, whole or not at all. Increments, never sums: whoever else counts is not overwritten. The
-   * last `REMEMBERED_REPORTS` ids are known again.
+   * last `REMEMBERED_REPORTS` ids are known again. Rejects with `countedElsewhere` where whoever holds the state counts.
    */
   count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome>;
 
@@ -61,6 +66,10 @@ export interface Backend {
   readonly sessions: ((api: string) => Session) | null;
   /** What is asked of the holder of the state at every request; null where the keys in memory and the settings answer. */
   readonly live: LiveReads | null;
+  /** Null where the keys in memory are always those of the state. */
+  readonly replica: Replica | null;
+  /** Has whoever resolves names for the state fetch its blocklists; null where the gateway's own resolver does. */
+  readonly refreshBlocklists: (() => Promise<void>) | null;
   /** What is wrong now, for health; empty while nothing is. */
   problems(): Promise<readonly Problem[]>;
   /** Finishes what was accepted, writes what waits, and lets the state go. */
@@ -74,8 +83,8 @@ export interface BackendSettings {
   readonly dns: DnsConfig;
   /** Null when no listener is described. */
   readonly listener: ListenerConfig | null;
-  /** The tunnel server's own `listen` address (`host:port`), else null. */
-  readonly listen: string | null;
+  /** What clients are told of the tunnel server, as far as it stands there. */
+  readonly announced: Partial<AnnouncedServer>;
 }
 
 /** `saved`: this gateway changed something; the others come from outside, or replace everything. */
@@ -123,11 +132,30 @@ export interface ConfigurationDocumentPort {
 /** Reads that go to the holder of the state. Each fails with `backendAway` when it does not answer. */
 export interface LiveReads {
   key(accessKey: string): Now<KeySnapshot | undefined>;
-  counts(): Now<StateCounts>;
+  status(): Now<LiveStatus>;
   rules(): Now<readonly OutboundRule[]>;
   dns(): Now<DnsConfig>;
   /** Oldest first. */
   queries(): Now<readonly DnsQuery[]>;
+}
+
+/** Keys in memory that follow a state elsewhere, some time behind what others change there. */
+export interface Replica {
+  /** To be awaited before a list of keys is given out; asks for what is missing. Rejects as live reads do. */
+  freshen(): Now<void>;
+  /**
+   * To be awaited before answers that go by what was last known, whether anybody can be asked now or not. `milliseconds`:
+   * how long whoever asks goes on looking at the keys. Rejects as live reads do where what is known is too old.
+   */
+  lastKnown(milliseconds?: number): Now<void>;
+  /** One key as last known; one that is not is looked for, too many of them together. Rejects as `lastKnown` does. */
+  find(accessKey: string): Now<KeyEntry | undefined>;
+}
+
+/** The counts of the status, and how long whoever holds the state has been running; null where the gateway's own time counts. */
+export interface LiveStatus extends StateCounts {
+  /** Whole seconds. */
+  readonly uptimeSeconds: number | null;
 }
 
 /** Of the status (protocol: "Server status"). */
@@ -144,9 +172,15 @@ export const PROBLEMS = [
   'configuration_unwritable',
   'counters_unwritable',
   'counters_moved_aside',
+  'upstream_away',
+  'upstream_session_lost',
+  'upstream_notes_unwritable',
 ] as const;
 
 export type ProblemName = (typeof PROBLEMS)[number];
+
+/** Those of somebody else, which a restart of this process would not mend. */
+export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set(['upstream_away', 'upstream_session_lost']);
 
 export interface Problem {
   readonly problem: ProblemName;

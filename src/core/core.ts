@@ -3,8 +3,8 @@ import type { Backend, StateCounts } from './backend.js';
 import { DomainError } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
-import type { DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule } from './model.js';
-import type { Now } from './now.js';
+import type { AccessKey, DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule } from './model.js';
+import { type Now, withNow } from './now.js';
 import type { ClockPort, RandomPort, ResolverPort } from './ports.js';
 
 /** What the core needs from outside. */
@@ -26,9 +26,13 @@ export interface Core extends KeyOperations {
   readonly resolver: ResolverPort;
   /** Undefined for an unknown key. */
   key(accessKey: string): Now<KeySnapshot | undefined>;
-  counts(): Now<StateCounts>;
-  /** Whole seconds since the API started. */
-  uptimeSeconds(): number;
+  /** Of a key as last known, for its subscription; undefined for an unknown one. */
+  subscriber(accessKey: string): Now<AccessKey | undefined>;
+  /** Whether subscriptions name the server's own resolver, as last known. */
+  hasOwnDns(): boolean;
+  /** Awaited before `keys` are given out as a list. */
+  freshenKeys(): Now<void>;
+  status(): Now<ServerStatus>;
   /** Rejects with `noConfigPath` where there is no configuration, and as the backend's document does. */
   readConfig(): Promise<Buffer>;
   replaceConfig(body: Buffer): Promise<void>;
@@ -41,12 +45,21 @@ export interface Core extends KeyOperations {
   changeDns(change: DnsChange): Promise<void>;
   /** The query log, oldest first. */
   queries(): Now<readonly DnsQuery[]>;
+  /** Starts a refresh of the blocklists in the background. */
+  refreshBlocklists(): Now<void>;
+}
+
+/** Protocol: "Server status", but for the version. */
+export interface ServerStatus extends StateCounts {
+  /** Whole seconds since the API started. */
+  readonly uptimeSeconds: number;
 }
 
 /** Creates the hub over a backend. */
 export function createCore({ backend, clock, random, resolver }: CoreOptions): Core {
-  const { keys, live } = backend;
+  const { keys, live, replica } = backend;
   const startedAt = clock.monotonic();
+  const uptimeSeconds = () => Math.floor((clock.monotonic() - startedAt) / 1000);
   const configureResolver = (): void => {
     const { dns, outbound } = backend.settings();
     resolver.configure(dns, outbound);
@@ -54,6 +67,7 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
   configureResolver();
   backend.onChange(configureResolver);
 
+  const key = live === null ? keys.get : live.key;
   const document = () => {
     if (backend.document === null) throw new DomainError('noConfigPath');
     return backend.document;
@@ -64,9 +78,18 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
     keys,
     audit: backend.audit ?? createAudit(clock, random),
     resolver,
-    key: live === null ? (accessKey) => keys.get(accessKey) : live.key,
-    counts: live === null ? () => ({ active: keys.active, total: keys.size }) : live.counts,
-    uptimeSeconds: () => Math.floor((clock.monotonic() - startedAt) / 1000),
+    key,
+    subscriber: replica === null ? key : replica.find,
+    hasOwnDns: () => backend.settings().dns.enabled,
+    freshenKeys: replica === null ? () => undefined : replica.freshen,
+    status:
+      live === null
+        ? () => ({ active: keys.active, total: keys.size, uptimeSeconds: uptimeSeconds() })
+        : () =>
+            withNow(live.status(), (status) => ({
+              ...status,
+              uptimeSeconds: status.uptimeSeconds ?? uptimeSeconds(),
+            })),
     readConfig: async () => document().read(),
     replaceConfig: async (body) => document().replace(body),
     rules: live === null ? () => backend.settings().outbound?.rules ?? [] : live.rules,
@@ -78,5 +101,6 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
       if (enabled && adblockUrls.length > 0) resolver.refreshBlocklists();
     },
     queries: live === null ? resolver.queries : live.queries,
+    refreshBlocklists: backend.refreshBlocklists ?? resolver.refreshBlocklists,
   };
 }

@@ -9,6 +9,8 @@ export type DomainErrorCode =
   | 'upstreamSilent'
   | 'upstreamRefused'
   | 'countTooLarge'
+  | 'bulkIncomplete'
+  | 'countedElsewhere'
   | 'noConfigPath'
   | 'configModeMissing'
   | 'configReadFailed'

@@ -8,6 +8,7 @@ import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
 import { keepReading } from '../wire/early-answer.js';
+import { commonErrors, encodeError } from '../wire/errors.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { parseBody } from '../wire/json-body.js';
@@ -29,7 +30,7 @@ export interface FeedStatus {
 }
 
 export interface FeedOptions {
-  readonly backend: Pick<Backend, 'keys' | 'count'>;
+  readonly backend: Pick<Backend, 'keys' | 'count' | 'replica'>;
   /** Null asks for none: a Unix socket, whose permissions decide. */
   readonly token: string | null;
   /** Asked wherever a token is, by the network of whoever calls. */
@@ -57,7 +58,7 @@ const NO_SESSION = createSession();
 /** Makes the feed as an app that does not listen yet (design: "The feed"). */
 export function createFeed(options: FeedOptions): Feed {
   const { backend, token } = options;
-  const { keys } = backend;
+  const { keys, replica } = backend;
   const status = { reports: 0, entries: 0, repeatedReports: 0, unknownKeys: 0, notDurable: 0, refused: 0 };
   const answers = createKeysAnswers(keys, options.random.bytes(6).toString('hex'));
   const waiting = createWaiting(keys.admissions);
@@ -108,6 +109,7 @@ export function createFeed(options: FeedOptions): Feed {
   async function listKeys(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { wait, since } = readKeysQuery(request.query);
     const query = { since, known: entityTags(request.headers['if-none-match']) };
+    await replica?.lastKnown(wait * 1000);
     if (wait > 0 && answers.isCurrent(query)) await waiting.until(wait * 1000, closing(reply));
     const version = answers.version();
     reply.header('etag', `"${version}"`).header('cache-control', 'no-cache');
@@ -115,8 +117,9 @@ export function createFeed(options: FeedOptions): Feed {
     return sendBody(reply, 200, answers.body(query));
   }
 
-  function admit(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const key = keys.get(readAccessKey(jsonBody(request)));
+  async function admit(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const accessKey = readAccessKey(jsonBody(request));
+    const key = replica === null ? keys.get(accessKey) : await replica.find(accessKey);
     if (key === undefined) return send(reply, 200, { allowed: false, reason: 'unknown_key' });
     return send(reply, 200, key.overLimit ? { allowed: false, reason: 'over_limit' } : { allowed: true });
   }
@@ -165,7 +168,10 @@ function createBareApp({ log, createServer }: Pick<FeedOptions, 'log' | 'createS
   });
   app.setErrorHandler((error: FastifyError | DomainError, request, reply) => {
     refused();
-    if (error instanceof DomainError) return send(reply, 400, { error: error.detail });
+    if (error instanceof DomainError) {
+      const { status, text } = encodeError(commonErrors, { failures: [] }, error);
+      return send(reply, status, { error: text });
+    }
     if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
       // The framework would close at once.
       reply.removeHeader('connection');

@@ -166,7 +166,7 @@ function assemble(options: GatewayOptions, state: State, { clock, random, log }:
     );
   });
   backend.onChange(endSessions);
-  const announced = () => announcedBy(options, backend.settings().listen);
+  const announced = () => announcedBy(options, backend.settings().announced);
   const tokens = options.loginGuard === 'off' ? NO_TOKEN_GUARD : createTokenGuard(clock, random);
   const callerOf = createCallerOf(options.trustProxy ?? []);
   const appOptions: AppOptions = {
@@ -227,9 +227,10 @@ function whenCredentialsChange(credentials: () => Credentials, changed: () => vo
   };
 }
 
-function announcedBy(options: GatewayOptions, listen: string | null): AnnouncedServer {
-  const [, host = '127.0.0.1', port = '50000'] = /^(.*):(\d+)$/.exec(listen ?? '') ?? [];
-  return { host, port: Number(port), shareScheme: 'ostp', shareQuery: '', ...options.announced };
+const ANNOUNCED_BY_DEFAULT: AnnouncedServer = { host: '127.0.0.1', port: 50000, shareScheme: 'ostp', shareQuery: '' };
+
+function announcedBy(options: GatewayOptions, stated: Partial<AnnouncedServer>): AnnouncedServer {
+  return { ...ANNOUNCED_BY_DEFAULT, ...stated, ...options.announced };
 }
 
 function createMounts(

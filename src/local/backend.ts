@@ -3,7 +3,7 @@ import type { Backend, BackendSettings, ChangeReason, ReloadReason } from '../co
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { DomainError } from '../core/errors.js';
 import type { KeyRegistry } from '../core/keys/types.js';
-import { DEFAULT_DNS, type ServerConfiguration } from '../core/model.js';
+import { type AnnouncedServer, DEFAULT_DNS, type ServerConfiguration } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
 import { type ConfigurationFile, createConfigurationFile } from './configuration/configuration-file.js';
@@ -50,7 +50,7 @@ export function dataFolderBeside(configPath: string): string {
   return join(dirname(configPath), `${basename(configPath)}.keyway`);
 }
 
-const NOTHING_CONFIGURED: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, listen: null };
+const NOTHING_CONFIGURED: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {} };
 
 /** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
 export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {
@@ -169,6 +169,8 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     audit: null,
     sessions: null,
     live: null,
+    replica: null,
+    refreshBlocklists: null,
     problems: createProblems({
       configuration: configuration === null ? null : configuration.status,
       counters: store === null ? null : store.status,
@@ -183,5 +185,11 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
 }
 
 function settingsOf({ outbound, dns, listener, listen }: ServerConfiguration): BackendSettings {
-  return { outbound, dns, listener, listen };
+  return { outbound, dns, listener, announced: listen === null ? {} : announcedBy(listen) };
+}
+
+/** By `host:port`; nothing where it is none. */
+function announcedBy(listen: string): Partial<AnnouncedServer> {
+  const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
+  return host === undefined || port === undefined ? {} : { host, port: Number(port) };
 }

@@ -96,6 +96,7 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
     async createBareKeys(made) {
       for (const key of made) keys.createWithoutCounters(key);
       await leavingFailureToNextWrite(save({ keys: new Map(made.map((key) => [key.accessKey, key])) }));
+      return made.map(({ accessKey }) => accessKey);
     },
     updateKey: (accessKey, { name, limitBytes }) =>
       turns.take(accessKey, async () => {

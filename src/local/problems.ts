@@ -1,5 +1,4 @@
-import type { Problem, ProblemName } from '../core/backend.js';
-import { PROBLEMS } from '../core/backend.js';
+import { PROBLEMS, type Problem, type ProblemName } from '../core/backend.js';
 import type { FileSystemPort } from '../core/ports.js';
 import { exists } from '../platform/presence.js';
 
@@ -19,7 +18,7 @@ export function createProblems({ configuration, counters, fileSystem }: ProblemS
     const file = configuration?.() ?? { parseError: null, lastWriteError: null };
     const store = counters?.() ?? { movedAside: null, lastWriteError: null };
     const aside = store.movedAside !== null && (await exists(fileSystem, store.movedAside)) ? store.movedAside : null;
-    const reasons: Readonly<Record<ProblemName, string | null>> = {
+    const reasons: Readonly<Partial<Record<ProblemName, string | null>>> = {
       configuration_unreadable: said(
         file.parseError,
         'the configuration file cannot be read, the last good state stays live',
@@ -32,7 +31,7 @@ export function createProblems({ configuration, counters, fileSystem }: ProblemS
       ),
     };
     return PROBLEMS.flatMap((problem) => {
-      const reason = reasons[problem];
+      const { [problem]: reason = null } = reasons;
       return reason === null ? [] : [{ problem, reason }];
     });
   };

@@ -64,7 +64,9 @@ function withKey({ context: { core }, key }: Call, then: (key: KeySnapshot) => N
   });
 }
 
-async function listUsers({ context: { list }, request }: Call): Promise<Answer> {
+async function listUsers({ context: { core, list }, request }: Call): Promise<Answer> {
+  const fresh = core.freshenKeys();
+  if (fresh !== undefined) await fresh;
   const coding = acceptedCoding(request.headers['accept-encoding']);
   const vary = { vary: 'accept-encoding' };
   if (coding === null) {
@@ -77,12 +79,12 @@ async function listUsers({ context: { list }, request }: Call): Promise<Answer> 
 function subscribe(call: Call): Now<Answer> {
   const { core } = call.context;
   const announced = call.context.announced();
-  return withKey(call, ({ accessKey }) => {
+  return withNow(core.subscriber(call.key), (found) => {
+    if (found === undefined) throw new DomainError('userNotFound');
+    const { accessKey } = found;
     if (!(call.request.headers.accept ?? '').includes('text/plain')) return answer(clientConfig(accessKey, announced));
-    return withNow(core.dns(), ({ enabled }) => {
-      const query = call.mount.revision.shareQuery.query(announced.shareQuery, enabled);
-      return answer(shareLink(accessKey, announced, query));
-    });
+    const query = call.mount.revision.shareQuery.query(announced.shareQuery, core.hasOwnDns());
+    return answer(shareLink(accessKey, announced, query));
   });
 }
 
@@ -92,12 +94,12 @@ type Meta = Omit<CreateUser, 'access_key'>;
 /** What each operation does, in the hub's terms. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   getStatus: ({ context: { core }, mount }) =>
-    withNow(core.counts(), ({ active, total }) => ({
+    withNow(core.status(), ({ active, total, uptimeSeconds }) => ({
       // The one answer that panels poll for, and none of its numbers passes 2^53.
       payload: successEnvelopeOf(
         JSON.stringify({
           version: mount.version,
-          uptime_seconds: core.uptimeSeconds(),
+          uptime_seconds: uptimeSeconds,
           active_users: active,
           total_users: total,
         }),
@@ -176,8 +178,5 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
         })),
       ),
     ),
-  refreshBlocklists({ context: { core } }) {
-    core.resolver.refreshBlocklists();
-    return answer(true);
-  },
+  refreshBlocklists: ({ context: { core } }) => withNow(core.refreshBlocklists(), () => answer(true)),
 };

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerOptions } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
-import type { Backend } from '../core/backend.js';
+import { type Backend, OUTSIDE_PROBLEMS } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
 import type { Readiness } from '../core/readiness.js';
 import type { Metrics } from './metrics.js';
@@ -76,8 +76,9 @@ export function createOpsApp({
   });
   app.get('/healthz', async (_request, reply) => {
     const problems = await health.problems();
-    const isHealthy = problems.length === 0;
-    return sendState(reply, isHealthy, { status: isHealthy ? 'healthy' : 'unhealthy', problems });
+    const isWell = problems.every(({ problem }) => OUTSIDE_PROBLEMS.has(problem));
+    const status = problems.length === 0 ? 'healthy' : isWell ? 'degraded' : 'unhealthy';
+    return sendState(reply, isWell, { status, problems });
   });
   app.get('/readyz', (_request, reply) => {
     const status = readiness.phase();

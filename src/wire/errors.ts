@@ -41,6 +41,10 @@ export const commonErrors: ErrorTable = {
     withDetail: true,
   },
   countTooLarge: { code: 'countTooLarge', status: 400, text: 'Count too large, max 1000' },
+  /** Of a state that takes keys one by one; those that were made stay. */
+  bulkIncomplete: { code: 'bulkIncomplete', status: 400, text: '', withDetail: true },
+  /** Of the feed: no operation counts. */
+  countedElsewhere: { code: 'countedElsewhere', status: 400, text: '', withDetail: true },
   noConfigPath: { code: 'noConfigPath', status: 400, text: 'No config path registered (run-time only)' },
   configModeMissing: { code: 'configModeMissing', status: 400, text: "Invalid config: missing 'mode' field" },
   configReadFailed: { code: 'configReadFailed', status: 400, text: 'Failed to read config file', withDetail: true },

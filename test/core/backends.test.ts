@@ -9,7 +9,7 @@ import { noResolver } from '../../src/dns/no-resolver.js';
 import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { openLocalBackend } from '../../src/local/backend.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
-import { createMemoryBackend, type Outside } from '../ports/memory-backend.js';
+import { createMemoryBackend, type MemoryBackendOptions, type Outside } from '../ports/memory-backend.js';
 
 const NAMES = ['a', 'b', 'c', 'd'] as const;
 const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
@@ -23,8 +23,9 @@ interface Home {
 const HOMES: Readonly<Record<string, () => Promise<Home>>> = {
   'nothing but memory': async () => ({ backend: await local(null) }),
   'a configuration file': async () => ({ backend: await local('/etc/server.json') }),
-  'elsewhere, with the keys in memory': async () => elsewhere(false),
-  'elsewhere, with live reads': async () => elsewhere(true),
+  'elsewhere, with the keys in memory': async () => elsewhere({ hasLiveReads: false }),
+  'elsewhere, with live reads': async () => elsewhere({ hasLiveReads: true }),
+  'elsewhere, with keys in memory that follow it': async () => elsewhere({ hasLiveReads: true, isReplica: true }),
 };
 
 async function local(configPath: string | null): Promise<Backend> {
@@ -39,8 +40,8 @@ async function local(configPath: string | null): Promise<Backend> {
   return openLocalBackend({ configPath, fileSystem, clock, log, pollMilliseconds: 0, watch: false });
 }
 
-function elsewhere(hasLiveReads: boolean): Home {
-  const backend = createMemoryBackend({ hasLiveReads });
+function elsewhere(options: MemoryBackendOptions): Home {
+  const backend = createMemoryBackend(options);
   return { backend, outside: backend.outside };
 }
 
@@ -198,9 +199,13 @@ async function expectAsModelled(core: Core, keys: ReadonlyMap<string, Modelled>)
     if (modelled === undefined) expect(found).toBe(undefined);
     else expect(found).toMatchObject(shown(modelled));
   }
+  await core.freshenKeys();
+  for (const accessKey of NAMES) {
+    expect((await core.subscriber(accessKey))?.limitBytes).toBe(keys.get(accessKey)?.limitBytes);
+  }
   const traffic = ({ counters }: Modelled) => (counters === null ? 0n : counters.bytesUp + counters.bytesDown);
   const active = [...keys.values()].filter((one) => traffic(one) > 0n).length;
-  expect(await core.counts()).toEqual({ active, total: keys.size });
+  expect(await core.status()).toMatchObject({ active, total: keys.size });
   const down = core.keys.ordered().map(({ accessKey }) => keys.get(accessKey)?.counters?.bytesDown ?? 0n);
   expect(down).toEqual([...down].sort((a, b) => (a < b ? 1 : a > b ? -1 : 0)));
   expect(new Set(core.keys.ordered().map(({ accessKey }) => accessKey))).toEqual(new Set(keys.keys()));
@@ -265,7 +270,7 @@ describe.each([false, true])('a state elsewhere, with live reads: %s', (hasLiveR
     if (hasLiveReads) await expect(core.key('a')).rejects.toMatchObject({ code: 'backendAway' });
     backend.becomes('there');
     expect(await core.key('a')).toMatchObject({ name: 'n', limitBytes: 1n });
-    expect(await core.counts()).toEqual({ active: 0, total: 1 });
+    expect(await core.status()).toEqual({ active: 0, total: 1, uptimeSeconds: hasLiveReads ? 42 : 0 });
   });
 
   it('tells the resolver of settings that anyone has changed', async () => {

@@ -34,26 +34,44 @@ const OUTBOUND: OutboundSettings = {
 };
 const ZERO: CounterValues = { bytesUp: 0n, bytesDown: 0n, connections: 0n };
 const CREATED_AT = 7;
+/** Of whoever holds the state, in seconds. */
+const UPTIME = 42;
 
 export interface MemoryBackendOptions {
   readonly hasLiveReads: boolean;
+  /** Whether the keys in memory show what somebody else does only once a list or that key is asked for; default false. */
+  readonly isReplica?: boolean;
   /** Whether it holds sessions and audit list, which gateways over it then have in common; default false. */
   readonly isShared?: boolean;
 }
 
-export function createMemoryBackend({ hasLiveReads, isShared = false }: MemoryBackendOptions): MemoryBackend {
+export function createMemoryBackend(options: MemoryBackendOptions): MemoryBackend {
+  const { hasLiveReads, isReplica = false, isShared = false } = options;
   const held = new Map<string, Held>();
   const keys = createKeyRegistry(() => CREATED_AT);
   const known = new Set<string>();
   const listeners: ((reason: ChangeReason) => void)[] = [];
-  let settings: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, listen: null };
+  let settings: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {} };
   let isAway = false;
+  /** What the keys in memory do not show yet. */
+  let unseen: (() => void)[] = [];
 
   /** What goes there and back. */
   async function asked<T>(work: () => T): Promise<T> {
     await new Promise((resolve) => setImmediate(resolve));
     if (isAway) throw new DomainError('backendAway', 'it is away for a test');
+    catchUp();
     return work();
+  }
+
+  const later = (change: () => void): void => {
+    unseen.push(change);
+  };
+
+  function catchUp(): void {
+    const known = unseen;
+    unseen = [];
+    for (const show of known) show();
   }
 
   function become(next: Partial<BackendSettings>, reason: ChangeReason): void {
@@ -67,23 +85,25 @@ export function createMemoryBackend({ hasLiveReads, isShared = false }: MemoryBa
     return found;
   }
 
-  function create(record: AccessKey): void {
+  function create(record: AccessKey, show = atOnce): void {
     held.set(record.accessKey, { record, counters: ZERO });
-    keys.create(record);
+    show(() => keys.create(record));
   }
 
-  function update(accessKey: string, { name, limitBytes }: KeyUpdate): void {
+  function update(accessKey: string, { name, limitBytes }: KeyUpdate, show = atOnce): void {
     const { record, counters } = present(accessKey);
     const next = { accessKey, name: name === undefined ? record.name : name, limitBytes };
     held.set(accessKey, { record: next, counters: counters ?? ZERO });
-    keys.update(next);
+    show(() => keys.update(next));
   }
 
-  function remove(accessKey: string): void {
+  function remove(accessKey: string, show = atOnce): void {
     present(accessKey);
     held.delete(accessKey);
-    keys.setAside(accessKey);
-    keys.forget(accessKey);
+    show(() => {
+      keys.setAside(accessKey);
+      keys.forget(accessKey);
+    });
   }
 
   function count({ id, entries }: UsageReport) {
@@ -125,6 +145,7 @@ export function createMemoryBackend({ hasLiveReads, isShared = false }: MemoryBa
           held.set(record.accessKey, { record, counters: null });
           keys.createWithoutCounters(record);
         }
+        return made.map(({ accessKey }) => accessKey);
       }),
     updateKey: (accessKey, record) => asked(() => update(accessKey, record)),
     deleteKey: (accessKey) => asked(() => remove(accessKey)),
@@ -153,27 +174,36 @@ export function createMemoryBackend({ hasLiveReads, isShared = false }: MemoryBa
               const found = held.get(accessKey);
               return found === undefined ? undefined : snapshotOf(found);
             }),
-          counts: () =>
+          status: () =>
             asked(() => {
               const active = [...held.values()].filter(
                 ({ counters }) => counters !== null && counters.bytesUp + counters.bytesDown > 0n,
               );
-              return { active: active.length, total: held.size };
+              return { active: active.length, total: held.size, uptimeSeconds: UPTIME };
             }),
           rules: () => asked(() => settings.outbound?.rules ?? []),
           dns: () => asked(() => settings.dns),
           queries: () => asked(() => []),
         }
       : null,
+    replica: isReplica
+      ? {
+          freshen: () => asked(() => undefined),
+          lastKnown: () => undefined,
+          find: async (accessKey) => keys.get(accessKey) ?? asked(() => keys.get(accessKey)),
+        }
+      : null,
+    refreshBlocklists: null,
     problems: async () => [],
     close: async () => undefined,
     outside(change) {
+      const show = isReplica ? later : atOnce;
       if ('put' in change) {
         const { accessKey } = change.put;
-        if (held.has(accessKey)) update(accessKey, change.put);
-        else create(change.put);
+        if (held.has(accessKey)) update(accessKey, change.put, show);
+        else create(change.put, show);
       } else if ('remove' in change) {
-        if (held.has(change.remove)) remove(change.remove);
+        if (held.has(change.remove)) remove(change.remove, show);
       } else become({ outbound: change.rules === 'none' ? null : OUTBOUND }, 'edited');
     },
     becomes(state) {
@@ -181,6 +211,8 @@ export function createMemoryBackend({ hasLiveReads, isShared = false }: MemoryBa
     },
   };
 }
+
+const atOnce = (change: () => void): void => change();
 
 /** What goes there and back, and rejects while it is away. */
 type Asked = <T>(work: () => T) => Promise<T>;

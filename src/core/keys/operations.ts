@@ -32,8 +32,7 @@ export function createKeyOperations(backend: Backend, random: RandomPort): KeyOp
         const accessKey = random.bytes(8).toString('hex');
         if (backend.keys.get(accessKey) === undefined) made.set(accessKey, { accessKey, name: null, limitBytes });
       }
-      if (made.size > 0) await backend.createBareKeys([...made.values()]);
-      return [...made.keys()];
+      return made.size === 0 ? [] : backend.createBareKeys([...made.values()]);
     },
     updateUser: ({ accessKey, name, limitBytes }) => backend.updateKey(accessKey, { name, limitBytes }),
     setLimit: (accessKey, limitBytes) => backend.updateKey(accessKey, { limitBytes }),
