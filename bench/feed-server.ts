@@ -2,6 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createGateway } from '../src/index.js';
+import { systemRandom } from '../src/platform/system-ports.js';
 import { startFeed } from '../src/serve/feed.js';
 import { TOKEN } from './sample-keys.js';
 import { endWithParent } from './server-side.js';
@@ -13,7 +14,7 @@ const collectGarbage: () => void = runInNewContext('gc');
 const [, , configPath = ''] = process.argv;
 const silent = { debug() {}, info() {}, warn() {}, error: console.error };
 const app = await createGateway({ mounts: [{ revision: 'current' }], configPath, loginGuard: 'off', log: silent });
-const feed = await startFeed(app.keyway, { bind: '127.0.0.1:0', token: TOKEN }, silent);
+const feed = await startFeed(app.keyway, { bind: '127.0.0.1:0', token: TOKEN }, { random: systemRandom, log: silent });
 const url = await app.listen({ host: '127.0.0.1', port: 0 });
 process.on('message', async () => {
   // Buffers that went with the first are given back by the next.

@@ -1,3 +1,4 @@
 export type { Backend } from './core/backend.js';
-export type { Gateway, GatewayMount, GatewayOptions } from './gateway/compose.js';
+export type { Gateway } from './gateway/compose.js';
 export { createGateway } from './gateway/create-gateway.js';
+export type { GatewayMount, GatewayOptions } from './gateway/options.js';

@@ -34,7 +34,8 @@ export async function serveUntilStopped(
   try {
     await prepare(settings, log);
     await refuseMissing(settings, context);
-    const gateway = await startGateway(settings, log, context.version);
+    const { fileSystem, clock, random, version } = context;
+    const gateway = await startGateway(settings, { fileSystem, clock, random, log }, version);
     if (gateway === null) {
       log.info({ config: settings.config }, notEnabled(settings));
       return 0;

@@ -1,103 +1,27 @@
 import type { FastifyInstance } from 'fastify';
 import { resolveRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
-import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { type Core, createCore } from '../core/core.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
-import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
 import { createTokenGuard, NO_TOKEN_GUARD, type TokenGuard } from '../core/token-guard.js';
 import { noResolver } from '../dns/no-resolver.js';
-import { type LocalBackend, openLocalBackend } from '../local/backend.js';
-import type { CreateServer } from '../northbound/api-server.js';
 import { createApp } from '../northbound/app.js';
 import type { AppOptions } from '../northbound/app-options.js';
 import { type CallerOf, createCallerOf } from '../northbound/caller.js';
 import { embeddedPanel } from '../northbound/embedded-panel.js';
-import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from '../northbound/login-guard.js';
+import { DEFAULT_LOGIN_GUARD } from '../northbound/login-guard.js';
 import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem } from '../northbound/mount.js';
 import { panelFolder } from '../northbound/panel-files.js';
-import type { RequestsObserver } from '../northbound/request-observer.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
-
-/** One revision to serve. */
-export interface GatewayMount {
-  /** `earliest`, `dns`, `current`, or a server package version such as `0.2.31`. */
-  readonly revision: string;
-  /** Default: the listener's. */
-  readonly webpath?: string;
-  /** A panel build to serve instead of the embedded one. */
-  readonly panelDir?: string;
-}
-
-/** What `createGateway` takes. Everything but the mounts has a default. */
-export interface GatewayOptions {
-  /** At least one. Two that would answer the same paths are an error that names both. */
-  readonly mounts: readonly GatewayMount[];
-  /** The server's configuration file; absent for the run-time-only mode (protocol: "Status and configuration"). */
-  readonly configPath?: string;
-  /** Where the state lives instead, open; what is said here of file and data folder then counts for nothing. */
-  readonly backend?: Backend;
-  /** Where kept versions live; default `<file name>.keyway/` beside the configuration file. */
-  readonly dataDir?: string;
-  /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
-  readonly keepGone?: number;
-  /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
-  readonly countersWriteMilliseconds?: number;
-  /** Overrides what the file says of the listener, member by member. */
-  readonly listener?: Partial<Credentials & { readonly webpath: string }>;
-  /** Overrides what clients are told, member by member; host and port default to the file's `listen`. */
-  readonly announced?: Partial<AnnouncedServer>;
-  /** The version that the status reports, instead of the mount's own. */
-  readonly reportVersion?: string;
-  readonly panelDir?: string;
-  /** API roots of further servers that the embedded panel may speak to, such as `https://host:9090/panel/api`. */
-  readonly panelServers?: readonly string[];
-  /** Asks for the mount's credential on the audit operations too; default false, as the protocol says. */
-  readonly protectAudit?: boolean;
-  readonly inPlace?: boolean;
-  /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
-  readonly guardConfig?: boolean;
-  /** How the guessing of passwords is slowed; `off` slows that of tokens neither. */
-  readonly loginGuard?: LoginGuardLimit | 'off';
-  /** Addresses or networks of proxies whose `X-Forwarded-For` names the caller; `unix` for those on a Unix socket. */
-  readonly trustProxy?: readonly string[];
-  /** The host names that requests may be sent to, besides addresses and `localhost`; default any. */
-  readonly allowHosts?: readonly string[];
-  /** Makes the HTTP server that listens, such as one with TLS; default a plain one. */
-  readonly createServer?: CreateServer;
-  /** One log line per request; default false. */
-  readonly requestLog?: boolean;
-  /** How often the file is looked at for edits, besides being watched. Milliseconds, default 500. */
-  readonly pollMilliseconds?: number;
-  /** Whether a mount that its own rule leaves open refuses everyone all the same; default never. */
-  readonly refusesOpen?: (
-    mount: Mount,
-    gateway: { readonly mounts: readonly Mount[]; readonly credentials: Credentials },
-  ) => boolean;
-  readonly resolver?: ResolverPort;
-  /** Told of answers, logins and what happens to the file; for metrics. */
-  readonly observer?: GatewayObserver;
-  readonly clock?: ClockPort;
-  readonly random?: RandomPort;
-  readonly fileSystem?: FileSystemPort;
-  readonly log?: LogPort;
-}
-
-/** What may be told of a gateway's doings, while they happen. */
-export interface GatewayObserver {
-  readonly requests: RequestsObserver;
-  readonly configuration: ConfigurationObserverPort;
-}
+import { type GatewayOptions, silent } from './options.js';
+import { type GatewayState, openState } from './state.js';
 
 /** A composed gateway: the app, and what stands behind it. `app.close()` closes all of it. */
-export interface Gateway {
+export interface Gateway extends GatewayState {
   readonly app: FastifyInstance;
   readonly core: Core;
   readonly mounts: readonly Mount[];
-  readonly backend: Backend;
-  /** The same where the state lives in a configuration file and a data folder here; null where it does not. */
-  readonly local: LocalBackend | null;
   readonly credentials: () => Credentials;
   readonly announced: () => AnnouncedServer;
   /** Asked wherever a token is. */
@@ -107,53 +31,23 @@ export interface Gateway {
   readonly subscriptions: (own: Pick<AppOptions, 'createServer'>) => FastifyInstance;
 }
 
-const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
-
-/** Composes backend, core, mounts and app. Rejects with an `Error` whose message is for people. */
+/** Opens the state that the options name and assembles the gateway over it. Rejects with an `Error` whose message is for people. */
 export async function composeGateway(options: GatewayOptions): Promise<Gateway> {
-  const { clock = systemClock, random = systemRandom, log = silent } = options;
-  const state = await openState(options, clock, log);
+  return assembleGateway(options, await openState(options));
+}
+
+/** The gateway over a state that is open; where it rejects, with an `Error` whose message is for people, it has closed it. */
+export async function assembleGateway(options: GatewayOptions, state: GatewayState): Promise<Gateway> {
   try {
-    return assemble(options, state, { clock, random, log });
+    return assemble(options, state);
   } catch (error) {
     await state.backend.close();
     throw error;
   }
 }
 
-async function openState(options: GatewayOptions, clock: ClockPort, log: LogPort): Promise<State> {
-  if (options.backend !== undefined) return { backend: options.backend, local: null };
-  const local = await openLocal(options, clock, log);
-  return { backend: local, local };
-}
-
-async function openLocal(options: GatewayOptions, clock: ClockPort, log: LogPort): Promise<LocalBackend> {
-  const { configPath = null, dataDir, keepGone, inPlace, guardConfig, pollMilliseconds, observer } = options;
-  const { countersWriteMilliseconds } = options;
-  const backend = await openLocalBackend({
-    configPath,
-    fileSystem: options.fileSystem ?? createFileSystem(),
-    clock,
-    log,
-    ...(dataDir === undefined ? {} : { dataDir }),
-    ...(keepGone === undefined ? {} : { keepGone }),
-    ...(countersWriteMilliseconds === undefined ? {} : { countersWriteMilliseconds }),
-    ...(inPlace === undefined ? {} : { inPlace }),
-    ...(guardConfig === undefined ? {} : { guard: guardConfig }),
-    ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
-    ...(observer === undefined ? {} : { observer: observer.configuration }),
-  });
-  // What the disk does not take now is tried again while serving.
-  await backend.jobs.look().catch((error: unknown) => log.warn({ err: error }, 'a restore or import is not done yet'));
-  backend.jobs.follow();
-  return backend;
-}
-
-type State = Pick<Gateway, 'backend' | 'local'>;
-
-type Ports = Required<Pick<GatewayOptions, 'clock' | 'random' | 'log'>>;
-
-function assemble(options: GatewayOptions, state: State, { clock, random, log }: Ports): Gateway {
+function assemble(options: GatewayOptions, state: GatewayState): Gateway {
+  const { clock = systemClock, random = systemRandom, log = silent } = options;
   const { backend } = state;
   const listener = listenerOf(options, backend);
   const mounts = createMounts(options, backend, listener);

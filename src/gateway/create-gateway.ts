@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { composeGateway, type Gateway, type GatewayOptions } from './compose.js';
+import { composeGateway, type Gateway } from './compose.js';
+import type { GatewayOptions } from './options.js';
 
 declare module 'fastify' {
   interface FastifyInstance {

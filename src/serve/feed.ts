@@ -1,8 +1,7 @@
-import type { LogPort } from '../core/ports.js';
+import type { LogPort, RandomPort } from '../core/ports.js';
 import { createFeed, type Feed } from '../feed/feed.js';
 import type { Gateway } from '../gateway/compose.js';
 import type { CreateServer } from '../northbound/api-server.js';
-import { systemRandom } from '../platform/system-ports.js';
 import { listenAt } from './listen.js';
 
 const WORDS = { subject: 'the feed', remedy: 'give it another address with --feed-bind' };
@@ -24,7 +23,11 @@ export interface RunningFeed {
 }
 
 /** Opens the data plane's door beside a gateway. Rejects with a `StartError` when the address cannot be had. */
-export async function startFeed(gateway: Gateway, settings: FeedSettings, log: LogPort): Promise<RunningFeed> {
+export async function startFeed(
+  gateway: Gateway,
+  settings: FeedSettings,
+  { random, log }: { readonly random: RandomPort; readonly log: LogPort },
+): Promise<RunningFeed> {
   const { backend, local } = gateway;
   const { bind, token, createServer } = settings;
   const feed = createFeed({
@@ -33,7 +36,7 @@ export async function startFeed(gateway: Gateway, settings: FeedSettings, log: L
     tokens: gateway.tokens,
     networkOf: (request) => gateway.callerOf(request).network,
     ...(createServer === undefined ? {} : { createServer }),
-    random: systemRandom,
+    random,
     log,
   });
   // Before the counters' own: hooks of this kind run in the reverse order.

@@ -1,4 +1,4 @@
-import type { GatewayMount, GatewayOptions } from '../gateway/compose.js';
+import type { GatewayMount, GatewayOptions } from '../gateway/options.js';
 import { dataFolderOf, type Settings } from '../settings/table.js';
 
 const DAY = 86_400_000;

@@ -93,6 +93,11 @@ export async function openTls(files: TlsFiles, ports: TlsPorts): Promise<Tls> {
   };
 }
 
+/** What makes the server of an address, if it is no plain one: a Unix socket is for proxies of this machine, and speaks plainly. */
+export function tlsAt(bind: string, tls: Tls | null): Tls['createServer'] | undefined {
+  return tls === null || bind.startsWith('unix:') ? undefined : tls.createServer;
+}
+
 async function readPair(files: TlsFiles, fileSystem: FileSystemPort): Promise<Pair> {
   const problems: string[] = [];
   async function readAs<T>(flag: string, path: string, expected: string, parse: (bytes: Buffer) => T) {

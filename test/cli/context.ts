@@ -13,7 +13,10 @@ export interface RanHere {
   readonly progress: readonly string[];
 }
 
-/** Runs a command line within the test's own process, in an environment that holds nothing else, its log going to `descriptor`; `terminal` is what it would see of one. */
+/**
+ * Runs a command line within the test's own process, in an environment that holds nothing else, its log going to
+ * `descriptor`; `terminal` is what it would see of one. One that serves ends when `untilStopped` resolves.
+ */
 export async function runHere(
   argv: readonly string[],
   {
@@ -23,6 +26,8 @@ export async function runHere(
     environment = {} as Readonly<Record<string, string>>,
     fileSystem = createFileSystem(),
     descriptor = 1,
+    untilStopped = (): Promise<string> => new Promise(() => undefined),
+    onHangUp = (_listener: () => void): void => undefined,
   } = {},
 ): Promise<RanHere> {
   let output = '';
@@ -57,8 +62,8 @@ export async function runHere(
     random: systemRandom,
     serviceManager: null,
     program: ['/usr/bin/node', '/usr/lib/keyway/cli.js'],
-    untilStopped: () => new Promise(() => undefined),
-    onHangUp: () => undefined,
+    untilStopped,
+    onHangUp,
   };
   const code = await runCommandLine(argv, context);
   return { code, output, complaints, progress: shown };

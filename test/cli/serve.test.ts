@@ -1,5 +1,4 @@
-import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -99,68 +98,6 @@ describe('keyway serve', () => {
     expect(await ended).toMatchObject({ code: 0, signal: null });
     const again = await listening(SAMPLE);
     expect(await keysAt(`${again.url}/panel/api/users`, TOKEN)).toContain('kept');
-  });
-
-  it('without its configuration file names keyway init, exit code 1', async () => {
-    const { code, output } = await runKeyway(['serve'], { folder });
-    expect(code).toBe(1);
-    expect(output).toContain(join(folder, 'keyway.jsonc'));
-    expect(output).toContain('keyway init');
-  });
-
-  it('on an address in use names --bind and the server that may listen there, exit code 1', async () => {
-    const taken = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => taken.once('listening', resolve));
-    const address = taken.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
-    const { code, output } = await runKeyway(['serve', '--config', 'server.jsonc', '--bind', `127.0.0.1:${port}`], {
-      folder,
-    });
-    taken.close();
-    expect(code).toBe(1);
-    expect(output).toMatch(/"level":"error".*EADDRINUSE.*server.*--bind/);
-  });
-
-  it('of a file whose listener is not enabled says so and exits 0; an explicit --bind serves all the same', async () => {
-    const path = join(folder, 'server.jsonc');
-    await writeFile(path, (await readFile(path, 'utf8')).replace('"enabled": true', '"enabled": false'));
-    const { code, output } = await runKeyway(['serve', '--config', 'server.jsonc'], { folder });
-    expect(code).toBe(0);
-    expect(output).toContain('is not enabled');
-    await listening(SAMPLE);
-  });
-
-  it('refuses an open mount beside a closed one, and mounts that clash, exit code 1', async () => {
-    const environment = { KEYWAY_TOKEN: 'a-token' };
-    const argv = ['serve', '--no-config', '--bind', '127.0.0.1:0'];
-    const open = await runKeyway([...argv, '--revision', 'dns'], { folder, environment });
-    expect(open.code).toBe(1);
-    expect(open.output).toContain('--allow-open');
-    expect(open.output).not.toContain('a-token');
-    const clash = await runKeyway([...argv, '--revision', 'dns@a', '--revision', 'current@a'], { folder, environment });
-    expect(clash.code).toBe(1);
-    expect(clash.output).toMatch(/dns at \/a\/api.*current at \/a\/api/);
-  });
-
-  it('reports all settings problems at once with exit code 2, and starts nothing', async () => {
-    const environment = { KEYWAY_BIND: 'nowhere', KEYWAY_PASSWORD_HASH: 'hunter2' };
-    const { code, output, complaints } = await runKeyway(['serve', '--server-port', '0'], { folder, environment });
-    expect({ code, output }).toEqual({ code: 2, output: '' });
-    expect(complaints).toMatch(/^server-port \(flag --server-port\)/m);
-    expect(complaints).toMatch(/^bind \(environment variable KEYWAY_BIND\)/m);
-    expect(complaints).toMatch(/^password-hash \(environment variable KEYWAY_PASSWORD_HASH\)/m);
-    expect(complaints).not.toContain('hunter2');
-  });
-
-  it('reads its settings file, under what the flags say', async () => {
-    await writeFile(
-      join(folder, 'settings.jsonc'),
-      '{ "config": "server.jsonc", "bind": "127.0.0.1:0", /* all */ "log_level": "warn" }',
-    );
-    const started = startKeyway(['serve', '--settings', 'settings.jsonc', '--log-level', 'info'], { folder });
-    running.push(started);
-    const { url } = await started.logged((record) => typeof record.url === 'string');
-    expect((await fetch(`${String(url)}/panel/`)).status).toBe(200);
   });
 });
 

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DEFAULT_DNS } from '../../src/core/model.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { resolverFor } from '../../src/serve/resolver.js';
 import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { askUdp, dataOf } from './client.js';
@@ -227,7 +228,11 @@ describe('a list at a file: URL', () => {
       revisionProblem: () => null,
     });
     if (!answer.ok) throw new Error(answer.problems.map(({ message }) => message).join());
-    const resolver = resolverFor(answer.settings, { debug() {}, info() {}, warn() {}, error() {} });
+    const resolver = resolverFor(answer.settings, {
+      clock: systemClock,
+      random: systemRandom,
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+    });
     if (resolver === null) throw new Error('there is no resolver');
     later(() => resolver.close());
     resolver.configure({ ...DEFAULT_DNS, enabled: true, localPort: 0, adblockUrls: [urlOf(inside)] }, null);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAdmissionLog, REMEMBERED_CHANGES } from '../../src/core/keys/admission-log.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 import { startFeed } from '../../src/serve/feed.js';
 import { removeFrom } from '../core/keys/remove-from.js';
 import { localOf } from '../local-of.js';
@@ -206,9 +207,9 @@ describe('where the feed listens', () => {
   it('an address in use is one clear error', async () => {
     const stage = await feedStage({ keys: [] });
     const { host } = new URL(stage.url);
-    await expect(startFeed(stage.gateway, { bind: host, token: 't' }, logTo([]))).rejects.toThrow(
-      `the feed cannot listen on ${host} (EADDRINUSE): give it another address with --feed-bind`,
-    );
+    await expect(
+      startFeed(stage.gateway, { bind: host, token: 't' }, { random: systemRandom, log: logTo([]) }),
+    ).rejects.toThrow(`the feed cannot listen on ${host} (EADDRINUSE): give it another address with --feed-bind`);
   });
 
   it('a Unix socket needs no token; one that is in use is an error, one left behind is replaced', async () => {
@@ -216,14 +217,16 @@ describe('where the feed listens', () => {
     const stage = await feedStage({ keys: ['a'] });
     const settings = { bind: `unix:${path}`, token: null };
     const lines: string[] = [];
-    await startFeed(stage.gateway, settings, logTo(lines));
+    await startFeed(stage.gateway, settings, { random: systemRandom, log: logTo(lines) });
     expect(lines.join()).toContain(`the feed listens on unix:${path}`);
     expect(await overSocket(path, '/v1/keys')).toContain('"access_key":"a"');
-    await expect(startFeed(stage.gateway, settings, logTo([]))).rejects.toThrow('EADDRINUSE');
+    await expect(startFeed(stage.gateway, settings, { random: systemRandom, log: logTo([]) })).rejects.toThrow(
+      'EADDRINUSE',
+    );
     await stage.close();
     await leaveSocket(path);
     const later = await feedStage(stage);
-    await startFeed(later.gateway, settings, logTo([]));
+    await startFeed(later.gateway, settings, { random: systemRandom, log: logTo([]) });
     await until(async () => (await overSocket(path, '/v1/keys')).includes('"a"'));
   });
 });

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
-import { composeGateway, type Gateway, type GatewayOptions } from '../../src/gateway/compose.js';
+import { composeGateway, type Gateway } from '../../src/gateway/compose.js';
+import type { GatewayOptions } from '../../src/gateway/options.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 import { createConnections } from '../../src/serve/connections.js';
 import { startFeed } from '../../src/serve/feed.js';
 
@@ -58,7 +60,11 @@ export async function feedStage(
   });
   onTestFinished(() => gateway.app.close());
   const createServer = createConnections({ most: 1_000, trustProxy: [], log }).serverFor('feed');
-  const { url, feed } = await startFeed(gateway, { bind: '127.0.0.1:0', token: FEED_TOKEN, createServer }, log);
+  const { url, feed } = await startFeed(
+    gateway,
+    { bind: '127.0.0.1:0', token: FEED_TOKEN, createServer },
+    { random: systemRandom, log },
+  );
   let requests = 0;
   feed.app.server.on('request', () => {
     requests += 1;

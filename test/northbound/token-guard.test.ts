@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { expect, it } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import type { GatewayOptions } from '../../src/index.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 import { startFeed } from '../../src/serve/feed.js';
 import { gatewayForTest, listen, PASSWORD_HASH } from './gateway.js';
 
@@ -124,7 +125,11 @@ it('--login-guard off has nobody wait for tokens either', async () => {
 it("the feed's token is guarded with the API's", async () => {
   const { app } = await stage();
   const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
-  const { url } = await startFeed(app.keyway, { bind: '127.0.0.1:0', token: 'feed' }, silent);
+  const { url } = await startFeed(
+    app.keyway,
+    { bind: '127.0.0.1:0', token: 'feed' },
+    { random: systemRandom, log: silent },
+  );
   const feed = (token: string) => fetch(`${url}/v1/keys`, { headers: { authorization: `Bearer ${token}` } });
   const answered: number[] = [];
   for (let n = 0; n < 10; n += 1) answered.push((await feed(`guess-${n}`)).status);

@@ -2,7 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import type { CountedLog } from '../../src/platform/log.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { type RunningGateway, startGateway } from '../../src/serve/start.js';
 import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { type Exposition, parseExposition } from './exposition.js';
@@ -124,7 +126,11 @@ export async function startWith(argv: readonly string[], log: CountedLog): Promi
     revisionProblem: () => null,
   });
   if (!answer.ok) throw new Error(JSON.stringify(answer.problems));
-  return startGateway(answer.settings, log, '9.8.7');
+  return startGateway(
+    answer.settings,
+    { fileSystem: createFileSystem(), clock: systemClock, random: systemRandom, log },
+    '9.8.7',
+  );
 }
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {

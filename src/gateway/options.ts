@@ -1,0 +1,81 @@
+import type { Backend } from '../core/backend.js';
+import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
+import type { AnnouncedServer, Credentials } from '../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
+import type { CreateServer } from '../northbound/api-server.js';
+import type { LoginGuardLimit } from '../northbound/login-guard.js';
+import type { Mount } from '../northbound/mount.js';
+import type { RequestsObserver } from '../northbound/request-observer.js';
+
+/** One revision to serve. */
+export interface GatewayMount {
+  /** `earliest`, `dns`, `current`, or a server package version such as `0.2.31`. */
+  readonly revision: string;
+  /** Default: the listener's. */
+  readonly webpath?: string;
+  /** A panel build to serve instead of the embedded one. */
+  readonly panelDir?: string;
+}
+
+/** What `createGateway` takes. Everything but the mounts has a default. */
+export interface GatewayOptions {
+  /** At least one. Two that would answer the same paths are an error that names both. */
+  readonly mounts: readonly GatewayMount[];
+  /** The server's configuration file; absent for the run-time-only mode (protocol: "Status and configuration"). */
+  readonly configPath?: string;
+  /** Where the state lives instead, open; what is said here of file and data folder then counts for nothing. */
+  readonly backend?: Backend;
+  /** Where kept versions live; default `<file name>.keyway/` beside the configuration file. */
+  readonly dataDir?: string;
+  /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
+  readonly keepGone?: number;
+  /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
+  readonly countersWriteMilliseconds?: number;
+  /** Overrides what the file says of the listener, member by member. */
+  readonly listener?: Partial<Credentials & { readonly webpath: string }>;
+  /** Overrides what clients are told, member by member; host and port default to the file's `listen`. */
+  readonly announced?: Partial<AnnouncedServer>;
+  /** The version that the status reports, instead of the mount's own. */
+  readonly reportVersion?: string;
+  readonly panelDir?: string;
+  /** API roots of further servers that the embedded panel may speak to, such as `https://host:9090/panel/api`. */
+  readonly panelServers?: readonly string[];
+  /** Asks for the mount's credential on the audit operations too; default false, as the protocol says. */
+  readonly protectAudit?: boolean;
+  readonly inPlace?: boolean;
+  /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
+  readonly guardConfig?: boolean;
+  /** How the guessing of passwords is slowed; `off` slows that of tokens neither. */
+  readonly loginGuard?: LoginGuardLimit | 'off';
+  /** Addresses or networks of proxies whose `X-Forwarded-For` names the caller; `unix` for those on a Unix socket. */
+  readonly trustProxy?: readonly string[];
+  /** The host names that requests may be sent to, besides addresses and `localhost`; default any. */
+  readonly allowHosts?: readonly string[];
+  /** Makes the HTTP server that listens, such as one with TLS; default a plain one. */
+  readonly createServer?: CreateServer;
+  /** One log line per request; default false. */
+  readonly requestLog?: boolean;
+  /** How often the file is looked at for edits, besides being watched. Milliseconds, default 500. */
+  readonly pollMilliseconds?: number;
+  /** Whether a mount that its own rule leaves open refuses everyone all the same; default never. */
+  readonly refusesOpen?: (
+    mount: Mount,
+    gateway: { readonly mounts: readonly Mount[]; readonly credentials: Credentials },
+  ) => boolean;
+  readonly resolver?: ResolverPort;
+  /** Told of answers, logins and what happens to the file; for metrics. */
+  readonly observer?: GatewayObserver;
+  readonly clock?: ClockPort;
+  readonly random?: RandomPort;
+  readonly fileSystem?: FileSystemPort;
+  readonly log?: LogPort;
+}
+
+/** What may be told of a gateway's doings, while they happen. */
+export interface GatewayObserver {
+  readonly requests: RequestsObserver;
+  readonly configuration: ConfigurationObserverPort;
+}
+
+/** The log where none is given. */
+export const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };

@@ -1,0 +1,41 @@
+import type { Backend } from '../core/backend.js';
+import { type LocalBackend, openLocalBackend } from '../local/backend.js';
+import { createFileSystem } from '../platform/file-system.js';
+import { systemClock } from '../platform/system-ports.js';
+import { type GatewayOptions, silent } from './options.js';
+
+/** Where a gateway's state lives, open. */
+export interface GatewayState {
+  readonly backend: Backend;
+  /** The same where the state lives in a configuration file and a data folder here; null where it does not. */
+  readonly local: LocalBackend | null;
+}
+
+/** Opens the home of the state that the options name. Rejects with an `Error` whose message is for people. */
+export async function openState(options: GatewayOptions): Promise<GatewayState> {
+  if (options.backend !== undefined) return { backend: options.backend, local: null };
+  const local = await openLocal(options);
+  return { backend: local, local };
+}
+
+async function openLocal(options: GatewayOptions): Promise<LocalBackend> {
+  const { configPath = null, dataDir, keepGone, inPlace, guardConfig, pollMilliseconds, observer } = options;
+  const { countersWriteMilliseconds, clock = systemClock, log = silent } = options;
+  const backend = await openLocalBackend({
+    configPath,
+    fileSystem: options.fileSystem ?? createFileSystem(),
+    clock,
+    log,
+    ...(dataDir === undefined ? {} : { dataDir }),
+    ...(keepGone === undefined ? {} : { keepGone }),
+    ...(countersWriteMilliseconds === undefined ? {} : { countersWriteMilliseconds }),
+    ...(inPlace === undefined ? {} : { inPlace }),
+    ...(guardConfig === undefined ? {} : { guard: guardConfig }),
+    ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
+    ...(observer === undefined ? {} : { observer: observer.configuration }),
+  });
+  // What the disk does not take now is tried again while serving.
+  await backend.jobs.look().catch((error: unknown) => log.warn({ err: error }, 'a restore or import is not done yet'));
+  backend.jobs.follow();
+  return backend;
+}

@@ -1,0 +1,78 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { LogPort } from '../core/ports.js';
+import type { Gateway } from '../gateway/compose.js';
+import { startFeed } from './feed.js';
+import { listenAt } from './listen.js';
+import type { Prepared, ServePorts } from './prepare.js';
+import { type Tls, tlsAt } from './tls.js';
+
+const API_WORDS = {
+  subject: 'the API',
+  remedy:
+    'if the server whose file this is serves its own API there, give Keyway another address with --bind, else free this one',
+};
+const SUBSCRIPTION_WORDS = {
+  subject: 'the subscription listener',
+  remedy: 'give it another address with --subscription-bind',
+};
+
+/** What listens beside the operator's listener. */
+export interface Listening {
+  /** Of the API: `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
+  readonly url: string;
+  /** Finishes what was accepted, everywhere, and closes the gateway. */
+  close(): Promise<void>;
+}
+
+/** Opens the listeners that the settings ask for, the API's last. Rejects with a `StartError`. */
+export async function openListeners(prepared: Prepared, ports: ServePorts): Promise<Listening> {
+  const { settings, gateway, connections, ops, resolver, bind, tls } = prepared;
+  const { feedBind, feedToken, subscriptionBind } = settings;
+  const feedSettings = { token: feedToken, createServer: connections.serverFor('feed') };
+  const running = feedBind === null ? null : await startFeed(gateway, { bind: feedBind, ...feedSettings }, ports);
+  ops?.watch(gateway, { feed: running?.feed ?? null, resolver });
+  const subscriptions =
+    subscriptionBind === null ? [] : [await startSubscriptions(prepared, subscriptionBind, ports.log)];
+  const url = secured(await listenAt(gateway.app, bind, API_WORDS, ports.log), tls);
+  const others = [...subscriptions, ...(running === null ? [] : [running.feed.app])];
+  return { url, close: () => closeInTime(gateway, others) };
+}
+
+/** Listens for the subscriptions of every mount alone, over the gateway's core; closed with the gateway. */
+async function startSubscriptions(
+  { gateway, connections, tls }: Prepared,
+  bind: string,
+  log: LogPort,
+): Promise<FastifyInstance> {
+  const app = gateway.subscriptions({ createServer: connections.serverFor('subscriptions', tlsAt(bind, tls)) });
+  // Before the counters' own: hooks of this kind run in the reverse order.
+  gateway.app.addHook('onClose', () => app.close());
+  const url = secured(await listenAt(app, bind, SUBSCRIPTION_WORDS, log), tls);
+  log.info({ subscriptions: url }, `subscriptions alone are served on ${url}`);
+  return app;
+}
+
+function secured(url: string, tls: Tls | null): string {
+  return tls === null ? url : url.replace(/^http:/, 'https:');
+}
+
+/** Where a path of a gateway is, for people: a URL, or the path and the socket. */
+export function placeOf(url: string, path: string): string {
+  return url.startsWith('unix:') ? `${path} on ${url}` : url + path;
+}
+
+/** Milliseconds that clients are given to take the answers that were accepted before a stop. */
+const CLOSING_TIME = 10_000;
+
+/** Finishes what was accepted; a client that does not take its answer in time is cut off, so that every write is carried. */
+async function closeInTime(gateway: Gateway, others: readonly FastifyInstance[]): Promise<void> {
+  const servers = [gateway.app, ...others].map(({ server }) => server);
+  const late = setTimeout(() => {
+    for (const server of servers) server.closeAllConnections();
+  }, CLOSING_TIME);
+  // The system has accepted connections that nobody here has seen yet.
+  await nextTurn();
+  await gateway.app.close();
+  clearTimeout(late);
+}

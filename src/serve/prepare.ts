@@ -1,0 +1,84 @@
+import { resolveRevision } from '../../revisions/index.js';
+import { DEFAULT_BIND } from '../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort, RandomPort } from '../core/ports.js';
+import type { Resolver } from '../dns/resolver.js';
+import { assembleGateway, type Gateway } from '../gateway/compose.js';
+import type { GatewayOptions } from '../gateway/options.js';
+import { openState } from '../gateway/state.js';
+import type { CountedLog } from '../platform/log.js';
+import { StartError } from '../platform/start-error.js';
+import type { Settings } from '../settings/table.js';
+import type { Connections } from './connections.js';
+import { refusal } from './open-mounts.js';
+import type { RunningOps } from './ops.js';
+import { gatewayOptions } from './options.js';
+import { resolverFor } from './resolver.js';
+import { openTls, type Tls, tlsAt } from './tls.js';
+
+/** What of the outside world a gateway that is served uses. */
+export interface ServePorts {
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: CountedLog;
+}
+
+/** What is there before the gateway is. */
+export interface Around {
+  readonly settings: Settings;
+  readonly connections: Connections;
+  /** Null where no operator's listener is asked for. */
+  readonly ops: RunningOps | null;
+}
+
+/** A gateway that is composed, with all that it needs to listen; closing it closes all of that but what was around it. */
+export interface Prepared extends Around {
+  readonly gateway: Gateway;
+  /** Where the API is to listen: `host:port`, or `unix:` and a path. */
+  readonly bind: string;
+  readonly tls: Tls | null;
+  /** Not started. */
+  readonly resolver: Resolver | null;
+}
+
+/** Reads what must be read and composes the gateway; nothing of it listens. Rejects with a `StartError`. */
+export async function prepare(around: Around, ports: ServePorts): Promise<Prepared> {
+  const { settings, connections, ops } = around;
+  if (settings.subscriptionBind !== null && settings.config === null)
+    throw new StartError(['--subscription-bind: expected a configuration file: without one no key is there to serve']);
+  noteRevisions(settings, ports.log);
+  const { tlsCert: cert, tlsKey: key } = settings;
+  const tls = cert === null || key === null ? null : await openTls({ cert, key }, ports);
+  const resolver = resolverFor(settings, ports);
+  const options: GatewayOptions = {
+    ...gatewayOptions(settings),
+    ...ports,
+    ...(resolver === null ? {} : { resolver }),
+    ...(ops === null ? {} : { observer: ops.observer }),
+  };
+  try {
+    const state = await openState(options);
+    const bind = settings.bind ?? state.backend.settings().listener?.bind ?? DEFAULT_BIND;
+    const refusesOpen: GatewayOptions['refusesOpen'] = (mount, context) =>
+      !settings.allowOpen && refusal(mount, { ...context, ...reach(settings, bind) }) !== null;
+    const createServer = connections.serverFor('api', tlsAt(bind, tls));
+    const gateway = await assembleGateway({ ...options, refusesOpen, createServer }, state);
+    gateway.app.addHook('onClose', async () => resolver?.close());
+    return { ...around, gateway, bind, tls, resolver };
+  } catch (error) {
+    throw error instanceof Error && !('code' in error) ? new StartError([error.message]) : error;
+  }
+}
+
+/** Who may reach the API. */
+export function reach({ trustProxy }: Settings, bind: string) {
+  return { bind, trustsProxy: trustProxy.length > 0 };
+}
+
+/** Says of each revision that is not exactly what was asked for which one is served. */
+function noteRevisions({ revision }: Settings, log: LogPort): void {
+  const answers = revision.map((wanted) => ({ ...wanted, answer: resolveRevision(wanted.revision) }));
+  const unknown = answers.flatMap(({ text, answer }) => (answer.ok ? [] : [`revision ${text}: ${answer.problem}`]));
+  if (unknown.length > 0) throw new StartError(unknown);
+  for (const { answer } of answers) if (answer.ok && answer.note !== null) log.warn({}, answer.note);
+}

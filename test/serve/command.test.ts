@@ -1,0 +1,135 @@
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createMemoryFiles } from '../../src/embedded/memory-files.js';
+import { ROOT } from '../build.js';
+import { folderForTest, serveHere } from './serve-here.js';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await folderForTest();
+  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
+});
+
+const SAMPLE = ['serve', '--config', 'server.jsonc', '--bind', '127.0.0.1:0'];
+const TOKEN = { authorization: 'Bearer sample-static-token' };
+
+async function keysAt(url: string): Promise<readonly string[]> {
+  const response = await fetch(`${url}/panel/api/users`, { headers: TOKEN });
+  const { data } = (await response.json()) as { data: readonly { access_key: string }[] };
+  return data.map(({ access_key }) => access_key);
+}
+
+/** What the log says of a command that ends by itself, and its exit code. */
+async function runs(argv: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  const served = await serveHere(argv, { folder, environment });
+  const { code, output, complaints } = await served.ended;
+  return { code, output, complaints, log: await served.log() };
+}
+
+const errorsOf = ({ log }: { readonly log: readonly Readonly<Record<string, unknown>>[] }) =>
+  log.filter(({ level }) => level === 'error').map(({ msg }) => String(msg));
+
+describe('keyway serve', () => {
+  it('reads and writes through the file system that it is handed, and ends when it is asked to', async () => {
+    const fileSystem = createMemoryFiles();
+    await fileSystem.makeFolder('/etc/tunnel', 0o700);
+    await fileSystem.create('/etc/tunnel/server.jsonc', await readFile(join(folder, 'server.jsonc')), 0o600);
+    const served = await serveHere(SAMPLE, { folder: '/etc/tunnel', fileSystem });
+    const url = await served.url;
+    const created = await fetch(`${url}/panel/api/users`, {
+      method: 'POST',
+      headers: { ...TOKEN, 'content-type': 'application/json' },
+      body: '{"access_key":"in-memory"}',
+    });
+    expect(created.status).toBe(200);
+    expect(String(await fileSystem.read('/etc/tunnel/server.jsonc', 100_000))).toContain('in-memory');
+    expect(await fileSystem.list('/etc/tunnel/server.jsonc.keyway')).not.toEqual([]);
+    expect(await served.stop()).toMatchObject({ code: 0, complaints: '' });
+    expect((await served.log()).at(-1)).toMatchObject({ msg: 'stopped' });
+    await expect(fetch(url)).rejects.toThrow();
+  });
+
+  it('asked to read its files again says that there is nothing to read, where no certificate is', async () => {
+    const served = await serveHere(SAMPLE, { folder });
+    await served.url;
+    served.hangUp();
+    await expect
+      .poll(served.log, { timeout: 20_000 })
+      .toContainEqual(expect.objectContaining({ msg: expect.stringContaining('nothing is to be read again') }));
+  });
+
+  it('reads its settings file, under what the flags say', async () => {
+    const settings = '{ "config": "server.jsonc", "bind": "127.0.0.1:0", /* all */ "log_level": "warn" }';
+    await writeFile(join(folder, 'settings.jsonc'), settings);
+    const served = await serveHere(['serve', '--settings', 'settings.jsonc', '--log-level', 'info'], { folder });
+    expect(await keysAt(await served.url)).toHaveLength(3);
+  });
+
+  it('without its configuration file names keyway init, exit code 1', async () => {
+    const ran = await runs(['serve']);
+    expect(ran.code).toBe(1);
+    expect(errorsOf(ran).join()).toContain(join(folder, 'keyway.jsonc'));
+    expect(errorsOf(ran).join()).toContain('keyway init');
+  });
+
+  it('on an address in use names --bind and the server that may listen there, exit code 1', async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => taken.once('listening', resolve));
+    const address = taken.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const ran = await runs(['serve', '--config', 'server.jsonc', '--bind', `127.0.0.1:${port}`]);
+    taken.close();
+    expect(ran.code).toBe(1);
+    expect(errorsOf(ran)).toEqual([expect.stringMatching(/EADDRINUSE.*server.*--bind/)]);
+  });
+
+  it('of a file whose listener is not enabled says so and exits 0; an explicit --bind serves all the same', async () => {
+    const path = join(folder, 'server.jsonc');
+    await writeFile(path, (await readFile(path, 'utf8')).replace('"enabled": true', '"enabled": false'));
+    const { code, log } = await runs(['serve', '--config', 'server.jsonc']);
+    expect(code).toBe(0);
+    expect(log.at(-1)).toMatchObject({ level: 'info', msg: expect.stringContaining('is not enabled') });
+    const served = await serveHere(SAMPLE, { folder });
+    expect(await keysAt(await served.url)).toHaveLength(3);
+  });
+
+  it('refuses an open mount beside a closed one, and mounts that clash, exit code 1', async () => {
+    const argv = ['serve', '--no-config', '--bind', '127.0.0.1:0'];
+    const open = await runs([...argv, '--revision', 'dns'], { KEYWAY_TOKEN: 'a-token' });
+    expect(open.code).toBe(1);
+    expect(errorsOf(open).join()).toContain('--allow-open');
+    expect(JSON.stringify(open)).not.toContain('a-token');
+    const clash = await runs([...argv, '--revision', 'dns@a', '--revision', 'current@a']);
+    expect(clash.code).toBe(1);
+    expect(errorsOf(clash).join()).toMatch(/dns at \/a\/api.*current at \/a\/api/);
+  });
+
+  it('refuses the subscription listener without a configuration file, and two listeners at one address', async () => {
+    const bare = ['serve', '--no-config', '--token', 'a-token'];
+    const without = await runs([...bare, '--bind', '127.0.0.1:0', '--subscription-bind', '127.0.0.1:0']);
+    expect(errorsOf(without)).toEqual([expect.stringContaining('--subscription-bind')]);
+    const twice = await runs([...SAMPLE.slice(0, 3), '--bind', '127.0.0.1:9', '--subscription-bind', '127.0.0.1:9']);
+    expect(twice.code).toBe(1);
+    expect(errorsOf(twice)).toEqual([expect.stringMatching(/--bind.*--subscription-bind/)]);
+  });
+
+  it('says that a version later than all known is served as the last line, and serves it', async () => {
+    const served = await serveHere([...SAMPLE, '--revision', '99.0.0'], { folder });
+    await served.url;
+    expect(await served.log()).toContainEqual(
+      expect.objectContaining({ level: 'warn', msg: expect.stringContaining('99.0.0 is later than') }),
+    );
+  });
+
+  it('reports all settings problems at once with exit code 2, and starts nothing', async () => {
+    const environment = { KEYWAY_BIND: 'nowhere', KEYWAY_PASSWORD_HASH: 'hunter2' };
+    const { code, output, complaints, log } = await runs(['serve', '--server-port', '0'], environment);
+    expect({ code, output, log }).toEqual({ code: 2, output: '', log: [] });
+    expect(complaints).toMatch(/^server-port \(flag --server-port\)/m);
+    expect(complaints).toMatch(/^bind \(environment variable KEYWAY_BIND\)/m);
+    expect(complaints).toMatch(/^password-hash \(environment variable KEYWAY_PASSWORD_HASH\)/m);
+    expect(complaints).not.toContain('hunter2');
+  });
+});

@@ -1,0 +1,84 @@
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type RanHere, runHere } from '../cli/context.js';
+
+type Options = NonNullable<Parameters<typeof runHere>[1]>;
+
+type LogRecord = Readonly<Record<string, unknown>>;
+
+/** A command that serves, or that would not, within the test's own process. */
+export interface ServedHere {
+  /** What it has logged so far. */
+  log(): Promise<readonly LogRecord[]>;
+  /** Where the API listens; rejects with the log when the command ends before it does. */
+  readonly url: Promise<string>;
+  /** Asks it to read its files again, as SIGHUP does. */
+  hangUp(): void;
+  /** Asks it to end, as SIGTERM does. */
+  stop(): Promise<RanHere>;
+  readonly ended: Promise<RanHere>;
+}
+
+/** A folder of its own that goes with the test. */
+export async function folderForTest(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-served-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Runs a command line that serves; it ends with the test at the latest. */
+export async function serveHere(argv: readonly string[], options: Partial<Options> = {}): Promise<ServedHere> {
+  const logPath = join(await folderForTest(), 'log');
+  const file = await open(logPath, 'a');
+  let stop: (signal: string) => void = () => undefined;
+  const untilStopped = new Promise<string>((resolve) => {
+    stop = resolve;
+  });
+  const hangUps: (() => void)[] = [];
+  let isOver = false;
+  const ended = runHere(argv, {
+    ...options,
+    descriptor: file.fd,
+    untilStopped: () => untilStopped,
+    onHangUp: (listener) => void hangUps.push(listener),
+  }).finally(() => {
+    isOver = true;
+    return file.close();
+  });
+  const log = async (): Promise<readonly LogRecord[]> => {
+    const text = await readFile(logPath, 'utf8');
+    return text
+      .slice(0, text.lastIndexOf('\n') + 1)
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+  };
+  const listening = async (): Promise<string> => {
+    for (;;) {
+      const wasOver = isOver;
+      const records = await log();
+      const found = records.find(({ url }) => typeof url === 'string');
+      if (found !== undefined) return String(found.url);
+      if (wasOver) throw new Error(`ended before it listened: ${JSON.stringify(records)}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
+  const url = listening();
+  url.catch(() => undefined);
+  const end = () => {
+    stop('SIGTERM');
+    return ended;
+  };
+  onTestFinished(async () => void (await end()));
+  return {
+    log,
+    url,
+    hangUp: () => {
+      for (const listener of hangUps) listener();
+    },
+    stop: end,
+    ended,
+  };
+}
