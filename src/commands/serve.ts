@@ -8,7 +8,6 @@ import { settingsHelp } from '../settings/help.js';
 import { settingFlags, settingsFromCommandLine } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import { revisionProblem } from './revision-problem.js';
 
 /** What `start` adds to `serve`. */
 export interface ServeSteps {
@@ -77,7 +76,6 @@ async function readServeSettings(
     environment: context.environment,
     folder: context.folder,
     readFile: context.fileSystem.read,
-    revisionProblem,
   });
   return answer.ok ? answer.settings : usageProblem(context, name, answer.problems.map(problemText));
 }

@@ -40,7 +40,7 @@ export async function runStored(
   const { environment, folder, fileSystem, clock, progress } = context;
   const flags = parseFlags(argv, [...STORED_FLAGS, ...(command.flags ?? [])]);
   const readFile = fileSystem.read;
-  const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
+  const sources = { flags, environment, folder, readFile };
   const answer = await readSettings(sources, STORED_SETTINGS);
   const problems = answer.ok ? [] : answer.problems.map(problemText);
   if (flags.words.length !== command.words.length) {

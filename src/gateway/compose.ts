@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { resolveRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import { type Core, createCore } from '../core/core.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
@@ -14,7 +13,7 @@ import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem 
 import { panelFolder } from '../northbound/panel-files.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
-import { type GatewayOptions, silent } from './options.js';
+import { type ComposeOptions, silent } from './options.js';
 import { type GatewayState, openState } from './state.js';
 
 /** A composed gateway: the app, and what stands behind it. `app.close()` closes all of it. */
@@ -32,12 +31,12 @@ export interface Gateway extends GatewayState {
 }
 
 /** Opens the state that the options name and assembles the gateway over it. Rejects with an `Error` whose message is for people. */
-export async function composeGateway(options: GatewayOptions): Promise<Gateway> {
+export async function composeGateway(options: ComposeOptions): Promise<Gateway> {
   return assembleGateway(options, await openState(options));
 }
 
 /** The gateway over a state that is open; where it rejects, with an `Error` whose message is for people, it has closed it. */
-export async function assembleGateway(options: GatewayOptions, state: GatewayState): Promise<Gateway> {
+export async function assembleGateway(options: ComposeOptions, state: GatewayState): Promise<Gateway> {
   try {
     return assemble(options, state);
   } catch (error) {
@@ -46,7 +45,7 @@ export async function assembleGateway(options: GatewayOptions, state: GatewaySta
   }
 }
 
-function assemble(options: GatewayOptions, state: GatewayState): Gateway {
+function assemble(options: ComposeOptions, state: GatewayState): Gateway {
   const { clock = systemClock, random = systemRandom, log = silent } = options;
   const { backend } = state;
   const listener = listenerOf(options, backend);
@@ -97,7 +96,7 @@ function assemble(options: GatewayOptions, state: GatewayState): Gateway {
 }
 
 /** What the state says of the listener now, under what the options override. */
-function listenerOf({ listener: overrides = {} }: GatewayOptions, backend: Backend) {
+function listenerOf({ listener: overrides = {} }: ComposeOptions, backend: Backend) {
   const described = () => backend.settings().listener;
   return {
     credentials: (): Credentials => ({
@@ -123,12 +122,12 @@ function whenCredentialsChange(credentials: () => Credentials, changed: () => vo
 
 const ANNOUNCED_BY_DEFAULT: AnnouncedServer = { host: '127.0.0.1', port: 50000, shareScheme: 'ostp', shareQuery: '' };
 
-function announcedBy(options: GatewayOptions, stated: Partial<AnnouncedServer>): AnnouncedServer {
+function announcedBy(options: ComposeOptions, stated: Partial<AnnouncedServer>): AnnouncedServer {
   return { ...ANNOUNCED_BY_DEFAULT, ...stated, ...options.announced };
 }
 
 function createMounts(
-  options: GatewayOptions,
+  options: ComposeOptions,
   backend: Backend,
   { webpath, credentials }: ReturnType<typeof listenerOf>,
 ): readonly Mount[] {
@@ -136,10 +135,8 @@ function createMounts(
   const mounts = options.mounts.map((wanted) => {
     const problem = webpathProblem(wanted.webpath ?? webpath);
     if (problem !== null) throw new Error(`webpath: ${problem}`);
-    const resolved = resolveRevision(wanted.revision);
-    if (!resolved.ok) throw new Error(`revision ${wanted.revision}: ${resolved.problem}`);
-    const { revision } = resolved;
-    const version = options.reportVersion ?? resolved.version;
+    const { revision } = wanted;
+    const version = options.reportVersion ?? wanted.version;
     const folder = wanted.panelDir ?? options.panelDir;
     const servers = options.panelServers ?? [];
     const isOpen = () => revision.auth.isOpen(credentials());

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import { resolveRevision } from '../../revisions/index.js';
 import { composeGateway, type Gateway } from './compose.js';
-import type { GatewayOptions } from './options.js';
+import type { GatewayMount, GatewayOptions, ResolvedMount } from './options.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -15,7 +16,13 @@ declare module 'fastify' {
  * people when a revision is unknown, two mounts clash or the configuration file cannot be read.
  */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const gateway = await composeGateway(options);
+  const gateway = await composeGateway({ ...options, mounts: options.mounts.map(resolveMount) });
   gateway.app.decorate('keyway', gateway);
   return gateway.app;
+}
+
+function resolveMount(wanted: GatewayMount): ResolvedMount {
+  const answer = resolveRevision(wanted.revision);
+  if (!answer.ok) throw new Error(`revision ${wanted.revision}: ${answer.problem}`);
+  return { ...wanted, revision: answer.revision, version: answer.version };
 }

@@ -1,3 +1,4 @@
+import type { ResolvedRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
@@ -69,6 +70,14 @@ export interface GatewayOptions {
   readonly random?: RandomPort;
   readonly fileSystem?: FileSystemPort;
   readonly log?: LogPort;
+}
+
+/** A mount whose revision is found. */
+export type ResolvedMount = Omit<GatewayMount, 'revision'> & Pick<ResolvedRevision, 'revision' | 'version'>;
+
+/** What a gateway is composed with: the same options, their revisions found. */
+export interface ComposeOptions extends Omit<GatewayOptions, 'mounts'> {
+  readonly mounts: readonly ResolvedMount[];
 }
 
 /** What may be told of a gateway's doings, while they happen. */

@@ -2,7 +2,7 @@ import type { Backend } from '../core/backend.js';
 import { type LocalBackend, openLocalBackend } from '../local/backend.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock } from '../platform/system-ports.js';
-import { type GatewayOptions, silent } from './options.js';
+import { type ComposeOptions, silent } from './options.js';
 
 /** Where a gateway's state lives, open. */
 export interface GatewayState {
@@ -12,13 +12,13 @@ export interface GatewayState {
 }
 
 /** Opens the home of the state that the options name. Rejects with an `Error` whose message is for people. */
-export async function openState(options: GatewayOptions): Promise<GatewayState> {
+export async function openState(options: ComposeOptions): Promise<GatewayState> {
   if (options.backend !== undefined) return { backend: options.backend, local: null };
   const local = await openLocal(options);
   return { backend: local, local };
 }
 
-async function openLocal(options: GatewayOptions): Promise<LocalBackend> {
+async function openLocal(options: ComposeOptions): Promise<LocalBackend> {
   const { configPath = null, dataDir, keepGone, inPlace, guardConfig, pollMilliseconds, observer } = options;
   const { countersWriteMilliseconds, clock = systemClock, log = silent } = options;
   const backend = await openLocalBackend({

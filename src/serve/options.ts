@@ -1,17 +1,18 @@
-import type { GatewayMount, GatewayOptions } from '../gateway/options.js';
+import type { ComposeOptions, ResolvedMount } from '../gateway/options.js';
 import { dataFolderOf, type Settings } from '../settings/table.js';
 
 const DAY = 86_400_000;
 
 /** What the gateway is composed with, as the settings say it. */
-export function gatewayOptions(settings: Settings): GatewayOptions {
+export function gatewayOptions(settings: Settings): ComposeOptions {
   const dataDir = dataFolderOf(settings);
   return {
-    mounts: settings.revision.map((mount): GatewayMount => {
-      const own = settings.panelDir.findLast((panel) => panel.mount === mount.text || panel.mount === mount.revision);
+    mounts: settings.revision.map((mount): ResolvedMount => {
+      const own = settings.panelDir.findLast((panel) => panel.mount === mount.text || panel.mount === mount.name);
       const folder = own ?? settings.panelDir.findLast((panel) => panel.mount === null);
       return {
         revision: mount.revision,
+        version: mount.version,
         ...(mount.webpath === null ? {} : { webpath: mount.webpath }),
         ...(folder === undefined ? {} : { panelDir: folder.folder }),
       };

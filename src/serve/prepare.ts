@@ -1,9 +1,8 @@
-import { resolveRevision } from '../../revisions/index.js';
 import { DEFAULT_BIND } from '../core/model.js';
-import type { ClockPort, FileSystemPort, LogPort, RandomPort } from '../core/ports.js';
+import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
 import type { Resolver } from '../dns/resolver.js';
 import { assembleGateway, type Gateway } from '../gateway/compose.js';
-import type { GatewayOptions } from '../gateway/options.js';
+import type { ComposeOptions } from '../gateway/options.js';
 import { openState } from '../gateway/state.js';
 import type { CountedLog } from '../platform/log.js';
 import { StartError } from '../platform/start-error.js';
@@ -46,11 +45,11 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   const { settings, connections, ops } = around;
   if (settings.subscriptionBind !== null && settings.config === null)
     throw new StartError(['--subscription-bind: expected a configuration file: without one no key is there to serve']);
-  noteRevisions(settings, ports.log);
+  for (const { note } of settings.revision) if (note !== null) ports.log.warn({}, note);
   const { tlsCert: cert, tlsKey: key } = settings;
   const tls = cert === null || key === null ? null : await openTls({ cert, key }, ports);
   const resolver = resolverFor(settings, ports);
-  const options: GatewayOptions = {
+  const options: ComposeOptions = {
     ...gatewayOptions(settings),
     ...ports,
     ...(resolver === null ? {} : { resolver }),
@@ -59,7 +58,7 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   try {
     const state = await openState(options);
     const bind = settings.bind ?? state.backend.settings().listener?.bind ?? DEFAULT_BIND;
-    const refusesOpen: GatewayOptions['refusesOpen'] = (mount, context) =>
+    const refusesOpen: ComposeOptions['refusesOpen'] = (mount, context) =>
       !settings.allowOpen && refusal(mount, { ...context, ...reach(settings, bind) }) !== null;
     const createServer = connections.serverFor('api', tlsAt(bind, tls));
     const gateway = await assembleGateway({ ...options, refusesOpen, createServer }, state);
@@ -73,12 +72,4 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
 /** Who may reach the API. */
 export function reach({ trustProxy }: Settings, bind: string) {
   return { bind, trustsProxy: trustProxy.length > 0 };
-}
-
-/** Says of each revision that is not exactly what was asked for which one is served. */
-function noteRevisions({ revision }: Settings, log: LogPort): void {
-  const answers = revision.map((wanted) => ({ ...wanted, answer: resolveRevision(wanted.revision) }));
-  const unknown = answers.flatMap(({ text, answer }) => (answer.ok ? [] : [`revision ${text}: ${answer.problem}`]));
-  if (unknown.length > 0) throw new StartError(unknown);
-  for (const { answer } of answers) if (answer.ok && answer.note !== null) log.warn({}, answer.note);
 }

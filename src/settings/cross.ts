@@ -2,26 +2,17 @@ import type { SettingProblem } from './flags.js';
 import type { Settings } from './table.js';
 
 /**
- * What is wrong with settings that are each well formed: no or an unknown revision, a panel folder for no mount, a feed
+ * What is wrong with settings that are each well formed: no revision, a panel folder for no mount, a feed
  * that anybody could write to, half of a certificate and its key, or both for nothing.
  */
 export function crossProblems(
   settings: Settings,
   placeOf: (name: keyof Settings) => string,
-  revisionProblem: (revision: string) => string | null,
 ): readonly SettingProblem[] {
-  const revisions = settings.revision.flatMap(({ revision }) => {
-    const problem = revisionProblem(revision);
-    if (problem === null) return [];
-    return [
-      { setting: 'revision', place: placeOf('revision'), message: `${problem}, got ${JSON.stringify(revision)}` },
-    ];
-  });
   if (settings.revision.length === 0) {
     return [{ setting: 'revision', place: placeOf('revision'), message: 'expected at least one revision' }];
   }
   return [
-    ...revisions,
     ...panelProblems(settings, placeOf('panelDir')),
     ...feedProblems(settings, placeOf('feedBind')),
     ...tlsProblems(settings, placeOf),
@@ -53,7 +44,7 @@ function tlsProblems(
 function panelProblems({ revision, panelDir }: Settings, place: string): readonly SettingProblem[] {
   const seen = new Set<string | null>();
   return panelDir.flatMap(({ mount }) => {
-    const known = mount === null || revision.some((one) => one.text === mount || one.revision === mount);
+    const known = mount === null || revision.some((one) => one.text === mount || one.name === mount);
     const repeated = seen.has(mount);
     seen.add(mount);
     const names = revision.map(({ text }) => text).join(', ');

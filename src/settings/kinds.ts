@@ -1,6 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
+import { knownRevisions, type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
 import { LOG_LEVELS, type LogLevel } from '../platform/log.js';
 import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
@@ -24,11 +25,11 @@ export type NamedPlace =
   | { readonly kind: 'path' | 'socket'; readonly text: string; readonly path: string }
   | { readonly kind: 'port'; readonly text: string; readonly port: number };
 
-/** One `--revision`: what the operator wrote, and the web path after its `@`, trimmed of slashes. */
-export interface MountSetting {
+/** One `--revision`: what the operator wrote, what it stands for, and the web path after its `@`, trimmed of slashes. */
+export interface MountSetting extends ResolvedRevision {
   readonly text: string;
-  /** A revision's name or a server package version. */
-  readonly revision: string;
+  /** A revision's name or a server package version, as it stands before the `@`. */
+  readonly name: string;
   /** Null: the listener's own. */
   readonly webpath: string | null;
 }
@@ -181,16 +182,19 @@ export const passwordHash = stringKind(
   (text) => (/^([0-9a-f]{64})?$/.test(text) ? text : undefined),
 );
 
+function readMount(text: string): MountSetting | undefined {
+  const at = text.indexOf('@');
+  const name = at < 0 ? text : text.slice(0, at);
+  const webpath = at < 0 ? null : readWebpath(text.slice(at + 1));
+  const resolved = resolveRevision(name);
+  if (!resolved.ok || webpath === undefined || webpath === '') return undefined;
+  const { revision, version, note } = resolved;
+  return { text, name, webpath, revision, version, note };
+}
+
 export const mount = stringKind(
-  `a revision or a server version, then perhaps @ and a web path (${WEBPATH})`,
-  (text) => {
-    const at = text.indexOf('@');
-    const revision = at < 0 ? text : text.slice(0, at);
-    if (!/^[A-Za-z0-9.+-]+$/.test(revision)) return undefined;
-    if (at < 0) return { text, revision, webpath: null };
-    const trimmed = readWebpath(text.slice(at + 1));
-    return trimmed === undefined || trimmed === '' ? undefined : { text, revision, webpath: trimmed };
-  },
+  `${knownRevisions()}; behind it perhaps @ and a web path (${WEBPATH})`,
+  readMount,
   'revisions',
 );
 

@@ -69,7 +69,7 @@ export async function readSettings(
   const settings = Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])) as Settings;
   // With a bad revision the mounts are not what was meant, and what names them cannot be judged.
   if (!problems.some(({ setting }) => setting === SETTINGS.revision.flag))
-    problems.push(...crossProblems(settings, (name) => places.get(name) ?? 'default', sources.revisionProblem));
+    problems.push(...crossProblems(settings, (name) => places.get(name) ?? 'default'));
   return problems.length === 0 ? { ok: true, settings } : { ok: false, problems };
 }
 

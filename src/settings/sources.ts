@@ -13,8 +13,6 @@ export interface SettingsSources {
   readonly folder: string;
   /** Reads a file of at most `limit` bytes whole. */
   readonly readFile: (path: string, limit: number) => Promise<Uint8Array>;
-  /** Why a `--revision` is none, or null. */
-  readonly revisionProblem: (revision: string) => string | null;
 }
 
 /** What one source says about a flag. */

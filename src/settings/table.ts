@@ -116,7 +116,7 @@ export const SETTINGS = {
   revision: many(kinds.mount, {
     flag: 'revision',
     placeholder: 'R[@WEBPATH]',
-    default: [{ text: DEFAULT_REVISION, revision: DEFAULT_REVISION, webpath: null }],
+    default: [kinds.mount.read(DEFAULT_REVISION, '')].flatMap((mount) => mount ?? []),
     defaultText: DEFAULT_REVISION,
     description:
       'The revision to speak: its name or a server package version such as 0.2.31. Give it several times to serve several at once, each at its own web path.',

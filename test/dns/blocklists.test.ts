@@ -225,7 +225,6 @@ describe('a list at a file: URL', () => {
       environment: {},
       folder: home,
       readFile: (path) => readFile(path),
-      revisionProblem: () => null,
     });
     if (!answer.ok) throw new Error(answer.problems.map(({ message }) => message).join());
     const resolver = resolverFor(answer.settings, {

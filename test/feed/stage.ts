@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
-import { composeGateway, type Gateway } from '../../src/gateway/compose.js';
+import type { Gateway } from '../../src/gateway/compose.js';
+import { createGateway } from '../../src/gateway/create-gateway.js';
 import type { GatewayOptions } from '../../src/gateway/options.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { createConnections } from '../../src/serve/connections.js';
@@ -51,7 +52,7 @@ export async function feedStage(
   if ('keys' in start) await writeFile(configPath, configurationOf(start.keys));
   const lines: string[] = [];
   const log = logTo(lines);
-  const gateway = await composeGateway({
+  const { keyway: gateway } = await createGateway({
     mounts: [{ revision: 'current' }],
     configPath,
     pollMilliseconds: 20,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { createReadiness } from '../../src/core/readiness.js';
-import { composeGateway } from '../../src/gateway/compose.js';
+import { createGateway } from '../../src/gateway/create-gateway.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { startOps } from '../../src/serve/ops.js';
 import { configurationOf, createLines, opsStage, TOKEN, temporaryFolder, until } from './stage.js';
@@ -50,7 +50,7 @@ async function failingStage() {
   const settings = { bind: '127.0.0.1:0', version: '9.8.7', readiness: createReadiness(), allowHosts: [] };
   const ops = await startOps(settings, log);
   onTestFinished(() => ops.close());
-  const gateway = await composeGateway({
+  const { keyway: gateway } = await createGateway({
     mounts: [{ revision: 'current' }],
     configPath,
     fileSystem,

@@ -123,7 +123,6 @@ export async function startWith(argv: readonly string[], log: CountedLog): Promi
     environment: {},
     folder: tmpdir(),
     readFile: () => Promise.reject(new Error('there is no settings file')),
-    revisionProblem: () => null,
   });
   if (!answer.ok) throw new Error(JSON.stringify(answer.problems));
   return startGateway(

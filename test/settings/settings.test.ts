@@ -25,10 +25,6 @@ async function read({ argv = [], environment = {}, file }: Given) {
         throw Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' });
       return Buffer.from(file);
     },
-    revisionProblem: (revision) => {
-      const answer = resolveRevision(revision);
-      return answer.ok ? null : answer.problem;
-    },
   });
 }
 
@@ -36,6 +32,13 @@ async function settingsOf(given: Given): Promise<Settings> {
   const answer = await read(given);
   if (!answer.ok) throw new Error(answer.problems.map(problemText).join('\n'));
   return answer.settings;
+}
+
+function mountOf(name: string) {
+  const answer = resolveRevision(name);
+  if (!answer.ok) throw new Error(answer.problem);
+  const { revision, version, note } = answer;
+  return { text: name, name, webpath: null, revision, version, note };
 }
 
 async function problemsOf(given: Given): Promise<readonly string[]> {
@@ -47,7 +50,7 @@ describe('settings with nothing given', () => {
   it('are the defaults, the configuration file being keyway.jsonc in the working folder', async () => {
     expect(await settingsOf({})).toEqual({
       config: '/srv/keyway/keyway.jsonc',
-      revision: [{ text: 'current', revision: 'current', webpath: null }],
+      revision: [mountOf('current')],
       serverHost: null,
       serverPort: null,
       shareScheme: 'ostp',
@@ -137,7 +140,7 @@ describe('precedence', () => {
 
 describe('each kind of value', () => {
   const accepted: readonly (readonly [string, string, Partial<Settings>])[] = [
-    ['revision', 'dns@/old/', { revision: [{ text: 'dns@/old/', revision: 'dns', webpath: 'old' }] }],
+    ['revision', 'dns@/old/', { revision: [{ ...mountOf('dns'), text: 'dns@/old/', webpath: 'old' }] }],
     ['server-host', '2001:db8::7', { serverHost: '[2001:db8::7]' }],
     ['server-host', 'vpn.example.org', { serverHost: 'vpn.example.org' }],
     ['server-port', '65535', { serverPort: 65535 }],

@@ -45,7 +45,7 @@ async function readPlace(
   const flags = parseFlags(argv, flagsOf(command));
   const { environment, folder, fileSystem, clock } = context;
   const readFile = fileSystem.read;
-  const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
+  const sources = { flags, environment, folder, readFile };
   const answer = await readSettings(sources, command.settings);
   const problems = answer.ok ? [] : answer.problems.map(problemText);
   if (flags.words.length !== command.words.length) {

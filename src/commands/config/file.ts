@@ -43,7 +43,7 @@ export async function runOnFile(
   const { environment, folder, fileSystem, clock } = context;
   const flags = parseFlags(argv, fileFlags(command));
   const readFile = fileSystem.read;
-  const sources = { flags, environment, folder, readFile, revisionProblem: () => null };
+  const sources = { flags, environment, folder, readFile };
   const answer = await readSettings(sources, command.settings);
   const problems = answer.ok ? [...command.problems(flags)] : answer.problems.map(problemText);
   const [named] = flags.words;

@@ -8,7 +8,6 @@ import { settingsHelp } from '../../settings/help.js';
 import { readSettings, settingFlags } from '../../settings/read.js';
 import { type Settings, variableOf } from '../../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
-import { revisionProblem } from '../revision-problem.js';
 import { flagsElsewhere, secretProblems } from './command-line.js';
 import { placeProblems, servicePlaces } from './places.js';
 import { HOMES, isWithin, STATE_FOLDER, serviceUnit } from './unit.js';
@@ -28,7 +27,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   const { folder, fileSystem, program, version } = context;
   const readFile = fileSystem.read;
   // The service starts without the variables of whoever prints its unit.
-  const answer = await readSettings({ flags, environment: {}, folder, readFile, revisionProblem });
+  const answer = await readSettings({ flags, environment: {}, folder, readFile });
   const user = flags.values.get('user')?.[0] ?? null;
   const problems = [
     ...(isOn(flags, 'print') ? [] : ['expected --print: the unit is printed, and nothing is installed']),

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { FILE_LIMITS } from '../../../src/core/file-limits.js';
 import type { LogPort } from '../../../src/core/ports.js';
-import { composeGateway } from '../../../src/gateway/compose.js';
+import { createGateway } from '../../../src/gateway/create-gateway.js';
 import { createInPlaceWriting } from '../../../src/local/file/in-place.js';
 import { listVersions, restoreVersion } from '../../../src/local/file/restore-version.js';
 import { createTarget, readTarget, replaceTarget } from '../../../src/local/file/write-file.js';
@@ -30,7 +30,7 @@ async function serving() {
   const write = ({ reason }: Readonly<Record<string, unknown>>, message: string) =>
     void lines.push(reason === undefined ? message : `${message}: ${String(reason)}`);
   const log: LogPort = { debug() {}, info: write, warn: write, error: write };
-  const gateway = await composeGateway({
+  const { keyway: gateway } = await createGateway({
     mounts: [{ revision: 'current' }],
     configPath: path,
     pollMilliseconds: 20,
