@@ -1,42 +1,23 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
 import { readDocument } from '../../src/local/document/document.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
+import { compileForProcess } from '../compiled.js';
 
 const ROUNDS = 10;
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 let folder = '';
 let driver = '';
 
-/** Compiles the driver, as another process runs it, into a folder that finds this package's modules. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'keyway-kill-'));
-  const built = join(folder, 'built');
-  const project = join(folder, 'tsconfig.json');
-  const root = resolve('.');
-  const compilerOptions = {
-    rootDir: root,
-    outDir: built,
-    declaration: false,
-    typeRoots: [join(root, 'node_modules/@types')],
-  };
-  const settings = {
-    extends: join(root, 'tsconfig.json'),
-    files: [join(root, 'test/local/kill-driver.ts')],
-    include: [],
-  };
-  await writeFile(project, JSON.stringify({ ...settings, compilerOptions }));
-  const compiled = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', project], { encoding: 'utf8' });
-  expect(compiled.stdout + compiled.stderr).toBe('');
-  await writeFile(join(built, 'package.json'), '{ "type": "module" }');
-  await symlink(join(root, 'node_modules'), join(built, 'node_modules'));
-  driver = join(built, 'test/local/kill-driver.js');
+  driver = await compileForProcess('test/local/kill-driver.ts', folder);
 }, 120_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));

@@ -1,0 +1,208 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Step } from './file.js';
+import { apiOf, INBOUNDS_FILE, ROOT_LIST_FILE } from './files.js';
+import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
+import { compileStandIn, startStandInProcess } from './stand-in-process.js';
+
+/** What was measured on real servers, one fact a test (protocol: "Where recorded servers differ"). */
+
+interface Stage {
+  readonly standIn: StandIn;
+  readonly path: string;
+  readonly api: ReturnType<typeof apiOf>;
+  text(): Promise<string>;
+  /** The keys that it holds, by name. */
+  keys(): readonly string[];
+}
+
+async function stage(line: string, text: string, options: Partial<StandInOptions> = {}): Promise<Stage> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-stand-in-'));
+  const path = join(folder, 'server.jsonc');
+  await writeFile(path, text);
+  const standIn = await startStandIn({ line, file: path, reloadFactor: 0, ...options });
+  onTestFinished(async () => {
+    await standIn.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const keys = () =>
+    standIn
+      .keys()
+      .map(({ accessKey }) => accessKey)
+      .sort();
+  return { standIn, path, api: apiOf(standIn), text: () => readFile(path, 'utf8'), keys };
+}
+
+/** Does something the first time that a server stands between these steps, and waits for it there. */
+function atFirst<T>(step: Step, act: () => Promise<T>) {
+  let came: (value: Promise<T>) => void = () => undefined;
+  let isFirst = true;
+  return {
+    came: new Promise<T>((resolve) => {
+      came = resolve;
+    }),
+    async pause(at: Step): Promise<void> {
+      if (at !== step || !isFirst) return;
+      isFirst = false;
+      const done = act();
+      came(done);
+      await done;
+    },
+  };
+}
+
+test('keys of equal traffic are listed in no order of registration', async () => {
+  const { api } = await stage('current', ROOT_LIST_FILE);
+  const made = Array.from({ length: 20 }, (_, n) => `key-${n}`);
+  for (const key of made) await api('POST', '/users', { access_key: key });
+  const listed = (await api('GET', '/users')).data as readonly { readonly access_key: string }[];
+  const order = listed.map(({ access_key }) => access_key).filter((key) => made.includes(key));
+  expect(order).not.toEqual(made);
+  expect([...order].sort()).toEqual([...made].sort());
+});
+
+test('a key write loses what was written into the file since the last reload, and its comments', async () => {
+  const { api, path, text, keys, standIn } = await stage('0.2.34', `// by hand\n${ROOT_LIST_FILE}`);
+  await writeFile(path, ROOT_LIST_FILE.replace('"alpha"', '"alpha", "by-hand"'));
+  await api('POST', '/users', { access_key: 'by-api' });
+  await standIn.reload();
+  expect(keys()).toEqual(['alpha', 'beta', 'by-api']);
+  expect(await text()).not.toContain('by hand');
+});
+
+test('a write that falls between reading and taking over is lost, and the next write makes that last', async () => {
+  const between = atFirst('reload: parsed', () => staged.api('POST', '/users', { access_key: 'acknowledged' }));
+  const staged = await stage('0.2.96', ROOT_LIST_FILE, { pause: between.pause });
+  await staged.standIn.reload();
+  expect(await between.came).toMatchObject({ ok: true });
+  expect(await staged.text()).toContain('"acknowledged"');
+  expect(staged.keys()).toEqual(['alpha', 'beta']);
+  await staged.api('POST', '/users', { access_key: 'later' });
+  expect(await staged.text()).not.toContain('"acknowledged"');
+});
+
+test('a write beside another finds the file truncated: it says so, and memory has changed', async () => {
+  const beside = atFirst('write: truncated', () => staged.api('POST', '/users', { access_key: 'second' }));
+  const staged = await stage('0.2.60', ROOT_LIST_FILE, { pause: beside.pause });
+  expect((await staged.api('POST', '/users', { access_key: 'first' })).ok).toBe(true);
+  expect(await beside.came).toMatchObject({ ok: false, error: 'failed to save configuration' });
+  expect(staged.keys()).toEqual(['alpha', 'beta', 'first', 'second']);
+});
+
+test('a restart sets all counters to zero, and connections never fall before', async () => {
+  const { api, standIn } = await stage('current', ROOT_LIST_FILE);
+  standIn.count('alpha', { up: 3n, down: 2n ** 53n + 1n, connections: 2n });
+  expect((await api('GET', '/users/alpha')).data).toMatchObject({ bytes_up: 3, connections: 2, online: true });
+  await standIn.restart();
+  expect((await api('GET', '/users/alpha')).data).toMatchObject({ bytes_up: 0, connections: 0, online: false });
+});
+
+test('a login ends the session before it where there is one session', async () => {
+  const { standIn } = await stage('0.2.48', ROOT_LIST_FILE);
+  const [first, second] = [apiOf(standIn), apiOf(standIn)];
+  expect((await first('GET', '/server/status')).ok).toBe(true);
+  expect((await second('GET', '/server/status')).ok).toBe(true);
+  expect(await first.once('GET', '/server/status')).toMatchObject({ ok: false, error: 'unauthorized' });
+});
+
+test('a GET that nobody serves is answered 200 with the panel from 0.2.36 on', async () => {
+  const [early, late] = [await stage('0.2.35', ROOT_LIST_FILE), await stage('0.2.36', ROOT_LIST_FILE)];
+  expect((await fetch(`${early.standIn.origin}/api/dns/config`)).status).toBe(404);
+  const page = await fetch(`${late.standIn.origin}/panel/api/dns/config`);
+  expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html']);
+});
+
+test('a PUT of the configuration takes keys at the reload, unless something makes the server store its memory', async () => {
+  const { api, standIn, keys } = await stage('0.2.96', ROOT_LIST_FILE);
+  const without = { mode: 'server', access_keys: [] };
+  await api('PUT', '/server/config', without);
+  await api('POST', '/users/bulk', { count: 0 });
+  await standIn.reload();
+  expect(keys()).toEqual(['alpha', 'beta']);
+  await api('PUT', '/server/config', without);
+  await standIn.reload();
+  expect(keys()).toEqual([]);
+});
+
+test('a write of rules into a file with comments leaves null from 0.2.88 on', async () => {
+  const file = `// by hand\n${ROOT_LIST_FILE.replace('"mode"', '"outbound": { "rules": [] }, "mode"')}`;
+  const [before, since] = [await stage('0.2.86', file), await stage('0.2.96', file)];
+  for (const { api } of [before, since]) expect((await api('PUT', '/router/rules', [])).ok).toBe(true);
+  expect(await before.text()).toContain('alpha');
+  expect(await since.text()).toBe('null');
+  await expect(since.standIn.restart()).rejects.toThrow('does not start');
+});
+
+test('rules of 0.3.7 and later are live and not stored, and block in the file is read as proxy', async () => {
+  const { api, standIn } = await stage('0.3.21', INBOUNDS_FILE);
+  const rules = (action: string) => [{ domain_suffix: ['.a'], ip_cidr: [], protocol: null, action }];
+  expect((await api('GET', '/router/rules')).data).toEqual(rules('proxy'));
+  await api('PUT', '/router/rules', rules('direct'));
+  expect((await api('GET', '/router/rules')).data).toEqual(rules('direct'));
+  await standIn.restart();
+  expect((await api('GET', '/router/rules')).data).toEqual(rules('proxy'));
+});
+
+test('from 0.3.7 on keys of the API are gone at a restart, and deleted ones are back', async () => {
+  const { api, standIn, keys } = await stage('0.3.21', INBOUNDS_FILE);
+  await api('POST', '/users', { access_key: 'made' });
+  await api('DELETE', '/users/alpha');
+  expect(keys()).toEqual(['beta', 'made']);
+  await standIn.restart();
+  expect(keys()).toEqual(['alpha', 'beta']);
+});
+
+test('a reload of 0.3.21 takes the root list and the inbounds together, those of 0.3.10 the root list alone', async () => {
+  const file = INBOUNDS_FILE.replace('"mode"', '"access_keys": ["alpha", "listed"], "mode"');
+  const [early, late] = [await stage('0.3.10', file), await stage('0.3.21', file)];
+  expect([early.keys(), late.keys()]).toEqual([
+    ['alpha', 'beta'],
+    ['alpha', 'beta'],
+  ]);
+  for (const { standIn } of [early, late]) await standIn.reload();
+  expect(early.keys()).toEqual(['alpha', 'listed']);
+  expect(late.keys()).toEqual(['alpha', 'beta', 'listed']);
+  expect(late.standIn.keys().find(({ accessKey }) => accessKey === 'alpha')?.name).toBe('Alpha');
+});
+
+test('an element with access_key ends the reloads of 0.3.21, until the root list is gone', async () => {
+  const { api, standIn, path, keys } = await stage('0.3.21', INBOUNDS_FILE);
+  await api('POST', '/users', { access_key: 'named', name: 'N' });
+  const added = INBOUNDS_FILE.replace('"users": [', '"users": [{ "key": "added" },');
+  const root = '"access_keys": [{ "access_key": "named", "name": "N" }], "mode"';
+  await writeFile(path, added.replace('"mode"', root));
+  await standIn.reload();
+  expect(keys()).not.toContain('added');
+  await writeFile(path, added);
+  await standIn.reload();
+  expect(keys()).toEqual(['added', 'alpha', 'beta']);
+});
+
+test('a relay asks below /api: 0.2.36 to 0.2.50 refuse its token, wherever their API stands', async () => {
+  const asks = async (line: string) => {
+    const { standIn } = await stage(line, ROOT_LIST_FILE);
+    const headers = { authorization: 'Bearer static-token-1' };
+    return (await fetch(`${standIn.origin}${standIn.paths.api}/users`, { headers })).status;
+  };
+  expect([await asks('0.2.34'), await asks('0.2.43'), await asks('0.2.48'), await asks('0.2.60')]).toEqual([
+    200, 401, 401, 200,
+  ]);
+});
+
+test('a process of its own is killed while it writes, and starts again from what it left', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-stand-in-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'server.jsonc');
+  await writeFile(file, ROOT_LIST_FILE);
+  const script = await compileStandIn(folder);
+  const first = await startStandInProcess(script, { line: '0.2.96', file, reloadFactor: 20 });
+  const api = apiOf({ origin: first.origin, version: '0.2.96', paths: { api: '/panel/api', base: '/panel' } });
+  expect((await api('POST', '/users', { access_key: 'made' })).data).toBe('made');
+  await first.kill();
+  const port = Number(new URL(first.origin).port);
+  const second = await startStandInProcess(script, { line: '0.2.96', file, port });
+  expect((await api('GET', '/users/made')).ok).toBe(true);
+  await second.kill();
+});

@@ -1,0 +1,80 @@
+import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { DEFAULT_ADDRESSES } from '../../src/replay/addresses.js';
+import { givenFile, playScenario, type Stage } from '../../src/replay/play.js';
+import type { CounterState, Scenario } from '../../src/replay/scenario.js';
+import { foldersOf, scenariosOf } from '../acceptance/pack.js';
+import { type StandIn, startStandIn } from './stand-in.js';
+
+const SERVERS = foldersOf('recorded').filter((name) => /^\d/.test(name));
+
+/** What the parser of the real servers says of a body, which is nobody's contract: the beginning is. */
+const PARSERS_WORDS =
+  /^(Failed to (?:parse the request body as JSON|deserialize the JSON body into the target type)): .*/s;
+
+/** The scenario, with the beginning alone where a parser's own words follow. */
+function withoutParsersWords(scenario: Scenario): Scenario {
+  const exchanges = scenario.exchanges.map((step) => {
+    if (!('operation' in step) || step.response.text === undefined) return step;
+    const text = step.response.text.replace(PARSERS_WORDS, '<text starting:$1: >');
+    return { ...step, response: { ...step.response, text } };
+  });
+  return { ...scenario, exchanges };
+}
+
+describe.each(SERVERS)('the stand-in of %s', (version) => {
+  test.each(
+    scenariosOf(`recorded/${version}`),
+  )('$name: answers as the real server did, and leaves the same file', async ({ scenario }) => {
+    const folder = await mkdtemp(join(tmpdir(), 'keyway-stand-in-'));
+    const path = join(folder, 'server.jsonc');
+    await writeFile(path, givenFile(scenario, DEFAULT_ADDRESSES) ?? '');
+    const { server } = scenario.given;
+    const standIn = await startStandIn({
+      line: version,
+      file: path,
+      reloadFactor: 0,
+      ...(server === undefined ? {} : { announced: server }),
+    });
+    try {
+      count(standIn, scenario.given.counters ?? []);
+      const target = { origin: standIn.origin, base: standIn.paths.base, apiRoot: standIn.paths.api };
+      const stage = stageOf(standIn, path);
+      const played = { target, stage, addresses: DEFAULT_ADDRESSES };
+      expect(await playScenario(withoutParsersWords(scenario), played)).toEqual([]);
+    } finally {
+      await standIn.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+/** What the scenario says that the counters are is counted as the traffic since they were zero. */
+function count(standIn: StandIn, states: readonly CounterState[]): void {
+  for (const { access_key, bytes_up: up, bytes_down: down, connections } of states)
+    standIn.count(access_key, { up, down, connections });
+}
+
+function stageOf(standIn: StandIn, path: string): Stage {
+  // A file system may count time more coarsely than a test edits.
+  let edits = 0;
+  const edit = async (change: () => Promise<void>) => {
+    await change();
+    edits += 1;
+    await utimes(path, 0, edits).catch(() => undefined);
+    await standIn.reload();
+  };
+  return {
+    counters: async (states) => count(standIn, states),
+    handEdit: (text) => edit(() => writeFile(path, text)),
+    settle: () => standIn.reload(),
+    breakFile: (reason) =>
+      edit(async () => {
+        await rm(path);
+        if (reason === 'a folder stands where the file was') await mkdir(path);
+      }),
+    configText: () => readFile(path, 'utf8'),
+  };
+}

@@ -1,0 +1,150 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server as HttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { AnnouncedServer, KeySnapshot } from '../../src/core/model.js';
+import type { ClockPort } from '../../src/core/ports.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { type Behaviour, behaviourOf } from './behaviour.js';
+import { parseConfiguration, readAtStart } from './configuration.js';
+import { createPauses, createServerFile, type Pause, type ServerFile } from './file.js';
+import { answer } from './http.js';
+import { createMemory, type Memory } from './memory.js';
+import type { Server } from './operations.js';
+
+export interface StandInOptions {
+  /** A revision's id or a server package version. */
+  readonly line: string;
+  /** Path of its configuration file. */
+  readonly file: string;
+  /** On loopback; a free one when left out. */
+  readonly port?: number;
+  /** How many times faster than every 5 s the file is looked at; 1 when left out, 0 for never by itself (`reload`). */
+  readonly reloadFactor?: number;
+  /** Decides the pauses and the order of its hash table; 1 when left out. */
+  readonly seed?: number;
+  /** The longest pause between two steps of a write or a reload, in milliseconds; 0 when left out. */
+  readonly pauseMilliseconds?: number;
+  /** Takes the place of these pauses, so that a test decides what falls between two steps. */
+  readonly pause?: Pause;
+  /** What it tells its clients; left out, the address of its file, without a query. */
+  readonly announced?: AnnouncedServer;
+  readonly clock?: ClockPort;
+}
+
+/** A server of a line that misbehaves as the real ones do (protocol: "Where recorded servers differ"), over a file and on a socket. */
+export interface StandIn {
+  /** `http://127.0.0.1:port`. */
+  readonly origin: string;
+  readonly version: string;
+  /** `{base}` and the API root, as its line has them. */
+  readonly paths: { readonly base: string; readonly api: string };
+  /** The keys that it holds, in no order. */
+  keys(): readonly KeySnapshot[];
+  /** Traffic of a client: bytes and connections are added. */
+  count(accessKey: string, traffic: { up?: bigint; down?: bigint; connections?: bigint }): void;
+  /** Looks at its file now. */
+  reload(): Promise<void>;
+  /** Ends it and starts it from its file, on the same port, perhaps as another line. Writes under way are finished first. */
+  restart(line?: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Every 5 s, as the real ones do. Milliseconds. */
+const RELOAD_EVERY = 5_000;
+
+/** Starts one. Rejects where a real server would not start from its file. */
+export async function startStandIn(options: StandInOptions): Promise<StandIn> {
+  let running = await run(options, options.port ?? 0);
+  return {
+    origin: `http://127.0.0.1:${running.port}`,
+    get version() {
+      return running.behaviour.version;
+    },
+    get paths() {
+      return running.behaviour.revision.root.paths(running.memory.start.webpath);
+    },
+    keys: () => running.memory.keys().flatMap(([accessKey]) => running.memory.snapshot(accessKey) ?? []),
+    count: (accessKey, { up = 0n, down = 0n, connections = 0n }) =>
+      running.memory.count(accessKey, up, down, connections),
+    reload: () => running.file.reload(),
+    async restart(line) {
+      await running.end();
+      running = await run({ ...options, line: line ?? running.behaviour.version }, running.port);
+    },
+    close: () => running.end(),
+  };
+}
+
+interface Running {
+  readonly behaviour: Behaviour;
+  readonly memory: Memory;
+  readonly file: ServerFile;
+  readonly port: number;
+  end(): Promise<void>;
+}
+
+async function run(options: StandInOptions, port: number): Promise<Running> {
+  const { seed = 1, pauseMilliseconds = 0, reloadFactor = 1, clock = systemClock } = options;
+  const behaviour = behaviourOf(options.line);
+  const start = readAtStart(parseConfiguration(await readFile(options.file)), behaviour);
+  const memory = createMemory(start, { clock, random: systemRandom }, seed);
+  const pause = options.pause ?? createPauses(seed, pauseMilliseconds);
+  const file = createServerFile(options.file, behaviour, memory, pause);
+  const announced = options.announced ?? (await announcedBy(options.file, start.listen));
+  const http = await listen({ behaviour, memory, file, announced, clock, random: systemRandom }, port);
+  const looking = reloadFactor === 0 ? null : lookEvery(RELOAD_EVERY / reloadFactor, file);
+  return {
+    behaviour,
+    memory,
+    file,
+    port: (http.address() as AddressInfo).port,
+    async end() {
+      await looking?.end();
+      await file.settled();
+      const closed = once(http, 'close');
+      http.close();
+      http.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function listen(server: Server, port: number): Promise<HttpServer> {
+  const http = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    answer(server, request, response).catch((error) => response.destroy(error));
+  });
+  http.listen(port, '127.0.0.1');
+  await once(http, 'listening');
+  return http;
+}
+
+/** Looks at the file again and again, the next time only when the last is done. */
+function lookEvery(milliseconds: number, file: ServerFile): { end(): Promise<void> } {
+  let last: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    last ??= file.reload().finally(() => {
+      last = null;
+    });
+  }, milliseconds);
+  timer.unref();
+  return {
+    async end() {
+      clearInterval(timer);
+      await last;
+    },
+  };
+}
+
+/** The host of the file beside the configuration, where there is one, else that of its own address. */
+async function announcedBy(path: string, address: string): Promise<AnnouncedServer> {
+  const colon = address.lastIndexOf(':');
+  const beside = await readFile(join(dirname(path), '.ostp_public_ip'), 'utf8').catch(() => '');
+  return {
+    host: beside.trim() || address.slice(0, colon),
+    port: Number(address.slice(colon + 1)),
+    shareScheme: 'ostp',
+    shareQuery: '',
+  };
+}
