@@ -82,7 +82,8 @@ async function replyOfApi(
     const any = { 'access-control-allow-methods': '*', 'access-control-allow-headers': '*' };
     return { status: 200, headers: { ...allow, ...any } };
   }
-  if (match.operation.access === 'protected' && !isAdmitted(server, request)) return envelopeOf(401, 'unauthorized');
+  const isProtected = match.operation.access === 'protected';
+  if (isProtected && !(await isAdmitted(server, request))) return envelopeOf(401, 'unauthorized');
   const key = decoded(match.key);
   if (key === null) return { status: 400, headers: TEXT, body: 'Invalid URL: Invalid UTF-8 in `key`' };
   return reply(match, {
@@ -101,7 +102,7 @@ function decoded(part: string): string | null {
   }
 }
 
-function isAdmitted({ behaviour, memory }: Server, request: IncomingMessage): boolean {
+async function isAdmitted({ behaviour, memory }: Server, request: IncomingMessage): Promise<boolean> {
   const { auth } = behaviour.revision;
   const { credentials } = memory.start;
   if (auth.isOpen(credentials)) return true;

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
-import { type Audit, createAudit } from '../../src/core/audit.js';
+import { createAudit, type LocalAudit } from '../../src/core/audit.js';
 import type { DnsConfig, KeySnapshot, OutboundRule, TrafficCounters } from '../../src/core/model.js';
 import type { ClockPort, RandomPort } from '../../src/core/ports.js';
-import { createSession, type Session } from '../../src/core/session.js';
+import { createSession, type LocalSession } from '../../src/core/session.js';
 import type { StartState, StoredKey } from './configuration.js';
 
 /** Everything that a running server holds, and loses when it ends. */
 export interface Memory {
   readonly start: StartState;
-  readonly session: Session;
-  readonly audit: Audit;
+  readonly session: LocalSession;
+  readonly audit: LocalAudit;
   readonly startedAt: number;
   rules: readonly OutboundRule[] | null;
   dns: DnsConfig;
