@@ -1,11 +1,11 @@
 import type { FileSystemPort } from '../core/ports.js';
 import { LinesError } from '../local/counters/lines.js';
+import { dataFolderOf } from '../local/file/data-folder.js';
 import { type OnShare, piecesOf } from '../local/file/file-pieces.js';
 import type { StoredPlace } from '../local/settle-jobs.js';
 import { failureWords } from '../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
-import { dataFolderOf } from '../settings/table.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import { complainingLog } from './config/config.js';
 

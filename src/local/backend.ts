@@ -1,4 +1,3 @@
-import { basename, dirname, join } from 'node:path';
 import type { Backend, BackendSettings, ChangeReason, ReloadReason } from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { DomainError } from '../core/errors.js';
@@ -8,6 +7,7 @@ import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/p
 import { failureWords } from '../platform/failure-words.js';
 import { type ConfigurationFile, createConfigurationFile } from './configuration/configuration-file.js';
 import { type Counters, openCounters } from './counters/open-counters.js';
+import { dataFolderOf } from './file/data-folder.js';
 import { createJobs, type Jobs } from './jobs/jobs.js';
 import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
 import { createProblems } from './problems.js';
@@ -45,17 +45,12 @@ export interface LocalBackendOptions {
   readonly progress?: ProgressPort;
 }
 
-/** The default data folder of a configuration file (design: "The data folder"). */
-export function dataFolderBeside(configPath: string): string {
-  return join(dirname(configPath), `${basename(configPath)}.keyway`);
-}
-
 const NOTHING_CONFIGURED: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {} };
 
 /** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
 export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {
   const { configPath, observer, keepGone, countersWriteMilliseconds, fileSystem, clock, log } = options;
-  const dataFolder = options.dataDir ?? (configPath === null ? null : dataFolderBeside(configPath));
+  const dataFolder = dataFolderOf({ config: configPath, dataDir: options.dataDir ?? null });
   const configuration =
     configPath === null || dataFolder === null
       ? null

@@ -1,5 +1,6 @@
 import type { ComposeOptions, ResolvedMount } from '../gateway/options.js';
-import { dataFolderOf, type Settings } from '../settings/table.js';
+import { dataFolderOf } from '../local/file/data-folder.js';
+import type { Settings } from '../settings/table.js';
 
 const DAY = 86_400_000;
 

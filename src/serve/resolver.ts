@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { createResolver, type Resolver } from '../dns/resolver.js';
-import { dataFolderOf, type Settings } from '../settings/table.js';
+import { dataFolderOf } from '../local/file/data-folder.js';
+import type { Settings } from '../settings/table.js';
 
 /**
  * The embedded DNS server that the settings ask for, or null with `--no-resolver`. It opens nothing before its start, and

@@ -1,14 +1,8 @@
-import { basename, dirname, join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { DEFAULT_REVISION } from '../../revisions/all.js';
 import type { Offered } from './flags.js';
 import type { Kind } from './kinds.js';
 import * as kinds from './kinds.js';
-
-/** Where counters and kept versions live, or null when there is no configuration file and no `--data-dir`. */
-export function dataFolderOf(settings: Pick<Settings, 'config' | 'dataDir'>): string | null {
-  if (settings.dataDir !== null || settings.config === null) return settings.dataDir;
-  return join(dirname(settings.config), `${basename(settings.config)}.keyway`);
-}
 
 /** What reading the texts of one place gave: the value, or which of the texts are none. */
 export type ReadTexts<T> = { readonly value: T } | { readonly bad: readonly string[] };

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
+import { dataFolderOf } from '../../src/local/file/data-folder.js';
 import { problemText } from '../../src/settings/flags.js';
 import { SETTING_NAMES, settingsFromCommandLine } from '../../src/settings/read.js';
 import { suggest } from '../../src/settings/suggest.js';
-import { dataFolderOf, memberOf, SETTINGS, type Settings, variableOf } from '../../src/settings/table.js';
+import { memberOf, SETTINGS, type Settings, variableOf } from '../../src/settings/table.js';
 
 const FOLDER = '/srv/keyway';
 

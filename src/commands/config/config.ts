@@ -1,4 +1,5 @@
 import type { LogPort } from '../../core/ports.js';
+import { dataFolderOf } from '../../local/file/data-folder.js';
 import { listVersions } from '../../local/file/restore-version.js';
 import type { KeptVersion } from '../../local/file/retention.js';
 import type { VersionsOptions } from '../../local/file/rewrite-file.js';
@@ -6,7 +7,6 @@ import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-b
 import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
-import { dataFolderOf } from '../../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import { textTable } from '../text-table.js';
 

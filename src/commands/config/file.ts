@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
+import { dataFolderOf } from '../../local/file/data-folder.js';
 import type { VersionsOptions } from '../../local/file/rewrite-file.js';
 import { readTarget, type TargetFile } from '../../local/file/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
-import { dataFolderOf } from '../../settings/table.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import { complainingLog } from './config.js';
 

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
+import { dataFolderOf } from '../../local/file/data-folder.js';
 import { SETTING_NAMES } from '../../settings/read.js';
-import { dataFolderOf, type Settings } from '../../settings/table.js';
+import type { Settings } from '../../settings/table.js';
 import { placesOf } from './command-line.js';
 import { isWithin, runtimeName, STATE_FOLDER } from './unit.js';
 

@@ -6,8 +6,6 @@ export interface CommitQueue<T, R> {
   add(item: T): Promise<R>;
   /** Runs the task alone, after all that came before it. */
   exclusive<R>(task: () => Promise<R>): Promise<R>;
-  /** Items that are not committed yet, in their order, those on their way first. */
-  uncommitted(): readonly T[];
   busy(): boolean;
   /** Resolves once nothing waits any more. */
   idle(): Promise<void>;
@@ -35,7 +33,6 @@ export function createCommitQueue<T, R>(
   commit: (items: readonly T[]) => Promise<readonly (Error | R)[]>,
 ): CommitQueue<T, R> {
   const waiting: (Item<T, R> | Task)[] = [];
-  let onTheirWay: readonly Item<T, R>[] = [];
   let working: Promise<void> | null = null;
 
   function start(): void {
@@ -72,11 +69,9 @@ export function createCommitQueue<T, R>(
       items.push(next);
       waiting.shift();
     }
-    onTheirWay = items;
     const results = await commit(items.map(({ item }) => item)).catch((error: unknown) =>
       items.map(() => (error instanceof Error ? error : new Error(String(error)))),
     );
-    onTheirWay = [];
     items.forEach(({ settle }, index) => {
       settle(results[index] ?? new Error('a commit gave no result'));
     });
@@ -97,7 +92,6 @@ export function createCommitQueue<T, R>(
         waiting.push({ kind: 'task', run: () => task().then(resolve, reject) });
         start();
       }),
-    uncommitted: () => [...onTheirWay, ...waiting.filter((entry) => entry.kind === 'item')].map(({ item }) => item),
     busy: () => working !== null,
     idle: async () => {
       while (working !== null) await working;

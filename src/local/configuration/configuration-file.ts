@@ -12,11 +12,12 @@ import { createInPlaceWriting, type InPlaceWriting } from '../file/in-place.js';
 import { createKeptVersions, type KeptVersions } from '../file/kept-versions.js';
 import { lockPorts } from '../file/lock.js';
 import { removeStaleTemporaries } from '../file/write-file.js';
-import { type CommitQueue, createCommitQueue } from './commit-queue.js';
-import { readAsCompactJson } from './configuration-json.js';
+import { createCommitQueue } from './commit-queue.js';
+import { readAsCompactJson, toReplacement } from './configuration-json.js';
+import { createEditCheck } from './edit-check.js';
 import { startEditWatch } from './edit-watch.js';
-import { createFileEdits, type FileEdits, type ReloadListener } from './file-edits.js';
-import { createFileWrites, type FileWrites } from './file-writes.js';
+import { createFileState, present } from './file-state.js';
+import { createFileWrites } from './file-writes.js';
 import {
   BrokenFileError,
   type ConfigurationFormat,
@@ -27,6 +28,7 @@ import {
 } from './known-file.js';
 import { createLiveConfiguration } from './live-configuration.js';
 import { changeCount } from './pending-changes.js';
+import { createReloads, type ReloadListener } from './reloads.js';
 
 /**
  * The configuration file of a server on disk. Changes whose write failed stay pending, are laid over every configuration
@@ -172,27 +174,15 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
   const { fileSystem, path, wait, log } = options;
   const { versions, hold } = opened;
   const overwriting = options.inPlace ? opened.overwriting : null;
-  const live = createLiveConfiguration(opened.configuration);
-  const file = createKnownFile({ fileSystem, path, format, wait, onEdit: (...edit) => edits.found(...edit) }, opened);
-  const queue: CommitQueue<ConfigurationChange, ConfigurationChange> = createCommitQueue((changes) =>
-    writes.commit(changes),
-  );
-  const pending = () => writes.pending();
-  const edits: FileEdits<ConfigurationDocument> = createFileEdits({ ...options, file, live, queue, versions, pending });
-  const writes: FileWrites = createFileWrites({
-    ...options,
-    format,
-    file,
-    live,
-    queue,
-    versions,
-    edits,
-    overwriting,
-    renew: hold.renew,
-  });
+  const state = createFileState(createLiveConfiguration(opened.configuration));
+  const reloads = createReloads<ConfigurationDocument>({ ...options, state, versions });
+  const file = createKnownFile({ fileSystem, path, format, wait, onEdit: reloads.found }, opened);
+  const { renew } = hold;
+  const writes = createFileWrites({ ...options, format, state, file, versions, reloads, overwriting, renew });
+  const queue = createCommitQueue(writes.commit);
   hold.onMadeAgain(() => {
     versions.forget();
-    edits.keepsAgain();
+    state.keepsNext = true;
   });
   const watch = startEditWatch({
     fileSystem,
@@ -200,13 +190,13 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     realPath: opened.target.realPath,
     pollMilliseconds: options.pollMilliseconds,
     watch: options.watch ?? true,
-    check: edits.check,
+    check: createEditCheck({ path, fileSystem, state, file, reloads, queue }),
   });
   const closing = createClosing(async () => {
     watch.stop();
     await queue.idle();
-    if (changeCount(pending()) > 0) await queue.add({}).catch(() => undefined);
-    const lost = changeCount(pending());
+    if (changeCount(state.pending) > 0) await queue.add({}).catch(() => undefined);
+    const lost = changeCount(state.pending);
     if (lost > 0) log.error({ file: path, changes: lost }, 'changes were not written into the configuration file');
     await versions.idle();
     await hold.release().catch((error: unknown) => {
@@ -214,33 +204,40 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     });
   });
 
+  function refuseWhenClosing(): void {
+    if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
+  }
+
   return {
     hold,
-    load: edits.present,
+    load: () => present(state),
     save: async (change) => {
       if (closing.begun()) throw new DomainError('saveFailed');
+      state.accepted.add(change);
       return queue.add(change);
     },
     restore: async (bytes, restoreOptions) => {
-      if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
-      return writes.restore(bytes, restoreOptions);
+      refuseWhenClosing();
+      const whole = format.read(bytes);
+      return queue.exclusive(() => writes.putWhole(whole, 'restored', restoreOptions));
     },
-    waiting: pending,
+    waiting: () => state.pending,
     replace: async (body) => {
-      if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
-      await writes.replace(body);
+      refuseWhenClosing();
+      const whole = toReplacement(body, format);
+      await queue.exclusive(() => writes.putWhole(whole, 'replaced'));
     },
     readAsJson: () => {
       // Only while it is being overwritten does the file hold half a configuration.
       if (overwriting !== null) return queue.exclusive(() => readAsCompactJson(fileSystem, path));
       return readAsCompactJson(fileSystem, path);
     },
-    onReload: edits.onReload,
+    onReload: reloads.onReload,
     status: () => ({
-      writing: writes.writing(),
-      lastWriteError: writes.lastError(),
-      parseError: edits.parseError(),
-      pendingChanges: changeCount(pending()),
+      writing: state.writing,
+      lastWriteError: state.writeError,
+      parseError: state.parseError,
+      pendingChanges: changeCount(state.pending),
     }),
     close: closing.close,
   };

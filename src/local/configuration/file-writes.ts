@@ -8,27 +8,24 @@ import { unlessMissing } from '../../platform/presence.js';
 import type { InPlaceWriting } from '../file/in-place.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { createTarget, readTarget, replaceTarget, TargetChangedError, type TargetFile } from '../file/write-file.js';
-import type { CommitQueue } from './commit-queue.js';
-import { toReplacement } from './configuration-json.js';
-import { type FileEdits, MANY_KEYS } from './file-edits.js';
+import type { FileState } from './file-state.js';
 import type { ConfigurationFormat, DocumentReading, FoundFile, KnownFile } from './known-file.js';
-import type { LiveConfiguration } from './live-configuration.js';
 import { changeCount, mergeChanges } from './pending-changes.js';
+import { MANY_KEYS, type Reloads } from './reloads.js';
 
-/** What goes into the file. */
-export interface FileWrites {
+/** What goes into the file: each of these alone, one after the other. */
+export interface FileWrites<D> {
   /** Writes all that is pending and these changes at once; per change what the write carried, or an error. Never rejects. */
   commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]>;
-  replace(body: Buffer): Promise<void>;
   /**
-   * Makes the file these bytes. Rejects as `replace` does, and with the format's own error before anything is written.
-   * With `dropWaiting`, the changes whose write failed are given up with it; resolves to those.
+   * Makes the file this document. With `dropWaiting`, the changes whose write failed are given up with it; resolves to those.
+   * Rejects with configRefused/WriteFailed.
    */
-  restore(bytes: Buffer, options?: { readonly dropWaiting?: boolean }): Promise<ConfigurationChange>;
-  /** The changes whose write failed. */
-  pending(): ConfigurationChange;
-  writing(): boolean;
-  lastError(): string | null;
+  putWhole(
+    whole: DocumentReading<D>,
+    reason: WholeReason,
+    options?: { readonly dropWaiting?: boolean },
+  ): Promise<ConfigurationChange>;
 }
 
 export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
@@ -37,11 +34,10 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly format: ConfigurationFormat<D>;
+  readonly state: FileState;
   readonly file: KnownFile<D>;
-  readonly live: LiveConfiguration;
-  readonly queue: CommitQueue<ConfigurationChange, ConfigurationChange>;
   readonly versions: KeptVersions;
-  readonly edits: FileEdits<D>;
+  readonly reloads: Reloads<D>;
   /** Rejects while the file or its data folder is not this process's. */
   readonly renew: () => Promise<void>;
   /** Null where the file is replaced. */
@@ -56,11 +52,8 @@ const HOUR_MS = 3_600_000;
 const KEYS_LOST =
   'the file has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
 
-export function createFileWrites<D extends { readonly bytes: Buffer }>(options: FileWritesOptions<D>): FileWrites {
-  const { path, fileSystem, clock, log, format, file, live, queue, versions, edits, overwriting } = options;
-  let pending: ConfigurationChange = {};
-  let writing = false;
-  let lastError: string | null = null;
+export function createFileWrites<D extends { readonly bytes: Buffer }>(options: FileWritesOptions<D>): FileWrites<D> {
+  const { path, fileSystem, clock, log, format, state, file, versions, reloads, overwriting } = options;
   /** What failed last was the reading of the file: with that, the reason is gone. */
   let unread = false;
   let lastKept = Number.NEGATIVE_INFINITY;
@@ -92,7 +85,9 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
       return await read();
     } catch (error) {
       unread = true;
-      edits.unreadable();
+      // What waits goes as soon as the file can be read.
+      state.isUnread = true;
+      state.looksAgain = true;
       throw error;
     }
   }
@@ -133,9 +128,9 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   /** A version that nobody else has must be safe before it goes; the hourly one may come about beside the write. */
   async function keepBeforeChange({ document: { bytes } }: FoundFile<D>): Promise<void> {
-    if (edits.keepsNext()) {
+    if (state.keepsNext) {
       await versions.keep(bytes);
-      edits.kept();
+      state.keepsNext = false;
     } else if (Math.abs(clock.now() - lastKept) >= HOUR_MS) {
       versions.keep(bytes).catch((error: unknown) => {
         log.error({ file: path, reason: failureWords(error) }, 'a version of the configuration file could not be kept');
@@ -145,29 +140,36 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   }
 
   async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]> {
-    const change = changes.reduce(mergeChanges, pending);
+    const change = changes.reduce(mergeChanges, state.pending);
     if (changeCount(change) === 0) {
+      accounted(changes, change);
       if (unread) succeeded();
       return changes.map(() => change);
     }
     const ended = beginning('changes', changeCount(change));
-    writing = true;
+    state.writing = true;
     try {
       const refused = await undisturbed(() => write(change));
-      pending = refused;
+      accounted(changes, refused);
       const carried = without(change, refused);
-      live.wrote(carried);
+      state.live.wrote(carried);
       if (changeCount(refused) === 0) succeeded();
       ended({ failed: changeCount(refused) > 0 });
       return changes.map((one) => (isRefused(one, refused) ? new DomainError('saveFailed') : carried));
     } catch (error) {
-      pending = change;
+      accounted(changes, change);
       failed(error);
       ended({ failed: true });
       return changes.map(() => new DomainError('saveFailed'));
     } finally {
-      writing = false;
+      state.writing = false;
     }
+  }
+
+  /** These changes are no longer on their way: those that are not written wait. */
+  function accounted(changes: readonly ConfigurationChange[], waiting: ConfigurationChange): void {
+    for (const change of changes) state.accepted.delete(change);
+    state.pending = waiting;
   }
 
   /** To be called before a write; what it gives tells the observer how it ended. */
@@ -183,7 +185,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     // Whoever restores a backup says what the file is to be: that is no old panel's copy.
     const losesKeys = reason === 'replaced' && format.losesKeys(documentOf(present), document);
     if (losesKeys && options.guard === true) throw new DomainError('configRefused', KEYS_LOST);
-    const forever = losesKeys || edits.wouldRemove(configuration) > MANY_KEYS;
+    const forever = losesKeys || reloads.wouldRemove(configuration) > MANY_KEYS;
     // The last good content goes first where the file holds something else by now.
     if (forever) await versions.keep(file.document().bytes, { forever });
     if (present !== null) await versions.keep(present.bytes, { forever });
@@ -205,53 +207,45 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     }
   }
 
-  /** Resolves to the changes that were given up. */
-  async function putWhole(whole: DocumentReading<D>, reason: WholeReason, drop = false): Promise<ConfigurationChange> {
-    return queue.exclusive(async () => {
-      const ended = beginning('whole', 1);
-      writing = true;
-      try {
-        await undisturbed(() => replaceWith(whole, reason));
-        const dropped = drop ? pending : {};
-        if (drop) pending = {};
-        succeeded();
-        ended({ failed: false });
-        edits.replaced(whole, reason);
-        return dropped;
-      } catch (error) {
-        if (error instanceof DomainError) throw error;
-        failed(error);
-        ended({ failed: true });
-        throw new DomainError('configWriteFailed', failureWords(error));
-      } finally {
-        writing = false;
-      }
-    });
+  async function putWhole(
+    whole: DocumentReading<D>,
+    reason: WholeReason,
+    { dropWaiting = false }: { readonly dropWaiting?: boolean } = {},
+  ): Promise<ConfigurationChange> {
+    const ended = beginning('whole', 1);
+    state.writing = true;
+    try {
+      await undisturbed(() => replaceWith(whole, reason));
+      const dropped = dropWaiting ? state.pending : {};
+      if (dropWaiting) state.pending = {};
+      succeeded();
+      ended({ failed: false });
+      reloads.replaced(whole, reason);
+      return dropped;
+    } catch (error) {
+      if (error instanceof DomainError) throw error;
+      failed(error);
+      ended({ failed: true });
+      throw new DomainError('configWriteFailed', failureWords(error));
+    } finally {
+      state.writing = false;
+    }
   }
 
   /** Says it once, until the reason is another one. */
   function failed(error: unknown): void {
     const reason = failureWords(error);
-    if (reason !== lastError) log.error({ file: path, reason }, 'the configuration file could not be written');
-    lastError = reason;
+    if (reason !== state.writeError) log.error({ file: path, reason }, 'the configuration file could not be written');
+    state.writeError = reason;
   }
 
   function succeeded(): void {
     unread = false;
-    if (lastError !== null) log.info({ file: path }, 'the configuration file can be written again');
-    lastError = null;
+    if (state.writeError !== null) log.info({ file: path }, 'the configuration file can be written again');
+    state.writeError = null;
   }
 
-  return {
-    commit,
-    replace: async (body) => {
-      await putWhole(toReplacement(body, format), 'replaced');
-    },
-    restore: async (bytes, { dropWaiting = false } = {}) => putWhole(format.read(bytes), 'restored', dropWaiting),
-    pending: () => pending,
-    writing: () => writing,
-    lastError: () => lastError,
-  };
+  return { commit, putWhole };
 }
 
 type WholeReason = 'replaced' | 'restored';

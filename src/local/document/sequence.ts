@@ -53,24 +53,33 @@ function startsWithName(bytes: Buffer, at: number): boolean {
  */
 export function removeItems(bytes: Buffer, sequence: Sequence, removed: readonly number[], followed = false): Splice[] {
   const { starts, ends } = sequence;
-  let tail = starts.length;
-  let inner = removed.length;
-  while (inner > 0 && removed[inner - 1] === tail - 1) {
-    tail -= 1;
-    inner -= 1;
-  }
+  const tail = startOfTail(starts.length, removed);
   const cuts: Cut[] = [];
-  for (let i = 0; i < removed.length; i += 1) {
-    const item = removed[i] ?? 0;
+  for (const item of removed) {
+    const last = item >= tail;
     const end = ends[item] ?? 0;
-    const own = { from: starts[item] ?? 0, to: end, item: true, last: i >= inner };
-    const spared = followed && item === tail;
-    const comma =
-      i < inner ? skipTrivia(bytes, end) : item > 0 && !spared ? skipTrivia(bytes, ends[item - 1] ?? 0) : null;
-    const its = comma === null ? [] : [{ from: comma, to: comma + 1, item: false, last: i >= inner }];
-    for (const cut of i < inner ? [own, ...its] : [...its, own]) addCut(bytes, cuts, cut);
+    const own: Cut = { from: starts[item] ?? 0, to: end, item: true, last };
+    const comma = (at: number): Cut => ({ from: at, to: at + 1, item: false, last });
+    const which = commaOf(item, tail, followed);
+    if (which === 'before') addCut(bytes, cuts, comma(skipTrivia(bytes, ends[item - 1] ?? 0)));
+    addCut(bytes, cuts, own);
+    if (which === 'behind') addCut(bytes, cuts, comma(skipTrivia(bytes, end)));
   }
   return cuts.map((cut) => tidyCut(bytes, cut));
+}
+
+/** The index from which on every item is removed. */
+function startOfTail(count: number, removed: readonly number[]): number {
+  let tail = count;
+  for (let i = removed.length - 1; i >= 0 && removed[i] === tail - 1; i -= 1) tail -= 1;
+  return tail;
+}
+
+/** Which comma goes with a removed item. */
+function commaOf(item: number, tail: number, followed: boolean): 'behind' | 'before' | 'none' {
+  if (item < tail) return 'behind';
+  if (item === 0) return 'none'; // There is none before the first.
+  return followed && item === tail ? 'none' : 'before';
 }
 
 /** Bytes to take out: an item, a comma, or several of them with blanks between. */
@@ -120,26 +129,55 @@ export function insertItems(
   style: SequenceStyle,
   last = false,
 ): Splice[] {
-  const { starts, ends } = sequence;
-  const count = starts.length;
+  const { starts } = sequence;
   if (texts.length === 0) return [];
-  if (count === 0) return [fillEmpty(bytes, sequence, texts, style)];
-  const line = `${style.eol}${style.indent}`;
-  const separator = style.manyLines ? line : style.gap;
+  if (starts.length === 0) return [fillEmpty(bytes, sequence, texts, style)];
+  if (after === -1) return [insertInFront(starts[0] ?? 0, texts, style)];
+  const end = sequence.ends[after] ?? 0;
   const next = starts[after + 1];
-  if (after === -1) {
-    const first = starts[0] ?? 0;
-    return [splice(first, first, texts.map((text) => `${text},${separator}`).join(''))];
-  }
-  const end = ends[after] ?? 0;
-  const comma = next === undefined ? end : skipTrivia(bytes, end) + 1;
+  if (next === undefined) return insertAtEnd(bytes, end, texts, style);
+  return [insertBetween(bytes, { end, next }, texts, style, last)];
+}
+
+/** Each new item brings the comma behind it. */
+function insertInFront(first: number, texts: readonly string[], style: SequenceStyle): Splice {
+  return splice(first, first, texts.map((text) => `${text},${separatorOf(style)}`).join(''));
+}
+
+/** The comma after the item before is there; the new items bring one for the item behind them, unless that goes. */
+function insertBetween(
+  bytes: Buffer,
+  { end, next }: { readonly end: number; readonly next: number },
+  texts: readonly string[],
+  style: SequenceStyle,
+  last: boolean,
+): Splice {
+  const comma = skipTrivia(bytes, end) + 1;
   const tail = commentsOnLine(bytes, comma);
   // A comment with an item behind it on the same line belongs to that item.
-  const at = next !== undefined && !hasLineEnd(bytes, tail.end, next) ? { end: comma, line: false } : tail;
-  const lead = at.line ? line : separator;
-  const body = `${lead}${texts.join(`,${separator}`)}`;
-  if (next !== undefined) return [splice(at.end, at.end, last ? body : `${body},`)];
+  const at = hasLineEnd(bytes, tail.end, next) ? tail : { end: comma, line: false };
+  return splice(at.end, at.end, `${bodyBehind(at, texts, style)}${last ? '' : ','}`);
+}
+
+/** The item before gets its comma at once, also where a comment stands between it and the new items. */
+function insertAtEnd(bytes: Buffer, end: number, texts: readonly string[], style: SequenceStyle): Splice[] {
+  const at = commentsOnLine(bytes, end);
+  const body = bodyBehind(at, texts, style);
   return at.end === end ? [splice(end, end, `,${body}`)] : [splice(end, end, ','), splice(at.end, at.end, body)];
+}
+
+function bodyBehind({ line }: { readonly line: boolean }, texts: readonly string[], style: SequenceStyle): string {
+  const separator = separatorOf(style);
+  return `${line ? lineOf(style) : separator}${texts.join(`,${separator}`)}`;
+}
+
+function separatorOf(style: SequenceStyle): string {
+  return style.manyLines ? lineOf(style) : style.gap;
+}
+
+/** A new line for an item. */
+function lineOf({ eol, indent }: SequenceStyle): string {
+  return `${eol}${indent}`;
 }
 
 /** Where the comments end that follow on the same line; `line` says that the last of them ends with its line. */
@@ -160,7 +198,7 @@ function fillEmpty(bytes: Buffer, sequence: Sequence, texts: readonly string[], 
   let at = open + 1;
   for (let next = skipBlanks(bytes, at); next < close; next = skipBlanks(bytes, at)) at = commentEnd(bytes, next);
   const broken = hasLineEnd(bytes, at, close);
-  const line = `${style.eol}${style.indent}`;
+  const line = lineOf(style);
   if (style.manyLines) {
     const body = `${line}${texts.join(`,${line}`)}`;
     return broken ? splice(at, at, body) : splice(at, close, `${body}${style.eol}${lineIndent(bytes, open)}`);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
@@ -20,6 +20,21 @@ export class DataFolderError extends Error {
     super(message, options);
     this.name = 'DataFolderError';
   }
+}
+
+/**
+ * Where the data folder is: where one says, else beside the configuration file (design: "The data folder"); null where there
+ * is neither.
+ */
+export function dataFolderOf({
+  config,
+  dataDir,
+}: {
+  readonly config: string | null;
+  readonly dataDir: string | null;
+}): string | null {
+  if (dataDir !== null || config === null) return dataDir;
+  return join(dirname(config), `${basename(config)}.keyway`);
 }
 
 const FOLDER_MODE = 0o700;

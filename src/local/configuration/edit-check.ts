@@ -1,0 +1,60 @@
+import type { ConfigurationChange } from '../../core/model.js';
+import type { FileSystemPort } from '../../core/ports.js';
+import { failureCode } from '../../platform/failure-words.js';
+import type { CommitQueue } from './commit-queue.js';
+import type { FileState } from './file-state.js';
+import { BrokenFileError, type KnownFile } from './known-file.js';
+import { changeCount } from './pending-changes.js';
+import type { Reloads } from './reloads.js';
+
+export interface FileEditsOptions<D> {
+  readonly path: string;
+  readonly fileSystem: FileSystemPort;
+  readonly state: FileState;
+  readonly file: KnownFile<D>;
+  readonly reloads: Reloads<D>;
+  readonly queue: CommitQueue<ConfigurationChange, ConfigurationChange>;
+}
+
+/** What looks whether the file was edited; never rejects. */
+export function createEditCheck<D>(options: FileEditsOptions<D>): () => Promise<void> {
+  const { path, fileSystem, state, file, reloads, queue } = options;
+  let lastSeen: string | null = null;
+  let seenTwice = false;
+
+  async function look(): Promise<void> {
+    try {
+      const { touched } = await file.look();
+      reloads.readable();
+      // The file can be read, so that what waits for a write goes with this occasion; without any, that it can is news.
+      if (state.isUnread || (touched && changeCount(state.pending) > 0)) queue.add({}).catch(() => undefined);
+      state.isUnread = false;
+    } catch (error) {
+      reloads.unreadable(error);
+      state.isUnread = true;
+      if (!(error instanceof BrokenFileError)) state.looksAgain = true;
+    }
+  }
+
+  return async () => {
+    // A write reads the file itself.
+    if (queue.busy()) return;
+    const seen = await signatureOf(fileSystem, path);
+    // Two edits within a tick of the system's clock look like one: what has changed is read once more the next time.
+    const isNew = seen !== lastSeen || state.looksAgain;
+    if (!isNew && seenTwice) return;
+    seenTwice = !isNew;
+    lastSeen = seen;
+    state.looksAgain = false;
+    await queue.exclusive(look);
+  };
+}
+
+async function signatureOf(fileSystem: FileSystemPort, path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await fileSystem.stat(path);
+    return [dev, ino, size, mtimeNs, ctimeNs].join(':');
+  } catch (error) {
+    return failureCode(error) ?? 'unknown';
+  }
+}

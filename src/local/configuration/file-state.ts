@@ -1,0 +1,50 @@
+import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
+import type { LiveConfiguration } from './live-configuration.js';
+import { layOver, mergeChanges } from './pending-changes.js';
+
+/**
+ * What a Keyway that serves knows of its configuration file, besides the content itself (`KnownFile`): what edits, writes and
+ * everybody who asks look at and change, all of it here.
+ */
+export interface FileState {
+  readonly live: LiveConfiguration;
+  /** Changes that are asked for and not written yet, in their order, those on their way first. */
+  readonly accepted: Set<ConfigurationChange>;
+  /** The changes whose write failed. */
+  pending: ConfigurationChange;
+  /** Whether a version must be kept before the next write: the first after a start, and after every change from outside. */
+  keepsNext: boolean;
+  /** The last reading failed, by a check or for a write. */
+  isUnread: boolean;
+  /** What cannot be read may be readable the next time, although it looks the same from outside. */
+  looksAgain: boolean;
+  writing: boolean;
+  /** Why the last write failed; null after one that did not. */
+  writeError: string | null;
+  /** Why the file cannot be read as a configuration at present; null when it can. */
+  parseError: string | null;
+}
+
+export function createFileState(live: LiveConfiguration): FileState {
+  return {
+    live,
+    accepted: new Set(),
+    pending: {},
+    keepsNext: true,
+    isUnread: false,
+    looksAgain: false,
+    writing: false,
+    writeError: null,
+    parseError: null,
+  };
+}
+
+/** What is asked for and stands in memory alone: what failed, and what is still to be written. */
+export function unwritten({ accepted, pending }: FileState): ConfigurationChange {
+  return [...accepted].reduce(mergeChanges, pending);
+}
+
+/** The live configuration with all that is not written yet laid over it. */
+export function present(state: FileState): ServerConfiguration {
+  return layOver(state.live.present(), unwritten(state));
+}

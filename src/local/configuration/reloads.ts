@@ -1,0 +1,125 @@
+import type { ReloadReason } from '../../core/backend.js';
+import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
+import type { ServerConfiguration } from '../../core/model.js';
+import type { LogPort } from '../../core/ports.js';
+import { failureWords } from '../../platform/failure-words.js';
+import type { KeptVersions } from '../file/kept-versions.js';
+import { type FileState, present, unwritten } from './file-state.js';
+import { BrokenFileError, type DocumentReading } from './known-file.js';
+import { layOver, removedKeys } from './pending-changes.js';
+
+/** Told of each configuration that became live from outside or as a whole, in that turn of the event loop. */
+export type ReloadListener = (configuration: ServerConfiguration, reason: ReloadReason) => void;
+
+/** What the file turned out to hold, and who is told of it. */
+export interface Reloads<D> {
+  onReload(listener: ReloadListener): void;
+  /** The file holds something new, which nobody here has written. */
+  found(before: Buffer, reading: DocumentReading<D>): void;
+  /** The file was replaced by this, through the API or from a backup. */
+  replaced(reading: DocumentReading<D>, reason: 'replaced' | 'restored'): void;
+  /** How many keys are live now and would not be with this configuration. */
+  wouldRemove(configuration: ServerConfiguration): number;
+  /** The file could be read. */
+  readable(): void;
+  /** The file could not be read, for this reason. */
+  unreadable(error: unknown): void;
+}
+
+export interface ReloadsOptions {
+  readonly path: string;
+  readonly state: FileState;
+  readonly versions: KeptVersions;
+  readonly log: LogPort;
+  readonly observer?: ConfigurationObserverPort;
+}
+
+/** A change from outside that removes more keys than this may be a mishap: the version before is kept for ever. */
+export const MANY_KEYS = 10;
+
+export function createReloads<D extends { readonly bytes: Buffer }>(options: ReloadsOptions): Reloads<D> {
+  const { path, state, versions, log, observer } = options;
+  const listeners: ReloadListener[] = [];
+  /** The unreadable content, or the reason, that was met last; a content seen a single time may be one that is being written. */
+  let seen: Buffer | string | null = null;
+  let isLogged = false;
+
+  function wouldRemove(configuration: ServerConfiguration): number {
+    return isServer(configuration) ? removedKeys(present(state), layOver(configuration, unwritten(state))) : 0;
+  }
+
+  function goLive({ configuration }: DocumentReading<D>, reason: ReloadReason): number {
+    if (!isServer(configuration)) {
+      log.warn({ file: path, mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
+      observer?.reloaded(reason, 'refused');
+      return 0;
+    }
+    const removed = wouldRemove(configuration);
+    state.live.becomes(configuration);
+    const next = present(state);
+    log.info({ file: path, reason, keys: next.keys.length }, 'the configuration file was read again');
+    if (removed > MANY_KEYS) {
+      log.warn({ file: path, removed }, `${removed} keys were removed; the version before is kept for ever`);
+    }
+    for (const listener of listeners) tell(() => listener(next, reason));
+    observer?.reloaded(reason, 'applied');
+    return removed;
+  }
+
+  function tell(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      log.error({ file: path, reason: failureWords(error) }, 'a reload of the configuration could not be followed');
+    }
+  }
+
+  function keep(bytes: Buffer, forever: boolean): void {
+    versions.keep(bytes, { forever }).catch((error: unknown) => {
+      log.error({ file: path, reason: failureWords(error) }, 'a version of the configuration file could not be kept');
+    });
+  }
+
+  function readable(): void {
+    if (isLogged) log.info({ file: path }, 'the configuration file can be read again');
+    state.parseError = null;
+    seen = null;
+    isLogged = false;
+  }
+
+  return {
+    onReload: (listener) => {
+      listeners.push(listener);
+    },
+    found: (before, reading) => {
+      state.keepsNext = true;
+      const removed = goLive(reading, 'edited');
+      if (removed > MANY_KEYS) keep(before, true);
+      keep(reading.document.bytes, false);
+    },
+    replaced: (reading, reason) => {
+      state.keepsNext = true;
+      readable();
+      goLive(reading, reason);
+    },
+    wouldRemove,
+    readable,
+    /** Says once per distinct content what is wrong. */
+    unreadable: (error) => {
+      const reason = failureWords(error);
+      state.parseError = reason;
+      const now = error instanceof BrokenFileError ? error.bytes : reason;
+      const isSame = Buffer.isBuffer(now) && Buffer.isBuffer(seen) ? now.equals(seen) : now === seen;
+      if (isSame && !isLogged) {
+        log.warn({ file: path, reason }, 'the configuration file cannot be read; the last good state stays live');
+        observer?.reloaded('edited', 'refused');
+      }
+      isLogged = isSame;
+      seen = now;
+    },
+  };
+}
+
+function isServer({ mode }: ServerConfiguration): boolean {
+  return mode === 'server';
+}
