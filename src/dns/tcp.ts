@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { callerNetwork } from '../core/caller-network.js';
+import { type BoundedConnection, createOpenConnections, type OpenConnections } from '../sockets/open-connections.js';
 import type { Door, Responder } from './udp.js';
 
 /** What connections may take. Times are milliseconds. */
 export interface TcpLimits {
-  /** Connections at once; beyond these the one that has been idle longest is closed. */
+  /** Connections at once, a quarter of them of one address (IPv6: one /64); beyond these the one idle longest is closed. */
   readonly connections: number;
-  /** Of these, the ones of one address (of IPv6: one /64). */
-  readonly perCaller: number;
   /** Questions of one connection that wait for their answers; more are read when some are answered. */
   readonly waiting: number;
   /** Answers that a client has not taken, in bytes, beyond which no more questions are read until it takes them. */
@@ -23,7 +22,6 @@ export interface TcpLimits {
 
 export const TCP_LIMITS: TcpLimits = {
   connections: 256,
-  perCaller: 64,
   waiting: 64,
   unreadBytes: 1 << 16,
   mostUnreadBytes: 1 << 20,
@@ -35,9 +33,7 @@ export const TCP_LIMITS: TcpLimits = {
 const LAST_ANSWERS_MS = 10_000;
 
 /** One client's connection. */
-interface Connection {
-  readonly caller: string;
-  readonly isWaiting: () => boolean;
+interface Connection extends BoundedConnection {
   readonly close: () => void;
 }
 
@@ -51,13 +47,13 @@ export async function openTcp(
   respond: Responder,
   limits: TcpLimits = TCP_LIMITS,
 ): Promise<Door> {
-  const connections = createConnectionSet(limits);
+  const open = createOpenConnections<Connection>(limits.connections);
   // A client may end its side once it has asked; it is answered all the same.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    const connection = serve(socket, respond, { limits, onQuestion: () => connections.touch(connection) });
-    connections.touch(connection);
-    connections.makeRoom(connection);
-    socket.once('close', () => connections.remove(connection));
+    const connection = serve(socket, respond, { limits, onQuestion: () => open.touch(connection) });
+    makeRoom(open, connection.network);
+    open.touch(connection);
+    socket.once('close', () => open.remove(connection));
   });
   server.listen({ host: address, port, exclusive: true });
   await once(server, 'listening');
@@ -65,7 +61,7 @@ export async function openTcp(
   return {
     port: typeof bound === 'object' && bound !== null ? bound.port : port,
     async close() {
-      connections.close();
+      for (const { close } of open) close();
       if (!server.listening) return;
       server.close();
       await once(server, 'close');
@@ -73,36 +69,15 @@ export async function openTcp(
   };
 }
 
-/** The open connections, the one whose last question is oldest first. */
-function createConnectionSet({ connections: most, perCaller }: TcpLimits) {
-  const open = new Set<Connection>();
-
-  /** Closes the one idle longest of these, rather one that waits for no answer. */
-  function closeOne(among: readonly Connection[]): void {
-    const gone = among.find((one) => !one.isWaiting()) ?? among[0];
-    if (gone === undefined) return;
-    open.delete(gone);
-    gone.close();
-  }
-
-  return {
-    /** Adds it, or notes that it has just asked. */
-    touch(connection: Connection): void {
-      open.delete(connection);
-      open.add(connection);
-    },
-    /** Closes another one when with this one there are too many. */
-    makeRoom(newest: Connection): void {
-      const others = [...open].filter((one) => one !== newest);
-      const own = others.filter(({ caller }) => caller === newest.caller);
-      if (own.length >= perCaller) closeOne(own);
-      else if (others.length >= most) closeOne(others);
-    },
-    remove: (connection: Connection) => void open.delete(connection),
-    close(): void {
-      for (const { close } of open) close();
-    },
-  };
+/** Closes one where another would be too many: of those idle the one idle longest, else the one whose last question is oldest. */
+function makeRoom(open: OpenConnections<Connection>, network: string | null): void {
+  const bound = open.passedBy(network);
+  if (bound === null) return;
+  const among = bound === 'share' ? network : null;
+  const gone = open.idleLongest(among) ?? [...open].find((one) => among === null || one.network === among);
+  if (gone === undefined) return;
+  open.remove(gone);
+  gone.close();
 }
 
 interface Serving {
@@ -187,5 +162,5 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
     ended = true;
     readOn();
   });
-  return { caller: callerNetwork(address), isWaiting: () => waiting > 0, close };
+  return { network: callerNetwork(address), isBusy: () => waiting > 0, close };
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, Server, ServerOptions } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Acknowledgement, Backend } from '../core/backend.js';
@@ -7,7 +7,8 @@ import { withNow } from '../core/now.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
-import { keepReading } from '../wire/early-answer.js';
+import { keepReading } from '../sockets/early-answer.js';
+import { type CreateServer, listenerOptions } from '../sockets/http-server.js';
 import { commonErrors, encodeError } from '../wire/errors.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject } from '../wire/json/json.js';
@@ -37,7 +38,7 @@ export interface FeedOptions {
   readonly tokens: TokenGuard;
   readonly networkOf: (request: IncomingMessage) => string;
   /** Makes the server that listens; absent for a plain one. */
-  readonly createServer?: (options: ServerOptions, listener: RequestListener) => Server;
+  readonly createServer?: CreateServer;
   readonly random: RandomPort;
   readonly log: LogPort;
 }
@@ -48,9 +49,8 @@ export interface Feed {
   status(): FeedStatus;
 }
 
-const HEADERS_TIMEOUT = 15_000;
+/** Milliseconds. */
 const REQUEST_TIMEOUT = 60_000;
-const CONNECTION_CHECKS = 5_000;
 
 const NO_OPERATOR = { username: '', passwordHash: '' } as const;
 const NO_SESSION = createSession();
@@ -135,28 +135,11 @@ export function createFeed(options: FeedOptions): Feed {
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
 
-/** Milliseconds that an unused connection is kept: a reporter that comes every so often finds it still there. */
-const KEEP_ALIVE_TIMEOUT = 72_000;
-
-const SERVER_OPTIONS: ServerOptions = {
-  keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-  headersTimeout: HEADERS_TIMEOUT,
-  requestTimeout: REQUEST_TIMEOUT,
-  connectionsCheckingInterval: CONNECTION_CHECKS,
-};
-
 function createBareApp({ log, createServer }: Pick<FeedOptions, 'log' | 'createServer'>, refused: () => void) {
   const app: FastifyInstance = Fastify<Server>({
-    ...(createServer === undefined
-      ? {}
-      : { serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler) }),
-    logger: false,
+    ...listenerOptions({ requestTimeout: REQUEST_TIMEOUT }, createServer),
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT,
     forceCloseConnections: 'idle',
-    // A request that had arrived when the stop began is answered as ever.
-    return503OnClosing: false,
-    http: SERVER_OPTIONS,
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

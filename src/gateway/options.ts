@@ -3,10 +3,10 @@ import type { Backend } from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
-import type { CreateServer } from '../northbound/api-server.js';
 import type { LoginGuardLimit } from '../northbound/login-guard.js';
 import type { Mount } from '../northbound/mount.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
+import type { CreateServer } from '../sockets/http-server.js';
 
 /** One revision to serve. */
 export interface GatewayMount {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { keepReading } from '../wire/early-answer.js';
+import { keepReading } from '../sockets/early-answer.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { allowAnyOrigin, answerOptions } from './cors.js';
 import { isApiPath, methodsAt, notAllowed } from './matching.js';

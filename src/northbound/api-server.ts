@@ -1,11 +1,9 @@
-import { createServer, type RequestListener, type Server, type ServerOptions, ServerResponse } from 'node:http';
+import { createServer, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import type { CreateServer } from '../sockets/http-server.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
-
-/** Makes the server that listens for an app. */
-export type CreateServer = (options: ServerOptions, listener: RequestListener) => Server;
 
 /**
  * The same servers, answering with an envelope what Node would refuse without one, before the app sees it: a request of

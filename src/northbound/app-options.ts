@@ -2,7 +2,7 @@ import type { Core } from '../core/core.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { TokenGuard } from '../core/token-guard.js';
-import type { CreateServer } from './api-server.js';
+import type { CreateServer } from '../sockets/http-server.js';
 import type { CallerOf } from './caller.js';
 import type { LoginGuardLimit } from './login-guard.js';
 import type { Mount } from './mount.js';

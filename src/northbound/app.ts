@@ -1,6 +1,7 @@
-import type { RequestListener, Server, ServerOptions } from 'node:http';
+import type { Server } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import { listenerOptions, type ServerLimits } from '../sockets/http-server.js';
 import { commonErrors, encodeError } from '../wire/errors.js';
 import { refuseOtherHosts } from './allowed-hosts.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
@@ -20,23 +21,13 @@ import { createRequestLog } from './request-log.js';
 import { createObserving } from './request-observer.js';
 import { serveOperations } from './routes.js';
 
-/** Milliseconds. A configuration of 256 MiB may take its time; headers may not. */
-const HEADERS_TIMEOUT = 15_000;
+/** Milliseconds. A configuration of 256 MiB may take its time. */
 const REQUEST_TIMEOUT = 300_000;
-const CONNECTION_CHECKS = 5_000;
-/** Longer than proxies keep a connection that they do not use, so that it is they who close it. */
-const KEEP_ALIVE_TIMEOUT = 72_000;
 
 /** Bytes. A key of 10,000 characters outside ASCII takes 60,000 and more in a path. */
 const MAX_HEADER_SIZE = 128 * 1024;
 
-const SERVER_OPTIONS: ServerOptions = {
-  maxHeaderSize: MAX_HEADER_SIZE,
-  headersTimeout: HEADERS_TIMEOUT,
-  requestTimeout: REQUEST_TIMEOUT,
-  connectionsCheckingInterval: CONNECTION_CHECKS,
-  keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-};
+const LIMITS: ServerLimits = { requestTimeout: REQUEST_TIMEOUT, maxHeaderSize: MAX_HEADER_SIZE };
 
 /** Half of a surrogate pair has no UTF-8 either. */
 const NOT_UTF8 = 'the path is no UTF-8, percent-encoded (RFC 3986, 2.5)';
@@ -44,18 +35,12 @@ const NOT_UTF8 = 'the path is no UTF-8, percent-encoded (RFC 3986, 2.5)';
 /** Creates the Fastify app that serves every mount over one core. It does not listen yet. */
 export function createApp(options: AppOptions): FastifyInstance {
   const { core, mounts } = options;
-  const createServer = withEnvelopes(mounts, options.createServer);
   const requestLog = options.requestLog ? createRequestLog(options.log, options.clock, options.callerOf) : null;
   const observing = createObserving(options.observer ?? null, requestLog, options.clock);
   const other = observing('other', null);
   const app = Fastify<Server>({
-    serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler),
-    logger: false,
-    requestTimeout: REQUEST_TIMEOUT,
+    ...listenerOptions(LIMITS, withEnvelopes(mounts, options.createServer)),
     forceCloseConnections: 'idle',
-    // A request that had arrived when the stop began is answered as ever, and its connection closed behind it.
-    return503OnClosing: false,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
     frameworkErrors(error, request, reply) {
       sendFailure(reply, 400, error.code === 'FST_ERR_BAD_URL' ? NOT_UTF8 : error.message);

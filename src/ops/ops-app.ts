@@ -1,8 +1,9 @@
-import type { IncomingMessage, RequestListener, Server, ServerOptions } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { type Backend, OUTSIDE_PROBLEMS } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
 import type { Readiness } from '../core/readiness.js';
+import { type CreateServer, listenerOptions } from '../sockets/http-server.js';
 import type { Metrics } from './metrics.js';
 
 export interface OpsOptions {
@@ -10,26 +11,14 @@ export interface OpsOptions {
   readonly health: Pick<Backend, 'problems'>;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   /** Makes the server that listens; absent for a plain one. */
-  readonly createServer?: (options: ServerOptions, listener: RequestListener) => Server;
+  readonly createServer?: CreateServer;
   readonly log: LogPort;
   /** Whether a request may be answered, by the host that it was sent to; null where any may. */
   readonly admitsHost: ((request: IncomingMessage) => boolean) | null;
 }
 
 /** Milliseconds. */
-const HEADERS_TIMEOUT = 15_000;
 const REQUEST_TIMEOUT = 15_000;
-const CONNECTION_CHECKS = 5_000;
-
-/** Milliseconds that an unused connection is kept, longer than between two scrapes. */
-const KEEP_ALIVE_TIMEOUT = 72_000;
-
-const SERVER_OPTIONS: ServerOptions = {
-  keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
-  headersTimeout: HEADERS_TIMEOUT,
-  requestTimeout: REQUEST_TIMEOUT,
-  connectionsCheckingInterval: CONNECTION_CHECKS,
-};
 
 const PATHS = ['/healthz', '/readyz', '/metrics'];
 const TEXT = 'text/plain; charset=utf-8';
@@ -51,13 +40,8 @@ export function createOpsApp({
   admitsHost,
 }: OpsOptions): FastifyInstance {
   const app: FastifyInstance = Fastify<Server>({
-    ...(createServer === undefined
-      ? {}
-      : { serverFactory: (handler: RequestListener) => createServer(SERVER_OPTIONS, handler) }),
-    logger: false,
-    requestTimeout: REQUEST_TIMEOUT,
+    ...listenerOptions({ requestTimeout: REQUEST_TIMEOUT }, createServer),
     forceCloseConnections: true,
-    http: SERVER_OPTIONS,
     frameworkErrors: (error, _request, reply) => sendText(reply, 400, error.message),
   });
   app.addHook('onRequest', (request, reply, done) => {

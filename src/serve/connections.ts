@@ -1,27 +1,22 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { LogPort } from '../core/ports.js';
-import type { CreateServer } from '../northbound/api-server.js';
 import { trustOf } from '../northbound/caller.js';
 import { allowHalfClose } from '../northbound/half-close.js';
 import { notePeers, peerOf, UNIX_PEER } from '../northbound/peers.js';
-
-/** One address has at most this part of a listener's connections. */
-const SHARE = 1 / 4;
+import type { CreateServer } from '../sockets/http-server.js';
+import { type BoundedConnection, createOpenConnections, type PassedBound } from '../sockets/open-connections.js';
 
 export type ListenerName = 'api' | 'subscriptions' | 'feed' | 'ops';
-
-/** Why a connection was closed: the listener is full, or the share of its address is. */
-export type ClosedFor = 'full' | 'share';
 
 /** What is read of one listener; counts are since the start. */
 export interface ListenerFigures {
   readonly listener: ListenerName;
   readonly open: number;
   /** Idle ones that made room. */
-  readonly closedIdle: Readonly<Record<ClosedFor, number>>;
+  readonly closedIdle: Readonly<Record<PassedBound, number>>;
   /** New ones that found none. */
-  readonly refused: Readonly<Record<ClosedFor, number>>;
+  readonly refused: Readonly<Record<PassedBound, number>>;
 }
 
 export interface ConnectionsOptions {
@@ -70,17 +65,15 @@ interface Listener {
   figures(): ListenerFigures;
 }
 
-interface Connection {
+interface Connection extends BoundedConnection {
   readonly socket: Socket;
-  /** What its share is counted by; null where it has none. */
-  readonly network: string | null;
   /** Requests whose answers are not out. */
   running: number;
-  /** The listener's turn at which it became idle: the idle longest has the lowest. */
-  idleSince: number;
+  /** How many requests it has been answered. */
+  answers: number;
   readonly answered: () => void;
   /** How it was found at the last look for idle ones. */
-  found: { readonly idleSince: number; readonly bytesRead: number } | null;
+  found: { readonly answers: number; readonly bytesRead: number } | null;
 }
 
 /** Between two looks for idle connections of a server that closes, in milliseconds. */
@@ -88,80 +81,56 @@ const IDLE_CHECK = 50;
 
 function createListener(name: ListenerName, { most, trustProxy, log }: ConnectionsOptions): Listener {
   const isTrusted = trustOf(trustProxy);
-  const share = Math.max(1, Math.floor(most * SHARE));
-  const open = new Set<Connection>();
-  const perNetwork = new Map<string, number>();
+  const open = createOpenConnections<Connection>(most);
   const bySocket = new WeakMap<Socket, Connection>();
   const closedIdle = { full: 0, share: 0 };
   const refused = { full: 0, share: 0 };
   const tell = createTelling(name, log);
-  let turn = 0;
-
-  function count(network: string | null, change: 1 | -1): void {
-    if (network === null) return;
-    const next = (perNetwork.get(network) ?? 0) + change;
-    if (next === 0) perNetwork.delete(network);
-    else perNetwork.set(network, next);
-  }
-
-  function forget(connection: Connection): void {
-    if (open.delete(connection)) count(connection.network, -1);
-  }
 
   function end(connection: Connection): void {
-    forget(connection);
+    open.remove(connection);
     connection.socket.destroy();
   }
 
-  /** Of one network, or of all. */
-  function idleLongest(network: string | null): Connection | null {
-    let found: Connection | null = null;
-    for (const one of open) {
-      if (one.running > 0 || (network !== null && one.network !== network)) continue;
-      if (found === null || one.idleSince < found.idleSince) found = one;
+  /** Whether there is room for one more, after closing idle ones if need be. */
+  function makeRoom(network: string | null, address: string): boolean {
+    for (let bound = open.passedBy(network); bound !== null; bound = open.passedBy(network)) {
+      const idle = open.idleLongest(bound === 'share' ? network : null);
+      if (idle === null) refused[bound] += 1;
+      else {
+        end(idle);
+        closedIdle[bound] += 1;
+      }
+      tell(bound, address);
+      if (idle === null) return false;
     }
-    return found;
-  }
-
-  /** Whether there is room for one more, after closing an idle one if need be. */
-  function makeRoom(reason: ClosedFor, network: string | null, address: string): boolean {
-    const idle = idleLongest(network);
-    if (idle === null) refused[reason] += 1;
-    else {
-      end(idle);
-      closedIdle[reason] += 1;
-    }
-    tell(reason, address);
-    return idle !== null;
+    return true;
   }
 
   function admit(socket: Socket): void {
     const { address, network } = peerOf(socket);
     const counted = address === UNIX_PEER || isTrusted(address) ? null : network;
-    const isShareTaken = counted !== null && (perNetwork.get(counted) ?? 0) >= share;
-    const isRefused =
-      (isShareTaken && !makeRoom('share', counted, address)) || (open.size >= most && !makeRoom('full', null, address));
-    if (isRefused) {
+    if (!makeRoom(counted, address)) {
       socket.destroy();
       return;
     }
-    turn += 1;
     const connection: Connection = {
       socket,
       network: counted,
       running: 0,
-      idleSince: turn,
+      answers: 0,
       found: null,
+      isBusy: () => connection.running > 0,
       answered() {
         connection.running -= 1;
-        turn += 1;
-        connection.idleSince = turn;
+        connection.answers += 1;
+        // One that is closed already is not open again.
+        if (open.has(connection)) open.touch(connection);
       },
     };
-    open.add(connection);
-    count(counted, 1);
+    open.touch(connection);
     bySocket.set(socket, connection);
-    socket.once('close', () => forget(connection));
+    socket.once('close', () => open.remove(connection));
   }
 
   function begin(request: IncomingMessage, response: ServerResponse): void {
@@ -174,11 +143,11 @@ function createListener(name: ListenerName, { most, trustProxy, log }: Connectio
   /** Ends those that were idle at the last look and have not been heard of since. */
   function look(): void {
     for (const connection of open) {
-      const { running, idleSince, found, socket } = connection;
+      const { running, answers, found, socket } = connection;
       const { bytesRead } = socket;
-      const isSame = found !== null && found.idleSince === idleSince && found.bytesRead === bytesRead;
+      const isSame = found !== null && found.answers === answers && found.bytesRead === bytesRead;
       if (running === 0 && isSame) end(connection);
-      else connection.found = running === 0 ? { idleSince, bytesRead } : null;
+      else connection.found = running === 0 ? { answers, bytesRead } : null;
     }
   }
 
@@ -208,7 +177,7 @@ function createListener(name: ListenerName, { most, trustProxy, log }: Connectio
 }
 
 /** Finds the connection that TLS is spoken on: the two sockets know one another by their peer alone. */
-function createPairing(bySocket: WeakMap<Socket, Connection>, open: ReadonlySet<Connection>) {
+function createPairing(bySocket: WeakMap<Socket, Connection>, open: Iterable<Connection>) {
   return (secure: Socket): void => {
     const { remoteAddress, remotePort } = secure;
     for (const connection of open) {
@@ -224,15 +193,15 @@ function createPairing(bySocket: WeakMap<Socket, Connection>, open: ReadonlySet<
 /** Between two lines of the log on the same matter, in milliseconds. */
 const QUIET = 60_000;
 
-const MESSAGES: Readonly<Record<ClosedFor, string>> = {
+const MESSAGES: Readonly<Record<PassedBound, string>> = {
   full: 'all connections of a listener are taken: those idle longest are closed, new ones refused where none is (--max-connections)',
   share:
     'one address has its whole share of a listener: its connections idle longest are closed (--trust-proxy, --max-connections)',
 };
 
 function createTelling(listener: ListenerName, log: LogPort) {
-  const told = new Set<ClosedFor>();
-  return (reason: ClosedFor, address: string): void => {
+  const told = new Set<PassedBound>();
+  return (reason: PassedBound, address: string): void => {
     if (told.has(reason)) return;
     told.add(reason);
     setTimeout(() => told.delete(reason), QUIET).unref();

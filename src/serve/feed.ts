@@ -1,7 +1,7 @@
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createFeed, type Feed } from '../feed/feed.js';
 import type { Gateway } from '../gateway/compose.js';
-import type { CreateServer } from '../northbound/api-server.js';
+import type { CreateServer } from '../sockets/http-server.js';
 import { listenAt } from './listen.js';
 
 const WORDS = { subject: 'the feed', remedy: 'give it another address with --feed-bind' };

@@ -118,7 +118,7 @@ describe('a DNS connection over TCP', () => {
 
 describe('DNS connections over TCP', () => {
   it('beyond the share of an address close the one of that address that is idle longest', async () => {
-    const port = await listening(echo, { connections: 8, perCaller: 2 });
+    const port = await listening(echo, { connections: 8 });
     const other = await client(port, '127.0.0.2');
     await ask(other);
     const [first, second] = [await client(port), await client(port)];
@@ -136,7 +136,7 @@ describe('DNS connections over TCP', () => {
     const release: (() => void)[] = [];
     const slow: Responder = (packet) =>
       packet[0] === 9 ? new Promise((resolve) => release.push(() => resolve(packet))) : packet;
-    const port = await listening(slow, { connections: 3, perCaller: 2 });
+    const port = await listening(slow, { connections: 3 });
     const waiting = await client(port, '127.0.0.2');
     waiting.socket.write(Buffer.from([0, 1, 9]));
     await until(() => release.length === 1, 'it waits for its answer');

@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
-import type { CreateServer } from '../../src/northbound/api-server.js';
 import { type ConnectionsOptions, createConnections } from '../../src/serve/connections.js';
+import type { CreateServer } from '../../src/sockets/http-server.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { openRaw, type RawClient, rawClient, rawRequest } from '../raw-client.js';
 

@@ -1,0 +1,40 @@
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+
+/** Makes the server that listens for an app; `createServer` of `node:http` makes a plain one. */
+export type CreateServer = (options: ServerOptions, listener: RequestListener) => Server;
+
+/** Milliseconds that the headers of a request may take, and between two looks for those that took longer. */
+const HEADERS_TIMEOUT = 15_000;
+const CONNECTION_CHECKS = 5_000;
+
+/**
+ * Milliseconds that an unused connection is kept: longer than proxies keep one, so that it is they who close it, and longer
+ * than between two reports or scrapes.
+ */
+const KEEP_ALIVE_TIMEOUT = 72_000;
+
+/** In what one listener differs from the others. */
+export interface ServerLimits {
+  /** Milliseconds that a whole request may take. */
+  readonly requestTimeout: number;
+  /** Bytes; default Node's. */
+  readonly maxHeaderSize?: number;
+}
+
+/** What of an app's Fastify options says how it listens: the same for every listener but for its limits. */
+export function listenerOptions(limits: ServerLimits, create: CreateServer = createServer) {
+  const options: ServerOptions = {
+    ...limits,
+    headersTimeout: HEADERS_TIMEOUT,
+    connectionsCheckingInterval: CONNECTION_CHECKS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+  };
+  return {
+    serverFactory: (handler: RequestListener) => create(options, handler),
+    requestTimeout: limits.requestTimeout,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
+    logger: false as const,
+    // A request that had arrived when a stop began is answered as ever, and its connection closed behind it.
+    return503OnClosing: false,
+  };
+}
