@@ -55,7 +55,7 @@ const importing: StoredCommand = {
     const text = file === '-' ? input.pieces() : givenPieces(place.fileSystem, resolve(folder, file), told);
     const counters = await inFile(file === '-' ? 'standard input' : file, readCountersLines(text));
     place.progress.show('handing them over');
-    const content = writeState({ configuration: null, counters, reports: null }, clock.now());
+    const content = writeState({ configuration: null, counters, reports: null, sources: null }, clock.now());
     await settleRequest(place, 'import', content, null);
     output.line(`Took over the counters of ${counters.length} keys`);
   },

@@ -12,6 +12,7 @@ import type {
   OutboundSettings,
 } from './model.js';
 import type { Now } from './now.js';
+import type { CountersOutcome, CountersPost } from './posted-counters.js';
 import type { Session } from './session.js';
 
 /**
@@ -57,6 +58,12 @@ export interface Backend {
    * last `REMEMBERED_REPORTS` ids are known again. Rejects with `countedElsewhere` where whoever holds the state counts.
    */
   count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome>;
+
+  /**
+   * Counts what has been added to the counters of a tunnel server since its post before: base and increment are one step, so
+   * that nothing counts twice. Rejects with `invalidBody`. Null where the holder of the state counts by itself.
+   */
+  readonly countPosted: ((post: CountersPost, acknowledgement: Acknowledgement) => Promise<PostOutcome>) | null;
 
   /** The configuration as a whole; null where there is none (protocol: "Status and configuration", rule 1). */
   readonly document: ConfigurationDocumentPort | null;
@@ -118,7 +125,15 @@ export interface ReportOutcome {
   /** Keys of the report that are not registered, each once. */
   readonly unknownKeys: readonly string[];
   /** `memory`: it was not asked for, or nothing outlives the process. */
-  readonly durability: 'durable' | 'memory' | { readonly failed: string };
+  readonly durability: Durability;
+}
+
+export type Durability = 'durable' | 'memory' | { readonly failed: string };
+
+/** What became of a post, and how lasting that is. */
+export interface PostOutcome {
+  readonly outcome: CountersOutcome;
+  readonly durability: Durability;
 }
 
 /** The configuration of a server as one JSON document. */

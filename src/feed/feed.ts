@@ -14,6 +14,8 @@ import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { parseBody } from '../wire/json-body.js';
 import { accepts, staticToken } from '../wire/traits/auth.js';
+import { readCountersPost } from './counters-body.js';
+import { invalid } from './entries.js';
 import { createKeysAnswers } from './keys-answer.js';
 import { readReport } from './report-body.js';
 import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, isFeedRoute, MOST_WAIT } from './routes.js';
@@ -31,7 +33,7 @@ export interface FeedStatus {
 }
 
 export interface FeedOptions {
-  readonly backend: Pick<Backend, 'keys' | 'count' | 'replica'>;
+  readonly backend: Pick<Backend, 'keys' | 'count' | 'countPosted' | 'replica'>;
   /** Null asks for none: a Unix socket, whose permissions decide. */
   readonly token: string | null;
   /** Asked wherever a token is, by the network of whoever calls. */
@@ -100,10 +102,29 @@ export function createFeed(options: FeedOptions): Feed {
     status.unknownKeys += unknownKeys.length;
     const answer = { repeated, unknown_keys: unknownKeys };
     if (typeof durability === 'string') return send(reply, 200, { durable: durability === 'durable', ...answer });
-    status.notDurable += 1;
     const again = id === null ? 'it must not be sent again' : 'send it again with the same report_id';
-    const error = `the report is counted but not durable: ${durability.failed}; ${again}`;
+    return notDurable(reply, `the report is counted but not durable: ${durability.failed}; ${again}`, answer);
+  }
+
+  function notDurable(reply: FastifyReply, error: string, answer: Readonly<Record<string, Encodable>>): FastifyReply {
+    status.notDurable += 1;
     return send(reply, 503, { error, ...answer });
+  }
+
+  async function counters(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    if (backend.countPosted === null) throw invalid('/v1/counters', COUNTED_ELSEWHERE);
+    const acknowledgement = readAcknowledgement(request.query);
+    const post = await readCountersPost(jsonBody(request), request.query);
+    const { outcome, durability } = await backend.countPosted(post, acknowledgement);
+    if (outcome.kind === 'ended') return send(reply, 409, { error: ENDED });
+    const { kind, unknownKeys } = outcome;
+    status.reports += 1;
+    if (kind === 'repeated') status.repeatedReports += 1;
+    else status.entries += post.counters.length - unknownKeys.length;
+    status.unknownKeys += unknownKeys.length;
+    const answer = { repeated: kind === 'repeated', baseline: kind === 'baseline', unknown_keys: unknownKeys };
+    if (typeof durability === 'string') return send(reply, 200, { durable: durability === 'durable', ...answer });
+    return notDurable(reply, `the post is counted but not durable: ${durability.failed}; send it again`, answer);
   }
 
   async function listKeys(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -125,13 +146,20 @@ export function createFeed(options: FeedOptions): Feed {
   }
 
   const handlers: Readonly<Record<FeedRoute, Handler>> = {
+    '/v1/counters': counters,
     '/v1/usage': report,
     '/v1/keys': listKeys,
     '/v1/admit': admit,
   };
-  for (const url of FEED_PATHS) app.route({ method: FEED_ROUTES[url].method, url, handler: handlers[url] });
+  for (const url of FEED_PATHS) {
+    const { method, bodyLimit } = FEED_ROUTES[url];
+    app.route({ method, url, bodyLimit, handler: handlers[url] });
+  }
   return { app, status: () => status };
 }
+
+const COUNTED_ELSEWHERE = 'no counters: the server in front of which this Keyway runs has its own';
+const ENDED = 'epoch: expected the present run of this source: a later one has posted already, and nothing was counted';
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
 
@@ -159,7 +187,8 @@ function createBareApp({ log, createServer }: Pick<FeedOptions, 'log' | 'createS
       // The framework would close at once.
       reply.removeHeader('connection');
       keepReading(request.raw, reply.raw);
-      return send(reply, 413, { error: `request body too large: at most ${BODY_LIMIT} bytes are accepted` });
+      const { bodyLimit = BODY_LIMIT } = request.routeOptions;
+      return send(reply, 413, { error: `request body too large: at most ${bodyLimit} bytes are accepted` });
     }
     const status = error.statusCode ?? 500;
     if (status < 500) return send(reply, status, { error: error.message });
@@ -175,10 +204,6 @@ function send(reply: FastifyReply, status: number, body: Encodable): FastifyRepl
 
 function sendBody(reply: FastifyReply, status: number, body: Buffer | Readable): FastifyReply {
   return reply.code(status).header('content-type', 'application/json').send(body);
-}
-
-function invalid(place: string, expected: string): DomainError {
-  return new DomainError('invalidBody', `${place}: expected ${expected}`);
 }
 
 function jsonBody({ body, headers }: FastifyRequest): Buffer {

@@ -4,8 +4,9 @@ import { MAX_U64 } from '../core/model.js';
 import type { Encodable } from '../wire/json/encode.js';
 import { jsonSchema } from '../wire/openapi/json-schema.js';
 import { Type } from '../wire/typebox.js';
+import { MOST_SOURCE_LENGTH } from './counters-body.js';
 import { MOST_ID_LENGTH } from './report-body.js';
-import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, MOST_WAIT } from './routes.js';
+import { BODY_LIMIT, COUNTERS_BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, MOST_WAIT } from './routes.js';
 
 type Members = { readonly [name: string]: Encodable };
 
@@ -41,12 +42,78 @@ const COUNTED = {
   }),
 };
 
+const counted = (description: string) =>
+  Type.Object({
+    access_key: accessKey,
+    bytes_up: u64(`Bytes from the client, ${description}.`),
+    bytes_down: u64(`Bytes to the client, ${description}.`),
+    connections: Type.Optional(
+      Type.Union([u64('Number.'), Type.Null()], {
+        description: 'As the source has it; absent or null leaves it as it is.',
+      }),
+    ),
+  });
+const sinceStart = 'since the start of the run or the last reset';
+
+const SAID = {
+  source: Type.String({
+    minLength: 1,
+    maxLength: MOST_SOURCE_LENGTH,
+    description: 'Names the tunnel server. Two sources add up.',
+  }),
+  epoch: u64('The run of the source: a number that is higher after every restart, such as the time of its start.'),
+  uptime_seconds: u64('In place of `epoch`: how long the run has lasted; what differs by up to 5 s is the same run.'),
+  number: u64('Rises within a run, such as the present time: what comes late or again is known by it.'),
+  from: Type.Union([Type.Literal('zero'), Type.Literal('now')], {
+    default: 'now',
+    description: 'Whether the first post of a source counts from zero, or is what the next ones are compared with.',
+  }),
+  connections: Type.Union([Type.Literal('total'), Type.Literal('present')], {
+    default: 'present',
+    description:
+      '`total`: the source never lowers its connections. A key then has one connection for 30 s after its bytes have moved.',
+  }),
+};
+
+const POSTED = Type.Union([
+  Type.Object(
+    {
+      source: Type.Optional(SAID.source),
+      epoch: Type.Optional(SAID.epoch),
+      uptime_seconds: Type.Optional(SAID.uptime_seconds),
+      number: Type.Optional(SAID.number),
+      from: Type.Optional(SAID.from),
+      connections: Type.Optional(SAID.connections),
+      counters: Type.Array(counted(sinceStart), {
+        description: 'Each key once; a key that is not there is as before.',
+      }),
+    },
+    { description: 'What is said of the post stands here or in the query.' },
+  ),
+  Type.Object(
+    { ok: Type.Literal(true), data: Type.Array(counted(sinceStart)) },
+    { description: 'The answer of a server to `GET /users`, as it came: a key that is not there has no connections.' },
+  ),
+]);
+
+const POST_OUTCOME = {
+  repeated: Type.Boolean({
+    description: 'This number or a later one of the run was posted before; this one was not counted.',
+  }),
+  baseline: Type.Boolean({
+    description: 'The first post of the source: nothing was counted, the next ones are compared with it.',
+  }),
+  unknown_keys: COUNTED.unknown_keys,
+};
+
 const ACKNOWLEDGEMENT = Type.Object({
   durable: Type.Boolean({
     description: 'Whether it outlives a crash. False for `ack=memory`, and where the server keeps nothing.',
   }),
   ...COUNTED,
 });
+
+const POST_ACKNOWLEDGEMENT = Type.Object({ durable: ACKNOWLEDGEMENT.properties.durable, ...POST_OUTCOME });
 
 const KEYS = Type.Object({
   version: text('Stands for the answer: for the next `since`. Versions of another process are not known.'),
@@ -72,20 +139,39 @@ const ADMISSION = Type.Union([
 
 const ERROR = Type.Object({ error: text('What went wrong, naming the member and what was expected there.') });
 const NOT_DURABLE = Type.Object({ ...ERROR.properties, ...COUNTED });
+const POST_NOT_DURABLE = Type.Object({ ...ERROR.properties, ...POST_OUTCOME });
+
+const ACK = query('ack', Type.Union([Type.Literal('durable'), Type.Literal('memory')], { default: 'durable' }), {
+  description:
+    'When to answer: once the report outlives a crash, or at once; then the last second may be lost in a crash.',
+});
 
 /** What the document says of each route. */
 const OPERATIONS: Readonly<Record<FeedRoute, Members>> = {
+  '/v1/counters': {
+    operationId: 'postCounters',
+    summary: 'Post counters as they stand',
+    description:
+      'Adds what the counters have more than at the post before: each key with what it is compared with, in one step, so that nothing counts twice. A value that has fallen tells of a reset at the source, a new run of a restart: then the whole value is added. What a post is compared with stays when a key is deleted, made again or reset.',
+    parameters: [
+      ACK,
+      ...(Object.keys(SAID) as readonly (keyof typeof SAID)[]).map((name) => query(name, SAID[name], {})),
+    ],
+    requestBody: { required: true, content: json(POSTED) },
+    responses: {
+      200: { description: 'Acknowledged.', content: json(POST_ACKNOWLEDGEMENT) },
+      ...refusals(['ack', 'body', 'Content-Type', 'counters[…]', ...Object.keys(SAID)]),
+      409: failure('A later run of the source has posted; nothing was counted.'),
+      413: tooLarge(COUNTERS_BODY_LIMIT),
+      503: { description: 'Counted but not durable: send it again.', content: json(POST_NOT_DURABLE) },
+    },
+  },
   '/v1/usage': {
     operationId: 'reportUsage',
     summary: 'Report usage',
     description:
       'Adds bytes and sets connections. A sum that would pass 2^64-1 stays there. Unknown keys are named in the answer and are no error for the others.',
-    parameters: [
-      query('ack', Type.Union([Type.Literal('durable'), Type.Literal('memory')], { default: 'durable' }), {
-        description:
-          'When to answer: once the report outlives a crash, or at once; then the last second may be lost in a crash.',
-      }),
-    ],
+    parameters: [ACK],
     requestBody: { required: true, content: json(REPORT) },
     responses: {
       200: { description: 'Acknowledged.', content: json(ACKNOWLEDGEMENT) },
@@ -181,8 +267,8 @@ function refusals(places: readonly string[]): Members {
   };
 }
 
-function tooLarge(): Members {
-  return failure(`A body of more than ${BODY_LIMIT} bytes.`);
+function tooLarge(limit: number = BODY_LIMIT): Members {
+  return failure(`A body of more than ${limit} bytes.`);
 }
 
 function failure(description: string): Members {

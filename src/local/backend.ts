@@ -1,4 +1,11 @@
-import type { Backend, BackendSettings, ChangeReason, ReloadReason } from '../core/backend.js';
+import type {
+  Acknowledgement,
+  Backend,
+  BackendSettings,
+  ChangeReason,
+  Durability,
+  ReloadReason,
+} from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { DomainError } from '../core/errors.js';
 import type { KeyRegistry } from '../core/keys/types.js';
@@ -95,7 +102,7 @@ export interface LocalBackendParts extends Pick<LocalBackendOptions, 'fileSystem
 
 export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   const { configuration, counters, fileSystem, clock, log, progress } = parts;
-  const { keys, usage, store } = counters;
+  const { keys, usage, sources, store } = counters;
   const listeners: ((reason: ChangeReason) => void)[] = [];
   let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load());
   const jobs = createJobs({
@@ -130,6 +137,17 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   const save = async (change: Parameters<ConfigurationFile['save']>[0]): Promise<void> =>
     leavingFailureToNextWrite(configuration?.save(change) ?? Promise.resolve());
 
+  /** How durable what was counted is, once it is so. */
+  async function durable(acknowledgement: Acknowledgement): Promise<Durability> {
+    if (acknowledgement === 'memory' || store === null) return 'memory';
+    try {
+      await store.flush();
+      return 'durable';
+    } catch (error) {
+      return { failed: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
   return {
     ...createKeyWrites({ keys, renewals: counters.renewals, configuration, store }),
     keys,
@@ -152,13 +170,11 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     },
     async count(report, acknowledgement) {
       const counted = usage.count(report);
-      if (acknowledgement === 'memory' || store === null) return { ...counted, durability: 'memory' };
-      try {
-        await store.flush();
-        return { ...counted, durability: 'durable' };
-      } catch (error) {
-        return { ...counted, durability: { failed: error instanceof Error ? error.message : String(error) } };
-      }
+      return { ...counted, durability: await durable(acknowledgement) };
+    },
+    async countPosted(post, acknowledgement) {
+      const outcome = await sources.take(post);
+      return { outcome, durability: await durable(acknowledgement) };
     },
     document: configuration === null ? null : { read: configuration.readAsJson, replace: configuration.replace },
     audit: null,

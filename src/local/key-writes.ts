@@ -2,10 +2,10 @@ import type { Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import type { KeyRegistry } from '../core/keys/types.js';
 import type { AccessKey, ConfigurationChange } from '../core/model.js';
+import { createTurns } from '../core/turns.js';
 import type { ConfigurationFile } from './configuration/configuration-file.js';
 import type { Counters } from './counters/open-counters.js';
 import { recordText } from './counters/renewals.js';
-import { createTurns } from './turns.js';
 
 /** What changes keys here: in memory at once, then in the file. */
 export type KeyWrites = Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'>;

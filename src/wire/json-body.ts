@@ -12,8 +12,21 @@ export function readingBody<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error;
-    const fault = error.step === 'unicode' ? 'body is no Unicode text' : 'body is no JSON';
-    throw new DomainError('invalidBody', `${fault}: ${error.message}`);
+    throw faultOf(error);
   }
+}
+
+/** The same of a reader that lets others have their turn in between. */
+export async function readingBodyLater<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw faultOf(error);
+  }
+}
+
+function faultOf(error: unknown): unknown {
+  if (!(error instanceof JsonSyntaxError)) return error;
+  const fault = error.step === 'unicode' ? 'body is no Unicode text' : 'body is no JSON';
+  return new DomainError('invalidBody', `${fault}: ${error.message}`);
 }

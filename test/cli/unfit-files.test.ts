@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, open, readFile, rm, truncate, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { FORMAT } from '../../src/local/counters/store-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { buildIfOlder } from '../build.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
@@ -100,7 +101,7 @@ it('keyway serve with a store of counters of 3 GiB ends with one error that name
   const line = '{"access_key":"alpha","bytes_up":5,"bytes_down":6,"connections":7,"created_at":8}';
   await writeFile(join(folder, 'counters.jsonl'), line);
   await runHere(['counters', 'import', 'counters.jsonl', '--config', 'server.json'], { folder });
-  const store = join(folder, 'server.json.keyway', 'counters-1');
+  const store = join(folder, 'server.json.keyway', `counters-${FORMAT}`);
   const [log = ''] = (await createFileSystem().list(store)).filter((name) => name.startsWith('log-'));
   await truncate(join(store, log), 3 * 2 ** 30);
   const { code, said } = await run(SERVE);

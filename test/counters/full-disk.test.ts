@@ -33,12 +33,50 @@ async function api(stage: FeedStage, method: 'POST' | 'DELETE' | 'PUT', path: st
   return [answer.statusCode, answer.json()];
 }
 
+/** What the feed's document says of an answer that is not durable. */
+function notDurableOf(path: string): object {
+  const document = JSON.parse(encodeJson(feedOpenApiDocument()));
+  return document.paths[path].post.responses[503].content['application/json'].schema;
+}
+
 const failures = (stage: FeedStage) => stage.lines.filter((line) => line.includes('counters could not be written'));
 
 describe.each([
   ['full', 'No space left on device (ENOSPC)', (disk: SmallDisk) => ({ spoil: disk.fill, mend: disk.free })],
   ['read-only', 'Read-only file system (EROFS)', (disk: SmallDisk) => ({ spoil: disk.readOnly, mend: disk.writable })],
 ] as const)('while the disk of the counters is %s', (_how, reason, ways) => {
+  it('counters as they stand are a 503 that says why; sent again when there is room they are durable, and counted once', async () => {
+    const disk = await smallDisk();
+    const { spoil, mend } = ways(disk);
+    const stage = await stageOn(disk, { keys: KEYS });
+    const post = (number: number, bytes: number) => ({
+      source: 's',
+      epoch: 1,
+      number,
+      from: 'zero',
+      counters: KEYS.map((access_key) => ({ access_key, bytes_up: bytes, bytes_down: 0 })),
+    });
+    expect((await stage.post('/v1/counters', post(1, 1))).body).toMatchObject({ durable: true });
+    await spoil();
+    const refused = await stage.post('/v1/counters', post(2, 11));
+    expect([refused.status, refused.body]).toEqual([
+      503,
+      {
+        error: `the post is counted but not durable: counters could not be written: ${reason}; send it again`,
+        repeated: false,
+        baseline: false,
+        unknown_keys: [],
+      },
+    ]);
+    expect(Check(notDurableOf('/v1/counters'), refused.body)).toBe(true);
+    await mend();
+    expect((await stage.post('/v1/counters', post(2, 11))).body).toMatchObject({ durable: true, repeated: true });
+    await stage.close();
+    const later = await stageOn(disk, stage);
+    await later.post('/v1/counters', post(3, 12));
+    expect(bytesUp(later)).toEqual(['12']);
+  });
+
   it('a durable report is a 503 that says why; sent again when there is room it is durable, and counted once', async () => {
     const disk = await smallDisk();
     const { spoil, mend } = ways(disk);
@@ -54,9 +92,7 @@ describe.each([
         unknown_keys: [],
       },
     ]);
-    const document = JSON.parse(encodeJson(feedOpenApiDocument()));
-    const described = document.paths['/v1/usage'].post.responses[503].content['application/json'].schema;
-    expect(Check(described, refused.body)).toBe(true);
+    expect(Check(notDurableOf('/v1/usage'), refused.body)).toBe(true);
     const nameless = await stage.post('/v1/usage', report(null, ...KEYS.map((key) => [key, 100, 0] as const)));
     expect([nameless.status, nameless.text]).toEqual([503, expect.stringContaining('it must not be sent again')]);
     expect((await stage.post('/v1/usage?ack=memory', everyKey('m', 1000))).body).toMatchObject({ durable: false });

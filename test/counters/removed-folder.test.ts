@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { FORMAT } from '../../src/local/counters/store-file.js';
 import { feedStage, report, until } from '../feed/stage.js';
 
 const bytesOf = (stage: Awaited<ReturnType<typeof feedStage>>) =>
@@ -22,7 +23,7 @@ describe('while Keyway serves', () => {
   it('counters alone that are removed are written whole with the next report, which says that they were not at first', async () => {
     const stage = await feedStage({ keys: ['alpha', 'beta'] });
     await stage.post('/v1/usage', report('a', ['alpha', 5, 0]));
-    await rm(join(stage.folder, 'server.json.keyway', 'counters-1'), { recursive: true });
+    await rm(join(stage.folder, 'server.json.keyway', `counters-${FORMAT}`), { recursive: true });
     const lost = await stage.post('/v1/usage', report('b', ['beta', 7, 0]));
     expect(lost.status).toBe(503);
     expect((await stage.post('/v1/usage', report('b', ['beta', 7, 0]))).body).toMatchObject({ durable: true });

@@ -1,7 +1,7 @@
 import { Check } from 'typebox/schema';
 import { describe, expect, it } from 'vitest';
 import { feedOpenApiDocument } from '../../src/feed/openapi.js';
-import { FEED_PATHS, FEED_ROUTES } from '../../src/feed/routes.js';
+import { COUNTERS_BODY_LIMIT, FEED_PATHS, FEED_ROUTES } from '../../src/feed/routes.js';
 import { encodeJson } from '../../src/wire/json/encode.js';
 import { runHere } from '../cli/context.js';
 import { type Answer, feedStage, report } from './stage.js';
@@ -73,8 +73,16 @@ describe('the OpenAPI document of the feed', () => {
     const stage = await feedStage({ keys: ['a', { access_key: 'b', limit_bytes: 5 }] });
     const usage = (body: unknown, path = '/v1/usage') => stage.post(path, body);
     const whole = await stage.get('/v1/keys');
+    const posted = { source: 's', epoch: 2, number: 1, counters: [{ access_key: 'x', bytes_up: 1, bytes_down: 2 }] };
+    const counters = (body: unknown, headers = {}) => stage.post('/v1/counters', body, headers);
     const answers: readonly (readonly [string, Answer])[] = [
       ['/v1/keys', whole],
+      ['/v1/counters', await counters(posted)],
+      ['/v1/counters', await counters(posted)],
+      ['/v1/counters', await counters({ ...posted, epoch: 1 })],
+      ['/v1/counters', await counters('{')],
+      ['/v1/counters', await counters(' '.repeat(COUNTERS_BODY_LIMIT + 1))],
+      ['/v1/counters', await counters(posted, { authorization: 'no' })],
       ['/v1/usage', await usage(report('r', ['a', 1, 2, 3], ['b', 5, 5], ['x', 1, 1]))],
       ['/v1/usage', await usage(report('r', ['a', 1, 2]), '/v1/usage?ack=memory')],
       ['/v1/usage', await usage('{')],
@@ -100,7 +108,7 @@ describe('the OpenAPI document of the feed', () => {
       Object.keys(operation(path).responses).map((status) => `${path} ${status}`),
     );
     // A full disk is needed for that one: test/counters/full-disk.test.ts.
-    expect(described.filter((one) => !seen.has(one))).toEqual(['/v1/usage 503']);
+    expect(described.filter((one) => !seen.has(one))).toEqual(['/v1/counters 503', '/v1/usage 503']);
   });
 
   it('takes the bodies that the feed takes, and refuses what it refuses', async () => {
@@ -122,16 +130,46 @@ describe('the OpenAPI document of the feed', () => {
       { entries: [{ ...entry, bytes_up: '1' }] },
       { entries: [{ ...entry, connections: true }] },
     ];
-    const schema = operation('/v1/usage').requestBody?.content['application/json'].schema ?? {};
+    const post = { source: 's', epoch: 1, counters: [] };
+    let number = 0;
+    const posts: readonly object[] = [
+      post,
+      { ...post, counters: [entry] },
+      { ...post, counters: [{ ...entry, connections: null, more: 1 }], from: 'zero', connections: 'total' },
+      { ok: true, data: [entry] },
+      { ...post, source: '' },
+      { ...post, source: 's'.repeat(201) },
+      { ...post, epoch: -1 },
+      { ...post, from: 'one' },
+      { ...post, connections: 1 },
+      { source: 's', epoch: 1 },
+      { ok: false, data: [] },
+      { ...post, counters: [{ ...entry, bytes_up: null }] },
+    ];
+    const schemaOf = (path: string) => operation(path).requestBody?.content['application/json'].schema ?? {};
     for (const body of bodies) {
       const { status } = await stage.post('/v1/usage', body);
-      expect(Check(schema, body), JSON.stringify(body)).toBe(status === 200);
+      expect(Check(schemaOf('/v1/usage'), body), JSON.stringify(body)).toBe(status === 200);
+    }
+    for (const given of posts) {
+      number += 1;
+      const query = 'ok' in given ? `?source=s&epoch=1&number=${number}` : '';
+      const body = 'ok' in given ? given : { ...given, number };
+      const { status, text: sent } = await stage.post(`/v1/counters${query}`, body);
+      expect(Check(schemaOf('/v1/counters'), body), `${JSON.stringify(body)} ${sent}`).toBe(status === 200);
     }
   });
 
   it('describes every parameter that the feed reads, with its bounds and its default', async () => {
     const parameters = FEED_PATHS.flatMap((path) => operation(path).parameters ?? []);
     expect(parameters.map(({ in: where, name }) => `${where} ${name}`)).toEqual([
+      'query ack',
+      'query source',
+      'query epoch',
+      'query uptime_seconds',
+      'query number',
+      'query from',
+      'query connections',
       'query ack',
       'query since',
       'query wait',

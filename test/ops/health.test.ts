@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { createReadiness } from '../../src/core/readiness.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
+import { FORMAT } from '../../src/local/counters/store-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { startOps } from '../../src/serve/ops.js';
 import { configurationOf, createLines, opsStage, TOKEN, temporaryFolder, until } from './stage.js';
@@ -119,7 +120,7 @@ describe('/healthz', () => {
     await first.gateway.close();
     /** Changes a byte of the first of two batches: what a crash leaves is never that. */
     const damage = async () => {
-      const store = join(folder, 'server.json.keyway', 'counters-1');
+      const store = join(folder, 'server.json.keyway', `counters-${FORMAT}`);
       for (const name of await readdir(store)) {
         const bytes = await readFile(join(store, name));
         const at = bytes.indexOf('KWbatch');

@@ -164,6 +164,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
       }),
     changeDns: (change) => asked(() => become({ dns: { ...settings.dns, ...change } }, 'saved')),
     count: (report) => asked(() => count(report)),
+    countPosted: null,
     document: null,
     audit: isShared ? auditElsewhere(asked) : null,
     sessions: isShared ? sessionsElsewhere(asked) : null,

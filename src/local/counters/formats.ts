@@ -25,7 +25,11 @@ export interface StoreFormat {
 }
 
 /** The formats that this Keyway reads, oldest first; it writes the last. */
-export const STORE_FORMATS: readonly StoreFormat[] = [{ format: FORMAT, read: readStore }];
+export const STORE_FORMATS: readonly StoreFormat[] = [
+  // What came with the next one are further kinds of records.
+  { format: 1, read: readStore },
+  { format: FORMAT, read: readStore },
+];
 
 const FOLDER_NAME = /^counters-(\d{1,6})$/;
 

@@ -4,6 +4,8 @@ import type { KeptCounters } from '../../core/keys/types.js';
 import { MAX_U64 } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { eachLine, type Pieces, type TextLine } from '../file/file-pieces.js';
+import { readSourceLine, type StoredSources, sourceLines } from './source-lines.js';
+import type { Base, Source } from './sources.js';
 
 /** Counters and what belongs to them as text: one JSON object a line, integers exact. */
 export interface StoredState {
@@ -12,6 +14,8 @@ export interface StoredState {
   readonly counters: readonly KeptCounters[];
   /** Ids of remembered reports, oldest first; null where counters stand alone. */
   readonly reports: readonly string[] | null;
+  /** Null where counters stand alone, and in what an earlier Keyway has written. */
+  readonly sources: StoredSources | null;
 }
 
 /** A text that is no such state; the message says what is wrong and in which line. */
@@ -22,7 +26,8 @@ export class LinesError extends Error {
   }
 }
 
-const FORMAT = 1;
+/** The formats that are read. Without a source the first is written, which an earlier Keyway reads too. */
+const FORMATS = [1n, 2n] as const;
 /** What is written is put together up to this many characters at a time. */
 const PIECE_CHARACTERS = 64 * 1024;
 /** A multiple of 3, so that the base64 of one slice goes on with that of the next. */
@@ -59,17 +64,26 @@ export async function readCountersLines(text: Pieces): Promise<readonly KeptCoun
  */
 export function* writeState(state: StoredState, createdAt: number): Generator<Buffer, void> {
   const { configuration, counters, reports } = state;
+  const sources = sourcesOf(state);
   let checksum = 0;
   for (const piece of piecesOfText(textsOf(state, createdAt))) {
     checksum = crc32(piece, checksum);
     yield piece;
   }
-  const end = 1 + (configuration === null ? 0 : 1) + counters.length + (reports === null ? 0 : 1);
+  const others = sources === null ? 0 : sources.sources.length + sources.bases.length;
+  const end = 1 + (configuration === null ? 0 : 1) + counters.length + (reports === null ? 0 : 1) + others;
   yield Buffer.from(`${JSON.stringify({ end, crc32: checksum })}\n`);
 }
 
-function* textsOf({ configuration, counters, reports }: StoredState, createdAt: number): Generator<string, void> {
-  yield `${JSON.stringify({ keyway: 'state', format: FORMAT, created_at: createdAt })}\n`;
+function sourcesOf({ sources }: StoredState): StoredSources | null {
+  return sources === null || sources.sources.length === 0 ? null : sources;
+}
+
+function* textsOf(state: StoredState, createdAt: number): Generator<string, void> {
+  const { configuration, counters, reports } = state;
+  const sources = sourcesOf(state);
+  const format = Number(sources === null ? FORMATS[0] : FORMATS[1]);
+  yield `${JSON.stringify({ keyway: 'state', format, created_at: createdAt })}\n`;
   if (configuration !== null) {
     yield '{"configuration":"';
     for (let from = 0; from < configuration.length; from += SLICE_BYTES)
@@ -78,6 +92,7 @@ function* textsOf({ configuration, counters, reports }: StoredState, createdAt: 
   }
   for (const one of counters) yield `${countersLine(one)}\n`;
   if (reports !== null) yield `${JSON.stringify({ reports })}\n`;
+  if (sources !== null) for (const line of sourceLines(sources)) yield `${line}\n`;
 }
 
 function* piecesOfText(texts: Iterable<string>): Generator<Buffer, void> {
@@ -112,6 +127,8 @@ export async function checkState(
 async function readParts(text: Pieces, take: (counters: KeptCounters) => void): Promise<Omit<StoredState, 'counters'>> {
   let configuration: Buffer | null = null;
   let reports: readonly string[] | null = null;
+  const sources: Source[] = [];
+  const bases: Base[] = [];
   let lines = 0;
   let checksum = 0;
   /** The last line that was read, which may be the last of all, and the checksum of what comes before it. */
@@ -121,7 +138,19 @@ async function readParts(text: Pieces, take: (counters: KeptCounters) => void): 
     const part = objectOf(line);
     if (typeof part.configuration === 'string') configuration = Buffer.from(part.configuration, 'base64');
     else if (Array.isArray(part.reports)) reports = part.reports.map(String);
-    else take(countersOf(part, line.number));
+    else if (!takeSource(part, line.number)) take(countersOf(part, line.number));
+  }
+
+  function takeSource(part: JsonObject, number: number): boolean {
+    try {
+      const read = readSourceLine(part);
+      if (read === null) return false;
+      if ('source' in read) sources.push(read.source);
+      else bases.push(read.base);
+      return true;
+    } catch (error) {
+      throw new LinesError(`line ${number}: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   await eachLine(text, checkLength, (line) => {
@@ -134,15 +163,15 @@ async function readParts(text: Pieces, take: (counters: KeptCounters) => void): 
     checksum = crc32(line.bytes, checksum);
   });
   checkEnding(last, lines - 1);
-  return { configuration, reports };
+  return { configuration, reports, sources: sources.length === 0 ? null : { sources, bases } };
 }
 
 function checkOpening(line: TextLine): void {
   const opening = objectOf(line);
   if (opening.keyway !== 'state') throw new LinesError('line 1: expected the first line of a Keyway backup');
-  if (opening.format !== BigInt(FORMAT)) {
+  if (!FORMATS.some((format) => format === opening.format)) {
     throw new LinesError(
-      `line 1: expected format ${FORMAT}, found ${String(opening.format)}: use the Keyway that wrote it`,
+      `line 1: expected a format up to ${FORMATS[1]}, found ${String(opening.format)}: use the Keyway that wrote it`,
     );
   }
 }

@@ -6,6 +6,7 @@ import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { type Hold, holdForServing } from '../file/hold.js';
 import { lockPorts } from '../file/lock.js';
 import { createRenewals, decideRenewals, type Renewals } from './renewals.js';
+import { createSources, type Sources } from './sources.js';
 import { type CountersStore, openCountersStore } from './store.js';
 import { createUsage, type Usage } from './usage.js';
 
@@ -14,6 +15,7 @@ export interface Counters {
   readonly keys: KeyRegistry;
   readonly usage: Usage;
   readonly renewals: Renewals;
+  readonly sources: Sources;
   /** Null where nothing outlives the process. */
   readonly store: CountersStore | null;
   /** Where that is. */
@@ -49,7 +51,12 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
   const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
   const usage = createUsage(keys, log);
   const renewals = createRenewals();
-  if (dataFolder === null) return { keys, usage, renewals, store: null, dataFolder, close: async () => undefined };
+  const sources = createSources({ keys, count: (entries) => usage.count({ id: null, entries }), clock });
+  const parts = { keys, usage, renewals, sources, dataFolder };
+  if (dataFolder === null) {
+    const stop = followSources(sources, log);
+    return { ...parts, store: null, close: async () => stop() };
+  }
   const own = configuration !== null ? null : await holdFolder({ dataFolder, fileSystem, log });
   const hold = configuration?.hold ?? own;
   // Before what is kept of them: so each counter finds its key, and nothing has to wait for one.
@@ -62,6 +69,7 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
       keys,
       reports: usage.reports,
       renewals,
+      sources,
       clock,
       log,
       ...(keepGone === undefined ? {} : { keepGone }),
@@ -73,7 +81,15 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
       decideRenewals(renewals, keys, configuration?.keys ?? [], clock.now());
       await store.flush().catch(() => undefined);
     }
-    return { keys, usage, renewals, store, dataFolder, close: () => store.close().finally(own?.release) };
+    const stop = followSources(sources, log);
+    return {
+      ...parts,
+      store,
+      close: () => {
+        stop();
+        return store.close().finally(own?.release);
+      },
+    };
   } catch (error) {
     await own?.release();
     throw error;
@@ -83,6 +99,17 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
 async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<void> {
   await fileSystem.sync(path);
   await fileSystem.syncFolder(dirname(await fileSystem.realPath(path)));
+}
+
+/** Milliseconds. */
+const LOWER_MS = 5_000;
+
+/** Until it is called. */
+function followSources(sources: Sources, log: LogPort): () => void {
+  const timer = setInterval(() => {
+    sources.lower().catch((error: unknown) => log.error({ err: error }, 'connections could not be followed'));
+  }, LOWER_MS).unref();
+  return () => clearInterval(timer);
 }
 
 /** How often it is looked whether the folder is still there. */

@@ -1,5 +1,7 @@
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { Renewal } from './renewals.js';
+import type { KnownRun } from './source-run.js';
+import type { Base, Source } from './sources.js';
 
 /** One thing that a store holds or that happened to it. */
 export type StoreRecord =
@@ -12,6 +14,11 @@ export type StoreRecord =
   | { readonly kind: 'report'; readonly id: string }
   /** All remembered reports are forgotten. */
   | { readonly kind: 'noReports' }
+  /** A source that posts its counters; its bases stay. */
+  | { readonly kind: 'source'; readonly source: Source }
+  | { readonly kind: 'base'; readonly base: Base }
+  /** The source and its bases are forgotten. */
+  | { readonly kind: 'sourceForgotten'; readonly name: string }
   /** The last record of a whole state, with the number of the others. */
   | { readonly kind: 'end'; readonly records: number };
 
@@ -23,16 +30,25 @@ const NO_REPORTS = 5;
 const END = 6;
 const RENEWING = 7;
 const SETTLED = 8;
+const SOURCE = 9;
+const BASE = 10;
+const SOURCE_FORGOTTEN = 11;
 
 /** Flags of a renewal. */
 const APPLIED = 1;
 const HAS_BEFORE = 2;
 
+/** Flags of a source. */
+const BEGUN = 1;
+const BASELINE = 2;
+const TOTAL = 4;
+const BY_UPTIME = 8;
+
 /** How a text's characters stand: as UTF-16 units, or as one byte each. */
 const WIDE = 1;
 const MOST_NARROW = 0x7f;
-/** Tag, length of the name, three counters, two times. */
-const MOST_BESIDES_NAME = 1 + 4 + 3 * 8 + 2 * 8;
+/** Tag, lengths of two names, and as many numbers and times as any record has. */
+const MOST_BESIDES_NAME = 1 + 2 * 4 + 6 * 8;
 
 /** Collects records as bytes. Names keep their exact UTF-16 units, lone surrogates too. */
 export interface RecordWriter {
@@ -42,6 +58,9 @@ export interface RecordWriter {
   settled(accessKey: string): void;
   report(id: string): void;
   noReports(): void;
+  source(source: Source): void;
+  base(base: Base): void;
+  sourceForgotten(name: string): void;
   end(): void;
   /** Bytes written since the last `take`. */
   readonly length: number;
@@ -145,6 +164,30 @@ export function createRecordWriter(): RecordWriter {
       text(id);
     },
     noReports: () => begin(NO_REPORTS, 0),
+    source({ name, run, number: last, isBegun, isBaseline, connections, postedAt, runs }) {
+      begin(SOURCE, name.length);
+      text(name);
+      const flags = (isBegun ? BEGUN : 0) + (isBaseline ? BASELINE : 0) + (connections === 'total' ? TOTAL : 0);
+      number(BigInt(flags + (run.kind === 'uptime' ? BY_UPTIME : 0)));
+      number(run.kind === 'epoch' ? run.epoch : run.uptimeSeconds);
+      time(run.kind === 'epoch' ? 0 : run.startedAt);
+      number(last);
+      time(postedAt);
+      time(runs);
+    },
+    base({ source, accessKey, bytesUp, bytesDown, connections, runs }) {
+      begin(BASE, source.length + accessKey.length);
+      text(source);
+      text(accessKey);
+      number(bytesUp);
+      number(bytesDown);
+      number(connections);
+      time(runs);
+    },
+    sourceForgotten(name) {
+      begin(SOURCE_FORGOTTEN, name.length);
+      text(name);
+    },
     end() {
       const others = BigInt(records);
       begin(END, 0);
@@ -212,6 +255,32 @@ export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void):
     };
   }
 
+  function source(): Source {
+    const name = text();
+    const flags = Number(number());
+    const told = number();
+    const startedAt = time();
+    const run: KnownRun =
+      (flags & BY_UPTIME) === 0 ? { kind: 'epoch', epoch: told } : { kind: 'uptime', startedAt, uptimeSeconds: told };
+    const last = number();
+    return {
+      name,
+      run,
+      number: last,
+      isBegun: (flags & BEGUN) !== 0,
+      isBaseline: (flags & BASELINE) !== 0,
+      connections: (flags & TOTAL) === 0 ? 'present' : 'total',
+      postedAt: time(),
+      runs: time(),
+    };
+  }
+
+  function base(): Base {
+    const [name, accessKey] = [text(), text()];
+    const [bytesUp, bytesDown, connections] = [number(), number(), number()];
+    return { source: name, accessKey, bytesUp, bytesDown, connections, runs: time() };
+  }
+
   function tag(): number | undefined {
     at += 1;
     return bytes[at - 1];
@@ -225,6 +294,9 @@ export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void):
     else if (kind === SETTLED) each({ kind: 'settled', accessKey: text() });
     else if (kind === REPORT) each({ kind: 'report', id: text() });
     else if (kind === NO_REPORTS) each({ kind: 'noReports' });
+    else if (kind === SOURCE) each({ kind: 'source', source: source() });
+    else if (kind === BASE) each({ kind: 'base', base: base() });
+    else if (kind === SOURCE_FORGOTTEN) each({ kind: 'sourceForgotten', name: text() });
     else if (kind === END) each({ kind: 'end', records: Number(number()) });
     else throw new RangeError(`a record of the unknown kind ${kind}`);
   }

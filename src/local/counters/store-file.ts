@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 
 /** The format of the store's files that this Keyway writes. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 /** The log before this one, and how much of it was durable when this one began. */
 export interface PreviousLog {

@@ -1,9 +1,11 @@
 import type { KeptCounters, KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
-import { createRecordWriter } from './records.js';
+import { createRecordWriter, type RecordWriter } from './records.js';
 import type { RememberedReports, ReportChanges } from './remembered-reports.js';
 import type { Renewals } from './renewals.js';
+import type { SourceChange, Sources } from './sources.js';
+import { sourceRecords } from './write-state.js';
 
 /** What operations may know of the writing. */
 export interface WritesStatus {
@@ -33,6 +35,7 @@ export interface StoreWritesOptions {
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
   readonly renewals: Renewals;
+  readonly sources: Sources;
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly dataFolder: string;
@@ -55,12 +58,13 @@ export interface StoreTarget {
  * anything else is written: a folder that had a part alone would pass for the whole after a crash.
  */
 export function createStoreWrites(
-  { keys, reports, renewals, clock, log, dataFolder }: StoreWritesOptions,
+  { keys, reports, renewals, sources, clock, log, dataFolder }: StoreWritesOptions,
   target: StoreTarget,
 ): StoreWrites {
   let unwrittenKeys: ReadonlySet<string> = new Set();
   let unwrittenReports = NO_REPORTS;
   let unwrittenRenewals: ReadonlySet<string> = new Set();
+  let unwrittenSources: SourceChanges = new Map();
   let hasState = target.hasState;
   let startedOver = 0;
   let running: Promise<void> | null = null;
@@ -73,7 +77,20 @@ export function createStoreWrites(
     failedBatches: 0,
   };
 
-  /** In one turn of the event loop, so that a report is in a batch whole. */
+  function putSources(writer: RecordWriter, changed: SourceChanges): void {
+    for (const [name, { isForgotten, accessKeys }] of changed) {
+      if (isForgotten) writer.sourceForgotten(name);
+      const source = sources.source(name);
+      if (source === null) continue;
+      writer.source(source);
+      for (const accessKey of accessKeys) {
+        const base = sources.base(name, accessKey);
+        if (base !== null) writer.base(base);
+      }
+    }
+  }
+
+  /** In one turn of the event loop, so that a report is in a batch whole, and an increment with its base. */
   function gather(): Gathered {
     const writer = createRecordWriter();
     const changed: string[] = [];
@@ -93,7 +110,9 @@ export function createStoreWrites(
     const ids = together(unwrittenReports, reports.takeChanges());
     if (ids.restored) writer.noReports();
     for (const id of ids.added) writer.report(id);
-    return { changed, renewed, ids, records: writer.take() };
+    const posted = togetherSources(unwrittenSources, sources.takeChanges());
+    putSources(writer, posted);
+    return { changed, renewed, ids, posted, records: writer.take() };
   }
 
   function gatherAll(): Gathered {
@@ -101,11 +120,13 @@ export function createStoreWrites(
     keys.takeChanged(() => undefined);
     reports.takeChanges();
     renewals.takeChanges();
+    sources.takeChanges();
     for (const kept of keys.allKept()) writer.counters(kept);
     for (const renewal of renewals.all()) writer.renewing(renewal);
     for (const id of reports.all()) writer.report(id);
+    for (const record of sourceRecords(sources)) record(writer);
     writer.end();
-    return { changed: [], renewed: new Set(), ids: NO_REPORTS, records: writer.take() };
+    return { changed: [], renewed: new Set(), ids: NO_REPORTS, posted: new Map(), records: writer.take() };
   }
 
   async function writeBatch(): Promise<void> {
@@ -123,6 +144,7 @@ export function createStoreWrites(
       unwrittenKeys = new Set();
       unwrittenReports = NO_REPORTS;
       unwrittenRenewals = new Set();
+      unwrittenSources = new Map();
       status.batches += 1;
       status.batchBytes += gathered.records.length;
       status.batchMilliseconds += clock.monotonic() - began;
@@ -133,6 +155,7 @@ export function createStoreWrites(
       unwrittenKeys = new Set(gathered.changed);
       unwrittenReports = gathered.ids;
       unwrittenRenewals = gathered.renewed;
+      unwrittenSources = gathered.posted;
       status.failedBatches += 1;
       throw failed(error);
     }
@@ -185,15 +208,28 @@ export function createStoreWrites(
   };
 }
 
+type SourceChanges = ReadonlyMap<string, SourceChange>;
+
 const NO_REPORTS: ReportChanges = { restored: false, added: [] };
 
 interface Gathered {
   readonly changed: readonly string[];
   readonly renewed: ReadonlySet<string>;
   readonly ids: ReportChanges;
+  readonly posted: SourceChanges;
   readonly records: Buffer;
 }
 
 function together(before: ReportChanges, now: ReportChanges): ReportChanges {
   return now.restored ? now : { restored: before.restored, added: [...before.added, ...now.added] };
+}
+
+function togetherSources(before: SourceChanges, now: SourceChanges): SourceChanges {
+  const all = new Map(before);
+  for (const [name, change] of now) {
+    const earlier = change.isForgotten ? undefined : all.get(name);
+    if (earlier === undefined) all.set(name, change);
+    else all.set(name, { ...earlier, accessKeys: new Set([...earlier.accessKeys, ...change.accessKeys]) });
+  }
+  return all;
 }

@@ -8,6 +8,7 @@ import { makeStoreFolder, openStoreFolder } from './open-folder.js';
 import { listStore } from './read-store.js';
 import type { RememberedReports } from './remembered-reports.js';
 import { createRenewals, type Renewals } from './renewals.js';
+import { createSources, type Sources } from './sources.js';
 import { createStoreLog } from './store-log.js';
 import { createStoreWrites, type WritesStatus } from './store-writes.js';
 import { take } from './stored.js';
@@ -42,6 +43,8 @@ export interface CountersStoreOptions {
   readonly reports: RememberedReports;
   /** Empty as yet; default: no key is created again. */
   readonly renewals?: Renewals;
+  /** Empty as yet; default: none posts. */
+  readonly sources?: Sources;
   readonly clock: ClockPort;
   readonly log: LogPort;
   /** How long counters of keys that left by the file are kept, in milliseconds; default 30 days. */
@@ -70,15 +73,18 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
  * grown, the whole state is written beside it, a little at a time, and the old files go. Rejects with `CountersStoreError`.
  */
 export async function openCountersStore(given: CountersStoreOptions): Promise<CountersStore> {
-  const options = { ...given, renewals: given.renewals ?? createRenewals() };
-  const { fileSystem, dataFolder, keys, reports, renewals, log, formats = STORE_FORMATS } = options;
+  const { renewals = createRenewals(), keys, clock } = given;
+  const { sources = createSources({ keys, count: keys.addUsage, clock }) } = given;
+  const options = { ...given, renewals, sources };
+  const { fileSystem, dataFolder, reports, log, formats = STORE_FORMATS } = options;
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) =>
-    take(record, { keys, reports, renewals }),
+    take(record, { keys, reports, renewals, sources }),
   );
   // Where all of it is written anew, what changed is among it.
   if (!opened.mustRewrite) {
     reports.takeChanges();
     renewals.takeChanges();
+    sources.takeChanges();
   }
   const store = serve(options, opened);
   // What was salvaged or read in an older format goes into the new folder at once; a failure has been logged.
@@ -88,10 +94,10 @@ export async function openCountersStore(given: CountersStoreOptions): Promise<Co
 
 type Opened = Awaited<ReturnType<typeof openStoreFolder>>;
 
-type Options = CountersStoreOptions & Required<Pick<CountersStoreOptions, 'renewals'>>;
+type Options = CountersStoreOptions & Required<Pick<CountersStoreOptions, 'renewals' | 'sources'>>;
 
 function serve(options: Options, opened: Opened): CountersStore {
-  const { fileSystem, dataFolder, hold, keys, reports, renewals, clock, log } = options;
+  const { fileSystem, dataFolder, hold, keys, reports, renewals, sources, clock, log } = options;
   const { folder, format } = opened;
   const tail = createStoreLog(fileSystem, folder, format, opened);
   let stateBytes = opened.stateBytes;
@@ -130,7 +136,7 @@ function serve(options: Options, opened: Opened): CountersStore {
     const logBytesBefore = oldLogBytes;
     oldLogBytes = 0;
     try {
-      const content = { counters: keys.allKept(), reports: reports.all, renewals: renewals.all };
+      const content = { counters: keys.allKept(), reports: reports.all, renewals: renewals.all, sources };
       const size = await writeState(fileSystem, folder, { format, number }, content);
       await writes.flush();
       await finishState(fileSystem, folder, number);
@@ -160,7 +166,9 @@ function serve(options: Options, opened: Opened): CountersStore {
   function forgetOld(): void {
     if (clock.monotonic() - lastLooked < HOUR) return;
     lastLooked = clock.monotonic();
-    const forgotten = keys.forgetDeparted(clock.now() - (options.keepGone ?? DEFAULT_KEEP_GONE));
+    const until = clock.now() - (options.keepGone ?? DEFAULT_KEEP_GONE);
+    sources.forgetSilent(until);
+    const forgotten = keys.forgetDeparted(until);
     if (forgotten > 0) log.info({ keys: forgotten }, 'counters of keys that left the file long ago were dropped');
   }
 

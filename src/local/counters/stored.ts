@@ -14,6 +14,8 @@ import { findSource, sourceIn } from './open-folder.js';
 import type { StoreRecord } from './records.js';
 import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
 import { createRenewals, decideRenewals, type Renewals } from './renewals.js';
+import type { StoredSources } from './source-lines.js';
+import { createSources, type Sources } from './sources.js';
 
 const ATTEMPTS = 400;
 const PAUSE_MS = 5;
@@ -63,19 +65,21 @@ async function readOnce(
   await newestFormat(fileSystem, dataFolder, STORE_FORMATS);
   const { format, folder, files } = await findSource(fileSystem, dataFolder, STORE_FORMATS);
   if (file !== null && !sameFile(file.stat, await fileSystem.stat(file.realPath))) return null;
-  const keys = createKeyRegistry(() => 0);
-  const reports = createRememberedReports();
-  const renewals = createRenewals();
-  const { damage } = await format.read(fileSystem, folder, files, (record) =>
-    take(record, { keys, reports, renewals }),
-  );
+  const owner = createOwner();
+  const { keys, reports, renewals, sources } = owner;
+  const { damage } = await format.read(fileSystem, folder, files, (record) => take(record, owner));
   if (damage.length > 0) {
     throw new DamagedStoreError(
       `the store of counters in ${folder} is damaged: ${damage.join('; ')}. Keyway moves it aside when it starts and goes on with what can be read; "keyway counters export --from ${folder}" shows what that is`,
     );
   }
   if (file !== null) decideRenewals(renewals, keys, keysOf(file.bytes), 0);
-  return { configuration: file?.bytes ?? null, counters: [...keys.allKept()], reports: reports.all() };
+  return {
+    configuration: file?.bytes ?? null,
+    counters: [...keys.allKept()],
+    reports: reports.all(),
+    sources: storedSources(sources),
+  };
 }
 
 async function readConfiguration(fileSystem: FileSystemPort, path: string): Promise<TargetFile> {
@@ -95,11 +99,7 @@ export interface Salvage {
 export async function readSalvage(fileSystem: FileSystemPort, folder: string): Promise<Salvage> {
   const { format, files } = await sourceIn(fileSystem, folder, STORE_FORMATS);
   if (files.length === 0) throw new CountersStoreError(`${folder} holds no counters`);
-  const owner = {
-    keys: createKeyRegistry(() => 0),
-    reports: createRememberedReports(),
-    renewals: createRenewals(),
-  };
+  const owner = createOwner();
   const { damage } = await format.read(fileSystem, folder, files, (record) => take(record, owner));
   return { counters: [...owner.keys.allKept()], damage };
 }
@@ -109,16 +109,37 @@ export interface StateOwner {
   readonly keys: Pick<KeyRegistry, 'load' | 'loadDropped'>;
   readonly reports: Pick<RememberedReports, 'add' | 'restore'>;
   readonly renewals: Pick<Renewals, 'takeOver' | 'settle'>;
+  readonly sources: Pick<Sources, 'load' | 'loadBase' | 'loadForgotten'>;
+}
+
+/** Without clocks of its own: times are as they were kept. */
+function createOwner() {
+  const keys = createKeyRegistry(() => 0);
+  const clock = { now: () => 0, monotonic: () => 0 };
+  return {
+    keys,
+    reports: createRememberedReports(),
+    renewals: createRenewals(),
+    sources: createSources({ keys, count: keys.addUsage, clock }),
+  };
+}
+
+function storedSources(sources: Sources): StoredSources {
+  const all = sources.all();
+  return { sources: all, bases: all.flatMap(({ name }) => [...sources.bases(name)]) };
 }
 
 /** Follows one record of a store. */
-export function take(record: StoreRecord, { keys, reports, renewals }: StateOwner): void {
+export function take(record: StoreRecord, { keys, reports, renewals, sources }: StateOwner): void {
   if (record.kind === 'counters') keys.load(record.counters);
   else if (record.kind === 'dropped') keys.loadDropped(record.accessKey);
   else if (record.kind === 'renewing') renewals.takeOver(record.renewal);
   else if (record.kind === 'settled') renewals.settle(record.accessKey);
   else if (record.kind === 'report') reports.add(record.id);
   else if (record.kind === 'noReports') reports.restore([]);
+  else if (record.kind === 'source') sources.load(record.source);
+  else if (record.kind === 'base') sources.loadBase(record.base);
+  else if (record.kind === 'sourceForgotten') sources.loadForgotten(record.name);
 }
 
 /** None, where the bytes are no configuration. */

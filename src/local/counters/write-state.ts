@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { storeFileName } from './read-store.js';
-import { createRecordWriter } from './records.js';
+import { createRecordWriter, type RecordWriter } from './records.js';
 import type { Renewal } from './renewals.js';
+import type { Sources } from './sources.js';
 import { batch, headerLine } from './store-file.js';
 import { FILE_MODE, newSalt } from './store-log.js';
 
@@ -13,6 +14,7 @@ export interface StateContent {
   /** Asked for at the end, as are the renewals. */
   readonly reports: () => readonly string[];
   readonly renewals: () => readonly Renewal[];
+  readonly sources: Pick<Sources, 'all' | 'bases'>;
 }
 
 /** Records that are made in one turn of the event loop. */
@@ -52,10 +54,25 @@ export async function writeState(
   }
   for (const renewal of content.renewals()) writer.renewing(renewal);
   for (const id of content.reports()) writer.report(id);
+  for (const record of sourceRecords(content.sources)) {
+    record(writer);
+    inBatch += 1;
+    if (inBatch < RECORDS_AT_ONCE) continue;
+    inBatch = 0;
+    await put();
+  }
   writer.end();
   await put();
   await fileSystem.sync(path);
   return size;
+}
+
+/** Everything of the sources, one record at a time; a source stands before its bases. */
+export function* sourceRecords(sources: StateContent['sources']): Generator<(writer: RecordWriter) => void, void> {
+  for (const source of sources.all()) {
+    yield (writer) => writer.source(source);
+    for (const base of sources.bases(source.name)) yield (writer) => writer.base(base);
+  }
 }
 
 /**

@@ -57,7 +57,7 @@ function reasonOf(error: unknown): string {
 /** Nothing is ever asked where there is no data folder. */
 export function createJobs(options: JobsOptions): Jobs {
   const { fileSystem, configuration, counters, clock, log, progress } = options;
-  const { keys, usage, renewals, store, dataFolder } = counters;
+  const { keys, usage, renewals, sources, store, dataFolder } = counters;
   /** What is to be done as soon as a restored configuration is live. */
   let withConfiguration: (() => void) | null = null;
   let looking: Promise<void> | null = null;
@@ -69,6 +69,7 @@ export function createJobs(options: JobsOptions): Jobs {
       keys.restore(state.counters);
       renewals.settleAll();
       if (state.reports !== null) usage.reports.restore(state.reports);
+      if (state.sources !== null) sources.restore(state.sources.sources, state.sources.bases);
       usage.reports.add(name);
     };
     if (state.configuration !== null && configuration !== null) {

@@ -22,6 +22,18 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('post' as const),
+      source: fc.nat(1),
+      epoch: fc.nat(2),
+      number: fc.nat(9),
+      keys: fc.uniqueArray(aKey, { maxLength: 4 }),
+      bytes: fc.nat(20),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant<Step>({ kind: 'forget' }) },
+  {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('configuration' as const), keys: fc.uniqueArray(aKey, { maxLength: 8 }) }),
   },

@@ -19,10 +19,38 @@ const counters = fc.record({
   createdAt: time,
   leftAt: fc.option(time),
 });
+const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+const runs = fc.nat();
+const source = fc.record({
+  name: fc.string({ minLength: 1 }),
+  run: fc.oneof(
+    fc.record({ kind: fc.constant('epoch' as const), epoch: u64 }),
+    fc.record({ kind: fc.constant('uptime' as const), startedAt: time, uptimeSeconds: u64 }),
+  ),
+  number: u64,
+  isBegun: fc.boolean(),
+  isBaseline: fc.boolean(),
+  connections: fc.constantFrom('total' as const, 'present' as const),
+  postedAt: time,
+  runs,
+});
+const base = fc.record({
+  source: fc.string({ minLength: 1 }),
+  accessKey: fc.string({ minLength: 1 }),
+  bytesUp: u64,
+  bytesDown: u64,
+  connections: u64,
+  runs,
+});
+const sources = fc.record({
+  sources: fc.array(source, { minLength: 1, maxLength: 3 }),
+  bases: fc.array(base, { maxLength: 5 }),
+});
 const state = fc.record({
   configuration: fc.option(fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes))),
   counters: fc.array(counters, { maxLength: 20 }),
   reports: fc.option(fc.array(fc.string(), { maxLength: 10 })),
+  sources: fc.option(sources),
 });
 
 /** The same bytes, cut anywhere. */
@@ -83,6 +111,7 @@ describe('a state as lines', () => {
         leftAt: null,
       })),
       reports: ['a', 'b'],
+      sources: null,
     };
     const pieces = [...writeState(given, 7)];
     expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(256 * 1024);

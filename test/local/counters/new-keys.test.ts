@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import { createRememberedReports } from '../../../src/local/counters/remembered-reports.js';
 import { openCountersStore } from '../../../src/local/counters/store.js';
+import { FORMAT } from '../../../src/local/counters/store-file.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 
 let dataFolder = '';
@@ -37,7 +38,7 @@ it('a great many keys that a configuration brings are written a while after, wit
     () => passed,
   );
   const fileSystem = createFileSystem();
-  const folder = join(dataFolder, 'counters-1');
+  const folder = join(dataFolder, `counters-${FORMAT}`);
   await vi.waitFor(async () => {
     passed += 6000;
     expect((await fileSystem.list(folder)).some((name) => name.startsWith('state-'))).toBe(true);

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeptCounters } from '../../../src/core/keys/types.js';
 import { MAX_U64 } from '../../../src/core/model.js';
+import { createTurns } from '../../../src/core/turns.js';
 import { createRenewals, decideRenewals, recordText } from '../../../src/local/counters/renewals.js';
-import { createTurns } from '../../../src/local/turns.js';
 
 const key = (name: string, limitBytes: bigint | null = null) => ({ accessKey: 'a', name, limitBytes });
 const counters = (bytesUp: bigint, connections = 0n): KeptCounters => ({

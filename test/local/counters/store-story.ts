@@ -4,6 +4,7 @@ import type { KeyRegistry } from '../../../src/core/keys/types.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { createRememberedReports, type RememberedReports } from '../../../src/local/counters/remembered-reports.js';
 import { createRenewals, type Renewals } from '../../../src/local/counters/renewals.js';
+import { createSources, type Sources } from '../../../src/local/counters/sources.js';
 import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
 import { removeFrom } from '../../core/keys/remove-from.js';
 import { type CallName, createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
@@ -12,6 +13,15 @@ import { type CallName, createForgetfulFileSystem } from '../../ports/forgetful-
 export type Step =
   | { readonly kind: 'report'; readonly keys: readonly number[]; readonly id: number | null }
   | { readonly kind: 'create' | 'remove' | 'reset' | 'announce' | 'settle'; readonly key: number }
+  | {
+      readonly kind: 'post';
+      readonly source: number;
+      readonly epoch: number;
+      readonly number: number;
+      readonly keys: readonly number[];
+      readonly bytes: number;
+    }
+  | { readonly kind: 'forget' }
   | { readonly kind: 'configuration'; readonly keys: readonly number[] }
   | { readonly kind: 'flush'; readonly during?: Interruption }
   | { readonly kind: 'fail'; readonly call: CallName; readonly code: string; readonly times: number }
@@ -36,6 +46,7 @@ interface Living {
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
   readonly renewals: Renewals;
+  readonly sources: Sources;
   readonly store: CountersStore;
 }
 
@@ -59,17 +70,24 @@ export async function play(story: Story): Promise<void> {
     const keys = createKeyRegistry(clock.now, { tracksChanges: true });
     const reports = createRememberedReports(8);
     const renewals = createRenewals();
-    const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, keys, reports, renewals, clock, log };
+    const sources = createSources({ keys, count: keys.addUsage, clock });
+    const parts = { keys, reports, renewals, sources };
+    const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, ...parts, clock, log };
     const store = await openCountersStore({ ...options, writeMilliseconds: 0, compactBytes: story.compactBytes });
-    return { keys, reports, renewals, store };
+    return { ...parts, store };
   }
 
-  function stateOf({ keys, reports, renewals }: Living): string {
+  function stateOf({ keys, reports, renewals, sources }: Living): string {
     const kept = [...keys.allKept()].map(({ accessKey, bytesUp, bytesDown, connections, createdAt }) =>
       [accessKey, bytesUp, bytesDown, connections, createdAt].join(' '),
     );
     const replaced = renewals.all().map(({ before, ...rest }) => JSON.stringify([rest, String(before?.bytesUp)]));
-    return `${kept.sort().join('\n')}\n${reports.all().join(' ')}\n${replaced.sort().join('\n')}`;
+    const posted = sources
+      .all()
+      .map((source) =>
+        exact([source, [...sources.bases(source.name)].sort((a, b) => (a.accessKey < b.accessKey ? -1 : 1))]),
+      );
+    return [...kept.sort(), reports.all().join(' '), ...replaced.sort(), ...posted.sort()].join('\n');
   }
 
   async function start(during?: Interruption): Promise<void> {
@@ -118,9 +136,9 @@ export async function play(story: Story): Promise<void> {
     await start(during);
   }
 
-  function change(step: Step): void {
+  async function change(step: Step): Promise<void> {
     if (living === null) return;
-    const { keys, reports, renewals } = living;
+    const { keys, reports, renewals, sources } = living;
     switch (step.kind) {
       case 'report': {
         const id = step.id === null ? null : `report-${step.id}`;
@@ -131,6 +149,23 @@ export async function play(story: Story): Promise<void> {
         if (id !== null) reports.add(id);
         return;
       }
+      case 'post':
+        await sources.take({
+          source: `source-${step.source}`,
+          run: { kind: 'epoch', epoch: BigInt(step.epoch) },
+          number: BigInt(step.number),
+          isFromZero: step.source === 0,
+          connections: step.source === 0 ? 'present' : 'total',
+          isWhole: step.bytes % 2 === 0,
+          counters: step.keys.map((key) => {
+            const bytes = BigInt(step.bytes);
+            return { accessKey: nameOf(key), bytesUp: bytes, bytesDown: bytes, connections: bytes % 3n };
+          }),
+        });
+        return;
+      case 'forget':
+        sources.forgetSilent(Number.POSITIVE_INFINITY);
+        return;
       case 'create':
         renewals.apply(nameOf(step.key), keys.kept(nameOf(step.key)));
         keys.create(record({ accessKey: nameOf(step.key) }));
@@ -160,7 +195,7 @@ export async function play(story: Story): Promise<void> {
     } else if (step.kind === 'fail') disk.fail(step.call, step.code, () => true, step.times);
     else if (step.kind === 'end') await endBy(step.by, step.during);
     else {
-      change(step);
+      await change(step);
       if (living !== null) possible.push(stateOf(living));
     }
   }
@@ -172,6 +207,15 @@ export async function play(story: Story): Promise<void> {
   await endBy('close');
   expect(possible).toEqual(expected);
   expect(complaints.filter((message) => message.includes('damaged'))).toEqual([]);
+}
+
+/** Bigints as what they are, members in the order of their names. */
+function exact(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(exact).join(',')}]`;
+  if (typeof value !== 'object' || value === null)
+    return typeof value === 'string' ? JSON.stringify(value) : String(value);
+  const members = Object.entries(value).map(([name, member]) => `${name}:${exact(member)}`);
+  return `{${members.sort().join(',')}}`;
 }
 
 /** Names of every kind: plain, outside Latin-1, a lone surrogate. */

@@ -1,0 +1,30 @@
+import type { UsageEntry } from './keys/types.js';
+
+/** The counters of a tunnel server as they stand there at one moment (design: "Counters as they stand"). */
+export interface CountersPost {
+  /** Names the tunnel server. */
+  readonly source: string;
+  readonly run: SourceRun;
+  /** Rises within a run: what comes late or again is known by it. Unsigned 64-bit. */
+  readonly number: bigint;
+  /** Whether the first post of a source counts from zero; otherwise it is what the next ones are compared with. */
+  readonly isFromZero: boolean;
+  /** `total`: the source never lowers its connections, so that only movement tells who is online. */
+  readonly connections: 'present' | 'total';
+  /** Whether a key that is not in it has no connections there. */
+  readonly isWhole: boolean;
+  /** Each key once, with absolute values. */
+  readonly counters: readonly UsageEntry[];
+}
+
+/** One run of a tunnel server, at whose start its counters are zero: by a number that rises from run to run, or by its age. */
+export type SourceRun =
+  | { readonly kind: 'epoch'; readonly epoch: bigint }
+  | { readonly kind: 'uptime'; readonly uptimeSeconds: bigint };
+
+/** What became of a post. */
+export type CountersOutcome =
+  /** `repeated`: it was taken before, or a later one was, and is not counted now. `baseline`: it is what the next are compared with. */
+  | { readonly kind: 'repeated' | 'counted' | 'baseline'; readonly unknownKeys: readonly string[] }
+  /** A later run of the source has posted; nothing is counted. */
+  | { readonly kind: 'ended' };

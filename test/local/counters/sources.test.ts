@@ -1,0 +1,334 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createKeyRegistry } from '../../../src/core/keys/registry.js';
+import { MAX_U64 } from '../../../src/core/model.js';
+import type { CountersPost } from '../../../src/core/posted-counters.js';
+import { createSources } from '../../../src/local/counters/sources.js';
+
+const KEY = 'a';
+
+function stage(keys: readonly string[] = [KEY]) {
+  const clock = { time: 1_000_000_000, now: () => clock.time, monotonic: () => clock.time - 900_000_000 };
+  const registry = createKeyRegistry(clock.now, { tracksChanges: true });
+  for (const accessKey of keys) registry.create({ accessKey, name: null, limitBytes: null });
+  const sources = createSources({ keys: registry, count: registry.addUsage, clock });
+  const countersOf = (accessKey: string) => {
+    const counters = registry.get(accessKey)?.counters;
+    return counters === undefined || counters === null
+      ? null
+      : [counters.bytesUp, counters.bytesDown, counters.connections];
+  };
+  return { clock, registry, sources, countersOf };
+}
+
+let numbers = 0n;
+
+function post(
+  given: Partial<Omit<CountersPost, 'counters'>> & { readonly up: Readonly<Record<string, bigint>> },
+): CountersPost {
+  const { up, ...rest } = given;
+  numbers += 1n;
+  return {
+    source: 's',
+    run: { kind: 'epoch', epoch: 1n },
+    number: numbers,
+    isFromZero: false,
+    connections: 'present',
+    isWhole: false,
+    ...rest,
+    counters: Object.entries(up).map(([accessKey, bytesUp]) => ({
+      accessKey,
+      bytesUp,
+      bytesDown: 0n,
+      connections: null,
+    })),
+  };
+}
+
+const uptime = (seconds: number) => ({ kind: 'uptime', uptimeSeconds: BigInt(seconds) }) as const;
+
+describe('counters as a tunnel server has them', () => {
+  it('the first post of a source is what the next ones are compared with, and counts from zero only where it says so', async () => {
+    const { sources, countersOf } = stage(['a', 'b']);
+    expect((await sources.take(post({ up: { a: 100n } }))).kind).toBe('baseline');
+    expect(countersOf('a')).toEqual([0n, 0n, 0n]);
+    expect((await sources.take(post({ up: { a: 130n, b: 7n } }))).kind).toBe('counted');
+    expect([countersOf('a'), countersOf('b')]).toEqual([
+      [30n, 0n, 0n],
+      [7n, 0n, 0n],
+    ]);
+    await sources.take(post({ source: 'other', isFromZero: true, up: { a: 1000n } }));
+    expect(countersOf('a')).toEqual([1030n, 0n, 0n]);
+  });
+
+  it('a number that was posted before, or a lower one, counts nothing', async () => {
+    const { sources, countersOf } = stage();
+    await sources.take(post({ number: 5n, isFromZero: true, up: { a: 10n } }));
+    expect((await sources.take(post({ number: 5n, up: { a: 99n } }))).kind).toBe('repeated');
+    expect((await sources.take(post({ number: 4n, up: { a: 3n, gone: 1n } }))).kind).toBe('repeated');
+    expect(countersOf('a')).toEqual([10n, 0n, 0n]);
+  });
+
+  it('a new run counts from zero, a run that has ended is refused, also with higher numbers', async () => {
+    const { sources, countersOf } = stage();
+    const epoch = (number: bigint) => ({ kind: 'epoch', epoch: number }) as const;
+    await sources.take(post({ run: epoch(1n), isFromZero: true, up: { a: 10n } }));
+    await sources.take(post({ run: epoch(2n), number: 1n, up: { a: 4n } }));
+    expect(countersOf('a')).toEqual([14n, 0n, 0n]);
+    expect((await sources.take(post({ run: epoch(1n), number: MAX_U64, up: { a: 50n } }))).kind).toBe('ended');
+    expect(countersOf('a')).toEqual([14n, 0n, 0n]);
+  });
+
+  it('a fallen value within a run tells of a reset there, and the whole value counts', async () => {
+    const { sources, countersOf } = stage();
+    await sources.take(post({ isFromZero: true, up: { a: 10n } }));
+    await sources.take(post({ up: { a: 3n } }));
+    expect(countersOf('a')).toEqual([13n, 0n, 0n]);
+  });
+
+  it('what it is compared with outlives deletion, new creation and reset of the key, and a key that is not known yet', async () => {
+    const { sources, registry, countersOf } = stage();
+    await sources.take(post({ isFromZero: true, up: { a: 10n } }));
+    registry.setAside(KEY);
+    registry.forget(KEY);
+    expect(await sources.take(post({ up: { a: 15n } }))).toEqual({ kind: 'counted', unknownKeys: [KEY] });
+    registry.create({ accessKey: KEY, name: null, limitBytes: null });
+    await sources.take(post({ up: { a: 16n } }));
+    expect(countersOf('a')).toEqual([1n, 0n, 0n]);
+    registry.reset(KEY);
+    await sources.take(post({ up: { a: 18n } }));
+    expect(countersOf('a')).toEqual([2n, 0n, 0n]);
+  });
+
+  it('a run that is told by its age goes on within 5 s, where a post was held up, and where the clock was set back', async () => {
+    const { clock, sources, countersOf } = stage();
+    const after = (seconds: number) => {
+      clock.time += seconds * 1000;
+    };
+    await sources.take(post({ run: uptime(1000), isFromZero: true, up: { a: 10n } }));
+    after(30);
+    await sources.take(post({ run: uptime(1026), up: { a: 20n } }));
+    after(30);
+    // Sent 20 s ago.
+    await sources.take(post({ run: uptime(1040), up: { a: 30n } }));
+    expect(countersOf('a')).toEqual([30n, 0n, 0n]);
+    after(30);
+    await sources.take(post({ run: uptime(5), up: { a: 2n } }));
+    expect(countersOf('a')).toEqual([32n, 0n, 0n]);
+    expect((await sources.take(post({ run: uptime(1060), up: { a: 40n } }))).kind).toBe('ended');
+  });
+
+  it('a run whose first post was held up longer than others goes on all the same', async () => {
+    const { clock, sources, countersOf } = stage();
+    clock.time += 9_000;
+    await sources.take(post({ run: uptime(1000), isFromZero: true, up: { a: 10n } }));
+    clock.time += 1_000;
+    expect((await sources.take(post({ run: uptime(1010), up: { a: 11n } }))).kind).toBe('counted');
+    expect(countersOf('a')).toEqual([11n, 0n, 0n]);
+  });
+
+  it('a run that was told by an epoch cannot go on by an age', async () => {
+    const { sources } = stage();
+    await sources.take(post({ up: {} }));
+    await expect(sources.take(post({ run: uptime(1), up: {} }))).rejects.toThrow(
+      'uptime_seconds: expected epoch, as in the posts of this source before',
+    );
+  });
+
+  it('present connections of two sources add up, and those of a key that a whole post does not have go', async () => {
+    const { sources, countersOf } = stage();
+    const connected = (source: string, connections: bigint, isWhole = false): CountersPost => ({
+      ...post({ source, isWhole, up: {} }),
+      counters: connections < 0n ? [] : [{ accessKey: KEY, bytesUp: 0n, bytesDown: 0n, connections }],
+    });
+    await sources.take(connected('s', 2n));
+    await sources.take(connected('t', 3n));
+    expect(countersOf('a')).toEqual([0n, 0n, 5n]);
+    await sources.take(connected('s', -1n));
+    expect(countersOf('a')).toEqual([0n, 0n, 5n]);
+    await sources.take(connected('s', -1n, true));
+    expect(countersOf('a')).toEqual([0n, 0n, 3n]);
+    sources.forgetSilent(Number.POSITIVE_INFINITY);
+    expect(countersOf('a')).toEqual([0n, 0n, 0n]);
+  });
+
+  it('connections that are never lowered make no key online, movement does for 30 s', async () => {
+    const { clock, sources, countersOf } = stage();
+    const total = (bytesUp: bigint): CountersPost => ({
+      ...post({ connections: 'total', up: {} }),
+      counters: [{ accessKey: KEY, bytesUp, bytesDown: 0n, connections: 9n }],
+    });
+    await sources.take(total(5n));
+    expect(countersOf('a')).toEqual([0n, 0n, 0n]);
+    await sources.take(total(6n));
+    expect(countersOf('a')).toEqual([1n, 0n, 1n]);
+    clock.time += 29_000;
+    await sources.take(total(6n));
+    await sources.lower();
+    expect(countersOf('a')).toEqual([1n, 0n, 1n]);
+    clock.time += 1_000;
+    await sources.lower();
+    expect(countersOf('a')).toEqual([1n, 0n, 0n]);
+  });
+
+  it('a key that does not move is not touched, so that nothing of it has to be written', async () => {
+    const { registry, sources, countersOf } = stage([]);
+    registry.createWithoutCounters({ accessKey: KEY, name: null, limitBytes: null });
+    registry.takeChanged(() => undefined);
+    await sources.take(post({ up: { a: 0n } }));
+    await sources.take(post({ up: { a: 0n } }));
+    const changed: string[] = [];
+    registry.takeChanged((accessKey) => changed.push(accessKey));
+    expect([countersOf('a'), changed]).toEqual([null, []]);
+  });
+
+  it('a post of many keys lets others have their turn, and a second one of the source waits for it', async () => {
+    const names = Array.from({ length: 5_000 }, (_, index) => `key-${index}`);
+    const { sources, countersOf } = stage(names);
+    const all = (value: bigint) => Object.fromEntries(names.map((name) => [name, value]));
+    await sources.take(post({ up: all(0n) }));
+    let turns = 0;
+    const count = setInterval(() => {
+      turns += 1;
+    }, 0);
+    const immediate = () => new Promise((resolve) => setImmediate(resolve));
+    const both = Promise.all([sources.take(post({ up: all(5n) })), sources.take(post({ up: all(8n) }))]);
+    await immediate();
+    expect(countersOf('key-4999')).toEqual([0n, 0n, 0n]);
+    await both;
+    clearInterval(count);
+    expect(names.every((name) => countersOf(name)?.[0] === 8n)).toBe(true);
+  });
+
+  it('a post that a crash has cut off can come again, and the one after it may come in its place', async () => {
+    const names = Array.from({ length: 4_500 }, (_, index) => `key-${index}`);
+    const all = (value: bigint) => Object.fromEntries(names.map((name) => [name, value]));
+    for (const isAgain of [true, false]) {
+      const before = stage(names);
+      const [first, second] = [post({ up: all(10n) }), post({ up: all(17n) })];
+      const taking = before.sources.take(first);
+      await new Promise((resolve) => setImmediate(resolve));
+      // What a store has at that moment, in another process.
+      const { registry, sources, countersOf } = stage(names);
+      const [kept] = before.sources.all();
+      if (kept === undefined) throw new Error('the source is not known');
+      const bases = [...before.sources.bases('s')];
+      expect(bases.length).toBeGreaterThan(0);
+      expect(bases.length).toBeLessThan(names.length);
+      sources.load(kept);
+      for (const base of bases) sources.loadBase(base);
+      await taking;
+      if (isAgain) expect((await sources.take(first)).kind).toBe('baseline');
+      await sources.take(second);
+      const sum = [...registry.entries()].reduce((total, { counters }) => total + (counters?.bytesUp ?? 0n), 0n);
+      // Without the repetition the next post is the baseline of what the first did not reach.
+      expect(sum).toBe(7n * BigInt(isAgain ? names.length : bases.length));
+      expect(countersOf('key-0')).toEqual([7n, 0n, 0n]);
+    }
+  });
+
+  it('a backup that is restored while a post is counted leaves nothing of it counted twice', async () => {
+    const names = Array.from({ length: 4_500 }, (_, index) => `key-${index}`);
+    const all = (value: bigint) => Object.fromEntries(names.map((name) => [name, value]));
+    const { registry, sources } = stage(names);
+    await sources.take(post({ isFromZero: true, up: all(10n) }));
+    const [counters, bases, [source]] = [[...registry.allKept()], [...sources.bases('s')], sources.all()];
+    if (source === undefined) throw new Error('the source is not known');
+    const taking = sources.take(post({ up: all(13n) }));
+    await new Promise((resolve) => setImmediate(resolve));
+    registry.restore(counters);
+    sources.restore([source], bases);
+    await taking;
+    expect(new Set([...registry.entries()].map((entry) => entry.counters?.bytesUp))).toEqual(new Set([13n]));
+  });
+});
+
+/** A tunnel server with one key, whose posts go astray, come late and come twice. */
+const happening = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('traffic' as const), bytes: fc.nat(100) }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('post' as const) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constant('arrives' as const), which: fc.nat(10), isLost: fc.boolean() }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('restart' as const, 'reset' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('deleted' as const, 'keyway starts again' as const) }) },
+);
+
+describe('counters that are posted in any order, again, late, or never', () => {
+  it('count no byte twice, and miss only what passed between a post and a restart or reset', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(happening, { maxLength: 40 }), async (happenings) => {
+        let here = stage();
+        let traffic = 0n;
+        /** Of the present run, since its start or last reset. */
+        let value = 0n;
+        let epoch = 1n;
+        let number = 0n;
+        /** Traffic that no post told before a restart or reset. */
+        let untold = 0n;
+        let told = 0n;
+        let counted = 0n;
+        const underway: CountersPost[] = [];
+        const make = () => {
+          number += 1n;
+          return post({ run: { kind: 'epoch', epoch }, number, isFromZero: true, up: { a: value } });
+        };
+        const take = async (one: CountersPost) => {
+          const before = here.registry.get(KEY)?.counters?.bytesUp ?? 0n;
+          await here.sources.take(one);
+          counted += (here.registry.get(KEY)?.counters?.bytesUp ?? 0n) - before;
+        };
+        const begin = () => {
+          untold += value - told;
+          value = 0n;
+          told = 0n;
+        };
+        for (const one of happenings) {
+          if (one.kind === 'traffic') {
+            traffic += BigInt(one.bytes);
+            value += BigInt(one.bytes);
+          } else if (one.kind === 'post') underway.push(make());
+          else if (one.kind === 'restart') {
+            begin();
+            epoch += 1n;
+          } else if (one.kind === 'reset') {
+            // Where a value grows beyond what was posted before the reset, nobody can tell that it had fallen.
+            const last = make();
+            await take(last);
+            told = value;
+            begin();
+            await take(make());
+          } else if (one.kind === 'arrives') {
+            const at = one.which % Math.max(1, underway.length);
+            const arriving = underway[at];
+            if (arriving === undefined) continue;
+            await take(arriving);
+            const isPresent = arriving.run.kind === 'epoch' && arriving.run.epoch === epoch;
+            const tells = arriving.counters[0]?.bytesUp ?? 0n;
+            if (isPresent && tells > told) told = tells;
+            // A post whose answer is lost is sent again.
+            if (!one.isLost) underway.splice(at, 1);
+          } else if (one.kind === 'deleted') {
+            here.registry.setAside(KEY);
+            here.registry.forget(KEY);
+            here.registry.create({ accessKey: KEY, name: null, limitBytes: null });
+          } else {
+            const later = stage();
+            later.registry.restore([...here.registry.allKept()]);
+            for (const source of here.sources.all()) {
+              later.sources.load(source);
+              for (const base of here.sources.bases(source.name)) later.sources.loadBase(base);
+            }
+            here = later;
+          }
+          expect(counted <= traffic).toBe(true);
+        }
+        await take(make());
+        expect(counted <= traffic).toBe(true);
+        expect(counted >= traffic - untold).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
