@@ -20,7 +20,7 @@ export async function playEmbedded(file: ScenarioFile, options: EmbeddedOptions)
   const revision = options.revision ?? file.scenario.revision;
   try {
     if (file.scenario.anonymous === true) return await playRecording(file, revision, options);
-    const staged = await stageScenario(file.scenario, revision, 'memory');
+    const staged = await stageScenario(file.scenario, revision, { files: 'memory' });
     try {
       return await playFile(file, { ...staged, ...options });
     } finally {
@@ -34,7 +34,7 @@ export async function playEmbedded(file: ScenarioFile, options: EmbeddedOptions)
 /** A recording begins in the state that its answers told, with made-up values for what was stripped. */
 async function playRecording(file: ScenarioFile, revision: string, options: EmbeddedOptions): Promise<ScenarioResult> {
   const { scenario, bindings } = withStandIns(file.scenario, 'keyway-replay-');
-  const staged = await stageScenario(scenario, revision, 'memory');
+  const staged = await stageScenario(scenario, revision, { files: 'memory' });
   const caller = createCaller({ origin: staged.target.origin, timeoutMilliseconds: options.timeoutMilliseconds });
   try {
     const username = scenario.given.listener?.username ?? '';

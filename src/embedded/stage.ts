@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
+import type { GatewayOptions } from '../gateway/options.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { DEFAULT_ADDRESSES } from '../replay/addresses.js';
 import { givenFile, type PlayOptions, type Stage } from '../replay/play.js';
@@ -33,7 +34,15 @@ type App = Awaited<ReturnType<typeof createGateway>>;
 
 /** A gateway that stands in a scenario's given state, listening on a loopback port. */
 export interface StagedGateway extends Required<Pick<PlayOptions, 'target' | 'stage' | 'addresses'>> {
+  readonly app: App;
   close(): Promise<void>;
+}
+
+export interface StageOptions {
+  /** Where its files stand; `disk` when left out. */
+  readonly files?: 'disk' | 'memory';
+  /** What of the gateway is not as it would be. */
+  readonly gateway?: Omit<Partial<GatewayOptions>, 'mounts'>;
 }
 
 /** A clock that does not know the time: it begins at the same instant every time and goes on by one second per look. */
@@ -99,18 +108,23 @@ async function placeInMemory(): Promise<Place> {
 export async function stageScenario(
   scenario: Scenario,
   revision: string,
-  files: 'disk' | 'memory' = 'disk',
+  { files = 'disk', gateway = {} }: StageOptions = {},
 ): Promise<StagedGateway> {
   const place = files === 'disk' ? await placeOnDisk() : await placeInMemory();
   try {
-    return await stageIn(place, scenario, revision);
+    return await stageIn(place, scenario, revision, gateway);
   } catch (error) {
     await place.remove();
     throw error;
   }
 }
 
-async function stageIn(place: Place, scenario: Scenario, revision: string): Promise<StagedGateway> {
+async function stageIn(
+  place: Place,
+  scenario: Scenario,
+  revision: string,
+  gateway: NonNullable<StageOptions['gateway']>,
+): Promise<StagedGateway> {
   const { folder, files: fileSystem } = place;
   const configPath = join(folder, 'server.jsonc');
   const file = givenFile(scenario, DEFAULT_ADDRESSES);
@@ -128,6 +142,7 @@ async function stageIn(place: Place, scenario: Scenario, revision: string): Prom
     ...(file === undefined ? {} : { configPath }),
     ...(scenario.given.server === undefined ? {} : { announced: scenario.given.server }),
     ...listenerOf(scenario.given),
+    ...gateway,
   });
   const close = async () => {
     await app.close();
@@ -139,7 +154,7 @@ async function stageIn(place: Place, scenario: Scenario, revision: string): Prom
     const mount = app.keyway.mounts[0];
     if (mount === undefined) throw new Error('a gateway without a mount');
     const target = { origin, apiRoot: mount.api, base: mount.base };
-    return { target, addresses: DEFAULT_ADDRESSES, stage: createStage(app, configPath, fileSystem), close };
+    return { app, target, addresses: DEFAULT_ADDRESSES, stage: createStage(app, configPath, fileSystem), close };
   } catch (error) {
     await app.close();
     throw error;

@@ -50,7 +50,7 @@ async function answersTo(
   id: string,
   operations: ReadonlySet<string>,
 ): Promise<Answered[]> {
-  const staged = await stageScenario(scenario, id, 'memory');
+  const staged = await stageScenario(scenario, id, { files: 'memory' });
   const answers: Answered[] = [];
   try {
     await playScenario(scenario, {

@@ -47,7 +47,7 @@ const SCENARIO: Scenario = {
 
 /** Every answer's body, played on an embedded core of its own. */
 async function answers(files: 'disk' | 'memory'): Promise<readonly string[]> {
-  const staged = await stageScenario(SCENARIO, 'current', files);
+  const staged = await stageScenario(SCENARIO, 'current', { files });
   const bodies: string[] = [];
   try {
     await playScenario(SCENARIO, { ...staged, onStep: ({ answer }) => bodies.push(String(answer?.body)) });
