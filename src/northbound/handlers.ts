@@ -40,31 +40,34 @@ export interface Call {
 }
 
 /** A success; `payload` is the whole envelope. */
-export interface Answer {
+export interface OperationAnswer {
   readonly payload: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
   /** To be called once the payload has been sent, or will not be. */
   readonly settled?: () => void;
 }
 
-export type Handler = (call: Call) => Now<Answer>;
+export type Handler = (call: Call) => Now<OperationAnswer>;
 
-const answer = (data: Encodable): Answer => ({ payload: successEnvelope(data) });
+const answer = (data: Encodable): OperationAnswer => ({ payload: successEnvelope(data) });
 
 /** Gives the handler its body typed; the operations table has had it validated against that schema. */
 const withBody =
-  <Body>(handler: (call: Call, body: Body) => Promise<Answer>): Handler =>
+  <Body>(handler: (call: Call, body: Body) => Promise<OperationAnswer>): Handler =>
   (call) =>
     handler(call, call.body as Body);
 
-function withKey({ context: { core }, key }: Call, then: (key: KeySnapshot) => Now<Answer>): Now<Answer> {
+function withKey(
+  { context: { core }, key }: Call,
+  then: (key: KeySnapshot) => Now<OperationAnswer>,
+): Now<OperationAnswer> {
   return withNow(core.key(key), (found) => {
     if (found === undefined) throw new DomainError('userNotFound');
     return then(found);
   });
 }
 
-async function listUsers({ context: { core, list }, request }: Call): Promise<Answer> {
+async function listUsers({ context: { core, list }, request }: Call): Promise<OperationAnswer> {
   const fresh = core.freshenKeys();
   if (fresh !== undefined) await fresh;
   const coding = acceptedCoding(request.headers['accept-encoding']);
@@ -76,7 +79,7 @@ async function listUsers({ context: { core, list }, request }: Call): Promise<An
   return { payload: await list.compressed(coding), headers: { ...vary, 'content-encoding': coding } };
 }
 
-function subscribe(call: Call): Now<Answer> {
+function subscribe(call: Call): Now<OperationAnswer> {
   const { core } = call.context;
   const announced = call.context.announced();
   return withNow(core.subscriber(call.key), (found) => {

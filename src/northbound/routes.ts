@@ -9,7 +9,7 @@ import { accepts } from '../wire/traits/auth.js';
 import { whenAnswerIsOver } from './answer-over.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
 import type { AppOptions } from './app-options.js';
-import { type Answer, HANDLERS, type HandlerContext } from './handlers.js';
+import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.js';
 import type { Mount } from './mount.js';
 import { jsonBytes, readBody } from './request-body.js';
 import type { Observing } from './request-observer.js';
@@ -155,7 +155,7 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
  * than the rest of a small answer. Texts rather than bytes, because Node sends a text together with the header, and the
  * fields as a flat list, which Node takes as it is.
  */
-function sendAnswer({ payload, headers, settled }: Answer, reply: FastifyReply): void {
+function sendAnswer({ payload, headers, settled }: OperationAnswer, reply: FastifyReply): void {
   reply.hijack();
   if (settled !== undefined) whenAnswerIsOver(reply.raw, reply.request.raw.socket, settled);
   const length = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length;
