@@ -1,5 +1,5 @@
 import { MAX_U64 } from '../model.js';
-import type { CounterValues } from './types.js';
+import type { CounterValues, KeptCounters } from './types.js';
 
 /**
  * The counters of all keys in one table, one row of 32 bytes per slot. A million keys' counters as objects would be
@@ -13,6 +13,10 @@ export interface CounterTable {
   free(slot: number): void;
   read(slot: number): CounterValues;
   write(slot: number, values: CounterValues): void;
+  /** The row as it is kept beyond the process, of this key. */
+  kept(slot: number, accessKey: string, leftAt: number | null): KeptCounters;
+  /** Makes the row what was kept. */
+  writeKept(slot: number, kept: KeptCounters): void;
   /** Sets traffic and connections to zero; the time of creation stays. */
   clear(slot: number): void;
   /** Adds bytes; a sum that would pass 2^64-1 stays there. True when that happened. */
@@ -62,6 +66,13 @@ export function createCounterTable(): CounterTable {
     halves.fill(0, 2 * ROW * slot, 2 * (ROW * slot + CREATED));
   }
 
+  function write(slot: number, { bytesUp, bytesDown, connections }: CounterValues): void {
+    const at = slot * ROW;
+    counts[at + UP] = bytesUp;
+    counts[at + DOWN] = bytesDown;
+    counts[at + CONNECTIONS] = connections;
+  }
+
   return {
     take() {
       const free = freeSlots.pop();
@@ -82,11 +93,22 @@ export function createCounterTable(): CounterTable {
         connections: counts[at + CONNECTIONS] ?? 0n,
       };
     },
-    write(slot, { bytesUp, bytesDown, connections }) {
+    write,
+    // Written out: this runs for every changed key of every batch, and a spread takes most of its time.
+    kept(slot, accessKey, leftAt) {
       const at = slot * ROW;
-      counts[at + UP] = bytesUp;
-      counts[at + DOWN] = bytesDown;
-      counts[at + CONNECTIONS] = connections;
+      return {
+        accessKey,
+        bytesUp: counts[at + UP] ?? 0n,
+        bytesDown: counts[at + DOWN] ?? 0n,
+        connections: counts[at + CONNECTIONS] ?? 0n,
+        createdAt: times[at + CREATED] ?? 0,
+        leftAt,
+      };
+    },
+    writeKept(slot, kept) {
+      write(slot, kept);
+      times[slot * ROW + CREATED] = kept.createdAt;
     },
     clear,
     add(slot, bytesUp, bytesDown) {

@@ -42,3 +42,18 @@ export class Entry implements KeyEntry {
     };
   }
 }
+
+/** Keeps the compiler from leaving `fetchEntries` out. */
+const fetched = { sum: 0 };
+
+/**
+ * Looks at the rows and names of entries before any is worked on. With a million keys each of them is far away in memory;
+ * asked for in one go, they come side by side instead of one after the other.
+ */
+export function fetchEntries(some: readonly (Entry | undefined)[], table: CounterTable): void {
+  let seen = 0;
+  for (const entry of some) {
+    if (entry !== undefined) seen += table.look(entry.slot) + entry.accessKey.charCodeAt(0);
+  }
+  fetched.sum = seen;
+}
