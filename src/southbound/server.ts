@@ -3,6 +3,7 @@ import type {
   AnnouncedServer,
   AuditEntry,
   DnsChange,
+  DnsConfig,
   DnsQuery,
   KeySnapshot,
   OutboundRule,
@@ -48,14 +49,14 @@ export interface UpstreamAnnouncement extends AnnouncedServer {
  * only after a 401, once, with a new session. Purpose is `caller` unless given.
  */
 export interface UpstreamServer {
-  /** Origin and web path, such as `http://127.0.0.1:9090/secret`. Nothing secret beyond what the web path is. */
+  /** Its origin, such as `http://127.0.0.1:9090`: the web path is nothing that everybody is to know. */
   readonly name: string;
   /** The line it speaks and the version it reported, as found out last; null until it first told. */
   line(): Revision | null;
   version(): string | null;
-  /** Milliseconds since the epoch since when no call was answered; null while it answers. */
-  awaySince(): number | null;
-  /** Called when line or version have become others, the first time included, and when it goes away or is back. */
+  /** What keeps calls from being answered; null while they are. */
+  trouble(): UpstreamTrouble | null;
+  /** Called when line, version or trouble have become others, the first time included. */
   onChange(listener: () => void): void;
 
   /** Asks what it is where that is not known, and keeps it. Every other call does so too. */
@@ -82,9 +83,9 @@ export interface UpstreamServer {
   rules(purpose?: Purpose): Promise<Sent<readonly OutboundRule[]>>;
   putRules(rules: readonly OutboundRule[], purpose?: Purpose): Promise<Sent<void>>;
   /** Of lines with `dns`, as the four calls from here. The members that the line tells. */
-  dns(purpose?: Purpose): Promise<Sent<DnsChange & { readonly enabled: boolean }>>;
-  /** Members that are not given stay. Those that the line does not have are left out. */
-  putDns(change: DnsChange & { readonly enabled: boolean }, purpose?: Purpose): Promise<Sent<void>>;
+  dns(purpose?: Purpose): Promise<Sent<DnsChange>>;
+  /** All members that the line has: what is to stay is given as it is. */
+  putDns(dns: DnsConfig, purpose?: Purpose): Promise<Sent<void>>;
   queries(purpose?: Purpose): Promise<Sent<readonly DnsQuery[]>>;
   refreshBlocklists(purpose?: Purpose): Promise<Sent<void>>;
   /** Of lines with `audit`, as the three calls. Newest first. */
@@ -95,6 +96,15 @@ export interface UpstreamServer {
   subscription(accessKey: string, purpose?: Purpose): Promise<Sent<UpstreamAnnouncement | undefined>>;
   /** Ends every connection; calls under way reject. */
   close(): void;
+}
+
+/** `away`: it does not answer; `refused`: it answers, and does not let Keyway in. */
+export interface UpstreamTrouble {
+  readonly kind: 'away' | 'refused';
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  /** A clause for people, without anything secret. */
+  readonly reason: string;
 }
 
 export interface ListOptions {

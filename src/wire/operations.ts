@@ -37,6 +37,15 @@ export const OPERATIONS: readonly Operation[] = Object.entries(ROWS).map(
   ([name, row]) => operation(name as OperationName, row), // Object.entries knows no more than string.
 );
 
+const BY_NAME = new Map(OPERATIONS.map((each) => [each.name, each]));
+
+/** The operation of this name. */
+export function operationNamed(name: OperationName): Operation {
+  const found = BY_NAME.get(name);
+  if (found === undefined) throw new Error(`there is no operation ${name}`);
+  return found;
+}
+
 /** Whether a revision serves an operation. */
 export function serves({ capabilities }: Pick<Revision, 'capabilities'>, { capability }: Operation): boolean {
   return capability === null || capabilities[capability] !== undefined;

@@ -5,9 +5,14 @@ import { Compile } from './typebox.js';
 
 /** A value that its schema does not describe. The message names the member and what was expected. */
 export class SchemaError extends Error {
+  readonly place: string;
+  readonly expected: string;
+
   constructor(place: string, expected: string) {
     super(`${place}: expected ${expected}`);
     this.name = 'SchemaError';
+    this.place = place;
+    this.expected = expected;
   }
 }
 

@@ -15,6 +15,7 @@ function runOf(...steps: readonly (readonly [string, string, number, unknown])[]
         status,
         headers: new Map([['content-type', 'application/json']]),
         body: Buffer.from(JSON.stringify({ ok: status === 200, data })),
+        firstByteMilliseconds: 0,
       },
     })),
   };

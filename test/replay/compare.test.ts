@@ -4,7 +4,7 @@ import type { ScenarioResponse } from '../../src/replay/scenario.js';
 import type { Answer } from '../../src/southbound/call.js';
 
 function answer(status: number, headers: Readonly<Record<string, string>>, body: string): Answer {
-  return { status, headers: new Map(Object.entries(headers)), body: Buffer.from(body) };
+  return { status, headers: new Map(Object.entries(headers)), body: Buffer.from(body), firstByteMilliseconds: 0 };
 }
 
 function where(response: ScenarioResponse, given: Answer, request: Readonly<Record<string, string>> = {}): string[] {

@@ -3,7 +3,7 @@ import { text, u64, yes } from '../schemas.js';
 import { Type } from '../typebox.js';
 import { destroys, NO_BODY, type OperationRows, READS } from './operation.js';
 
-const STATUS = Type.Object({
+export const STATUS = Type.Object({
   version: text('Version of the server package that this revision stands for.', 'version'),
   uptime_seconds: Type.BigInt({ ...u64('Whole seconds since the API started.'), recorded: 'uptime' }),
   active_users: u64('Keys with traffic.'),

@@ -13,6 +13,8 @@ export interface DnsForm {
   encode(dns: DnsConfig): Encodable;
   /** An absent member keeps its present value. Throws `invalidBody`, naming the place, for a value that means nothing. */
   decode(wire: WireDnsChange): DnsChange;
+  /** The same of what a server says of itself, which is not judged. */
+  read(wire: WireDnsChange): DnsChange;
 }
 
 const fourMembers = {
@@ -48,10 +50,21 @@ const encodeFour = (dns: DnsConfig) => ({
   custom_domains: dns.customDomains,
 });
 
-function decodeFour(wire: WireDnsChange): DnsChange {
+function check(wire: WireDnsChange): void {
   if (isGiven(wire.doh_upstream)) checkUpstream(wire.doh_upstream);
   if (isGiven(wire.adblock_urls)) checkListUrls(wire.adblock_urls);
   if (isGiven(wire.custom_domains)) checkCustomDomains(wire.custom_domains);
+}
+
+/** What is read, once it is found to mean something. */
+const checking = (read: DnsForm['read']): DnsForm['decode'] => {
+  return (wire) => {
+    check(wire);
+    return read(wire);
+  };
+};
+
+function readFour(wire: WireDnsChange): DnsChange {
   return {
     enabled: wire.enabled,
     ...given('dohUpstream', wire.doh_upstream),
@@ -73,8 +86,15 @@ export const dnsOfFourMembers: DnsForm = {
   name: 'four members',
   schema: object(fourMembers),
   encode: encodeFour,
-  decode: decodeFour,
+  decode: checking(readFour),
+  read: readFour,
 };
+
+const readSix = (wire: WireDnsChange): DnsChange => ({
+  ...readFour(wire),
+  ...given('localPort', isGiven(wire.local_port) ? Number(wire.local_port) : null),
+  ...given('interceptAllPort53', wire.intercept_all_port53),
+});
 
 /** The four and `local_port`, `intercept_all_port53`. */
 export const dnsOfSixMembers: DnsForm = {
@@ -85,9 +105,6 @@ export const dnsOfSixMembers: DnsForm = {
     local_port: dns.localPort,
     intercept_all_port53: dns.interceptAllPort53,
   }),
-  decode: (wire) => ({
-    ...decodeFour(wire),
-    ...given('localPort', isGiven(wire.local_port) ? Number(wire.local_port) : null),
-    ...given('interceptAllPort53', wire.intercept_all_port53),
-  }),
+  decode: checking(readSix),
+  read: readSix,
 };

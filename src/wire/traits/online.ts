@@ -5,6 +5,8 @@ import type { TrafficCounters } from '../../core/model.js';
 export interface OnlineRule {
   readonly name: string;
   isOnline(counters: TrafficCounters | null): boolean;
+  /** False where a key that is shown with this flag has no counters for certain. */
+  mayHaveCounters(online: boolean): boolean;
   /** How many of all keys it holds for. */
   count(counts: KeyCounts): number;
 }
@@ -13,6 +15,7 @@ export interface OnlineRule {
 export const onlineWhenConnected: OnlineRule = {
   name: 'connections > 0',
   isOnline: (counters) => counters !== null && counters.connections > 0n,
+  mayHaveCounters: () => true,
   count: ({ connected }) => connected,
 };
 
@@ -20,5 +23,6 @@ export const onlineWhenConnected: OnlineRule = {
 export const onlineWithCounters: OnlineRule = {
   name: 'counters exist',
   isOnline: (counters) => counters !== null,
+  mayHaveCounters: (online) => online,
   count: ({ withCounters }) => withCounters,
 };

@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer';
+import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
+import {
+  another,
+  createScanner,
+  enter,
+  expectEnd,
+  expectName,
+  skipValue,
+  stringValue,
+  Token,
+  toValue,
+} from '../wire/json/scanner.js';
+import type { Answer } from './call.js';
+
+/** What a server says in its own words: the data of a success, or a refusal. */
+export type Envelope =
+  | { readonly ok: true; readonly data: JsonValue }
+  | { readonly ok: false; readonly status: number; readonly text: string };
+
+/**
+ * The envelope of an answer; null where it is none (protocol: "Response envelope"). A proxy's page, a panel's HTML with 200,
+ * a redirect and half a body are none, and never data.
+ */
+export function readEnvelope({ status, body }: Answer): Envelope | null {
+  if (isRedirect(status)) return null;
+  const value = jsonIn(body, LAST_WINS);
+  if (value === undefined || !isJsonObject(value)) return null;
+  if (value.ok === true) return isSuccess(status) && value.data !== undefined ? { ok: true, data: value.data } : null;
+  if (value.ok !== false || typeof value.error !== 'string') return null;
+  return { ok: false, status, text: value.error };
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+/** What came instead of an envelope, in a few words and without its content. */
+export function notAnEnvelope({ status, headers, body }: Answer): string {
+  const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
+  const shown = /^[\w.+/ -]{1,60}$/.test(type) ? type : 'an odd content type';
+  const what = isRedirect(status) ? 'a redirect' : `${body.length} bytes, ${shown}`;
+  return `it answered ${status} (${what}) and no JSON envelope`;
+}
+
+/** What came is no answer of the API. */
+export class NoEnvelope extends Error {
+  /** Whether the server may have done what was asked. */
+  readonly mayHaveArrived: boolean;
+
+  constructor(message: string, mayHaveArrived = false) {
+    super(message);
+    this.mayHaveArrived = mayHaveArrived;
+  }
+}
+
+/** The bytes of a success's data, an object, as they stand in the answer's body; null where there is none. Throws `JsonSyntaxError`. */
+export function dataBytes(body: Buffer): Buffer | null {
+  if (!isUtf8(body)) return null;
+  const scanner = createScanner(body, false);
+  if (scanner.kind !== Token.openObject) return null;
+  let data: Buffer | null = null;
+  let isOk = false;
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+    expectName(scanner);
+    const name = stringValue(scanner);
+    toValue(scanner);
+    const { start } = scanner;
+    const kind: number = scanner.kind;
+    skipValue(scanner);
+    if (name === 'ok') isOk = kind === Token.true;
+    if (name === 'data') data = kind === Token.openObject ? body.subarray(start, scanner.lastEnd) : null;
+  }
+  expectEnd(scanner);
+  return isOk ? data : null;
+}

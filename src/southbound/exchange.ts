@@ -1,0 +1,339 @@
+import type { DomainErrorCode } from '../core/errors.js';
+import type { ClockPort, LogPort } from '../core/ports.js';
+import { decodeError } from '../wire/errors.js';
+import { JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
+import { type Operation, type OperationName, operationNamed, serves } from '../wire/operations.js';
+import { SchemaError } from '../wire/schema-check.js';
+import type { Revision } from '../wire/traits/revision.js';
+import { type Answer, type Call, type Caller, NoAnswer } from './call.js';
+import type { TargetCredentials } from './control.js';
+import { isSuccess, NoEnvelope, notAnEnvelope, readEnvelope } from './envelope.js';
+import { type Access, findLine, type Lines, shownVersion } from './find-line.js';
+import type { CallOutcome, CallsObserverPort, Purpose, Sent } from './server.js';
+import { createSessionKeeper, type NoSession } from './session.js';
+import { logIn, RETRY_REFUSED, SESSION_USELESS, TOKEN_REFUSED, whyClosed, whyNoSession } from './sign-in.js';
+import { createTroubles, type Troubles } from './troubles.js';
+import { UpstreamError } from './upstream-error.js';
+
+/** What one running server is called with. */
+export interface ExchangeOptions {
+  readonly caller: Caller;
+  readonly lines: Lines;
+  readonly origin: string;
+  readonly webpath: string;
+  /** The line that it is called as, whatever version it reports; null to find out. */
+  readonly revision: Revision | null;
+  readonly credentials: TargetCredentials;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly observer?: CallsObserverPort | undefined;
+}
+
+/** One call of an operation. */
+export interface Asked<T> {
+  readonly operation: OperationName;
+  /** The access key of the path. */
+  readonly key?: string;
+  /** Given the line, so that the body is in its form. */
+  readonly body?: (line: Revision) => Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly purpose?: Purpose | undefined;
+  readonly onProgress?: Call['onProgress'];
+  /** Whether request or answer may have many megabytes, and take their time. */
+  readonly isLarge?: boolean;
+  /** What a success says. Throws `SchemaError` for data that is not of the line's form. */
+  readonly read: (data: JsonValue, line: Revision) => T;
+  /** What it stands for that the server does not know the key; a refusal like any other where it is not given. */
+  readonly unknownKey?: { readonly value: T };
+  /** The same as `read` from the whole answer, where a tree of it would be large; null for what is no success. */
+  readonly readWhole?: (body: Buffer, line: Revision) => Promise<T | null> | T | null;
+}
+
+/** The server that was found. */
+export interface Known {
+  readonly revision: Revision;
+  readonly version: string;
+  readonly apiRoot: string;
+  readonly access: Access;
+}
+
+/** Calls one server, knows which line it speaks, and how to be let in. */
+export interface Exchange {
+  readonly troubles: Troubles;
+  known(): Known | null;
+  find(purpose?: Purpose): Promise<Known>;
+  ask<T>(asked: Asked<T>): Promise<Sent<T>>;
+  /** Called when line, version or trouble have become others. */
+  onChange(listener: () => void): void;
+  /** To be told of each version that a status reports. */
+  reported(version: string): void;
+}
+
+/** Seconds. */
+const RETRY_AWAY = 5;
+/** Milliseconds between two searches because a credential was refused. */
+const SEARCH_AGAIN = 1_000;
+
+/** Makes the calls to one server: finds its line, signs in, tells its refusals from no answer (docs/upstream.md). */
+export function createExchange(options: ExchangeOptions): Exchange {
+  const { caller, origin, credentials, clock, log, observer } = options;
+  const troubles = createTroubles(origin, clock, log);
+  const listeners: (() => void)[] = [];
+  const changed = () => {
+    for (const listener of listeners) listener();
+  };
+  let known: Known | null = null;
+  /** Whether the server may have become another one since it was found. */
+  let isDoubtful = false;
+  let searchedAt = Number.NEGATIVE_INFINITY;
+  const searches = new Map<Purpose, Promise<Known>>();
+  const keeper = createSessionKeeper(
+    (apiRoot) => logIn(apiRoot, options),
+    clock,
+    () => {
+      observer?.sessionLost();
+      log.warn(
+        { upstream: origin },
+        'the session of Keyway has ended: somebody else signed in, or the server was restarted',
+      );
+    },
+  );
+  troubles.onChange(() => {
+    // A server that was away may be back as another version.
+    if (troubles.now() === null) isDoubtful = true;
+    changed();
+  });
+
+  /** What a call ends with that was not answered by the API. */
+  function away(error: unknown, mayHaveHappened: boolean): Error {
+    if (!(error instanceof NoAnswer) && !(error instanceof NoEnvelope))
+      return error instanceof Error ? error : new Error(String(error));
+    const { since } = troubles.met('away', error.message);
+    const code = error instanceof NoAnswer && error.kind === 'silent' ? 'upstreamSilent' : 'upstreamAway';
+    const detail = `${origin}: ${error.message}, since ${new Date(since).toISOString()}`;
+    return new UpstreamError(code, mayHaveHappened ? `${detail}; the change may have been made` : detail, {
+      mayHaveHappened,
+      retryAfter: RETRY_AWAY,
+    });
+  }
+
+  function refused(reason: string, retryAfter = RETRY_REFUSED): UpstreamError {
+    troubles.met('refused', reason);
+    return new UpstreamError('upstreamRefused', `${origin}: ${reason}`, { mayHaveHappened: false, retryAfter });
+  }
+
+  /** An envelope with a failure that no line has. */
+  function odd({ status, text }: Refusal, mayHaveHappened: boolean): UpstreamError {
+    const more = { mayHaveHappened, retryAfter: RETRY_AWAY };
+    return new UpstreamError('upstreamAway', `${origin}: it answered ${status}: ${text}`, more);
+  }
+
+  function becomes(next: Known, note: string | null): Known {
+    const before = known;
+    known = next;
+    isDoubtful = false;
+    if (before !== null && before.version === next.version && before.revision === next.revision) return next;
+    const fields = { upstream: origin, version: next.version, line: next.revision.id };
+    if (note !== null) log.warn(fields, note);
+    log.info(fields, before === null ? 'the server was found' : 'the server has become another version');
+    if (next.revision.recordedFrom === null)
+      log.warn(fields, 'no server of this line was measured: it is called by what is known of it');
+    changed();
+    return next;
+  }
+
+  async function search(purpose: Purpose): Promise<Known> {
+    searchedAt = clock.monotonic();
+    let none: NoSession | null = null;
+    let given: string | null = null;
+    const session = async (apiRoot: string) => {
+      const answer = await keeper.obtain(apiRoot, purpose);
+      none = 'token' in answer ? null : answer;
+      given = 'token' in answer ? answer.token : null;
+      return given;
+    };
+    const { lines, webpath, revision } = options;
+    const { token, operator } = credentials;
+    const asked = { caller, lines, webpath, revision, token, ...(operator === null ? {} : { session }) };
+    let finding = await findLine(asked);
+    if (finding.kind === 'closed' && given !== null) {
+      keeper.lost(given);
+      finding = await findLine(asked);
+    }
+    if (finding.kind === 'closed') throw refused(...whyClosed(finding, none));
+    if (finding.kind === 'none') throw new NoEnvelope(finding.answers.join('; '));
+    troubles.over();
+    const { status, apiRoot, access, note } = finding;
+    if (finding.revision === null) {
+      const reason = `it reports version ${shownVersion(status.version)}, which no known line has: give --upstream-revision`;
+      throw new NoEnvelope(reason);
+    }
+    return becomes({ revision: finding.revision, version: status.version, apiRoot, access }, note);
+  }
+
+  async function find(purpose: Purpose = 'caller'): Promise<Known> {
+    if (known !== null && !isDoubtful) return known;
+    const underWay = searches.get(purpose) ?? search(purpose).finally(() => searches.delete(purpose));
+    searches.set(purpose, underWay);
+    return underWay.catch((error: unknown) => {
+      throw away(error, false);
+    });
+  }
+
+  /** The `Authorization` for a server, or null where none is needed. */
+  async function authorization({ access, apiRoot }: Known, purpose: Purpose): Promise<string | null> {
+    if (access === 'open') return null;
+    if (access === 'token') return `Bearer ${credentials.token}`;
+    const answer = await keeper.obtain(apiRoot, purpose);
+    if ('token' in answer) return `Bearer ${answer.token}`;
+    throw refused(...whyNoSession(answer));
+  }
+
+  /** Whether it is worth asking once more after a 401 to what was shown. */
+  async function mayPass(at: Known, shown: string | null, purpose: Purpose): Promise<Known | null> {
+    if (at.access === 'session') {
+      keeper.lost(shown?.slice('Bearer '.length) ?? '');
+      return at;
+    }
+    if (clock.monotonic() - searchedAt < SEARCH_AGAIN) return null;
+    isDoubtful = true;
+    const now = await find(purpose);
+    return now.access === at.access && now.apiRoot === at.apiRoot ? null : now;
+  }
+
+  async function attempt<T>(asked: Asked<T>): Promise<Sent<T>> {
+    const { operation: name, purpose = 'caller' } = asked;
+    const operation = operationNamed(name);
+    const isRead = operation.effect.kind === 'reads';
+    let retries = isRead ? 1 : 0;
+    let signIns = 1;
+    let at = await find(purpose);
+    for (;;) {
+      if (!serves(at.revision, operation)) throw new Error(`line ${at.revision.id} has no ${name}`);
+      const shown = operation.access === 'open' ? null : await authorization(at, purpose);
+      const call = callOf(asked, operation, at, shown);
+      const sentAt = clock.monotonic();
+      try {
+        const answer = await caller.send(call);
+        const outcome = await outcomeOf(answer, asked, at.revision);
+        const isOpen = operation.access === 'open';
+        if (isOpen) troubles.over('away');
+        else if (outcome.kind === 'value' || outcome.status !== 401) troubles.over();
+        if (outcome.kind === 'value')
+          return { value: outcome.value, sentAt, serverMilliseconds: answer.firstByteMilliseconds };
+        if (outcome.status !== 401 || isOpen) {
+          const refusal = decodeError(at.revision.errors, operation, outcome);
+          if (refusal?.code !== 'userNotFound' || asked.unknownKey === undefined)
+            throw refusal ?? odd(outcome, !isRead);
+          return { value: asked.unknownKey.value, sentAt, serverMilliseconds: answer.firstByteMilliseconds };
+        }
+        const next = signIns > 0 ? await mayPass(at, shown, purpose) : null;
+        signIns -= 1;
+        if (next === null) throw refused(at.access === 'session' ? SESSION_USELESS : TOKEN_REFUSED);
+        at = next;
+      } catch (error) {
+        if (error instanceof NoEnvelope) isDoubtful = true;
+        const isSlow = error instanceof NoAnswer && error.kind === 'silent';
+        const isAway = error instanceof NoEnvelope || error instanceof NoAnswer;
+        if (retries === 0 || isSlow || !isAway) throw away(error, !isRead && mayHaveArrived(error));
+        retries -= 1;
+        at = await find(purpose);
+      }
+    }
+  }
+
+  return {
+    troubles,
+    known: () => known,
+    find,
+    onChange: (listener) => void listeners.push(listener),
+    async ask(asked) {
+      const began = clock.monotonic();
+      const ended = (outcome: CallOutcome) => {
+        observer?.called({ operation: asked.operation, outcome, milliseconds: clock.monotonic() - began });
+      };
+      try {
+        const sent = await attempt(asked);
+        ended('answered');
+        return sent;
+      } catch (error) {
+        ended((error instanceof UpstreamError ? OUTCOMES[error.code] : undefined) ?? 'answered');
+        throw error;
+      }
+    },
+    reported(version) {
+      if (known === null || known.version === version) return;
+      const resolved = options.lines.resolve(version);
+      const revision = options.revision ?? (resolved.ok ? resolved.revision : null);
+      // Where the API of that line stands elsewhere, or none is known, it is looked for anew.
+      if (revision === null || revision.root.paths(options.webpath).api !== known.apiRoot) isDoubtful = true;
+      else becomes({ ...known, revision, version }, resolved.ok ? resolved.note : null);
+    },
+  };
+}
+
+const OUTCOMES: Readonly<Partial<Record<DomainErrorCode, CallOutcome>>> = {
+  upstreamAway: 'away',
+  upstreamSilent: 'silent',
+  upstreamRefused: 'refused',
+};
+
+function mayHaveArrived(error: unknown): boolean {
+  return (error instanceof NoAnswer || error instanceof NoEnvelope) && error.mayHaveArrived;
+}
+
+/** What the server says in its own words. */
+interface Refusal {
+  readonly kind: 'refusal';
+  readonly status: number;
+  readonly text: string;
+}
+
+type Outcome<T> = { readonly kind: 'value'; readonly value: T } | Refusal;
+
+/** Rejects with `NoEnvelope`. */
+async function outcomeOf<T>(answer: Answer, { read, readWhole }: Asked<T>, line: Revision): Promise<Outcome<T>> {
+  try {
+    const whole = isSuccess(answer.status) ? await readWhole?.(answer.body, line) : null;
+    if (whole !== undefined && whole !== null) return { kind: 'value', value: whole };
+    const envelope = readEnvelope(answer);
+    if (envelope === null) throw new NoEnvelope(notAnEnvelope(answer), !wasTurnedAway(answer.status));
+    return envelope.ok ? { kind: 'value', value: read(envelope.data, line) } : { kind: 'refusal', ...envelope };
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new NoEnvelope(notAnEnvelope(answer), true);
+    if (error instanceof SchemaError)
+      throw new NoEnvelope(`its answer is none of line ${line.id}: ${error.message}`, true);
+    throw error;
+  }
+}
+
+/** A page with such a status comes from whoever stands before the server, which has then got nothing (RFC 9110, 15.4, 15.5). */
+function wasTurnedAway(status: number): boolean {
+  return status >= 300 && status < 500;
+}
+
+/** Milliseconds for an exchange whose answer may be large, and for any other. */
+const WHOLE_LARGE = 300_000;
+const WHOLE_SMALL = 30_000;
+
+function callOf<T>(asked: Asked<T>, { method, path }: Operation, at: Known, authorization: string | null): Call {
+  const headers = new Map(Object.entries(asked.headers ?? {}));
+  if (authorization !== null) headers.set('authorization', authorization);
+  const body = asked.body?.(at.revision);
+  if (body !== undefined) headers.set('content-type', 'application/json');
+  const { onProgress } = asked;
+  return {
+    method,
+    path: at.apiRoot + path.replace('{key}', () => keyInPath(asked.key ?? '')),
+    headers,
+    body,
+    timeoutMilliseconds: asked.isLarge === true ? WHOLE_LARGE : WHOLE_SMALL,
+    ...(onProgress === undefined ? {} : { onProgress }),
+  };
+}
+
+/** A key of dots would be a step between folders to whoever reads paths on the way (RFC 3986, 5.2.4). */
+function keyInPath(accessKey: string): string {
+  const encoded = encodeURIComponent(accessKey);
+  return /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2E') : encoded;
+}

@@ -1,0 +1,155 @@
+import type { JsonValue } from '../wire/json/json.js';
+import { STATUS } from '../wire/operations/server.js';
+import { operationNamed } from '../wire/operations.js';
+import { checked, SchemaError } from '../wire/schema-check.js';
+import type { Revision } from '../wire/traits/revision.js';
+import type { Answer, Caller } from './call.js';
+import { type Envelope, notAnEnvelope, readEnvelope } from './envelope.js';
+import type { UpstreamStatus } from './server.js';
+
+/** The lines there are, and which of them a server package version speaks. */
+export interface Lines {
+  readonly all: readonly Revision[];
+  resolve(version: string): ResolvedLine;
+}
+
+export type ResolvedLine =
+  | { readonly ok: true; readonly revision: Revision; readonly version: string; readonly note: string | null }
+  /** What was expected, for people. */
+  | { readonly ok: false; readonly problem: string };
+
+/** Whom a server lets in: everyone, the static token, or a session that a login began. */
+export type Access = 'open' | 'token' | 'session';
+
+/** What was found under an address. */
+export type Finding =
+  | {
+      readonly kind: 'server';
+      /** The line that its version stands for; null for a version that none is for. */
+      readonly revision: Revision | null;
+      readonly status: UpstreamStatus;
+      readonly apiRoot: string;
+      readonly access: Access;
+      /** One sentence where the line was not certain, else null. */
+      readonly note: string | null;
+    }
+  /** An API that did not let us in, by what was tried. */
+  | { readonly kind: 'closed'; readonly apiRoot: string; readonly tried: 'nothing' | 'token' | 'session' }
+  /** No API at any of the paths: what each answered instead. */
+  | { readonly kind: 'none'; readonly answers: readonly string[] };
+
+export interface FindOptions {
+  readonly caller: Caller;
+  readonly lines: Lines;
+  /** Without slashes at its ends; empty for none. */
+  readonly webpath: string;
+  /** Looks where this one has its API, and does not go by the version. */
+  readonly revision: Revision | null;
+  readonly token: string | null;
+  /** Gives a session of the API at this root, or null where none is to be had; absent where nobody can sign in. */
+  readonly session?: (apiRoot: string) => Promise<string | null>;
+}
+
+/**
+ * Finds out which server stands at an address: asks for its status wherever a line has its API. Reads, and a login where the
+ * token is not enough. Rejects with `NoAnswer` where nobody answers.
+ */
+export async function findLine(options: FindOptions): Promise<Finding> {
+  const { lines, webpath, revision } = options;
+  const candidates = revision === null ? lines.all : [revision];
+  // The paths that only a web path leads to first: below them nothing else can stand.
+  const roots = new Set(candidates.toSorted(byWebpath).map(({ root }) => root.paths(webpath).api));
+  const answers: string[] = [];
+  let closed: Finding | null = null;
+  for (const apiRoot of roots) {
+    const finding = await lookAt(apiRoot, options);
+    if (typeof finding === 'string') answers.push(`${apiRoot}/server/status: ${finding}`);
+    else if (finding.kind === 'server') return finding;
+    else closed ??= finding;
+  }
+  return closed ?? { kind: 'none', answers };
+}
+
+function byWebpath(left: Revision, right: Revision): number {
+  return Number(right.root.usesWebpath) - Number(left.root.usesWebpath);
+}
+
+/** What stands at one API root; a text says what, where it is no API. */
+async function lookAt(apiRoot: string, options: FindOptions): Promise<Finding | string> {
+  const { token, session } = options;
+  const first = await askStatus(apiRoot, token, options.caller);
+  if (first.envelope?.ok === true)
+    return serverOf(first.envelope.data, apiRoot, options, token === null ? 'open' : 'token');
+  if (!isUnauthorized(first.envelope)) return wordsFor(first);
+  if (session === undefined) return { kind: 'closed', apiRoot, tried: token === null ? 'nothing' : 'token' };
+  const begun = await session(apiRoot);
+  if (begun === null) return { kind: 'closed', apiRoot, tried: 'session' };
+  const second = await askStatus(apiRoot, begun, options.caller);
+  if (second.envelope?.ok === true) return serverOf(second.envelope.data, apiRoot, options, 'session');
+  return isUnauthorized(second.envelope) ? { kind: 'closed', apiRoot, tried: 'session' } : wordsFor(second);
+}
+
+interface Asked {
+  readonly answer: Answer;
+  readonly envelope: Envelope | null;
+}
+
+async function askStatus(apiRoot: string, secret: string | null, caller: Caller): Promise<Asked> {
+  const { method, path } = operationNamed('getStatus');
+  const headers = new Map(secret === null ? [] : [['authorization', `Bearer ${secret}`]]);
+  const answer = await caller.send({ method, path: apiRoot + path, headers, body: undefined });
+  return { answer, envelope: readEnvelope(answer) };
+}
+
+function isUnauthorized(envelope: Envelope | null): boolean {
+  return envelope?.ok === false && envelope.status === 401;
+}
+
+function wordsFor({ answer, envelope }: Asked): string {
+  return envelope?.ok === false ? `it answered ${envelope.status}` : notAnEnvelope(answer);
+}
+
+function serverOf(
+  data: JsonValue,
+  apiRoot: string,
+  { lines, revision, webpath }: FindOptions,
+  access: Access,
+): Finding | string {
+  const status = readStatus(data);
+  if (status === null) return 'its status tells no version';
+  const resolved = lines.resolve(status.version);
+  const line = revision ?? (resolved.ok ? resolved.revision : null);
+  if (line !== null && line.root.paths(webpath).api !== apiRoot)
+    return `its status reports version ${shownVersion(status.version)}, whose API stands elsewhere`;
+  return {
+    kind: 'server',
+    revision: line,
+    status,
+    apiRoot,
+    access: access === 'token' && line?.auth.encode({ kind: 'token', secret: 'x' }) === null ? 'open' : access,
+    note: noteOf(resolved, revision),
+  };
+}
+
+function noteOf(resolved: ResolvedLine, wanted: Revision | null): string | null {
+  if (wanted === null) return resolved.ok ? resolved.note : null;
+  if (resolved.ok && resolved.revision !== wanted)
+    return `it reports version ${resolved.version} of line ${resolved.revision.id}, and is called as line ${wanted.id}`;
+  return null;
+}
+
+/** The status of an answer's data; null where it is none. */
+export function readStatus(data: JsonValue): UpstreamStatus | null {
+  try {
+    const { version, uptime_seconds, active_users, total_users } = checked(STATUS, data, 'data');
+    return { version, uptimeSeconds: uptime_seconds, activeUsers: active_users, totalUsers: total_users };
+  } catch (error) {
+    if (error instanceof SchemaError) return null;
+    throw error;
+  }
+}
+
+/** A version as it may be shown: a server may report any text. */
+export function shownVersion(version: string): string {
+  return JSON.stringify(version.slice(0, 40));
+}

@@ -1,0 +1,93 @@
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { REVISIONS } from '../../revisions/all.js';
+import { resolveRevision } from '../../revisions/index.js';
+import type { ClockPort, LogPort } from '../../src/core/ports.js';
+import { systemClock } from '../../src/platform/system-ports.js';
+import type { Lines } from '../../src/southbound/find-line.js';
+import { createRunningServer, type RunningServerOptions } from '../../src/southbound/running-server.js';
+import type { UpstreamServer } from '../../src/southbound/server.js';
+import { PASSWORD, TOKEN, USERNAME } from '../replay/live-server.js';
+
+export const LINES: Lines = { all: REVISIONS, resolve: resolveRevision };
+
+export const BY_TOKEN = { token: TOKEN, operator: null };
+export const BY_LOGIN = { token: null, operator: { username: USERNAME, password: PASSWORD } };
+export const BOTH = { token: TOKEN, operator: { username: USERNAME, password: PASSWORD } };
+
+/** A log whose lines can be looked at, as `level message {fields}`. */
+export function keptLog(): LogPort & { readonly lines: string[] } {
+  const lines: string[] = [];
+  const at = (level: string) => (fields: object, message: string) => {
+    lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  };
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** A clock that goes on when told to. */
+export function handClock(): ClockPort & { pass(milliseconds: number): void } {
+  let past = 0;
+  return {
+    now: () => Date.UTC(2026, 0, 1) + past,
+    monotonic: () => past,
+    pass(milliseconds) {
+      past += milliseconds;
+    },
+  };
+}
+
+/** A server as it is called from southbound; it is let go with the test. */
+export function call(origin: string, options: Partial<RunningServerOptions> = {}): UpstreamServer {
+  const server = createRunningServer({
+    origin,
+    webpath: '',
+    revision: null,
+    credentials: BOTH,
+    lines: LINES,
+    clock: systemClock,
+    log: keptLog(),
+    ...options,
+  });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+/** A server on a real socket that answers as it is told to. */
+export async function answering(listener: RequestListener): Promise<{
+  readonly origin: string;
+  readonly seen: string[];
+  readonly sockets: Set<Socket>;
+  close(): Promise<void>;
+}> {
+  const seen: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    listener(request, response);
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  onTestFinished(close);
+  return { origin: `http://127.0.0.1:${port}`, seen, sockets, close };
+}
+
+export const STATUS = { version: '0.2.96', uptime_seconds: 5, active_users: 0, total_users: 0 };
+
+export const envelope = (data: unknown): string => JSON.stringify({ ok: true, data });
+
+/** The body of a request, whole. */
+export async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
