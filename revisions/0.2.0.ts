@@ -6,6 +6,7 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { noQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithoutName } from '../src/wire/traits/snapshot.js';
+import { storesAll } from '../src/wire/traits/storing.js';
 
 /** The first released line: no configuration endpoints, and share links without a query. */
 export const line0_2_0: Revision = {
@@ -21,5 +22,6 @@ export const line0_2_0: Revision = {
   shareQuery: noQuery,
   errors: commonErrors,
   fileReading: rootMembers,
+  storing: storesAll,
   capabilities: {},
 };

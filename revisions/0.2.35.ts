@@ -6,6 +6,7 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
+import { storesAll } from '../src/wire/traits/storing.js';
 
 /** The earliest revision with `name` in snapshots. */
 export const line0_2_35: Revision = {
@@ -21,5 +22,6 @@ export const line0_2_35: Revision = {
   shareQuery: configuredQuery,
   errors: commonErrors,
   fileReading: rootMembers,
+  storing: storesAll,
   capabilities: { config: true },
 };

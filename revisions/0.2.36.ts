@@ -7,6 +7,7 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
+import { storesAll } from '../src/wire/traits/storing.js';
 
 /** The line that brought panel, login and the web path; no DNS endpoints yet. */
 export const line0_2_36: Revision = {
@@ -22,5 +23,6 @@ export const line0_2_36: Revision = {
   shareQuery: configuredQuery,
   errors: commonErrors,
   fileReading: rootMembers,
+  storing: storesAll,
   capabilities: { config: true, login: true, panel: { missingFile: indexForAnyMissingFile } },
 };

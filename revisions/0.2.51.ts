@@ -8,6 +8,7 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
+import { storesAll } from '../src/wire/traits/storing.js';
 
 /** The DNS revision that also takes the static token. */
 export const line0_2_51: Revision = {
@@ -23,6 +24,7 @@ export const line0_2_51: Revision = {
   shareQuery: configuredQueryWithOwnDns,
   errors: commonErrors,
   fileReading: rootMembers,
+  storing: storesAll,
   capabilities: {
     config: true,
     login: true,

@@ -9,6 +9,7 @@ import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithoutProtocol } from '../src/wire/traits/rule-form.js';
 import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
+import { storesAll } from '../src/wire/traits/storing.js';
 
 /** The line between DNS and current: it has the DNS endpoints and the newer ones, with its own rule and DNS objects. */
 export const line0_2_84: Revision = {
@@ -24,6 +25,7 @@ export const line0_2_84: Revision = {
   shareQuery: configuredQueryWithOwnDns,
   errors: commonErrors,
   fileReading: rootMembers,
+  storing: storesAll,
   capabilities: {
     config: true,
     login: true,

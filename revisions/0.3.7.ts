@@ -8,6 +8,7 @@ import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
 import { udpQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
+import { storesBesideInbounds } from '../src/wire/traits/storing.js';
 
 /** Current, but a missing static file with a `.` in its path is not found; its servers' file has `inbounds`. */
 export const line0_3_7: Revision = {
@@ -23,6 +24,7 @@ export const line0_3_7: Revision = {
   shareQuery: udpQueryWithOwnDns,
   errors: commonErrors,
   fileReading: inboundsThenRootList,
+  storing: storesBesideInbounds,
   capabilities: {
     config: true,
     login: true,

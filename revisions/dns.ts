@@ -8,6 +8,7 @@ import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithName } from '../src/wire/traits/snapshot.js';
+import { storesAll } from '../src/wire/traits/storing.js';
 
 /** The DNS revision: DNS endpoints, and `owndns` in share links. */
 export const dns: Revision = {
@@ -23,6 +24,7 @@ export const dns: Revision = {
   shareQuery: configuredQueryWithOwnDns,
   errors: commonErrors,
   fileReading: rootMembers,
+  storing: storesAll,
   capabilities: {
     config: true,
     login: true,

@@ -188,14 +188,14 @@ export const PROBLEMS = [
   'counters_unwritable',
   'counters_moved_aside',
   'upstream_away',
-  'upstream_session_lost',
+  'upstream_refused',
   'upstream_notes_unwritable',
 ] as const;
 
 export type ProblemName = (typeof PROBLEMS)[number];
 
 /** Those of somebody else, which a restart of this process would not mend. */
-export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set(['upstream_away', 'upstream_session_lost']);
+export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set(['upstream_away', 'upstream_refused']);
 
 export interface Problem {
   readonly problem: ProblemName;

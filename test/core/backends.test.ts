@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../revisions/all.js';
 import type { Backend, UsageReport } from '../../src/core/backend.js';
 import { type Core, createCore } from '../../src/core/core.js';
 import type { DomainError } from '../../src/core/errors.js';
@@ -9,7 +10,9 @@ import { noResolver } from '../../src/dns/no-resolver.js';
 import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { openLocalBackend } from '../../src/local/backend.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
+import { openUpstreamBackend } from '../../src/southbound/backend.js';
 import { createMemoryBackend, type MemoryBackendOptions, type Outside } from '../ports/memory-backend.js';
+import { createFakeServer } from '../southbound/fake-server.js';
 
 const NAMES = ['a', 'b', 'c', 'd'] as const;
 const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
@@ -18,6 +21,8 @@ const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 interface Home {
   readonly backend: Backend;
   readonly outside?: (change: Outside) => void;
+  /** Where the backend does not count: what whoever does makes of a report. */
+  readonly report?: (report: UsageReport) => void;
 }
 
 const HOMES: Readonly<Record<string, () => Promise<Home>>> = {
@@ -25,6 +30,7 @@ const HOMES: Readonly<Record<string, () => Promise<Home>>> = {
   'a configuration file': async () => ({ backend: await local('/etc/server.json') }),
   'elsewhere, with the keys in memory': async () => elsewhere({ hasLiveReads: false }),
   'elsewhere, with live reads': async () => elsewhere({ hasLiveReads: true }),
+  'a running server': async () => runningServer(),
   'elsewhere, with keys in memory that follow it': async () => elsewhere({ hasLiveReads: true, isReplica: true }),
 };
 
@@ -43,6 +49,28 @@ async function local(configPath: string | null): Promise<Backend> {
 function elsewhere(options: MemoryBackendOptions): Home {
   const backend = createMemoryBackend(options);
   return { backend, outside: backend.outside };
+}
+
+/** By its own API. So much time passes between any two looks at the clock that every list is a new one. */
+async function runningServer(): Promise<Home> {
+  let time = 0;
+  const monotonic = () => {
+    time += 40_000;
+    return time;
+  };
+  const [revision] = REVISIONS.filter(({ id }) => id === 'current');
+  if (revision === undefined) throw new Error('there is no such line');
+  const server = createFakeServer({ revision, monotonic, sleep: () => Promise.resolve() });
+  const backend = await openUpstreamBackend({
+    server,
+    dataFolder: null,
+    fileSystem: createMemoryFiles(),
+    clock: { now: () => 7, monotonic },
+    random: systemRandom,
+    log,
+    timers: { after: () => () => undefined, pause: () => Promise.resolve() },
+  });
+  return { backend, outside: server.outside, report: server.report };
 }
 
 /** What the management API says of a key, however the state is held. */
@@ -137,7 +165,7 @@ function createModel() {
   };
 }
 
-async function ask(core: Core, { backend, outside }: Home, asked: Step): Promise<readonly string[]> {
+async function ask(core: Core, { backend, outside, report }: Home, asked: Step): Promise<readonly string[]> {
   switch (asked.kind) {
     case 'create':
       return [await core.createUser({ accessKey: asked.key, name: asked.name, limitBytes: asked.limit })];
@@ -156,7 +184,8 @@ async function ask(core: Core, { backend, outside }: Home, asked: Step): Promise
     case 'bulk':
       return core.bulkCreateUsers(BigInt(asked.count), asked.limit);
     case 'report':
-      await backend.count(reportOf(asked), 'durable');
+      if (report !== undefined) report(reportOf(asked));
+      else await backend.count(reportOf(asked), 'durable');
       return [];
     case 'somebody puts':
       outside?.({ put: recordOf(asked) });

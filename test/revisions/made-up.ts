@@ -11,6 +11,7 @@ import { onlineWhenConnected } from '../../src/wire/traits/online.js';
 import type { Capabilities, Revision } from '../../src/wire/traits/revision.js';
 import { udpQueryWithOwnDns } from '../../src/wire/traits/share-link.js';
 import { snapshotOf, snapshotWithNameAndLastSeen } from '../../src/wire/traits/snapshot.js';
+import { storesAll } from '../../src/wire/traits/storing.js';
 
 /** A capability that no line has. The cast stands for the member that a real one would add to `Capabilities`. */
 const freezing = { login: true, freezing: true } as Capabilities;
@@ -41,6 +42,7 @@ export const line9_9_9: Revision = {
   shareQuery: udpQueryWithOwnDns,
   errors: { ...commonErrors, userNotFound: { ...commonErrors.userNotFound, text: NO_SUCH_USER } },
   fileReading: inboundsThenRootList,
+  storing: storesAll,
   capabilities: freezing,
 };
 

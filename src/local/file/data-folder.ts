@@ -125,9 +125,13 @@ async function claim(fileSystem: FileSystemPort, folder: string, configurationPa
 }
 
 async function markerFor(fileSystem: FileSystemPort, configurationPath: string): Promise<Marker> {
+  if (IS_ADDRESS.test(configurationPath)) return { path: configurationPath, realPath: configurationPath };
   const path = resolve(configurationPath);
   return { path, realPath: await fileSystem.realPath(path).catch(() => path) };
 }
+
+/** What a folder of a running server belongs to. */
+const IS_ADDRESS = /^https?:\/\//;
 
 interface Marker {
   readonly path: string;

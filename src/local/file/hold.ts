@@ -23,6 +23,8 @@ export interface HoldOptions extends LockPorts {
   readonly dataFolder: string;
   /** Null for a data folder without one. */
   readonly configurationPath: string | null;
+  /** Whose data folder it is where there is no configuration file: the address of a server. */
+  readonly owner?: string;
   /** How often it is looked whether all is still held, 0 for never by itself. */
   readonly lookMilliseconds: number;
 }
@@ -127,8 +129,8 @@ function folderPlace(path: string): LockPlace {
   return { path: join(path, 'lock'), of: 'folder', what: `The data folder ${path}` };
 }
 
-async function openFolder({ fileSystem, configurationPath }: HoldOptions, path: string): Promise<DataFolder> {
-  return openDataFolder(fileSystem, path, configurationPath ?? noFileIn(path));
+async function openFolder({ fileSystem, configurationPath, owner }: HoldOptions, path: string): Promise<DataFolder> {
+  return openDataFolder(fileSystem, path, configurationPath ?? owner ?? noFileIn(path));
 }
 
 async function inFolder<T>(path: string, take: () => Promise<T>): Promise<T> {

@@ -8,6 +8,7 @@ import type { OnlineRule } from './online.js';
 import type { RuleForm } from './rule-form.js';
 import type { ShareQueryRule } from './share-link.js';
 import type { SnapshotForm } from './snapshot.js';
+import type { Storing } from './storing.js';
 
 /**
  * What a revision may lack. One that is there carries the traits that only its operations ask for, so that a record names
@@ -47,6 +48,8 @@ export interface Revision {
   readonly errors: ErrorTable;
   /** What the line's own servers read of a configuration file; Keyway serves any file in any revision. */
   readonly fileReading: FileReading;
+  /** How the line's own servers store what their API changes. */
+  readonly storing: Storing;
   readonly capabilities: Capabilities;
 }
 

@@ -1,0 +1,24 @@
+import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
+import { membersOf } from './element.js';
+import { putMember } from './section-changes.js';
+import { removeItems } from './sequence.js';
+import { applySplices, type Splice } from './splice.js';
+
+const NAME = 'access_keys';
+
+/**
+ * The document with these keys in its root list, each as a bare string, or without such a list for null; the same document
+ * when nothing differs. For a file with inbounds alone: in the other layout that list is where the keys are.
+ */
+export function replaceRootList(
+  document: ConfigurationDocument,
+  keys: readonly string[] | null,
+): ConfigurationDocument {
+  const root = readRoot(document.bytes, ROOT_SHAPE);
+  const indexes = root.members.flatMap(({ name }, index) => (name === NAME ? [index] : []));
+  const splices: readonly Splice[] =
+    keys === null ? removeItems(document.bytes, membersOf(root), indexes) : putMember(document.bytes, root, NAME, keys);
+  if (splices.length === 0) return document;
+  const bytes = applySplices(document.bytes, splices);
+  return bytes.equals(document.bytes) ? document : readDocument(bytes).document;
+}

@@ -1,0 +1,203 @@
+import type { ConfigurationDocumentPort } from '../../core/backend.js';
+import { DomainError } from '../../core/errors.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import { changeDocument } from '../../local/document/change.js';
+import {
+  ConfigurationShapeError,
+  losesInbounds,
+  type ReadConfiguration,
+  readDocument,
+} from '../../local/document/document.js';
+import type { KeptVersions } from '../../local/file/kept-versions.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { JsonSyntaxError } from '../../wire/json/json.js';
+import type { Purpose, Sent, UpstreamServer } from '../server.js';
+import { SETTLED_AFTER } from './fate.js';
+import type { Renewals } from './renewals.js';
+import type { Settling } from './settling.js';
+import { type TimersPort, waiting } from './timers.js';
+import type { WriteQueue } from './write-queue.js';
+
+/** The server's configuration, through its own API. */
+export interface ConfigurationDoor {
+  readonly document: ConfigurationDocumentPort;
+  /** What stands in it now. Rejects with `configParseFailed` where it is no configuration. */
+  read(purpose: Purpose): Promise<Sent<ReadConfiguration>>;
+  /** Changes rules or DNS settings in it, and takes nobody's keys back. Rejects with `outboundNotConfigured`, `invalidBody`. */
+  change(change: Pick<ConfigurationChange, 'rules' | 'dns'>): Promise<ServerConfiguration>;
+  /** Sends the configuration as it is, in a turn of its own: what the server makes of it has no comments. */
+  sendAgain(): Promise<void>;
+}
+
+export interface ConfigurationDoorOptions {
+  readonly server: UpstreamServer;
+  readonly keys: KeyReader;
+  readonly queue: WriteQueue;
+  readonly renewals: Pick<Renewals, 'fresh'>;
+  readonly settling: Pick<Settling, 'overruled'>;
+  /** Where the text before a change is kept; null where nothing outlives the process. */
+  readonly versions: Pick<KeptVersions, 'keep'> | null;
+  /** Refuses a replacement that would take the inbounds with keys away. */
+  readonly guard: boolean;
+  /** Called when a configuration has been replaced as a whole. */
+  readonly onReplaced: (configuration: ServerConfiguration) => void;
+  readonly clock: ClockPort;
+  readonly timers: TimersPort;
+  readonly log: LogPort;
+}
+
+/** Between two looks at whether a replacement is live, ms. */
+const LOOKS = 1_000;
+
+export function createConfigurationDoor(options: ConfigurationDoorOptions): ConfigurationDoor {
+  const { server, keys, queue, renewals, settling, versions, guard, onReplaced, clock, timers, log } = options;
+
+  async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
+    const { value, ...sent } = await server.getConfig(purpose);
+    return { value: documentIn(value), ...sent };
+  }
+
+  /** What a replacement starts from; null where the server has none that can be read, which may be why it is replaced. */
+  async function before(): Promise<ReadConfiguration | null> {
+    try {
+      return (await read('caller')).value;
+    } catch (error) {
+      if (!(error instanceof DomainError) || !REPLACEABLE.has(error.code)) throw error;
+      log.warn({ reason: error.message }, 'no version is kept of the configuration before: it cannot be read');
+      return null;
+    }
+  }
+
+  async function keep(bytes: Buffer): Promise<void> {
+    await versions?.keep(bytes).catch((error: unknown) => {
+      throw new DomainError('configWriteFailed', `the version before could not be kept: ${failureWords(error)}`);
+    });
+  }
+
+  /** Has the server write what it has in memory over what a replacement took from it. */
+  async function storeMemory(): Promise<void> {
+    const line = server.line();
+    if (line?.capabilities.bulk === true) {
+      await server.bulkCreateUsers(0, null);
+      return;
+    }
+    for (const { accessKey } of keys.entries()) {
+      const { value } = await server.getUser(accessKey);
+      if (value === undefined) continue;
+      await server.setLimit(accessKey, value.limitBytes);
+      return;
+    }
+  }
+
+  /** Until a list shows the keys of a replacement, or it should long have. */
+  async function live(wanted: readonly AccessKey[], sentAt: number): Promise<void> {
+    while (clock.monotonic() < sentAt + SETTLED_AFTER) {
+      const isTaken = await renewals.fresh('poll').then(
+        () => true,
+        () => false,
+      );
+      if (isTaken && hasExactly(keys, wanted)) return;
+      await waiting(timers, LOOKS);
+    }
+  }
+
+  async function replace(body: Buffer): Promise<ReadConfiguration | null> {
+    const present = await before();
+    const next = asConfiguration(body);
+    if (guard && present !== null && next !== null && losesInbounds(present.document, next.document)) {
+      throw new DomainError('configRefused', LOSES_INBOUNDS);
+    }
+    if (present !== null) await keep(present.document.bytes);
+    await server.putConfig(body);
+    settling.overruled();
+    if (next !== null) onReplaced(next.configuration);
+    return next;
+  }
+
+  return {
+    read,
+    document: {
+      read: async () => (await server.getConfig()).value,
+      replace: (body) =>
+        new Promise((resolve, reject) => {
+          // Key writes wait until it is live: they would write the keys of before over it.
+          void queue.take(async () => {
+            const next = await replace(body).then(
+              (taken) => {
+                resolve();
+                return taken;
+              },
+              (error: unknown) => {
+                reject(error);
+                return null;
+              },
+            );
+            if (next?.configuration.mode === 'server') await live(next.configuration.keys, clock.monotonic());
+          });
+        }),
+    },
+    change: (change) =>
+      queue.take(async () => {
+        const { document } = (await read('caller')).value;
+        const changed = shaped(() => changeDocument(document, change));
+        if (changed !== document) {
+          await keep(document.bytes);
+          await server.putConfig(changed.bytes);
+          await storeMemory();
+        }
+        return readDocument(changed.bytes).configuration;
+      }),
+    sendAgain: () =>
+      queue.take(async () => {
+        const { value } = await server.getConfig();
+        await server.putConfig(value);
+        await storeMemory();
+      }),
+  };
+}
+
+/** How a server says that it has no configuration, or none that can be read. */
+const REPLACEABLE: ReadonlySet<string> = new Set([
+  'noConfigPath',
+  'configReadFailed',
+  'configStripFailed',
+  'configParseFailed',
+]);
+
+const LOSES_INBOUNDS =
+  'this configuration has no inbound for keys, and the present one has: it is an old copy. Load the configuration again, or take --guard-config away';
+
+function documentIn(bytes: Buffer): ReadConfiguration {
+  try {
+    return readDocument(bytes);
+  } catch (error) {
+    throw new DomainError('configParseFailed', failureWords(error));
+  }
+}
+
+/** What a body says where it is a configuration; whether it is one, the server decides. */
+function asConfiguration(body: Buffer): ReadConfiguration | null {
+  try {
+    return readDocument(body);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError || error instanceof ConfigurationShapeError) return null;
+    throw error;
+  }
+}
+
+function shaped<T>(change: () => T): T {
+  try {
+    return change();
+  } catch (error) {
+    if (error instanceof ConfigurationShapeError) throw new DomainError('invalidBody', error.message);
+    throw error;
+  }
+}
+
+/** Whether the keys in memory are these, names aside: some lines do not tell them. */
+function hasExactly(keys: KeyReader, wanted: readonly AccessKey[]): boolean {
+  if (keys.size !== wanted.length) return false;
+  return wanted.every(({ accessKey, limitBytes }) => keys.get(accessKey)?.limitBytes === limitBytes);
+}

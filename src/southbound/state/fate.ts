@@ -1,0 +1,40 @@
+import { type KeyState, sameState } from './key-state.js';
+
+/** After so many milliseconds without a change a server has stored a write and read it back (design: "When a write is settled"). */
+export const SETTLED_AFTER = 7_000;
+
+/** A write that the server has acknowledged, and that it may still lose. */
+export interface Unsettled {
+  readonly after: KeyState;
+  /** What the key was before it, and before those that were not settled when it came; none says the same as `after`. */
+  readonly formers: readonly KeyState[];
+  /** When it was answered; monotonic, ms. */
+  readonly answeredAt: number;
+}
+
+/**
+ * What became of a write by what is seen of its key. `undone`: the key is exactly what it was before. `overtaken`: it is
+ * something else again, which is somebody else's change.
+ */
+export type Fate = 'waits' | 'settled' | 'undone' | 'overtaken';
+
+export function fateOf(write: Unsettled, seen: KeyState, sentAt: number, tellsNames: boolean): Fate {
+  if (sentAt <= write.answeredAt) return 'waits';
+  if (sameState(seen, write.after, tellsNames)) return sentAt >= write.answeredAt + SETTLED_AFTER ? 'settled' : 'waits';
+  return write.formers.some((former) => sameState(seen, former, tellsNames)) ? 'undone' : 'overtaken';
+}
+
+/** What is to be settled once a key is written again before the write before is settled; null where nothing can be undone. */
+export function followed(
+  earlier: Unsettled | undefined,
+  write: { readonly before: KeyState; readonly after: KeyState; readonly answeredAt: number },
+): Unsettled | null {
+  const { before, after, answeredAt } = write;
+  const known = earlier === undefined ? [before] : [...earlier.formers, earlier.after, before];
+  const formers: KeyState[] = [];
+  for (const former of known) {
+    if (sameState(former, after, true) || formers.some((each) => sameState(each, former, true))) continue;
+    formers.push(former);
+  }
+  return formers.length === 0 ? null : { after, formers, answeredAt };
+}

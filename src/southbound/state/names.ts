@@ -1,0 +1,43 @@
+import type { AccessKey } from '../../core/model.js';
+import type { LogPort } from '../../core/ports.js';
+import { failureWords } from '../../platform/failure-words.js';
+import type { ConfigurationDoor } from './configuration.js';
+import { nextRenewalAt, type TakenList } from './renewal-plan.js';
+import type { KeyReplica } from './replica.js';
+
+/** Names of keys where snapshots do not tell them: they stand in the configuration alone. */
+export interface Names {
+  /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
+  follow(now: number): Promise<void>;
+}
+
+export interface NamesOptions {
+  readonly configuration: Pick<ConfigurationDoor, 'read'>;
+  readonly replica: Pick<KeyReplica, 'takeNames'>;
+  /** Whether names are to be looked for there now. */
+  readonly areWanted: () => boolean;
+  readonly log: LogPort;
+}
+
+export function createNames({ configuration, replica, areWanted, log }: NamesOptions): Names {
+  let last: TakenList | null = null;
+  let failedAt: number | null = null;
+  return {
+    async follow(now) {
+      if (!areWanted() || now < nextRenewalAt(last, failedAt)) return;
+      try {
+        const { value, ...sent } = await configuration.read('poll');
+        await replica.takeNames(namesOf(value.configuration.keys), sent.sentAt);
+        last = sent;
+        failedAt = null;
+      } catch (error) {
+        if (failedAt === null) log.warn({ reason: failureWords(error) }, 'the names of keys cannot be read');
+        failedAt = now;
+      }
+    },
+  };
+}
+
+function namesOf(keys: readonly AccessKey[]): ReadonlyMap<string, string | null> {
+  return new Map(keys.map(({ accessKey, name }) => [accessKey, name]));
+}

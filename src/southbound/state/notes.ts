@@ -1,0 +1,178 @@
+import { dirname, join } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
+import type { FileSystemPort, LogPort } from '../../core/ports.js';
+import { createWhole, temporaryPath } from '../../local/file/write-file.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
+import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
+import { jsonIn } from '../../wire/json/json-in.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import type { KeyState } from './key-state.js';
+
+/** What is to be remembered of a write beyond this process. */
+export interface Note {
+  readonly accessKey: string;
+  readonly after: KeyState;
+  readonly formers: readonly KeyState[];
+  /** When the server acknowledged it; milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** Writes that are not settled, in the data folder (design: "When a write is settled"). */
+export interface Notes {
+  /** Those of the process before. */
+  readonly found: readonly Note[];
+  /** Resolves when no crash can take it back; a failure has been logged, and the next note carries it. */
+  keep(notes: readonly Note[]): Promise<void>;
+  /** It is settled. That need not outlive a crash: what is looked at once more is found settled again. */
+  drop(accessKeys: readonly string[]): void;
+  /** Why the last write failed, or null. */
+  problem(): string | null;
+  close(): Promise<void>;
+}
+
+/** Nothing outlives the process. */
+export const NO_NOTES: Notes = {
+  found: [],
+  keep: async () => undefined,
+  drop() {},
+  problem: () => null,
+  close: async () => undefined,
+};
+
+const NAME = 'unsettled.jsonl';
+const FILE_MODE = 0o600;
+/** Lines that are no longer needed before the file is written anew. */
+const MOST_SPARE = 2_000;
+
+export interface NotesOptions {
+  readonly fileSystem: FileSystemPort;
+  /** The data folder; it exists. */
+  readonly folder: string;
+  readonly log: LogPort;
+}
+
+/** Reads what the process before has left. Rejects with the file system's error. */
+export async function openNotes({ fileSystem, folder, log }: NotesOptions): Promise<Notes> {
+  const path = join(folder, NAME);
+  const bytes = (await unlessMissing(fileSystem.read(path, FILE_LIMITS.counters))) ?? Buffer.alloc(0);
+  const live = readNotes(bytes);
+  let lines: string[] = [];
+  /** Of the first write nothing is there to append to. */
+  let spare = Number.POSITIVE_INFINITY;
+  let writing: Promise<void> = Promise.resolve();
+  let waiting: Promise<void> | null = null;
+  let failed: string | null = null;
+
+  async function rewrite(): Promise<void> {
+    const temporary = temporaryPath(path);
+    const content = Buffer.from([...live.values()].map(lineOf).join(''));
+    lines = [];
+    await createWhole(fileSystem, { path, temporary }, async () => {
+      await fileSystem.create(temporary, content, FILE_MODE);
+      await fileSystem.sync(temporary);
+    });
+    await fileSystem.syncFolder(dirname(path));
+    spare = 0;
+  }
+
+  async function append(): Promise<void> {
+    const content = Buffer.from(lines.join(''));
+    spare += lines.length;
+    lines = [];
+    await fileSystem.append(path, content);
+    await fileSystem.sync(path);
+  }
+
+  /** Everything that waits, in one go. Where that fails the next one writes the file anew, with all of it. */
+  async function write(): Promise<void> {
+    waiting = null;
+    if (lines.length === 0) return;
+    try {
+      const isWorn = spare >= MOST_SPARE + live.size || failed !== null;
+      await (isWorn ? rewrite() : append());
+      failed = null;
+    } catch (error) {
+      const words = failureWords(error);
+      if (failed === null) log.error({ file: path, reason: words }, 'writes that may yet be lost cannot be noted');
+      failed = words;
+    }
+  }
+
+  function soon(): Promise<void> {
+    if (waiting === null) {
+      waiting = writing.then(write);
+      writing = waiting;
+    }
+    return waiting;
+  }
+
+  return {
+    found: [...live.values()],
+    keep(notes) {
+      for (const note of notes) {
+        live.set(note.accessKey, note);
+        lines.push(lineOf(note));
+      }
+      return soon();
+    },
+    drop(accessKeys) {
+      for (const accessKey of accessKeys) {
+        if (!live.delete(accessKey)) continue;
+        lines.push(`${JSON.stringify({ key: accessKey, settled: true })}\n`);
+      }
+      if (lines.length > 0) void soon();
+    },
+    problem: () => failed,
+    async close() {
+      while (waiting !== null || lines.length > 0) {
+        await soon();
+        if (failed !== null) return;
+      }
+      await writing;
+    },
+  };
+}
+
+function lineOf({ accessKey, after, formers, at }: Note): string {
+  return `${writeJson({ key: accessKey, after: wireOf(after), formers: formers.map(wireOf), at: BigInt(Math.floor(at)) })}\n`;
+}
+
+function wireOf(state: KeyState): JsonValue {
+  return state === null ? null : { name: state.name, limit: state.limitBytes };
+}
+
+/** A line that is torn, or was never one of ours, says nothing. */
+function readNotes(bytes: Buffer): Map<string, Note> {
+  const notes = new Map<string, Note>();
+  for (const line of bytes.toString('utf8').split('\n')) {
+    const value = jsonIn(Buffer.from(line));
+    if (!isJsonObject(value) || typeof value.key !== 'string') continue;
+    const note = noteOf(value.key, value.after, value.formers, value.at);
+    if (value.settled === true) notes.delete(value.key);
+    else if (note !== null) notes.set(value.key, note);
+  }
+  return notes;
+}
+
+function noteOf(
+  accessKey: string,
+  after: JsonValue | undefined,
+  formers: JsonValue | undefined,
+  at: JsonValue | undefined,
+): Note | null {
+  if (typeof at !== 'bigint' || !Array.isArray(formers)) return null;
+  const states = [after, ...formers].map((each) => stateIn(accessKey, each));
+  const [afterwards, ...before] = states.flatMap((state) => (state === undefined ? [] : [state]));
+  if (afterwards === undefined || before.length !== formers.length) return null;
+  return { accessKey, after: afterwards, formers: before, at: Number(at) };
+}
+
+function stateIn(accessKey: string, value: JsonValue | undefined): KeyState | undefined {
+  if (value === null) return null;
+  if (!isJsonObject(value)) return undefined;
+  const { name, limit } = value;
+  const isName = name === null || typeof name === 'string';
+  const isLimit = limit === null || typeof limit === 'bigint';
+  return isName && isLimit ? { accessKey, name, limitBytes: limit } : undefined;
+}

@@ -1,0 +1,24 @@
+import type { Problem, ProblemName } from '../../core/backend.js';
+import type { UpstreamServer, UpstreamTrouble } from '../server.js';
+import type { Notes } from './notes.js';
+
+const NAMES: Readonly<Record<UpstreamTrouble['kind'], ProblemName>> = {
+  away: 'upstream_away',
+  refused: 'upstream_refused',
+};
+
+/** What is wrong with a server and with what is noted of it. */
+export function problemsOf(server: Pick<UpstreamServer, 'name' | 'trouble'>, notes: Pick<Notes, 'problem'>): Problem[] {
+  const problems: Problem[] = [];
+  const trouble = server.trouble();
+  if (trouble !== null) {
+    const since = new Date(trouble.since).toISOString();
+    problems.push({ problem: NAMES[trouble.kind], reason: `${server.name}, since ${since}: ${trouble.reason}` });
+  }
+  const unwritable = notes.problem();
+  if (unwritable !== null) {
+    const reason = `changes that the server may yet lose cannot be noted: ${unwritable}`;
+    problems.push({ problem: 'upstream_notes_unwritable', reason });
+  }
+  return problems;
+}

@@ -1,0 +1,156 @@
+import { keyDigest } from '../../core/key-digest.js';
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import { fateOf, followed, SETTLED_AFTER, type Unsettled } from './fate.js';
+import { type KeyState, sameState } from './key-state.js';
+import type { Notes } from './notes.js';
+import type { Witness } from './replica.js';
+
+/** A write that waits to be settled. */
+export interface Waiting extends Unsettled {
+  /** How often it has been made again. */
+  readonly again: number;
+  /** Seen long enough afterwards. It goes on waiting where the server would not start with it. */
+  readonly isSettled: boolean;
+}
+
+/** What was acknowledged and may still be lost (design: "When a write is settled"). */
+export interface Settling extends Witness {
+  watched(): ReadonlyMap<string, Waiting>;
+  /** To be called for every acknowledged write. Resolves when a crash of this process does not take it back. */
+  acknowledged(writes: readonly Acknowledged[]): Promise<void>;
+  /** When a list must have been sent, so that what waits longest is settled; monotonic, ms. */
+  neededAt(): number | null;
+  /** The server starts with every write up to that moment, which a list has shown once it had read them back. */
+  stored(answeredUntil: number): void;
+  /** A configuration as a whole took the place of everything. */
+  overruled(): void;
+}
+
+export interface Acknowledged {
+  readonly accessKey: string;
+  readonly before: KeyState;
+  readonly after: KeyState;
+  readonly answeredAt: number;
+}
+
+export interface SettlingOptions {
+  readonly notes: Notes;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly tellsNames: () => boolean;
+  /** Whether a server of the line starts with the keys that its API made. */
+  readonly startsWithKeys: () => boolean;
+  /** Called for a key that is to be written again; soon, and again while it stays so. */
+  readonly onUndone: (accessKey: string) => void;
+}
+
+/** So often a write is made again before it is taken that somebody wants it undone. */
+const MOST_AGAIN = 8;
+/** Writes of a process before that are older than this are left as they are found, ms. */
+const MOST_ABSENCE = 10 * 60 * 1000;
+
+export function createSettling(options: SettlingOptions): Settling {
+  const { notes, clock, log, tellsNames, startsWithKeys, onUndone } = options;
+  /** In the order in which they were acknowledged. */
+  const waiting = new Map<string, Waiting>();
+  /** Found undone, and not made again yet. */
+  const undone = new Set<string>();
+
+  restore();
+
+  function restore(): void {
+    const stale: string[] = [];
+    for (const { accessKey, after, formers, at } of notes.found) {
+      const age = Math.max(0, clock.now() - at);
+      if (age > MOST_ABSENCE && startsWithKeys()) stale.push(accessKey);
+      else {
+        const answeredAt = clock.monotonic() - age;
+        waiting.set(accessKey, { after, formers, answeredAt, isSettled: false, again: 0 });
+      }
+    }
+    notes.drop(stale);
+  }
+
+  function drop(accessKey: string): void {
+    waiting.delete(accessKey);
+    undone.delete(accessKey);
+    notes.drop([accessKey]);
+  }
+
+  function settle(accessKey: string, write: Waiting): void {
+    undone.delete(accessKey);
+    if (startsWithKeys()) drop(accessKey);
+    else waiting.set(accessKey, { ...write, isSettled: true });
+  }
+
+  function isUndone(accessKey: string, write: Waiting): boolean {
+    if (write.again >= MOST_AGAIN) {
+      log.error(
+        { key: keyDigest(accessKey), times: write.again },
+        'a change is undone again and again, and is given up',
+      );
+      drop(accessKey);
+      return false;
+    }
+    undone.add(accessKey);
+    onUndone(accessKey);
+    return true;
+  }
+
+  /** Whether a write is one that waited already. */
+  function isAgain(earlier: Waiting | undefined, { before, after }: Pick<Acknowledged, 'before' | 'after'>): boolean {
+    return earlier !== undefined && sameState(earlier.after, after, true) && !sameState(before, after, true);
+  }
+
+  return {
+    watched: () => waiting,
+    see(accessKey, state, sentAt) {
+      const write = waiting.get(accessKey);
+      if (write === undefined) return true;
+      switch (fateOf(write, state, sentAt, tellsNames())) {
+        case 'undone':
+          return !isUndone(accessKey, write);
+        case 'settled':
+          settle(accessKey, write);
+          return true;
+        case 'overtaken':
+          log.info({ key: keyDigest(accessKey) }, 'somebody else has changed a key that was just changed here');
+          drop(accessKey);
+          return true;
+        case 'waits':
+          undone.delete(accessKey);
+          return true;
+      }
+    },
+    acknowledged(writes) {
+      const kept = writes.flatMap(({ accessKey, ...write }) => {
+        const earlier = waiting.get(accessKey);
+        const next = followed(earlier, write);
+        const again = isAgain(earlier, write) ? (earlier?.again ?? 0) + 1 : 0;
+        undone.delete(accessKey);
+        waiting.delete(accessKey);
+        if (next === null) {
+          notes.drop([accessKey]);
+          return [];
+        }
+        waiting.set(accessKey, { ...next, isSettled: false, again });
+        return [{ accessKey, after: next.after, formers: next.formers, at: clock.now() }];
+      });
+      return kept.length === 0 ? Promise.resolve() : notes.keep(kept);
+    },
+    neededAt() {
+      if (undone.size > 0) return clock.monotonic();
+      for (const { isSettled, answeredAt } of waiting.values()) if (!isSettled) return answeredAt + SETTLED_AFTER;
+      return null;
+    },
+    stored(answeredUntil) {
+      for (const [accessKey, write] of waiting) if (write.answeredAt <= answeredUntil) drop(accessKey);
+    },
+    overruled() {
+      const all = [...waiting.keys()];
+      waiting.clear();
+      undone.clear();
+      notes.drop(all);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import type { KeyEntry, KeyReader } from '../../core/keys/types.js';
+import type { Now } from '../../core/now.js';
+import type { ClockPort } from '../../core/ports.js';
+import type { UpstreamServer } from '../server.js';
+import type { Announcement } from './announcement.js';
+import type { Renewals } from './renewals.js';
+import type { KeyReplica } from './replica.js';
+
+/** Between two looks for unknown keys, ms: whoever guesses keys is no load on the server. */
+const LEAST_GAP = 1_000;
+
+export interface SubscribersOptions {
+  readonly server: Pick<UpstreamServer, 'getUser'>;
+  readonly keys: KeyReader;
+  readonly replica: Pick<KeyReplica, 'takeRead'>;
+  readonly renewals: Pick<Renewals, 'lastKnown'>;
+  readonly announcement: Announcement;
+  readonly clock: ClockPort;
+}
+
+/** Keys as subscriptions and the feed ask for them: as last known; one that is not is asked for, one a second in all. */
+export function createSubscribers(options: SubscribersOptions): (accessKey: string) => Now<KeyEntry | undefined> {
+  const { server, keys, replica, renewals, announcement, clock } = options;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  async function lookFor(accessKey: string): Promise<KeyEntry | undefined> {
+    lookedAt = clock.monotonic();
+    replica.takeRead(accessKey, await server.getUser(accessKey, 'poll'));
+    return announced(keys.get(accessKey));
+  }
+
+  /** Once it is known what to tell of the server. */
+  function announced(entry: KeyEntry | undefined): Now<KeyEntry | undefined> {
+    const learning = entry === undefined ? undefined : announcement.learn(entry.accessKey);
+    return learning === undefined ? entry : learning.then(() => entry);
+  }
+
+  async function afterRenewal(renewal: Promise<void>, accessKey: string): Promise<KeyEntry | undefined> {
+    await renewal;
+    return find(accessKey);
+  }
+
+  function find(accessKey: string): Now<KeyEntry | undefined> {
+    const renewal = renewals.lastKnown();
+    if (renewal !== undefined) return afterRenewal(renewal, accessKey);
+    const entry = keys.get(accessKey);
+    if (entry !== undefined) return announced(entry);
+    return clock.monotonic() - lookedAt < LEAST_GAP ? undefined : lookFor(accessKey);
+  }
+
+  return find;
+}

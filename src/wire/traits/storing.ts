@@ -1,0 +1,38 @@
+import semver from 'semver';
+
+/** How servers of a line store what their own API changes (protocol: "What servers store"). */
+export interface Storing {
+  readonly name: string;
+  /** Whether a server starts with the keys that its API made. */
+  readonly startsWithKeys: boolean;
+  /** Whether a server of this version drops every key at a live reload that finds no root `access_keys`. */
+  needsRootList(version: string): boolean;
+  /** What becomes of rules: stored, stored unless the file has comments, which leaves nothing of it, or not stored. */
+  readonly rules: 'stored' | 'storedWithoutComments' | 'notStored';
+}
+
+/** Everything that changes is in the file. */
+export const storesAll: Storing = {
+  name: 'keys and rules',
+  startsWithKeys: true,
+  needsRootList: () => false,
+  rules: 'stored',
+};
+
+/** A rules write into a file with comments leaves one that holds `null`. */
+export const storesRulesWithoutComments: Storing = {
+  ...storesAll,
+  name: 'keys, and rules where the file has no comments',
+  rules: 'storedWithoutComments',
+};
+
+/** The last release whose live reload reads nothing but the root list. */
+const LAST_WITH_ROOT_LIST = '0.3.10';
+
+/** Keys go to a root `access_keys` that no start reads, rules nowhere. */
+export const storesBesideInbounds: Storing = {
+  name: 'keys, but not for the next start',
+  startsWithKeys: false,
+  needsRootList: (version) => semver.compare(version, LAST_WITH_ROOT_LIST) <= 0,
+  rules: 'notStored',
+};
