@@ -1,8 +1,8 @@
 import type { ClockPort, FileSystemPort, ProgressPort, RandomPort, ServiceManagerPort } from '../core/ports.js';
 import type { FlagShape, Offered } from '../settings/flags.js';
 
-/** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong. */
-export type ExitCode = 0 | 1 | 2;
+/** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong; 3: less was seen than was required. */
+export type ExitCode = 0 | 1 | 2 | 3;
 
 /** What a command is given: everything of the outside world that it may use, and the other commands. */
 export interface CommandContext extends World {

@@ -74,6 +74,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./replay/compare.js')).compare,
   },
   {
+    name: 'identify',
+    summary: 'say which line a running server speaks, by reads alone',
+    load: async () => (await import('./replay/identify.js')).identify,
+  },
+  {
     name: 'revisions',
     summary: 'list the revisions and the server versions that speak them',
     load: async () => (await import('./revisions.js')).revisions,

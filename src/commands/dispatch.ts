@@ -20,7 +20,8 @@ First steps:
 Beside a server that runs already:
   keyway serve --config /etc/tunnel/server.jsonc --bind 127.0.0.1:9091
 
-Exit codes: 0 done, 1 a problem that was said, 2 a wrong command line or setting.`;
+Exit codes: 0 done, 1 a problem that was said, 2 a wrong command line or setting, 3 less was seen than was
+required.`;
 }
 
 /** Runs one command line (without the program's own name). */

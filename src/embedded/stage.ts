@@ -11,6 +11,7 @@ import { createFileSystem } from '../platform/file-system.js';
 import { DEFAULT_ADDRESSES } from '../replay/addresses.js';
 import { givenFile, type PlayOptions, type Stage } from '../replay/play.js';
 import type { CounterState, Given, Scenario } from '../replay/scenario.js';
+import type { Caller } from '../southbound/call.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
 import { createMemoryFiles } from './memory-files.js';
 
@@ -108,18 +109,64 @@ async function placeInMemory(): Promise<Place> {
 export async function stageScenario(
   scenario: Scenario,
   revision: string,
-  { files = 'disk', gateway = {} }: StageOptions = {},
+  options: StageOptions = {},
+): Promise<StagedGateway> {
+  const staged = await openScenario(scenario, revision, options);
+  try {
+    const origin = await staged.app.listen({ host: '127.0.0.1', port: 0 });
+    return { ...staged, target: { ...staged.target, origin } };
+  } catch (error) {
+    await staged.close();
+    throw error;
+  }
+}
+
+/** The same without a socket: what it is asked goes to it directly. */
+export async function stageWithoutSocket(
+  scenario: Scenario,
+  revision: string,
+): Promise<StagedGateway & { readonly caller: Caller }> {
+  const staged = await openScenario(scenario, revision, { files: 'memory' });
+  return { ...staged, caller: directCaller(staged.app) };
+}
+
+function directCaller(app: App): Caller {
+  return {
+    async send({ method, path, headers, body }) {
+      const {
+        statusCode,
+        headers: given,
+        rawPayload,
+      } = await app.inject({
+        method: method as 'GET', // Any method is passed on; the type lists the usual ones.
+        url: path,
+        headers: Object.fromEntries(headers),
+        ...(body === undefined ? {} : { payload: body }),
+      });
+      const named = Object.entries(given).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, [value].flat().join(', ')] as const],
+      );
+      return { status: statusCode, headers: new Map(named), body: rawPayload, firstByteMilliseconds: 0 };
+    },
+    close: () => undefined,
+  };
+}
+
+async function openScenario(
+  scenario: Scenario,
+  revision: string,
+  { files = 'disk', gateway = {} }: StageOptions,
 ): Promise<StagedGateway> {
   const place = files === 'disk' ? await placeOnDisk() : await placeInMemory();
   try {
-    return await stageIn(place, scenario, revision, gateway);
+    return await openIn(place, scenario, revision, gateway);
   } catch (error) {
     await place.remove();
     throw error;
   }
 }
 
-async function stageIn(
+async function openIn(
   place: Place,
   scenario: Scenario,
   revision: string,
@@ -150,10 +197,9 @@ async function stageIn(
   };
   try {
     setCounters(app, scenario.given.counters ?? []);
-    const origin = await app.listen({ host: '127.0.0.1', port: 0 });
     const mount = app.keyway.mounts[0];
     if (mount === undefined) throw new Error('a gateway without a mount');
-    const target = { origin, apiRoot: mount.api, base: mount.base };
+    const target = { origin: 'http://127.0.0.1', apiRoot: mount.api, base: mount.base };
     return { app, target, addresses: DEFAULT_ADDRESSES, stage: createStage(app, configPath, fileSystem), close };
   } catch (error) {
     await app.close();

@@ -4,10 +4,13 @@ import { jsonIn } from '../wire/json/json-in.js';
 import { writeJson } from '../wire/json/write-json.js';
 import { type OperationName, serves } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
+import { isBelow } from './describe.js';
 import { effectOf, matchOperation, operationPath } from './effects.js';
+import { keyOf } from './given-state.js';
 import { coversPath, sameJson } from './json-difference.js';
 import type { Bindings } from './placeholders.js';
 import type { Exchange } from './scenario.js';
+import { isSecretMember } from './strip.js';
 
 /** What one server answered to one step of a scenario. */
 export interface RunStep {
@@ -23,6 +26,10 @@ export interface Run {
   readonly steps: readonly RunStep[];
   /** What the placeholders stood for there. */
   readonly bindings: Bindings;
+  /** Keys that stood there and not on the other server: what it answers of them has nothing to stand beside. */
+  readonly foreign?: ReadonlySet<string>;
+  /** `{base}` there, which the other server may have elsewhere; left out where it is the same. */
+  readonly base?: string;
 }
 
 /** One place where two servers answer differently. */
@@ -56,16 +63,19 @@ interface Sides {
 export function compareRuns(left: Run, right: Run, again: Run, sides: Sides): RunComparison {
   const differences: RunDifference[] = [];
   let partedAt: number | null = null;
+  const hasForeign = [left, right].some(({ foreign = NO_KEYS }) => foreign.size > 0);
   for (const [index, one] of left.steps.entries()) {
     const other = right.steps[index];
     if (other === undefined) break;
-    const leftPlaces = placesOf(one, left.bindings);
-    const rightPlaces = placesOf(other, right.bindings);
+    const leftPlaces = placesOf(one, left);
+    const rightPlaces = placesOf(other, right);
     const second = again.steps[index];
-    const noise = second === undefined ? new Set<string>() : differing(leftPlaces, placesOf(second, again.bindings));
+    const noise =
+      second === undefined ? new Set<string>() : differing(leftPlaces, placesOf(second, { ...left, ...again }));
     const operation = operationName(one.exchange);
     const found = [...differing(leftPlaces, rightPlaces)].filter((place) => {
-      return !noise.has(place) && !OF_ITS_OWN.has(`${operation} ${place.replaceAll(INDEX, '/*')}`);
+      const said = `${operation} ${place.replaceAll(INDEX, '/*')}`;
+      return !noise.has(place) && !OF_ITS_OWN.has(said) && !(hasForeign && COUNTS.has(said));
     });
     const described = describe(found, { one, operation, leftPlaces, rightPlaces, sides });
     differences.push(...described.filter(({ where }) => partedAt === null || where === OPERATION));
@@ -77,7 +87,13 @@ export function compareRuns(left: Run, right: Run, again: Run, sides: Sides): Ru
 /** Stands as the place of a difference when one revision does not serve the operation. */
 const OPERATION = 'operation';
 
-const INDEX = /\/\d+(?=\/|$)/g;
+/** A place in a list, by number or by key. */
+const INDEX = /\/(?:\d+|\[[^/]*\])(?=\/|$)/g;
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+/** What counts keys, and says nothing where one server has others. */
+const COUNTS = new Set(['getStatus body /data/active_users', 'getStatus body /data/total_users']);
 
 /** What two servers never share, even where the left one happens to say it twice: its version, its age, its time of day. */
 const OF_ITS_OWN = new Set([
@@ -128,9 +144,11 @@ function operationName(exchange: Exchange): OperationName | string {
   return matchedBy(exchange)?.operation.name ?? exchange.operation;
 }
 
+/** A session that only one of them began changes nothing but who is let in, which shows by itself. */
 function isParting(one: RunStep, other: RunStep): boolean {
   const { method } = one.exchange.request;
   const effect = effectOf(method, operationPath(one.exchange.request));
+  if (matchedBy(one.exchange)?.operation.subject === 'session') return false;
   return effect.kind !== 'reads' && isAccepted(one.answer) !== isAccepted(other.answer);
 }
 
@@ -143,13 +161,14 @@ type Places = ReadonlyMap<string, JsonValue>;
 
 const HEADERS = ['content-type', 'location', 'access-control-allow-origin'];
 
-function placesOf({ exchange, answer }: RunStep, bindings: Bindings): Places {
+function placesOf({ exchange, answer }: RunStep, { bindings, foreign = NO_KEYS, base = '' }: Run): Places {
   const places = new Map<string, JsonValue>();
   if (answer === null) return places.set('connection', 'no answer');
   places.set('status', BigInt(answer.status));
   for (const name of HEADERS) {
     const value = answer.headers.get(name);
-    if (value !== undefined) places.set(`header ${name}`, value);
+    if (value !== undefined)
+      places.set(`header ${name}`, base !== '' && isBelow(value, base) ? `{base}${value.slice(base.length)}` : value);
   }
   const allow = answer.headers.get('allow');
   if (allow !== undefined)
@@ -164,7 +183,7 @@ function placesOf({ exchange, answer }: RunStep, bindings: Bindings): Places {
   const named = namer(bindings);
   if (value === undefined) {
     if (!isPage(answer)) places.set('text', named(answer.body.toString('utf8')));
-  } else flatten(value, '', { places, named, unordered: exchange.response.unordered ?? [] });
+  } else flatten(value, '', { places, named, foreign, unordered: exchange.response.unordered ?? [] });
   return places;
 }
 
@@ -175,6 +194,7 @@ function isPage({ headers }: Answer): boolean {
 
 interface Flattening {
   readonly places: Map<string, JsonValue>;
+  readonly foreign: ReadonlySet<string>;
   readonly named: (text: string) => string;
   readonly unordered: readonly string[];
 }
@@ -182,15 +202,41 @@ interface Flattening {
 function flatten(value: JsonValue, path: string, into: Flattening): void {
   if (Array.isArray(value)) {
     if (value.length === 0) into.places.set(`body ${path}`, []);
+    const keyed = byKey(value, path);
+    if (keyed !== null) {
+      for (const [key, element] of keyed) {
+        if (!into.foreign.has(key)) flatten(element, `${path}/[${pointerName(into.named(key))}]`, into);
+      }
+      return;
+    }
     const isUnordered = into.unordered.some((pattern) => coversPath(pattern, path));
     const elements = isUnordered ? inOneOrder(value, into.named) : value;
     for (const [index, element] of elements.entries()) flatten(element, `${path}/${index}`, into);
   } else if (isJsonObject(value)) {
     if (Object.keys(value).length === 0) into.places.set(`body ${path}`, {});
     for (const [name, member] of Object.entries(value)) {
-      flatten(member, `${path}/${into.named(name).replaceAll('~', '~0').replaceAll('/', '~1')}`, into);
+      const at = `${path}/${pointerName(into.named(name))}`;
+      // What is secret is a server's own, and is never shown.
+      if (isSecretMember(name) && member !== null && typeof member !== 'boolean')
+        into.places.set(`body ${at}`, '<secret>');
+      else flatten(member, at, into);
     }
   } else into.places.set(`body ${path}`, typeof value === 'string' ? into.named(value) : value);
+}
+
+function pointerName(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** Members under which a configuration lists keys, some of them as mere texts. */
+const KEY_LIST = /\/(?:access_keys|users)$/;
+
+/** The elements of a list of keys by their key, for which no order is told; null for any other list. */
+function byKey(list: readonly JsonValue[], path: string): ReadonlyMap<string, JsonValue> | null {
+  if (list.length === 0 || !(KEY_LIST.test(path) || list.every((each) => isJsonObject(each) && 'access_key' in each)))
+    return null;
+  const keyed = new Map(list.flatMap((each) => keyOf(each).map(({ accessKey }) => [accessKey, each] as const)));
+  return keyed.size === list.length ? keyed : null;
 }
 
 /** By their text once values that servers made have their placeholders' names, which are the same on both. */

@@ -24,5 +24,5 @@ export async function playFile(file: ScenarioFile, options: PlayOptions): Promis
   const played = { differences: all, steps, file: seen.file };
   const name = basename(file.path, '.json');
   const left = file.register === null ? all : unexplainedDifferences(file.register, name, file.scenario, played);
-  return playedResult(file, { all, left, milliseconds: performance.now() - begun });
+  return playedResult(file, { all, left, steps, milliseconds: performance.now() - begun });
 }

@@ -1,14 +1,32 @@
 import type { JsonValue } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
+import type { LinesRead } from './reads/standing.js';
 import type { LineSink, Reporter } from './report.js';
 import type { ScenarioResult, ShownDifference } from './result.js';
+import { type Verdict, verdictLines } from './verdict.js';
 
 /** One JSON document with every scenario; integers are exact, an absent side of a difference is left out. */
 export function createJsonReporter(line: LineSink): Reporter {
-  return quietUntilTheEnd((results, summary) => {
+  return quietUntilTheEnd(({ results, summary, verdict, problems }) => {
     const counts = Object.entries(summary).map(([name, count]) => [name, BigInt(count)]);
-    line(writeJson({ summary: Object.fromEntries(counts), scenarios: results.map(recordOf) }, 2));
+    const scenarios = results.map(recordOf);
+    const record = verdict === null ? null : verdictRecord(verdict);
+    line(writeJson({ summary: Object.fromEntries(counts), verdict: record, problems: [...problems], scenarios }, 2));
   });
+}
+
+function verdictRecord({ isCompatible, operations, reads }: Verdict): JsonValue {
+  return {
+    compatible: isCompatible,
+    operations: { seen: [...operations.seen], unseen: [...operations.unseen] },
+    rules: reads === null ? null : { seen: BigInt(reads.rules.seen), all: BigInt(reads.rules.all) },
+    lines: reads === null ? null : linesRecord(reads.lines),
+  };
+}
+
+function linesRecord({ ownFits, told, all, fitting }: LinesRead): JsonValue {
+  const others = fitting.map(({ id, by }) => ({ id, differsIn: [...by] }));
+  return { fits: ownFits, toldApart: BigInt(told), others: BigInt(all), fitting: others };
 }
 
 function recordOf(result: ScenarioResult): JsonValue {
@@ -28,7 +46,7 @@ function recordOf(result: ScenarioResult): JsonValue {
 
 function differenceRecord({ step, request, where, expected, actual }: ShownDifference): JsonValue {
   return {
-    step: step === 'then' ? step : BigInt(step),
+    step: typeof step === 'number' ? BigInt(step) : step,
     request,
     where,
     ...(expected === undefined ? {} : { expected }),
@@ -36,14 +54,26 @@ function differenceRecord({ step, request, where, expected, actual }: ShownDiffe
   };
 }
 
-/** JUnit's XML, as CI servers read it: one test case per scenario. */
+/**
+ * JUnit's XML, as CI servers read it: one test case per scenario. Where the run came to no end, one more with an error that
+ * says why; the verdict is a property.
+ */
 export function createJunitReporter(line: LineSink): Reporter {
-  return quietUntilTheEnd((results, { different, skipped, broken }) => {
-    const counts = `tests="${results.length}" failures="${different}" errors="${broken}" skipped="${skipped}"`;
+  return quietUntilTheEnd(({ results, summary: { different, skipped, broken }, verdict, problems }) => {
+    const [tests, errors] = [results.length, broken].map((count) => count + Math.min(problems.length, 1));
+    const counts = `tests="${tests}" failures="${different}" errors="${errors}" skipped="${skipped}"`;
     line('<?xml version="1.0" encoding="UTF-8"?>');
     line(`<testsuites ${counts}>`);
     line(`  <testsuite name="keyway" ${counts}>`);
+    if (verdict !== null) {
+      const words = verdictLines(verdict).map((each) => each.trim());
+      line(`    <properties><property name="verdict" value="${xml(words.join('; '))}"/></properties>`);
+    }
     for (const result of results) for (const text of testCase(result)) line(`    ${text}`);
+    if (problems.length > 0) {
+      const why = `<error message="${xml(problems.join('; '))}"/>`;
+      line(`    <testcase classname="keyway" name="the run" time="0.000">${why}</testcase>`);
+    }
     line('  </testsuite>');
     line('</testsuites>');
   });
@@ -81,11 +111,13 @@ function xml(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** The Test Anything Protocol, version 14. */
+/** The Test Anything Protocol, version 14; a run that came to no end bails out. */
 export function createTapReporter(line: LineSink): Reporter {
   let number = 0;
+  let isBegun = false;
   return {
     begin(count) {
+      isBegun = true;
       line('TAP version 14');
       line(`1..${count}`);
     },
@@ -93,7 +125,11 @@ export function createTapReporter(line: LineSink): Reporter {
       number += 1;
       for (const text of tapLines(result, number)) line(text);
     },
-    end: () => undefined,
+    end({ verdict, problems }) {
+      if (!isBegun) line('TAP version 14');
+      for (const text of verdict === null ? [] : verdictLines(verdict)) line(`# ${tapText(text.trim())}`);
+      if (problems.length > 0) line(`Bail out! ${tapText(problems.join('; '))}`);
+    },
   };
 }
 
@@ -120,7 +156,7 @@ function tapText(text: string): string {
 
 function differenceText({ step, request, where, expected, actual }: ShownDifference): string {
   const show = (value: JsonValue | undefined) => (value === undefined ? 'nothing' : writeJson(value));
-  return `step ${step}: ${request}: ${where}: expected ${show(expected)}, found ${show(actual)}`;
+  return `${typeof step === 'number' ? `step ${step}: ` : ''}${request}: ${where}: expected ${show(expected)}, found ${show(actual)}`;
 }
 
 function quietUntilTheEnd(end: Reporter['end']): Reporter {

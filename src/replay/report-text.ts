@@ -2,6 +2,7 @@ import type { JsonValue } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { LineSink, Reporter } from './report.js';
 import type { Outcome, ScenarioResult, ShownDifference, Summary } from './result.js';
+import { verdictLines } from './verdict.js';
 
 const LABELS: Readonly<Record<Outcome, string>> = {
   equal: 'equal    ',
@@ -23,7 +24,10 @@ export function createTextReporter(line: LineSink, sides: readonly [string, stri
     done(result) {
       for (const text of linesOf(result, sides)) line(text);
     },
-    end: (_results, summary) => line(summaryLine(summary)),
+    end({ results, summary, verdict }) {
+      if (results.length > 0) line(summaryLine(summary));
+      for (const text of verdict === null ? [] : verdictLines(verdict)) line(text);
+    },
   };
 }
 
@@ -38,7 +42,8 @@ function differenceLines({ differences, hint }: ScenarioResult, sides: readonly 
   const lines: string[] = [];
   let heading = '';
   for (const difference of differences) {
-    const next = difference.step === 'then' ? difference.request : `step ${difference.step}: ${difference.request}`;
+    const { step, request } = difference;
+    const next = typeof step === 'number' ? `step ${step}: ${request}` : request;
     if (next !== heading) lines.push(`  ${next}`, row('', ...sides));
     heading = next;
     lines.push(...sideBySide(difference));

@@ -1,12 +1,15 @@
 import type { JsonValue } from '../wire/json/json.js';
-import type { Difference } from './play.js';
+import type { OperationName } from '../wire/operations.js';
+import type { RunComparison } from './compare-runs.js';
+import { matchOperation, operationPath } from './effects.js';
+import type { Difference, PlayedStep } from './play.js';
 import { isExchange, type Scenario } from './scenario.js';
 import type { BrokenFile, ScenarioFile } from './scenario-files.js';
 
 /** One difference, with the request that it answers. */
 export interface ShownDifference {
-  /** Number of the step, from 1; `then` for the file afterwards. */
-  readonly step: number | 'then';
+  /** Number of the step, from 1; `then` for the file afterwards, `read` where no scenario asked. */
+  readonly step: number | 'then' | 'read';
   /** `GET /users/alpha`, or what the step is when it is no exchange. */
   readonly request: string;
   /** As `AnswerDifference` names it. */
@@ -27,6 +30,8 @@ export interface ScenarioResult {
   /** Why it was skipped or could not be played; null otherwise. */
   readonly reason: string | null;
   readonly differences: readonly ShownDifference[];
+  /** The operations whose answers were compared, past the access check. */
+  readonly seen: readonly OperationName[];
   /** How many differences the register of divergences explains. */
   readonly known: number;
   /** What helps to read a difference: that the specification leaves the point open; null for nothing. */
@@ -64,10 +69,11 @@ export function unplayedResult(
 /** The result of a scenario that was played; `left` are the differences that nothing explains. */
 export function playedResult(
   { name, path, scenario }: ScenarioFile,
-  { all, left, milliseconds }: PlayedDifferences,
+  { all, left, steps, milliseconds }: Played,
 ): ScenarioResult {
   return {
     ...empty(name, path, scenario.title),
+    seen: operationsSeen(steps),
     outcome: left.length === 0 ? 'equal' : 'different',
     differences: left.map((each) => ({ ...each, request: requestOf(scenario, each.step) })),
     known: all.length - left.length,
@@ -76,14 +82,41 @@ export function playedResult(
   };
 }
 
-interface PlayedDifferences {
+interface Played {
+  readonly steps: readonly PlayedStep[];
   readonly all: readonly Difference[];
   readonly left: readonly Difference[];
   readonly milliseconds: number;
 }
 
+/** The result of a scenario that was played on two servers. */
+export function comparedResult(
+  { name, path, scenario }: ScenarioFile,
+  { differences, partedAt, seen }: RunComparison & Pick<ScenarioResult, 'seen'>,
+): ScenarioResult {
+  return {
+    ...empty(name, path, scenario.title),
+    outcome: differences.length === 0 ? 'equal' : 'different',
+    differences: differences.map(({ operation, ...each }) => ({ ...each, request: operation })),
+    seen,
+    hint:
+      partedAt === null
+        ? null
+        : `from step ${partedAt} on the servers stand in different states: only what one of them does not serve is shown`,
+  };
+}
+
+/** Every line refuses a credential in the same way: a 401 shows nothing of the operation. */
+export function operationsSeen(steps: readonly Pick<PlayedStep, 'exchange' | 'answer'>[]): readonly OperationName[] {
+  const seen = steps.flatMap(({ exchange: { request }, answer }) => {
+    const matched = matchOperation(request.method, operationPath(request));
+    return matched === null || answer === null || answer.status === 401 ? [] : [matched.operation.name];
+  });
+  return [...new Set(seen)];
+}
+
 function empty(name: string, path: string, title: string) {
-  return { name, path, title, reason: null, differences: [], known: 0, hint: null, milliseconds: 0 };
+  return { name, path, title, reason: null, differences: [], seen: [], known: 0, hint: null, milliseconds: 0 };
 }
 
 /** A scenario that stands only for what a gateway decided by itself is no measure for a server of another make. */

@@ -38,21 +38,26 @@ interface Asked {
   readonly credentials: TargetCredentials;
 }
 
+/** Something answers there, and it is no management API at the root that the revision has. */
+export class NoApiThere extends Error {
+  constructor({ apiRoot }: Target, status: number) {
+    super(
+      `GET ${apiRoot}/server/status answers ${status}, expected 200 or 401: is this the revision and the web path?`,
+    );
+    this.name = 'NoApiThere';
+  }
+}
+
 /** Asks a server about itself: reads, and a login where a name is given. Rejects with an `Error` for people when it cannot be used. */
 export async function learnFacts(caller: Caller, control: Control, asked: Asked): Promise<TargetFacts> {
   const { target, revision, credentials } = asked;
   const anonymous = await statusWith(caller, target, null);
-  if (anonymous !== 200 && anonymous !== 401) {
-    throw new Error(
-      `GET ${target.apiRoot}/server/status answers ${anonymous}, expected 200 or 401: is this the revision and the web path?`,
-    );
-  }
+  if (anonymous !== 200 && anonymous !== 401) throw new NoApiThere(target, anonymous);
   const isOpen = anonymous === 200;
   const hasToken =
     credentials.token !== null && (await statusWith(caller, target, `Bearer ${credentials.token}`)) === 200 && !isOpen;
   const hasOperator = credentials.operator !== null && revision.capabilities.login !== undefined;
   if (hasOperator) await control.login();
-  if (!isOpen && !hasToken && credentials.token !== null && !hasOperator) throw new Error('the token was refused');
   if (!isOpen && !hasToken && !hasOperator) return nothingKnown;
   const status = dataObject((await control.send('GET', '/server/status')).data);
   const config = await readConfig(control, revision);

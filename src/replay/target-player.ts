@@ -8,6 +8,8 @@ import { hasGivenState } from './given-state.js';
 import { createOwnKeys, guardKeys } from './own-keys.js';
 import type { PlayOptions } from './play.js';
 import { playFile } from './play-file.js';
+import { createLook } from './reads/look.js';
+import { type ReadReport, readServer } from './reads/standing.js';
 import { type ScenarioResult, unplayedResult } from './result.js';
 import { restoreState, type SavedState, saveState } from './saved-state.js';
 import { isExchange, type Scenario } from './scenario.js';
@@ -48,6 +50,8 @@ export interface TargetPlayer {
   /** What will be changed there, one sentence each, before anything is. */
   plan(scenarios: readonly Scenario[]): readonly string[];
   play(file: ScenarioFile, watching: Watching): Promise<ScenarioResult>;
+  /** Reads all that the server shows, and holds it against the records of its own line and of these. */
+  read(lines: readonly Revision[]): Promise<ReadReport>;
   /** Removes what is left of the run's own keys and puts everything back; lists what could not be. */
   finish(): Promise<readonly string[]>;
 }
@@ -77,6 +81,11 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
     async play(file, watching) {
       const why = reason(file.scenario);
       return why === null ? playOn(live, file, watching) : unplayedResult(file, 'skipped', why);
+    },
+    async read(lines) {
+      const session = facts.hasOperator ? await control.session() : null;
+      const look = createLook({ caller, webpath, token: credentials.token, session });
+      return readServer(look, revision, lines);
     },
     async finish() {
       const problems = await cleanUp(live);

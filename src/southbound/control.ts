@@ -22,6 +22,8 @@ export interface Control {
   ): Promise<ControlAnswer>;
   /** The `Authorization` that passes now, after signing in where that is needed; null without any credential. */
   authorization(): Promise<string | null>;
+  /** The token of a session that passes now, after signing in where there is none; null where nobody can sign in. */
+  session(): Promise<string | null>;
   /** Signs in anew. Rejects with an `Error` for people when that is refused. */
   login(): Promise<void>;
 }
@@ -83,6 +85,10 @@ export function createControl(
   return {
     send,
     login,
+    async session() {
+      if (canLogin && session.token === null) await login();
+      return session.token;
+    },
     async authorization() {
       if (byToken !== null || !canLogin) return held();
       await send('GET', '/server/status');

@@ -10,6 +10,7 @@ const RESULT: ScenarioResult = {
   outcome: 'equal',
   reason: null,
   differences: [],
+  seen: [],
   known: 0,
   hint: null,
   milliseconds: 1500,
@@ -26,7 +27,7 @@ function linesOf(...results: readonly ScenarioResult[]): readonly string[] {
   const reporter = createTextReporter((text) => lines.push(text), ['expected', 'found']);
   reporter.begin(results.length);
   for (const each of results) reporter.done(each);
-  reporter.end(results, summaryOf(results));
+  reporter.end({ results, summary: summaryOf(results), verdict: null, problems: [] });
   return lines;
 }
 
@@ -55,7 +56,12 @@ describe('reports for programs', () => {
   test('JUnit escapes what XML does not allow', () => {
     const lines: string[] = [];
     const odd = { ...RESULT, name: 'a<b>"&\u0000\ud800', outcome: 'broken' as const, reason: '<why>' };
-    createJunitReporter((text) => lines.push(text)).end([odd], summaryOf([odd]));
+    createJunitReporter((text) => lines.push(text)).end({
+      results: [odd],
+      summary: summaryOf([odd]),
+      verdict: null,
+      problems: [],
+    });
     expect(lines).toContain(
       '    <testcase classname="scenarios" name="a&lt;b&gt;&quot;&amp;\ufffd\ufffd" time="1.500"><error message="&lt;why&gt;"/></testcase>',
     );

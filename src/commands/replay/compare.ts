@@ -5,16 +5,25 @@ import {
   type Run,
   type RunStep,
 } from '../../replay/compare-runs.js';
-import { brokenResult, type ScenarioResult, summaryOf, unplayedResult } from '../../replay/result.js';
+import { readingScenario } from '../../replay/reading-scenario.js';
+import {
+  brokenResult,
+  comparedResult,
+  operationsSeen,
+  type ScenarioResult,
+  unplayedResult,
+} from '../../replay/result.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/scenario-files.js';
 import { standInsFor } from '../../replay/stand-ins.js';
 import type { TargetPlayer } from '../../replay/target-player.js';
+import { operationsIn } from '../../replay/verdict.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
+import { operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
-import { createReporter, type FoundFiles, meetServer, type Playing, runPlaying, sayPlan } from './run.js';
+import { type FoundFiles, meetServer, type Played, type Playing, runPlaying, sayPlan } from './run.js';
 import {
   type BaseUrl,
   baseUrlOf,
@@ -76,8 +85,8 @@ function readSettings(
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const settings = readSettings(argv, context);
   if ('problems' in settings) return usageProblem(context, 'compare', settings.problems);
-  const asked = { settings, revisions: [settings.left.revision, settings.right.revision] };
-  return runPlaying('compare', asked, context, async (files, playing) => {
+  const revisions = [settings.left.revision, settings.right.revision];
+  return runPlaying('compare', { settings, revisions, sides: SIDES }, context, async (files, playing) => {
     const players: TargetPlayer[] = [];
     try {
       const left = await meet('left', settings, context);
@@ -104,24 +113,51 @@ interface Comparing extends Playing {
   readonly settings: CompareSettings;
 }
 
-async function compareAll(files: FoundFiles, comparing: Comparing): Promise<readonly ScenarioResult[]> {
+async function compareAll(named: FoundFiles, comparing: Comparing): Promise<Played> {
   const { left, right, settings, context } = comparing;
-  for (const player of [left, right]) sayPlan(player, files, settings, context);
-  const reporter = createReporter(settings.reporter, context, SIDES);
-  reporter.begin(files.length);
-  const results: ScenarioResult[] = [];
+  for (const player of [left, right]) sayPlan(player, named, settings, context);
+  // Scenarios that were named are asked for alone.
+  const reads = settings.words.length > 0 ? [] : await readBoth(comparing);
+  const files = settings.words.length > 0 ? named : [readingOf(comparing), ...named];
+  comparing.begin(reads.length + files.length);
+  for (const result of reads) comparing.done(result);
   const compared: Compared[] = [];
   for (const file of files) {
     if (comparing.isStopped()) break;
     const { result, differences } = await compareOne(file, comparing);
-    results.push(result);
     compared.push({ name: result.name, differences });
-    reporter.done(result);
+    comparing.done(result);
   }
-  reporter.end(results, summaryOf(results));
-  if (settings.reporter === 'text')
-    for (const line of groupLines(groupDifferences(compared))) context.output.line(line);
+  const sides = [settings.left.revision, settings.right.revision].flatMap(operationsOf).map(({ name }) => name);
+  const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
+  const asked = settings.words.length > 0 ? operationsIn(scenarios) : [...new Set(sides)];
+  return { asked, reads: null, summary: groupLines(groupDifferences(compared)) };
+}
+
+/** Each server by itself, held against its own revision. */
+async function readBoth({ left, right }: Comparing): Promise<readonly ScenarioResult[]> {
+  const results: ScenarioResult[] = [];
+  for (const [side, player] of [
+    ['left', left],
+    ['right', right],
+  ] as const) {
+    const read = await player.read([]);
+    results.push(...read.results.map((each) => ({ ...each, name: `${side}/${each.name}` })));
+  }
   return results;
+}
+
+function readingOf({ left, right, settings }: Comparing): ScenarioFile {
+  const others = keysOf(right);
+  return readingScenario({
+    revisions: [settings.left.revision, settings.right.revision],
+    keys: [...keysOf(left)].filter((key) => others.has(key)),
+    hasCredential: [left, right].every(({ facts }) => facts.isOpen || facts.hasToken || facts.hasOperator),
+  });
+}
+
+function keysOf({ facts }: TargetPlayer): ReadonlySet<string> {
+  return new Set(facts.keys.map(({ accessKey }) => accessKey));
 }
 
 type Compared = Parameters<typeof groupDifferences>[0][number];
@@ -134,6 +170,8 @@ async function compareOne(
   const why = reasonOf('left', left, file) ?? reasonOf('right', right, file);
   if (why !== null) return { result: unplayedResult(file, 'skipped', why), differences: [] };
   const runs: Run[] = [];
+  const foreign = foreignKeys(left, right);
+  const shared = [...keysOf(left)].filter((key) => keysOf(right).has(key));
   for (const [player, side] of [
     [left, settings.left],
     [right, settings.right],
@@ -141,9 +179,14 @@ async function compareOne(
   ] as const) {
     const steps: RunStep[] = [];
     const bindings = standInsFor(file.scenario, 'keyway-compare-', side.credentials.operator?.username);
+    for (const [name, key] of sharedKeys(runs[0], player)) bindings.set(name, key);
     const played = await player.play(file, { onStep: (step) => steps.push(step), isStopped, bindings });
     if (played.outcome === 'broken') return { result: played, differences: [] };
-    runs.push({ steps, bindings });
+    // A key that both have is shown by its number: whoever knows it is let in.
+    const named = new Set(bindings.values());
+    const others = shared.filter((key) => !named.has(key));
+    for (const [index, key] of others.entries()) bindings.set(`key:shared-${index + 1}`, key);
+    runs.push({ steps, bindings, foreign: player === left ? foreign.left : foreign.right, base: player.target.base });
   }
   const [one, other, again] = runs;
   if (one === undefined || other === undefined || again === undefined || isStopped()) {
@@ -153,30 +196,27 @@ async function compareOne(
     left: settings.left.revision,
     right: settings.right.revision,
   });
-  return { result: resultOf(file, differences, partedAt), differences };
+  return { result: comparedResult(file, { differences, partedAt, seen: operationsSeen(one.steps) }), differences };
+}
+
+/** Keys that stand on one of the servers alone. */
+function foreignKeys(left: TargetPlayer, right: TargetPlayer) {
+  const [ofLeft, ofRight] = [keysOf(left), keysOf(right)];
+  return {
+    left: new Set([...ofLeft].filter((key) => !ofRight.has(key))),
+    right: new Set([...ofRight].filter((key) => !ofLeft.has(key))),
+  };
+}
+
+/** What a recording's keys stood for in the first run, where the same key stands on this server, too. */
+function sharedKeys(first: Run | undefined, player: TargetPlayer): readonly (readonly [string, string])[] {
+  const known = keysOf(player);
+  return [...(first?.bindings ?? [])].filter(([name, value]) => name.startsWith('key:') && known.has(value));
 }
 
 function reasonOf(side: Side, player: TargetPlayer, { scenario }: ScenarioFile): string | null {
   const why = player.whyNot(scenario);
   return why === null ? null : `${side}: ${why}`;
-}
-
-function resultOf(file: ScenarioFile, differences: Compared['differences'], partedAt: number | null): ScenarioResult {
-  const { name, path, scenario } = file;
-  return {
-    name,
-    path,
-    title: scenario.title,
-    outcome: differences.length === 0 ? 'equal' : 'different',
-    reason: null,
-    differences: differences.map(({ operation, ...each }) => ({ ...each, request: operation })),
-    known: 0,
-    hint:
-      partedAt === null
-        ? null
-        : `from step ${partedAt} on the servers stand in different states: only what one of them does not serve is shown`,
-    milliseconds: 0,
-  };
 }
 
 function groupLines(groups: readonly DifferenceGroup[]): readonly string[] {
@@ -196,8 +236,8 @@ export const compare: Command = {
   words: 'paths',
   help: () => `Usage: keyway compare --left URL --right URL [--left-revision R] [--right-revision R] [PATHS…]
 
-Plays scenarios on two servers and shows where they answer differently. The left one is played
-twice: where it differs from itself (times, counts, generated values), nothing is reported. PATHS are
+Holds all that two servers show to readers against their revisions, then plays scenarios on both and
+shows where they answer differently. The left one is played twice: where it differs from itself (times, counts, generated values), nothing is reported. PATHS are
 scenario files and folders; without them the scenarios of both revisions that come with Keyway.
 
 The same rules as in "keyway replay --target" keep both servers safe: only reads, unless --writes
@@ -214,9 +254,12 @@ or --destructive. At least one revision is needed; the other side then speaks th
   --writes                   Also makes keys of its own, and removes them.
   --destructive              Also replaces configuration, rules, DNS settings and audit list, and puts
                              them back.
-  --reporter json|junit|tap  For programs, instead of text.
+  --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
+  --reporter json|junit|tap|github
+                             For programs, instead of text.
   --timeout SECONDS          How long one exchange may take. Default: 10.
 
-Exit codes: 0 equal, 1 something differs, 2 could not run.`,
+Exit codes: 0 equal, 1 something differs, 2 could not run or nothing was played, 3 less was seen than
+--require-played asks for.`,
   run,
 };

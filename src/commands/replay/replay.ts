@@ -1,17 +1,24 @@
+import { REVISIONS } from '../../../revisions/all.js';
 import { playEmbedded } from '../../embedded/play.js';
 import { formatScenario } from '../../replay/format.js';
 import { runInOrder } from '../../replay/in-order.js';
 import type { PlayedStep } from '../../replay/play.js';
-import { brokenResult, type ScenarioResult, summaryOf } from '../../replay/result.js';
+import { createLook } from '../../replay/reads/look.js';
+import { type ReadReport, readServer } from '../../replay/reads/standing.js';
+import { brokenResult, type ScenarioResult } from '../../replay/result.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/scenario-files.js';
 import { standInsFor } from '../../replay/stand-ins.js';
+import { NoApiThere } from '../../replay/target-facts.js';
 import type { TargetPlayer } from '../../replay/target-player.js';
 import { updatedScenario } from '../../replay/update.js';
+import { operationsIn } from '../../replay/verdict.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
+import { createCaller } from '../../southbound/call.js';
 import type { TargetCredentials } from '../../southbound/control.js';
+import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
-import { createReporter, type FoundFiles, meetServer, type Playing, runPlaying, sayPlan } from './run.js';
+import { type FoundFiles, meetServer, type Played, type Playing, runPlaying, sayPlan } from './run.js';
 import {
   type BaseUrl,
   baseUrlOf,
@@ -28,6 +35,9 @@ import {
 
 /** Scenarios on embedded cores wait more than they compute. */
 const AT_ONCE = 4;
+
+/** What the two columns of a difference show. */
+const SIDES = ['expected', 'found'] as const;
 
 const SOURCES = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', token: 'KEYWAY_TOKEN' };
 
@@ -77,54 +87,82 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   const settings = readSettings(argv, context);
   if (!('words' in settings)) return usageProblem(context, 'replay', settings);
   const { target, revision } = settings;
-  const asked = { settings, revisions: revision === null ? [] : [revision] };
-  return runPlaying('replay', asked, context, async (files, playing) =>
+  const revisions = revision === null ? [] : [revision];
+  return runPlaying('replay', { settings, revisions, sides: SIDES }, context, async (files, playing) =>
     target === null || revision === null
       ? playEmbeddedFiles(files, settings, playing)
       : playTargetFiles(files, { ...settings, target, revision }, playing),
   );
 }
 
-async function playEmbeddedFiles(
-  files: FoundFiles,
-  { reporter: name, revisionText, timeoutMilliseconds }: ReplaySettings,
-  { context, isStopped }: Playing,
-): Promise<readonly ScenarioResult[]> {
-  const reporter = createReporter(name, context);
-  reporter.begin(files.length);
-  const options = { revision: revisionText, timeoutMilliseconds, isStopped };
-  const results = await runInOrder<ScenarioFile | BrokenFile, ScenarioResult>(files, AT_ONCE, {
-    work: async (file) => (file.kind === 'broken' ? brokenResult(file) : playEmbedded(file, options)),
-    onDone: (result) => reporter.done(result),
-    isStopped,
-  });
-  reporter.end(results, summaryOf(results));
-  return results;
+/** The operations that a verdict is about: those of the scenarios that were named, else all that the revision serves. */
+function askedIn(files: FoundFiles, { words, revision }: ReplaySettings): readonly OperationName[] {
+  const named = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
+  if (words.length > 0 || revision === null) return operationsIn(named);
+  return operationsOf(revision).map(({ name }) => name);
 }
 
-async function playTargetFiles(
-  files: FoundFiles,
-  settings: ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision },
-  playing: Playing,
-): Promise<readonly ScenarioResult[]> {
+async function playEmbeddedFiles(files: FoundFiles, settings: ReplaySettings, playing: Playing): Promise<Played> {
+  const { revisionText, timeoutMilliseconds } = settings;
+  const { isStopped } = playing;
+  playing.begin(files.length);
+  const options = { revision: revisionText, timeoutMilliseconds, isStopped };
+  await runInOrder<ScenarioFile | BrokenFile, ScenarioResult>(files, AT_ONCE, {
+    work: async (file) => (file.kind === 'broken' ? brokenResult(file) : playEmbedded(file, options)),
+    onDone: playing.done,
+    isStopped,
+  });
+  return { asked: askedIn(files, settings), reads: null };
+}
+
+type OnTarget = ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision };
+
+async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: Playing): Promise<Played> {
   const { context, isStopped, problems } = playing;
-  const player = await meetServer('target', { ...settings, ...settings.target }, context);
-  const results: ScenarioResult[] = [];
+  const asked = askedIn(files, settings);
+  let player: TargetPlayer;
+  try {
+    player = await meetServer('target', { ...settings, ...settings.target }, context);
+  } catch (error) {
+    return { asked, reads: await readElsewhere(error, settings, playing) };
+  }
   try {
     sayPlan(player, files, settings, context);
-    const reporter = createReporter(settings.reporter, context);
-    reporter.begin(files.length);
+    // Scenarios that were named are asked for alone.
+    const reads = settings.words.length > 0 ? null : await player.read(REVISIONS);
+    playing.begin(files.length + (reads?.results.length ?? 0));
+    for (const result of reads?.results ?? []) playing.done(result);
     for (const file of files) {
       if (isStopped()) break;
-      const result = await playOne(file, player, settings, playing);
-      results.push(result);
-      reporter.done(result);
+      playing.done(await playOne(file, player, settings, playing));
     }
-    reporter.end(results, summaryOf(results));
+    return { asked, reads };
   } finally {
     problems.push(...(await player.finish()));
   }
-  return results;
+}
+
+/**
+ * A server whose API stands where another line has it is not of this revision. Rejects with the error where it stands
+ * nowhere.
+ */
+async function readElsewhere(
+  error: unknown,
+  { target, revision, credentials, timeoutMilliseconds }: OnTarget,
+  playing: Playing,
+): Promise<ReadReport> {
+  if (!(error instanceof Error && error.cause instanceof NoApiThere)) throw error;
+  const caller = createCaller({ origin: target.origin, timeoutMilliseconds });
+  try {
+    const look = createLook({ caller, webpath: target.webpath, token: credentials.token, session: null });
+    const reads = await readServer(look, revision, REVISIONS);
+    if (reads.lines.fitting.length === 0) throw error;
+    playing.begin(reads.results.length);
+    for (const result of reads.results) playing.done(result);
+    return reads;
+  } finally {
+    caller.close();
+  }
 }
 
 async function playOne(
@@ -162,8 +200,10 @@ scenarios that come with Keyway, or those of R.
 Without --target each scenario is played on an embedded core of its own that stands in exactly the
 state it names, with a fixed clock and fixed randomness; --revision plays it on another revision.
 
-On a target only what reads is played, unless more is permitted; what is not played says why. A
-login signs out whoever is signed in. Keys are made under generated texts, no other is touched, and
+On a target everything that reads show is read and held against the revision: every read of the API,
+who is let in (three wrong credentials among them), links, panel and CORS. Of the scenarios only those
+that read are played, unless more is permitted; what is not played says why. A login, only with
+a password given, signs out whoever is signed in. Keys are made under generated texts, no other is touched, and
 they are removed at the end, on failure and on interrupt. What is replaced is saved first and put back.
 
   --target URL               The server's base URL, with its web path: http://127.0.0.1:9090/secret
@@ -173,13 +213,16 @@ they are removed at the end, on failure and on interrupt. What is replaced is sa
   --writes                   Also makes keys of its own.
   --destructive              Also replaces configuration, rules, DNS settings and audit list.
   --update                   Rewrites the expected answers of recordings from the target.
-  --reporter json|junit|tap  For programs, instead of text.
+  --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
+  --reporter json|junit|tap|github
+                             For programs, instead of text.
   --timeout SECONDS          How long one exchange may take. Default: 10.
 
   keyway replay
   KEYWAY_PASSWORD=… keyway replay --target http://127.0.0.1:9090 --revision 0.2.48 --username admin
   keyway replay recordings --revision 0.3.6
 
-Exit codes: 0 equal, 1 something differs, 2 could not run.`,
+Exit codes: 0 equal, 1 something differs, 2 could not run or nothing was played, 3 less was seen than
+--require-played asks for.`,
   run,
 };

@@ -1,14 +1,18 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
+import type { ReadReport } from '../../replay/reads/standing.js';
 import type { LineSink, Reporter } from '../../replay/report.js';
+import { createGithubReporter } from '../../replay/report-github.js';
 import { createJsonReporter, createJunitReporter, createTapReporter } from '../../replay/report-machine.js';
 import { createTextReporter } from '../../replay/report-text.js';
 import { type ScenarioResult, summaryOf } from '../../replay/result.js';
 import type { SavedState } from '../../replay/saved-state.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../../replay/scenario-files.js';
 import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../replay/target-player.js';
+import { shortfall, verdictOf } from '../../replay/verdict.js';
 import { writeJson } from '../../wire/json/write-json.js';
+import type { OperationName } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import type { PlaySettings, ReporterName } from './settings.js';
@@ -30,12 +34,12 @@ async function keepSaved(
 }
 
 /** Tells what becomes of scenarios in the form that was asked for, and on a terminal how far it is. */
-export function createReporter(
+function createReporter(
   name: ReporterName,
-  { output, progress }: CommandContext,
-  sides: readonly [string, string] = ['expected', 'found'],
+  { output, progress, folder }: CommandContext,
+  sides: readonly [string, string],
 ): Reporter {
-  const reporter = REPORTERS[name](output.line, sides);
+  const reporter = REPORTERS[name](output.line, { sides, folder });
   let [done, count] = [0, 0];
   const show = () => progress.show(`${done} of ${count}`, done / Math.max(count, 1));
   return {
@@ -49,16 +53,22 @@ export function createReporter(
       reporter.done(result);
       show();
     },
-    end: (results, summary) => reporter.end(results, summary),
+    end: (end) => reporter.end(end),
   };
 }
 
-const REPORTERS: Readonly<Record<ReporterName, (line: LineSink, sides: readonly [string, string]) => Reporter>> = {
-  text: createTextReporter,
+const REPORTERS: Readonly<Record<ReporterName, (line: LineSink, shown: Shown) => Reporter>> = {
+  text: (line, { sides }) => createTextReporter(line, sides),
+  github: (line, { sides, folder }) => createGithubReporter(line, sides, folder),
   json: createJsonReporter,
   junit: createJunitReporter,
   tap: createTapReporter,
 };
+
+interface Shown {
+  readonly sides: readonly [string, string];
+  readonly folder: string;
+}
 
 /** The folder of the scenarios that come with Keyway, wherever it is installed. */
 export function packFolder(): string {
@@ -74,7 +84,7 @@ export type FoundFiles = readonly (ScenarioFile | BrokenFile)[];
 
 /**
  * The scenarios of the paths; without paths those that come with Keyway, where revisions are named those that belong to
- * one of them. Rejects with an error for people when there is none.
+ * one of them. Rejects with an error for people when there is none in the paths.
  */
 async function chosenFiles(
   { words }: PlaySettings,
@@ -137,31 +147,80 @@ export interface Playing {
   readonly isStopped: () => boolean;
   /** What is to be said at the end, such as what could not be put back on a server. */
   readonly problems: string[];
+  /** Told once how many results there will be. */
+  begin(count: number): void;
+  /** Told of every result, in order. */
+  done(result: ScenarioResult): void;
+}
+
+/** What was to be played. */
+interface Asked {
+  readonly settings: PlaySettings;
+  readonly revisions: readonly Revision[];
+  /** What the two columns of a difference show. */
+  readonly sides: readonly [string, string];
+}
+
+/** What the verdict is about, once all is played. */
+export interface Played {
+  /** The operations that were to be seen. */
+  readonly asked: readonly OperationName[];
+  /** What reads showed of a server; null where none was read. */
+  readonly reads: ReadReport | null;
+  /** Lines for people, beneath the verdict. */
+  readonly summary?: readonly string[];
+  /** The exit code where scenarios differ; 1 when left out. */
+  readonly codeWhenDifferent?: 0 | 1;
 }
 
 /**
- * Has the scenarios that were asked for played, and says what went wrong. The exit code is 1 when anything differs, 2 when
- * something could not be played, was interrupted, or could not be put back.
+ * Has the scenarios that were asked for played, reports it whatever happens, and says what went wrong. The exit code is 1
+ * when anything differs, 2 when something could not be played, was interrupted, could not be put back, or nothing was played
+ * at all, 3 when less was seen than is required.
  */
 export async function runPlaying(
   command: string,
-  asked: { readonly settings: PlaySettings; readonly revisions: readonly Revision[] },
+  { settings, revisions, sides }: Asked,
   context: CommandContext,
-  play: (files: FoundFiles, playing: Playing) => Promise<readonly ScenarioResult[]>,
+  play: (files: FoundFiles, playing: Playing) => Promise<Played>,
 ): Promise<ExitCode> {
-  const playing: Playing = { context, isStopped: watchForStop(context), problems: [] };
-  let results: readonly ScenarioResult[] = [];
+  const reporter = createReporter(settings.reporter, context, sides);
+  const results: ScenarioResult[] = [];
+  const playing: Playing = {
+    context,
+    isStopped: watchForStop(context),
+    problems: [],
+    begin: (count) => reporter.begin(count),
+    done(result) {
+      results.push(result);
+      reporter.done(result);
+    },
+  };
+  let played: Played | null = null;
   try {
-    const files = await chosenFiles(asked.settings, asked.revisions, context);
-    results = await play(files, playing);
-    if (playing.isStopped()) playing.problems.push(`interrupted after ${results.length} of ${files.length} scenarios`);
+    const files = await chosenFiles(settings, revisions, context);
+    played = await play(files, playing);
+    if (playing.isStopped()) playing.problems.push(`interrupted after ${results.length} results`);
   } catch (error) {
     playing.problems.push(wordsOf(error));
   }
+  const summary = summaryOf(results);
+  const isPlayed = summary.equal + summary.different > 0;
+  if (!isPlayed && summary.broken === 0 && playing.problems.length === 0) playing.problems.push(whyNothing(results));
+  const verdict = played === null || !isPlayed ? null : verdictOf(results, played.asked, played.reads);
+  reporter.end({ results, summary, verdict, problems: playing.problems });
+  if (settings.reporter === 'text') for (const line of played?.summary ?? []) context.output.line(line);
   for (const problem of playing.problems) context.complain(`keyway ${command}: ${problem}`);
-  const { different, broken } = summaryOf(results);
-  if (different > 0) return 1;
-  return broken > 0 || playing.problems.length > 0 ? 2 : 0;
+  if (summary.different > 0 && played?.codeWhenDifferent !== 0) return 1;
+  if (summary.broken > 0 || playing.problems.length > 0) return 2;
+  const short = settings.required === null || verdict === null ? null : shortfall(verdict, settings.required);
+  if (short !== null) context.complain(`keyway ${command}: ${short}`);
+  return short === null ? 0 : 3;
+}
+
+function whyNothing(results: readonly ScenarioResult[]): string {
+  if (results.length === 0) return 'nothing was played: no scenario of this revision comes with Keyway, so name paths';
+  return 'nothing was played: every scenario was skipped';
 }
 
 function watchForStop({ untilStopped }: CommandContext): () => boolean {

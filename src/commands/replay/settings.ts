@@ -1,4 +1,5 @@
 import { resolveRevision } from '../../../revisions/index.js';
+import type { Required } from '../../replay/verdict.js';
 import type { Permissions } from '../../replay/why-not.js';
 import { type FlagShape, isOn, type Offered, type ParsedFlags } from '../../settings/flags.js';
 import type { TargetCredentials } from '../../southbound/control.js';
@@ -37,7 +38,7 @@ export function readFlags(flags: ParsedFlags): FlagReading {
 }
 
 /** Seconds, decimals allowed, as milliseconds. */
-function timeoutOf(reading: FlagReading): number {
+export function timeoutOf(reading: FlagReading): number {
   const text = reading.value('timeout') ?? '10';
   const seconds = Number(text);
   if (!/^\d+(\.\d+)?$/.test(text) || seconds <= 0 || seconds > 86_400) {
@@ -47,6 +48,19 @@ function timeoutOf(reading: FlagReading): number {
   return seconds * 1000;
 }
 
+function requiredOf(reading: FlagReading): Required | null {
+  const text = reading.value('require-played');
+  if (text === null) return null;
+  const [, digits, percent] = /^(\d{1,6})(%?)$/.exec(text) ?? [];
+  const count = Number(digits);
+  const unit = percent === '%' ? 'percent' : 'operations';
+  if (digits !== undefined && (unit === 'operations' || count <= 100)) return { count, unit };
+  reading.problems.push(
+    '--require-played: expected a number of operations, such as 12, or a share of them, such as 80%',
+  );
+  return null;
+}
+
 /** A server's base URL; its path is the secret web path. */
 export interface BaseUrl {
   /** `http://host:port`. */
@@ -54,18 +68,23 @@ export interface BaseUrl {
   readonly webpath: string;
 }
 
+/** The base URL that a text is, or null. */
+export function baseUrl(text: string): BaseUrl | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  if (url === null || !plain || !/^https?:$/.test(url.protocol)) return null;
+  return { origin: url.origin, webpath: decodeURIComponent(url.pathname) };
+}
+
 export function baseUrlOf(reading: FlagReading, flag: string): BaseUrl | null {
   const text = reading.value(flag);
   if (text === null) return null;
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
-  if (url === null || !plain || !/^https?:$/.test(url.protocol)) {
+  const url = baseUrl(text);
+  if (url === null)
     reading.problems.push(
       `--${flag}: expected the server's base URL, such as http://127.0.0.1:9090, its web path behind it when it has one`,
     );
-    return null;
-  }
-  return { origin: url.origin, webpath: decodeURIComponent(url.pathname) };
+  return url;
 }
 
 /** A revision that is known, or null after the problem was noted. */
@@ -101,7 +120,7 @@ export function credentialsOf(
 }
 
 /** How results can be written. */
-const REPORTERS = ['text', 'json', 'junit', 'tap'] as const;
+const REPORTERS = ['text', 'json', 'junit', 'tap', 'github'] as const;
 export type ReporterName = (typeof REPORTERS)[number];
 
 function reporterNameOf(reading: FlagReading): ReporterName {
@@ -115,7 +134,8 @@ function reporterNameOf(reading: FlagReading): ReporterName {
 export const PLAY_FLAGS: readonly FlagShape[] = [
   switchFlag('writes'),
   switchFlag('destructive'),
-  valueFlag('reporter', 'json|junit|tap', REPORTERS),
+  valueFlag('reporter', 'json|junit|tap|github', REPORTERS),
+  valueFlag('require-played', 'N|N%'),
   valueFlag('timeout', 'SECONDS'),
 ];
 
@@ -124,6 +144,8 @@ export interface PlaySettings {
   readonly permissions: Permissions;
   readonly reporter: ReporterName;
   readonly timeoutMilliseconds: number;
+  /** How much has to be seen; null for anything at all. */
+  readonly required: Required | null;
   /** The paths of scenarios; none for those that come with Keyway. */
   readonly words: readonly string[];
 }
@@ -134,6 +156,7 @@ export function readPlaySettings(reading: FlagReading, { words }: ParsedFlags): 
     permissions: { writes: reading.isOn('writes') || destructive, destructive },
     reporter: reporterNameOf(reading),
     timeoutMilliseconds: timeoutOf(reading),
+    required: requiredOf(reading),
     words,
   };
 }

@@ -32,7 +32,7 @@ const CLIENT_CONFIG = Type.Object({
     processes: Type.Array(Type.String()),
   }),
   turn: Type.Object({ enabled: Type.Boolean() }),
-  mux: Type.Object({ enabled: Type.Boolean(), sessions: Type.Integer() }),
+  mux: Type.Object({ enabled: Type.Boolean(), sessions: Type.BigInt() }),
   debug: Type.Boolean(),
 });
 

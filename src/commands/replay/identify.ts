@@ -1,0 +1,106 @@
+import { REVISIONS } from '../../../revisions/all.js';
+import { resolveRevision } from '../../../revisions/index.js';
+import { type Identified, identify as identifyServer } from '../../replay/reads/identify.js';
+import { createLook } from '../../replay/reads/look.js';
+import { parseFlags, problemText } from '../../settings/flags.js';
+import { createCaller } from '../../southbound/call.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import { type BaseUrl, baseUrl, readFlags, timeoutOf, valueFlag } from './settings.js';
+
+const FLAGS = [valueFlag('token', 'TOKEN'), valueFlag('timeout', 'SECONDS')];
+
+interface IdentifySettings {
+  readonly url: BaseUrl;
+  readonly token: string | null;
+  readonly timeoutMilliseconds: number;
+}
+
+function readSettings(argv: readonly string[], { environment }: CommandContext): IdentifySettings | readonly string[] {
+  const flags = parseFlags(argv, FLAGS);
+  const reading = readFlags(flags);
+  const [word, ...others] = flags.words;
+  const url = word === undefined ? null : baseUrl(word);
+  if (url === null || others.length > 0)
+    reading.problems.push("expected one server's base URL, such as http://127.0.0.1:9090/secret");
+  const timeoutMilliseconds = timeoutOf(reading);
+  const problems = [...flags.problems.map(problemText), ...reading.problems];
+  if (url === null || problems.length > 0) return problems;
+  const token = reading.value('token') ?? environment.KEYWAY_TOKEN ?? '';
+  return { url, token: token === '' ? null : token, timeoutMilliseconds };
+}
+
+async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const settings = readSettings(argv, context);
+  if (!('url' in settings)) return usageProblem(context, 'identify', settings);
+  const { url, token, timeoutMilliseconds } = settings;
+  const caller = createCaller({ origin: url.origin, timeoutMilliseconds });
+  try {
+    const look = createLook({ caller, webpath: url.webpath, token, session: null });
+    const found = await identifyServer(look, REVISIONS, lineOf);
+    if (found.length === 0) {
+      const roots = [...new Set(REVISIONS.map(({ root }) => root.paths(url.webpath).api))].join(' or ');
+      throw new Error(`${url.origin}: no such API answers at ${roots}: is the web path right?`);
+    }
+    for (const each of found) for (const line of linesOf(each, url.origin)) context.output.line(line);
+    return found.every(({ sureness }) => sureness === 'certain' || sureness === 'likely') ? 0 : 1;
+  } catch (error) {
+    context.complain(`keyway identify: ${wordsOf(error)}`);
+    return 2;
+  } finally {
+    caller.close();
+  }
+}
+
+function lineOf(version: string): Revision | null {
+  const resolved = resolveRevision(version);
+  return resolved.ok ? resolved.revision : null;
+}
+
+function linesOf(
+  { apiRoot, fitting, sureness, version, excluded, untold }: Identified,
+  origin: string,
+): readonly string[] {
+  const [first, ...others] = fitting;
+  const where = `${origin}${apiRoot}`;
+  const head =
+    first === undefined
+      ? `${where}: no known line`
+      : sureness === 'unsure'
+        ? `${where}: one of ${[first, ...others].map(named).join(', ')}`
+        : `${where}: ${named(first)}, ${sureness}`;
+  return [
+    head,
+    ...(version === null
+      ? ['  its version is told to nobody without a credential (--token)']
+      : [`  it reports ${version}`]),
+    ...untold.map((each) => `  cannot be told from ${each}`),
+    ...excluded.map(({ revision, by }) => `  not ${revision.id}: ${by}`),
+  ];
+}
+
+function named({ id, from, to }: Revision): string {
+  return `${id} (${from} to ${to ?? 'later'})`;
+}
+
+export const identify: Command = {
+  name: 'identify',
+  flags: FLAGS,
+  help: () => `Usage: keyway identify URL [--token TOKEN]
+
+Says which line a running server speaks, how sure that is, and by what each other line is excluded. It
+only reads, sends three wrong credentials to see how they are refused, and never signs in: nobody is
+signed out. URL is the server's base URL, with its web path.
+
+Where the API asks for a credential, most is told with the static token; without it some lines may be
+left that no read without a credential tells apart.
+
+  --token TOKEN      The static token (or KEYWAY_TOKEN).
+  --timeout SECONDS  How long one exchange may take. Default: 10.
+
+  keyway identify http://127.0.0.1:9090/secret
+
+Exit codes: 0 one line, certain or by the version that it reports; 1 several are left, or none is known;
+2 nothing could be read.`,
+  run,
+};

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { REVISIONS } from '../../revisions/all.js';
+import { createLook } from '../replay/reads/look.js';
+import { type Standing, standingsOf } from '../replay/reads/standing.js';
+import type { Scenario } from '../replay/scenario.js';
+import type { Caller, Target } from '../southbound/call.js';
+import { createControl } from '../southbound/control.js';
+import type { Revision } from '../wire/traits/revision.js';
+import { stageWithoutSocket } from './stage.js';
+
+const OPERATOR = { username: 'operator', password: 'password' };
+const TOKEN = 'static-token';
+
+/** A server with keys that are connected, were used and never were, in whatever line. */
+const USED_SERVER: Scenario = {
+  title: 'a server in use',
+  revision: '',
+  source: 'spec',
+  given: {
+    config: {
+      mode: 'server',
+      listen: '@LISTEN@',
+      access_keys: ['idle', { access_key: 'used', name: 'Used', limit_bytes: 1_000_000n }, 'connected'],
+      outbound: { enabled: true, rules: [{ domain_suffix: ['.onion'], action: 'proxy' }] },
+      dns: { enabled: false },
+      api: {
+        enabled: true,
+        bind: '@API@',
+        token: TOKEN,
+        webpath: '',
+        username: OPERATOR.username,
+        password_hash: createHash('sha256').update(OPERATOR.password).digest('hex'),
+      },
+    },
+    counters: [
+      { access_key: 'used', bytes_up: 1000n, bytes_down: 2000n, connections: 0n },
+      { access_key: 'connected', bytes_up: 3000n, bytes_down: 4000n, connections: 2n },
+    ],
+    server: { host: '203.0.113.7', port: 50000, shareScheme: 'ostp', shareQuery: '?sni=example.org' },
+  },
+  exchanges: [],
+};
+
+/** A line's server, held against the record of every line. */
+export interface ToldApart {
+  readonly server: Revision;
+  readonly by: readonly Standing[];
+}
+
+/** Holds an embedded server of each line against each line's record, by reads alone. */
+export async function tellAllApart(): Promise<readonly ToldApart[]> {
+  const told: ToldApart[] = [];
+  for (const server of REVISIONS) told.push(await tellApart(server));
+  return told;
+}
+
+async function tellApart(server: Revision): Promise<ToldApart> {
+  const { caller, target, close } = await stageWithoutSocket(USED_SERVER, server.from);
+  try {
+    const look = createLook({ caller, webpath: '', token: TOKEN, session: await sessionOn(caller, target, server) });
+    return { server, by: await standingsOf(look, REVISIONS) };
+  } finally {
+    await close();
+  }
+}
+
+async function sessionOn(caller: Caller, target: Target, revision: Revision): Promise<string | null> {
+  return createControl(caller, { target, revision, credentials: { token: null, operator: OPERATOR } }).session();
+}

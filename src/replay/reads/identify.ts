@@ -1,0 +1,91 @@
+import type { JsonValue } from '../../wire/json/json.js';
+import { isJsonObject } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import { traitDifferences, traitWords } from '../trait-differences.js';
+import type { Look } from './look.js';
+import { API_ROOT_RULE, type Finding } from './rules.js';
+import { type Standing, standingsOf, withTrustedToken } from './standing.js';
+
+/** What answers at one API root of a server. */
+export interface Identified {
+  readonly apiRoot: string;
+  /** The lines that fit all that was read, the likeliest first; none where no known line does. */
+  readonly fitting: readonly Revision[];
+  /** `certain`: one line fits; `likely`: of several the reported version names the first. */
+  readonly sureness: 'certain' | 'likely' | 'unsure' | 'unknown';
+  /** As the status tells it; null where nobody is told. */
+  readonly version: string | null;
+  /** By what each other line of this API root is excluded. */
+  readonly excluded: readonly { readonly revision: Revision; readonly by: string }[];
+  /** What would tell the fitting lines apart. */
+  readonly untold: readonly string[];
+}
+
+/**
+ * Which lines a server speaks, by reads alone; one answer for each API root at which it answers, none where it answers at
+ * no line's. `lineOf` says which line a server package version belongs to.
+ */
+export async function identify(
+  look: Look,
+  revisions: readonly Revision[],
+  lineOf: (version: string) => Revision | null,
+): Promise<readonly Identified[]> {
+  const found: Identified[] = [];
+  for (const apiRoot of new Set(revisions.map((each) => rootOf(each, look)))) {
+    const here = revisions.filter((each) => rootOf(each, look) === apiRoot);
+    const standings = await standingsOf(await withTrustedToken(look, apiRoot), here);
+    if (standings.some(({ findings }) => isMisplaced(findings))) continue;
+    const version = await versionAt(apiRoot, look);
+    found.push(identified(apiRoot, standings, version, version === null ? null : lineOf(version)));
+  }
+  return found;
+}
+
+function isMisplaced(findings: readonly Finding[]): boolean {
+  return findings.some(({ rule, outcome }) => rule === API_ROOT_RULE && outcome === 'differs');
+}
+
+function rootOf({ root }: Revision, { webpath }: Look): string {
+  return root.paths(webpath).api;
+}
+
+async function versionAt(apiRoot: string, look: Look): Promise<string | null> {
+  const authorization = await look.passing(apiRoot);
+  if (authorization === undefined) return null;
+  const { envelope } = await look.read({ method: 'GET', path: `${apiRoot}/server/status`, authorization });
+  const version = isJsonObject(envelope?.data) ? envelope.data.version : undefined;
+  return typeof version === 'string' ? version : null;
+}
+
+function identified(
+  apiRoot: string,
+  standings: readonly Standing[],
+  version: string | null,
+  reported: Revision | null,
+): Identified {
+  const all = standings.filter(({ fits }) => fits).map(({ revision }) => revision);
+  const isNamed = reported !== null && all.includes(reported);
+  const fitting = isNamed ? [reported, ...all.filter((each) => each !== reported)] : all;
+  const [first, ...others] = fitting;
+  return {
+    apiRoot,
+    fitting,
+    sureness: first === undefined ? 'unknown' : others.length === 0 ? 'certain' : isNamed ? 'likely' : 'unsure',
+    version,
+    excluded: standings
+      .filter(({ fits }) => !fits)
+      .map(({ revision, findings }) => ({ revision, by: because(findings) })),
+    untold:
+      first === undefined
+        ? []
+        : others.map((other) => `${other.id}: ${traitDifferences(first, other).map(traitWords).join('; ')}`),
+  };
+}
+
+function because(findings: readonly Finding[]): string {
+  const [first] = findings.flatMap(({ differences }) => differences);
+  if (first === undefined) return '';
+  const show = (value: JsonValue | undefined) => (value === undefined ? 'nothing' : writeJson(value));
+  return `${first.request}: ${first.where}: expected ${show(first.expected)}, found ${show(first.actual)}`;
+}

@@ -1,0 +1,67 @@
+import { OPERATIONS, type OperationName } from '../wire/operations.js';
+import { matchOperation, operationPath } from './effects.js';
+import type { LinesRead, ReadReport } from './reads/standing.js';
+import type { ScenarioResult } from './result.js';
+import { isExchange, type Scenario } from './scenario.js';
+
+/** What a run's verdict rests on. */
+export interface Verdict {
+  /** Whether nothing differed. */
+  readonly isCompatible: boolean;
+  /** Operations whose answers were compared, of those that were to be. */
+  readonly operations: { readonly seen: readonly OperationName[]; readonly unseen: readonly OperationName[] };
+  /** What reads showed of a server; null where none was read. */
+  readonly reads: Omit<ReadReport, 'results'> | null;
+}
+
+/** The operations that scenarios ask for. */
+export function operationsIn(scenarios: readonly Scenario[]): readonly OperationName[] {
+  const asked = scenarios.flatMap(({ exchanges }) => exchanges.filter(isExchange));
+  const names = asked.map(({ request }) => matchOperation(request.method, operationPath(request))?.operation.name);
+  return OPERATIONS.map(({ name }) => name).filter((name) => names.includes(name));
+}
+
+/** Sums up what became of everything that was to be looked at; `asked` are the operations that it was about. */
+export function verdictOf(
+  results: readonly ScenarioResult[],
+  asked: readonly OperationName[],
+  reads: Verdict['reads'],
+): Verdict {
+  const seen = new Set(results.flatMap((each) => each.seen));
+  return {
+    isCompatible: results.every(({ outcome }) => outcome !== 'different'),
+    operations: { seen: asked.filter((each) => seen.has(each)), unseen: asked.filter((each) => !seen.has(each)) },
+    reads,
+  };
+}
+
+/** The verdict in one line, and beneath it what it does not rest on. */
+export function verdictLines({ isCompatible, operations, reads }: Verdict): readonly string[] {
+  const { seen, unseen } = operations;
+  const parts = [`${seen.length} of ${seen.length + unseen.length} operations`];
+  if (reads !== null) parts.push(`${reads.rules.seen} of ${reads.rules.all} rules`);
+  if (reads?.lines.ownFits === true)
+    parts.push(`told apart from ${reads.lines.told} of ${reads.lines.all} other lines`);
+  const lines = [`${isCompatible ? 'compatible' : 'not compatible'} as far as seen: ${parts.join(', ')}`];
+  if (unseen.length > 0) lines.push(`  not seen: ${unseen.join(', ')}`);
+  return reads === null ? lines : [...lines, ...fittingLines(reads.lines)];
+}
+
+function fittingLines({ ownFits, fitting }: LinesRead): readonly string[] {
+  if (ownFits) return fitting.map(({ id, by }) => `  not told apart from ${id}: ${by.join('; ')}`);
+  return fitting.length === 0 ? [] : [`  what was read fits ${fitting.map(({ id }) => id).join(', ')}`];
+}
+
+/** How much has to be seen for a run to count: so many operations, or so many in a hundred. */
+export interface Required {
+  readonly count: number;
+  readonly unit: 'operations' | 'percent';
+}
+
+/** Why less was seen than is required, or null. */
+export function shortfall({ operations: { seen, unseen } }: Verdict, { count, unit }: Required): string | null {
+  const all = seen.length + unseen.length;
+  const isEnough = unit === 'percent' ? seen.length * 100 >= count * all : seen.length >= count;
+  if (isEnough) return null;
+  return `--require-played ${count}${unit === 'percent' ? '%' : ''}: only ${seen.length} of ${all} operations were seen`;
+}

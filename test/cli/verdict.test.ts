@@ -1,0 +1,208 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { PASSWORD, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { runHere } from './context.js';
+
+const environment = { KEYWAY_PASSWORD: PASSWORD };
+
+function replay(origin: string, revision: string, ...flags: readonly string[]) {
+  return runHere(['replay', '--target', origin, '--revision', revision, ...flags], { environment });
+}
+
+const WITH_ALL = ['--username', USERNAME, '--token', TOKEN] as const;
+
+async function folderWith(files: Readonly<Record<string, unknown>>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-verdict-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), JSON.stringify(content));
+  return folder;
+}
+
+describe('reading alone, keyway replay', () => {
+  test.each([
+    ['current', '0.2.48', 'current'],
+    ['0.2.60', '0.2.48', '0.2.51'],
+    ['earliest', '0.2.48', 'earliest'],
+  ])('of a server of %s as %s exits 1 and says what it speaks', async (served, asked, spoken) => {
+    const { origin } = await startLiveServer(served);
+    const ended = await replay(origin, asked, ...WITH_ALL);
+    expect(ended.output).toContain('\nnot compatible as far as seen: ');
+    expect(ended.output).toContain(`\n  what was read fits ${spoken}\n`);
+    expect(ended.code).toBe(1);
+  });
+
+  test('of the right revision says what the verdict rests on', async () => {
+    const { origin } = await startLiveServer('current');
+    const ended = await replay(origin, 'current', ...WITH_ALL);
+    expect(ended.output).toMatch(
+      /\ncompatible as far as seen: 8 of 18 operations, 8 of 8 rules, told apart from 9 of 9 other lines\n {2}not seen: putConfig, /,
+    );
+    expect(ended.code).toBe(0);
+  });
+
+  test('without a credential says of which lines it could not tell it', async () => {
+    const { origin } = await startLiveServer('dns');
+    const ended = await replay(origin, 'dns');
+    expect(ended.output).toContain('told apart from 8 of 9 other lines');
+    expect(ended.output).toContain('\n  not told apart from 0.2.51: auth: session token → session or static token\n');
+    expect(ended.output).toContain('skipped   reads/listUsers: the API asks for a credential: needs --token');
+    expect(ended.code).toBe(0);
+  });
+
+  test('says before it signs in that it does', async () => {
+    const { origin } = await startLiveServer('current');
+    const signs = 'whoever is signed in there is signed out';
+    expect((await replay(origin, 'current', '--username', USERNAME)).output.indexOf(signs)).toBeGreaterThan(-1);
+    expect((await replay(origin, 'current', '--token', TOKEN)).output).not.toContain(signs);
+  });
+
+  test.each([
+    ['8', 0],
+    ['9', 3],
+    ['40%', 0],
+    ['50%', 3],
+  ])('with --require-played %s exits %i', async (required, code) => {
+    const { origin } = await startLiveServer('current');
+    const ended = await replay(origin, 'current', ...WITH_ALL, '--require-played', required);
+    expect(ended.code).toBe(code);
+    const words = `--require-played ${required}: only 8 of 18 operations were seen`;
+    expect(ended.complaints.includes(words)).toBe(code === 3);
+  });
+
+  test('that differs exits 1, however little was seen', async () => {
+    const { origin } = await startLiveServer('current');
+    expect((await replay(origin, 'dns', ...WITH_ALL, '--require-played', '100%')).code).toBe(1);
+  });
+
+  test.each(['x', '101%', '-1', '1.5'])('refuses --require-played %s', async (required) => {
+    const ended = await runHere(['replay', '--require-played', required]);
+    expect(ended.complaints).toContain('--require-played: expected a number of operations');
+    expect(ended.code).toBe(2);
+  });
+});
+
+describe('where nothing is played at all, keyway replay', () => {
+  test('of a line that no scenario is of says so and exits 2', async () => {
+    const ended = await runHere(['replay', '--revision', '0.2.0']);
+    expect(ended.complaints).toContain('nothing was played: no scenario of this revision comes with Keyway');
+    expect(ended.code).toBe(2);
+  });
+
+  test('with every scenario skipped says so and exits 2', async () => {
+    const { origin } = await startLiveServer('current');
+    const exchange = {
+      operation: 'clearAudit',
+      request: { method: 'DELETE', path: '/audit' },
+      response: { status: 200 },
+    };
+    const scenario = { title: 't', revision: 'current', source: 'recorded', given: {}, exchanges: [exchange] };
+    const folder = await folderWith({ 'one.json': scenario });
+    const ended = await replay(origin, 'current', '--token', TOKEN, join(folder, 'one.json'));
+    expect(ended.output).toContain('skipped   one: clears the audit list: needs --destructive');
+    expect(ended.complaints).toContain('nothing was played: every scenario was skipped');
+    expect(ended.code).toBe(2);
+  });
+
+  test('with paths that hold no scenario says so and exits 2', async () => {
+    const ended = await runHere(['replay', await folderWith({})]);
+    expect(ended.complaints).toContain('there is no scenario in these paths');
+    expect(ended.code).toBe(2);
+  });
+});
+
+describe('reading alone, keyway compare', () => {
+  async function compare(left: string, right: string, leftRevision = left, rightRevision = right) {
+    const sides = ['LEFT', 'RIGHT'].map((side) => [`${side}_TOKEN`, TOKEN] as const);
+    const [one, other] = [await startLiveServer(left), await startLiveServer(right)];
+    const revisions = ['--left-revision', leftRevision, '--right-revision', rightRevision];
+    const argv = ['compare', '--left', one.origin, '--right', other.origin, ...revisions];
+    return runHere(argv, { environment: Object.fromEntries(sides) });
+  }
+
+  test('of two revisions shows what they differ in', async () => {
+    const ended = await compare('0.2.51', 'current');
+    const lines = ended.output.split('What differs (left | right, an example each):\n')[1]?.trim().split('\n') ?? [];
+    expect(lines.map((line) => line.trim().replace(/ \(scenarios: \d+\)$/, ''))).toEqual([
+      'getDnsConfig operation: "served" | "not served"',
+      'getRules operation: "not served" | "served"',
+      'getUser body /data/last_seen: nothing | null',
+      'getUser body /data/online: true | false',
+      'listAudit operation: "not served" | "served"',
+      'listDnsQueries operation: "served" | "not served"',
+      'listUsers body /data/*/last_seen: nothing | null',
+      'listUsers body /data/*/online: true | false',
+      expect.stringMatching(/^subscribe body \/data: "ostp:\/\/<key:shared-1>@.*" \| "ostp:.*\?type=udp"$/),
+    ]);
+    expect(ended.code).toBe(1);
+  });
+
+  test('of a server that does not speak what is said of it shows that at its side', async () => {
+    const ended = await compare('current', 'current', 'current', '0.2.84');
+    expect(ended.output).toContain('equal     left/reads/operations');
+    expect(ended.output).toContain('DIFFERENT right/reads/operations');
+    expect(ended.code).toBe(1);
+  });
+});
+
+describe('keyway identify', () => {
+  const identify = (...argv: readonly string[]) => runHere(['identify', ...argv]);
+
+  test.each([
+    'earliest',
+    '0.2.36',
+    '0.2.51',
+    '0.2.86',
+    'current',
+    '0.3.21',
+  ])('of a server of %s with its token is certain of the line, and says by what', async (revision) => {
+    const { origin } = await startLiveServer(revision, { 'index.html': '<title>panel</title>' });
+    const ended = await identify(origin, '--token', TOKEN);
+    expect(ended.output).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\S*api: \S+ \(0\.\d+\.\d+ to \S+\), certain\n/);
+    expect(ended.output).toMatch(/\n {2}not \S+: GET \S+.*: expected .*, found .*\n/);
+    expect(ended.code).toBe(0);
+  });
+
+  test('without a token names the lines that are left, and signs nobody out', async () => {
+    const { origin, app } = await startLiveServer('dns');
+    const login = await app.inject({
+      method: 'POST',
+      url: '/panel/api/login',
+      payload: { username: USERNAME, password: PASSWORD },
+    });
+    const { token } = login.json().data;
+    const ended = await identify(origin);
+    expect(ended.output).toContain('one of dns (0.2.45 to 0.2.50), 0.2.51 (0.2.51 to 0.2.83)\n');
+    expect(ended.output).toContain('  cannot be told from 0.2.51: auth: session token → session or static token\n');
+    expect(ended.code).toBe(1);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await app.inject({ url: '/panel/api/server/status', headers })).statusCode).toBe(200);
+  });
+
+  test('with a token that is refused takes it for no evidence', async () => {
+    const { origin } = await startLiveServer('0.2.51');
+    expect((await identify(origin, '--token', 'typo')).output).toContain('one of dns (0.2.45 to 0.2.50), 0.2.51 ');
+  });
+
+  test('of several lines that fit takes the one of the version that it reports', async () => {
+    const { origin } = await startLiveServer('0.2.20');
+    const ended = await identify(origin, '--token', TOKEN);
+    expect(ended.output).toContain('/api: 0.2.0 (0.2.0 to 0.2.24), likely\n  it reports 0.2.20\n');
+    expect(ended.output).toContain('  cannot be told from 0.2.25: share query: none → configured\n');
+    expect(ended.code).toBe(0);
+  });
+
+  test('where no such API answers says where it looked and exits 2', async () => {
+    const { origin } = await startLiveServer('current');
+    const ended = await identify(`${origin}/elsewhere`);
+    expect(ended.complaints).toContain('no such API answers at /api or /elsewhere/api: is the web path right?');
+    expect(ended.code).toBe(2);
+  });
+
+  test.each([[[]], [['ftp://x']], [['http://x', 'http://y']]])('refuses %j', async (argv) => {
+    const ended = await identify(...argv);
+    expect(ended.complaints).toContain("expected one server's base URL");
+    expect(ended.code).toBe(2);
+  });
+});
