@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
+import { blocksOf } from '../docs/markdown.js';
 import { startKeyway } from './process.js';
 
 const run = promisify(execFile);
@@ -162,6 +163,32 @@ describe('the package in an empty folder', () => {
     expect((await serving.ended).code).toBe(0);
     expect(existsSync(join(place, 'keyway.jsonc'))).toBe(true);
   });
+
+  it("runs the README's and the guide's programs as they stand", async () => {
+    await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(place, 'server.jsonc'));
+    const pages = ['README.md', 'docs/embedding.md'];
+    const blocks = (await Promise.all(pages.map((page) => readFile(join(ROOT, page), 'utf8'))))
+      .flatMap(blocksOf)
+      .filter(({ language, text }) => language === 'js' && text.includes("from 'keyway'"));
+    const [printed, listed, tested] = blocks.map(({ text }) => text);
+    expect(blocks).toHaveLength(3);
+    const outputs: string[] = [];
+    for (const text of [printed, listed]) {
+      await writeFile(join(place, 'program.mjs'), text ?? '');
+      const { stdout } = await run(process.execPath, ['program.mjs'], { cwd: place });
+      outputs.push(stdout.replaceAll(/\s+/g, ' ').trim());
+    }
+    const comment = / \/\/ (\{.*\})$/m.exec(printed ?? '')?.[1] ?? 'what the README says that it prints';
+    expect(outputs).toEqual([comment, '3']);
+    await writeFile(join(place, 'client.test.mjs'), tested ?? '');
+    const modules = join(place, 'node_modules');
+    if (!existsSync(join(modules, 'vitest'))) await symlink(join(ROOT, 'node_modules/vitest'), join(modules, 'vitest'));
+    const runner = join(ROOT, 'node_modules/vitest/vitest.mjs');
+    const { stdout } = await run(process.execPath, [runner, 'run', '--root', place, '--reporter', 'json'], {
+      cwd: place,
+    });
+    expect(JSON.parse(stdout.slice(stdout.indexOf('{')))).toMatchObject({ success: true, numPassedTests: 1 });
+  }, 120_000);
 
   it('is a library whose types resolve, and whose gateway answers', async () => {
     const program = `import { createGateway, type GatewayOptions } from 'keyway';

@@ -34,7 +34,7 @@ describe('Dockerfile', () => {
     const { files } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
     const roots = files.map((file: string) => file.split('/')[0]).filter((root: string) => root !== 'dist');
     const { include } = JSON.parse(await readFile(join(ROOT, 'tsconfig.build.json'), 'utf8'));
-    for (const path of [...roots, ...include, 'scripts', 'package.json', 'README.md', 'vite.config.ts'])
+    for (const path of [...roots, ...include, 'panel', 'scripts', 'package.json', 'README.md', 'vite.config.ts'])
       expect(ignore.split('\n')).toContain(`!${path}`);
   });
 
