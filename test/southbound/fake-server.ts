@@ -55,6 +55,8 @@ export interface FakeServer extends UpstreamServer {
   report(report: UsageReport): void;
   /** The server loses the last write of the key: it is as before that. */
   lose(accessKey: string): void;
+  /** Whether there is a write of the key that could be lost. */
+  mayLose(accessKey: string): boolean;
   becomes(trouble: 'away' | 'refused' | 'there'): void;
   startedAt: number;
   /** What the next key write answers instead of success, though it is done. */
@@ -235,8 +237,10 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
         });
       }
     },
+    mayLose: (accessKey) => before.has(accessKey),
     lose(accessKey) {
       const held = before.get(accessKey);
+      before.delete(accessKey);
       if (held === undefined) keys.delete(accessKey);
       else keys.set(accessKey, held);
     },

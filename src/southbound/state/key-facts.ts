@@ -31,6 +31,8 @@ export interface KeyFacts {
   listMayChange(accessKey: string, sentAt: number): boolean;
   readMayChange(accessKey: string, sentAt: number): boolean;
   readTaken(accessKey: string, sentAt: number): void;
+  /** Whether a later read or write of the key is known than one that was sent then. */
+  knowsLater(accessKey: string, sentAt: number): boolean;
   /** Since when it is known what the server has of the key; `-Infinity` for never. */
   knownAt(accessKey: string): number;
   writeBegins(accessKey: string): void;
@@ -62,6 +64,7 @@ export function createKeyFacts(): KeyFacts {
   return {
     listMayChange: (accessKey, sentAt) => listMayChange(facts.get(accessKey), sentAt),
     readMayChange: (accessKey, sentAt) => readMayChange(facts.get(accessKey), sentAt, Math.max(taken, onItsWay)),
+    knowsLater: (accessKey, sentAt) => sentAt <= (facts.get(accessKey)?.latest ?? Number.NEGATIVE_INFINITY),
     readTaken: (accessKey, sentAt) => change(accessKey, () => ({ latest: sentAt })),
     knownAt: (accessKey) => {
       const fact = facts.get(accessKey);

@@ -134,14 +134,15 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     const answeredAt = clock.monotonic();
     facts.writeEnds(write.accessKey, 'answered', answeredAt);
     replica.follow(write.effect(after));
-    onWritten();
     // A reset is of counters, which no server stores.
-    const isReset = write.effect(after).kind === 'reset';
-    return isReset ? Promise.resolve() : acknowledge([{ accessKey: write.accessKey, before, after, answeredAt }]);
+    if (write.effect(after).kind === 'reset') return Promise.resolve();
+    return acknowledge([{ accessKey: write.accessKey, before, after, answeredAt }]);
   }
 
   function acknowledge(writes: readonly Acknowledged[]): Promise<void> {
-    return settling.acknowledged(writes);
+    const noted = settling.acknowledged(writes);
+    onWritten();
+    return noted;
   }
 
   /** Ends a write that was not acknowledged. Resolves to whether it has happened all the same. */
@@ -190,7 +191,6 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
         facts.writeEnds(record.accessKey, 'answered', answeredAt);
         replica.follow({ kind: 'createdBare', record });
       }
-      onWritten();
       const writes = records.map((after) => ({ accessKey: after.accessKey, before: null, after, answeredAt }));
       return { created: value, noted: acknowledge(writes) };
     });

@@ -22,7 +22,7 @@ export type Effect =
 export interface KeyReplica {
   /** Takes a list in, piece by piece; resolves when it is in. */
   takeList(list: Sent<readonly KeySnapshot[]>): Promise<void>;
-  /** False where what was read must not be shown. */
+  /** False where what is known is later than what was read, or that must not be shown. */
   takeRead(accessKey: string, read: Sent<KeySnapshot | undefined>): boolean;
   /** Follows a write of Keyway's own, at once. */
   follow(effect: Effect): void;
@@ -52,6 +52,8 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
   /** By slot, the list in which its key was seen last. */
   let seenIn = new Uint32Array(1024);
   let lists = 0;
+  /** Those of the list that are watched: they may be in it and not be shown. */
+  let watchedSeen = new Set<string>();
 
   function mark(slot: number): void {
     if (slot >= seenIn.length) {
@@ -71,6 +73,7 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
     const { accessKey } = snapshot;
     const isNew = keys.get(accessKey) !== snapshot;
     const isWatched = witness.watched().has(accessKey);
+    if (isWatched) watchedSeen.add(accessKey);
     if ((isNew || isWatched) && facts.listMayChange(accessKey, sentAt)) {
       if (mayShow(accessKey, () => stateOf(snapshot), sentAt) && isNew) put(snapshot);
     }
@@ -108,9 +111,9 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
   async function removeUnseen(sentAt: number): Promise<void> {
     const gone: string[] = [];
     for (const { accessKey, slot } of keys.entries()) if (seenIn[slot] !== lists) gone.push(accessKey);
-    for (const [accessKey] of witness.watched()) if (keys.get(accessKey) === undefined) gone.push(accessKey);
+    for (const accessKey of witness.watched().keys()) if (keys.get(accessKey) === undefined) gone.push(accessKey);
     await inPieces(gone, (accessKey) => {
-      if (!facts.listMayChange(accessKey, sentAt)) return;
+      if (watchedSeen.has(accessKey) || !facts.listMayChange(accessKey, sentAt)) return;
       if (mayShow(accessKey, () => null, sentAt)) remove(accessKey);
     });
   }
@@ -125,12 +128,13 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
   return {
     async takeList({ value, sentAt }) {
       lists += 1;
+      watchedSeen = new Set();
       await inPieces(value, (snapshot) => takeOne(snapshot, sentAt));
       await removeUnseen(sentAt);
       facts.listTaken(sentAt);
     },
     takeRead(accessKey, { value, sentAt }) {
-      if (!facts.readMayChange(accessKey, sentAt)) return true;
+      if (!facts.readMayChange(accessKey, sentAt)) return !facts.knowsLater(accessKey, sentAt);
       if (!mayShow(accessKey, () => stateOf(value), sentAt)) return false;
       if (value === undefined) remove(accessKey);
       else put(value);

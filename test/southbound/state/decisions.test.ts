@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { fateOf, followed } from '../../../src/southbound/state/fate.js';
+import { storingAt } from '../../../src/southbound/state/inbounds-keeper.js';
+import { createKeyFacts, listMayChange } from '../../../src/southbound/state/key-facts.js';
+import { nextRenewalAt } from '../../../src/southbound/state/renewal-plan.js';
+import { isRestarted, startOf } from '../../../src/southbound/state/server-start.js';
+import { key } from '../staged.js';
+
+describe('what a list may change', () => {
+  it('is any key of which nothing is known', () => {
+    expect(listMayChange(undefined, 5)).toBe(true);
+  });
+
+  it('is a key whose latest fact is older, and whose writes are over', () => {
+    const fact = { latest: 5, open: 0, unansweredUntil: Number.NEGATIVE_INFINITY };
+    expect([4, 5, 6].map((sentAt) => listMayChange(fact, sentAt))).toEqual([false, false, true]);
+    expect(listMayChange({ ...fact, open: 1 }, 6)).toBe(false);
+    expect([12, 13].map((sentAt) => listMayChange({ ...fact, unansweredUntil: 12 }, sentAt))).toEqual([false, true]);
+  });
+
+  it('is no key of a write that was never answered, for 7 s', () => {
+    const facts = createKeyFacts();
+    facts.writeBegins('a');
+    expect(facts.listMayChange('a', 1e9)).toBe(false);
+    facts.writeEnds('a', 'lost', 100);
+    expect([7_100, 7_101].map((sentAt) => facts.listMayChange('a', sentAt))).toEqual([false, true]);
+  });
+
+  it('is decided by the moment of a write’s answer, and not by that of its sending', () => {
+    const facts = createKeyFacts();
+    facts.writeBegins('a');
+    facts.writeEnds('a', 'answered', 100);
+    expect([99, 100, 101].map((sentAt) => facts.listMayChange('a', sentAt))).toEqual([false, false, true]);
+  });
+
+  it('leaves single reads that were sent before the list out', () => {
+    const facts = createKeyFacts();
+    facts.listBegins(50);
+    expect([50, 51].map((sentAt) => facts.readMayChange('a', sentAt))).toEqual([false, true]);
+    facts.listTaken(50);
+    expect([50, 51].map((sentAt) => facts.readMayChange('a', sentAt))).toEqual([false, true]);
+    facts.readTaken('a', 60);
+    expect([60, 61].map((sentAt) => facts.readMayChange('a', sentAt))).toEqual([false, true]);
+    expect(facts.knownAt('a')).toBe(60);
+    facts.listTaken(70);
+    expect(facts.knownAt('a')).toBe(70);
+  });
+});
+
+const state = fc.constantFrom(null, key('a'), key('a', 1n), key('a', 2n), key('a', 1n, 'n'));
+
+describe('what becomes of a write', () => {
+  const write = { after: key('a', 2n), formers: [key('a', 1n), null], answeredAt: 100 };
+
+  it('is not told by what was sent before it was answered', () => {
+    fc.assert(fc.property(state, fc.integer({ max: 100 }), (seen, at) => fateOf(write, seen, at, true) === 'waits'));
+  });
+
+  it('is settled where a list sent 7 s later agrees, and waits until then', () => {
+    expect(fateOf(write, key('a', 2n), 7_099, true)).toBe('waits');
+    expect(fateOf(write, key('a', 2n), 7_100, true)).toBe('settled');
+  });
+
+  it('is undone where the key is exactly what it was, and overtaken where it is something else', () => {
+    expect([null, key('a', 1n)].map((seen) => fateOf(write, seen, 101, true))).toEqual(['undone', 'undone']);
+    expect(fateOf(write, key('a', 3n), 101, true)).toBe('overtaken');
+    expect(fateOf(write, key('a', 1n, 'n'), 101, true)).toBe('overtaken');
+    expect(fateOf(write, key('a', 1n, 'n'), 101, false)).toBe('undone');
+  });
+
+  it('goes for the last of several writes, which may all be undone to whatever was before', () => {
+    fc.assert(
+      fc.property(fc.array(state, { minLength: 2, maxLength: 6 }), (states) => {
+        let waiting: ReturnType<typeof followed> | undefined;
+        for (const [index, after] of states.slice(1).entries()) {
+          const before = states[index] ?? null;
+          waiting = followed(waiting ?? undefined, { before, after, answeredAt: index });
+        }
+        const last = states.at(-1) ?? null;
+        for (const former of waiting?.formers ?? []) {
+          expect(fateOf({ after: last, formers: waiting?.formers ?? [], answeredAt: 9 }, former, 10, true)).toBe(
+            'undone',
+          );
+        }
+        expect(waiting?.formers ?? []).not.toContainEqual(last);
+      }),
+    );
+  });
+
+  it('is nothing to wait for where the key is what it was', () => {
+    expect(followed(undefined, { before: key('a', 1n), after: key('a', 1n), answeredAt: 1 })).toBe(null);
+  });
+});
+
+describe('when the next list may be asked for', () => {
+  it.each([
+    ['at once before the first', null, null, Number.NEGATIVE_INFINITY],
+    ['every second of a quick server', { sentAt: 5, serverMilliseconds: 1 }, null, 1_005],
+    ['so that it takes 2 % of its time', { sentAt: 0, serverMilliseconds: 130 }, null, 6_500],
+    ['after 30 s at least', { sentAt: 0, serverMilliseconds: 9_000 }, null, 30_000],
+    ['a second after a failure', { sentAt: 0, serverMilliseconds: 1 }, 5_000, 6_000],
+  ] as const)('%s', (_what, last, failedAt, expected) => {
+    expect(nextRenewalAt(last, failedAt)).toBe(expected);
+  });
+});
+
+describe('a server', () => {
+  const status = (sentAt: number, uptimeSeconds: bigint) => ({ sentAt, value: { uptimeSeconds } });
+
+  it('was restarted where its start is later by more than 3 s', () => {
+    const known = startOf(status(100_000, 60n));
+    expect(known).toBe(40_000);
+    expect(isRestarted(known, startOf(status(160_900, 118n)))).toBe(false);
+    expect(isRestarted(known, startOf(status(160_900, 117n)))).toBe(true);
+    expect(isRestarted(null, known)).toBe(false);
+  });
+
+  it('is given its keys after 2 s of quiet, and 30 s after the first write at most', () => {
+    expect(storingAt(1_000, 5_000)).toBe(7_000);
+    expect(storingAt(1_000, 30_000)).toBe(31_000);
+  });
+});

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { held, key, staged } from '../staged.js';
+
+describe('a write that a running server has acknowledged', () => {
+  it('is made again and logged where a list shows the key exactly as it was before', async () => {
+    const { world, server, backend, logged } = await staged({ before: ({ keys }) => keys.set('old', held('old', 1n)) });
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('new', 5n)));
+    await world.until(backend.updateKey('old', { limitBytes: 2n }));
+    await world.until(backend.createKey(key('gone')));
+    await world.until(backend.deleteKey('gone'));
+    server.lose('new');
+    server.lose('old');
+    server.lose('gone');
+    expect([...server.keys.keys()].sort()).toEqual(['gone', 'old']);
+    await world.pass(20_000);
+    expect([...server.keys.keys()].sort()).toEqual(['new', 'old']);
+    expect(server.keys.get('new')?.record.limitBytes).toBe(5n);
+    expect(server.keys.get('old')?.record.limitBytes).toBe(2n);
+    expect(logged.filter((message) => /acknowledged was lost/.test(message))).toHaveLength(3);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 3 });
+    await backend.close();
+  });
+
+  it('is shown as it should be while it is undone', async () => {
+    const { world, server, backend } = await staged();
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('a', 5n)));
+    server.lose('a');
+    expect(await world.until(Promise.resolve(backend.live?.key('a')))).toMatchObject({ limitBytes: 5n });
+    await world.pass(100);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it('is left alone where somebody else has changed the key', async () => {
+    const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a', 1n)) });
+    await world.pass(2_000);
+    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    server.outside({ put: key('a', 3n) });
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(3n);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
+    expect(backend.keys.get('a')?.limitBytes).toBe(3n);
+    await backend.close();
+  });
+
+  it('is settled with a list that was sent 7 s later, after which the same change is somebody else’s', async () => {
+    const { world, server, backend } = await staged();
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('a')));
+    await world.pass(6_900);
+    expect(backend.status().unsettled).toBe(1);
+    await world.pass(1_500);
+    expect(backend.status().unsettled).toBe(0);
+    const settled = server.calls.length;
+    server.outside({ remove: 'a' });
+    await world.pass(60_000);
+    expect(server.calls).toHaveLength(settled);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.keys.get('a')).toBe(undefined);
+    expect(server.keys.has('a')).toBe(false);
+    await backend.close();
+  });
+
+  it('outlives a Keyway that is killed', async () => {
+    const { world, server, again } = await staged();
+    const first = await again();
+    await world.until(first.createKey(key('a', 7n)));
+    server.lose('a');
+    const second = await again();
+    await world.pass(15_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(7n);
+    expect(second.keys.get('a')?.limitBytes).toBe(7n);
+    await second.close();
+  });
+
+  it('of a Keyway that was away for longer than ten minutes is left as it is found', async () => {
+    const { world, server, again } = await staged();
+    const first = await again();
+    await world.until(first.createKey(key('a', 7n)));
+    server.outside({ remove: 'a' });
+    await first.close();
+    await world.pass(601_000);
+    const second = await again();
+    await world.pass(15_000);
+    expect(server.keys.has('a')).toBe(false);
+    await second.close();
+  });
+
+  it('is given up with an error where somebody undoes it again and again', async () => {
+    const { world, server, backend, logged } = await staged();
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('a')));
+    for (let i = 0; i < 40; i += 1) {
+      server.outside({ remove: 'a' });
+      await world.pass(4_000);
+    }
+    expect(server.keys.has('a')).toBe(false);
+    expect(logged.filter((message) => /given up/.test(message))).toHaveLength(1);
+    await backend.close();
+  });
+
+  it('is changed by the next write as it should be, although the server has lost it', async () => {
+    const { world, server, backend } = await staged();
+    await world.pass(2_000);
+    await world.until(backend.createKey(key('a', 1n, 'n')));
+    server.lose('a');
+    await world.pass(1);
+    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'n'));
+    await backend.close();
+  });
+
+  it('that changed what somebody else had just changed is undone to that', async () => {
+    const { world, server, backend } = await staged();
+    await world.pass(5_000);
+    server.outside({ put: key('a', 1n) });
+    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    server.lose('a');
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(2n);
+    await backend.close();
+  });
+});
+
+describe('a write whose answer is lost', () => {
+  const losing = (call: string, lost: 'before' | 'after') => {
+    const trip: { lost?: 'before' | 'after' } = {};
+    return {
+      trip: (asked: string) => ({ there: 1, back: 1, ...(asked === call ? trip : {}) }),
+      lose: () => Object.assign(trip, { lost }),
+    };
+  };
+
+  it('is answered as done where a read shows it, and is sent once', async () => {
+    const { trip, lose } = losing('create', 'after');
+    const { world, server, backend } = await staged({ trip });
+    lose();
+    await world.until(backend.createKey(key('a', 5n)));
+    expect(server.calls.filter((call) => call === 'create')).toHaveLength(1);
+    expect(backend.keys.get('a')?.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it('and of which nothing can be read fails, and no list of the next 7 s decides what the key is', async () => {
+    const { trip, lose } = losing('delete', 'after');
+    const { world, server, backend } = await staged({ trip, before: ({ keys }) => keys.set('a', held('a')) });
+    await world.pass(2_000);
+    lose();
+    const deleted = backend.deleteKey('a').catch((error: unknown) => error);
+    await world.pass(3);
+    server.becomes('away');
+    expect(await world.until(deleted)).toMatchObject({ code: 'upstreamAway' });
+    server.becomes('there');
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.keys.get('a')).not.toBe(undefined);
+    await world.pass(8_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.keys.get('a')).toBe(undefined);
+    await backend.close();
+  });
+
+  it('and that never arrived is told as the failure it is', async () => {
+    const { trip, lose } = losing('create', 'before');
+    const { world, server, backend } = await staged({ trip });
+    lose();
+    await expect(world.until(backend.createKey(key('a')))).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect([server.keys.size, backend.keys.size]).toEqual([0, 0]);
+    await backend.close();
+  });
+});
