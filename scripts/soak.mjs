@@ -3,31 +3,37 @@
 // answer was wrong, no change lost and its memory flat.
 // `npm run soak -- --hostile [--minutes N]`: the same with clients beside it that flood, never read, guess, and close or
 // reset their connections half-way, and checks that its memory stays below 400 MiB.
+// `npm run soak -- --beside [--rounds N]`: lets Keyway and a server beside it write one file in turn and checks that no
+// acknowledged change of either is lost.
 // All take --seed S. Exit code 1 when anything is not so.
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
-const { rounds, load, hostile, minutes, seed } = parseArgs({
+const { rounds, load, hostile, beside, minutes, seed } = parseArgs({
   options: {
     rounds: { type: 'string' },
     load: { type: 'boolean', default: false },
     hostile: { type: 'boolean', default: false },
+    beside: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     seed: { type: 'string' },
   },
 }).values;
 
 const isNumber = (text) => text === undefined || /^[1-9]\d{0,6}$/.test(text);
-const isMixed = load || hostile ? rounds !== undefined || (load && hostile) : minutes !== undefined;
+const isTimed = load || hostile;
+const parts = [load, hostile, beside].filter(Boolean).length;
+const isMixed = parts > 1 || (isTimed ? rounds : minutes) !== undefined;
 if (isMixed || !isNumber(rounds) || !isNumber(minutes) || !/^\d{1,9}$/.test(seed ?? '0')) {
   console.error(
-    'expected --rounds N, or --load or --hostile and perhaps --minutes N; perhaps --seed S; all whole numbers',
+    'expected --rounds N, perhaps with --beside, or --load or --hostile and perhaps --minutes N; perhaps --seed S; all whole numbers',
   );
   process.exit(2);
 }
 function partOf() {
   if (load) return { test: 'load', env: { SOAK_LOAD_MINUTES: minutes ?? '10' } };
   if (hostile) return { test: 'hostile', env: { SOAK_HOSTILE_MINUTES: minutes ?? '5' } };
+  if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
   return { test: 'kill', env: { SOAK_ROUNDS: rounds ?? '1000' } };
 }
 const part = partOf();

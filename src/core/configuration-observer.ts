@@ -16,6 +16,8 @@ export interface ConfigurationObserverPort {
   wrote(write: ConfigurationWrite): void;
   /** The file's content came from outside; `refused`: it is no configuration, or not one of a server, and the last stays live. */
   reloaded(reason: ReloadReason, outcome: ReloadOutcome): void;
+  /** So many changes that another program took back are made again. */
+  gaveAgain(changes: number): void;
 }
 
 export type ReloadOutcome = 'applied' | 'refused';

@@ -78,6 +78,8 @@ export interface FileSystemPort {
   sync(path: string): Promise<void>;
   syncFolder(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
+  /** Gives a file a further name. Rejects where the file system has no such thing, or the file is another user's. */
+  hardLink(path: string, name: string): Promise<void>;
   remove(path: string): Promise<void>;
   setOwner(path: string, uid: number, gid: number): Promise<void>;
   /** Creates a folder and its parents; no error when it exists. */

@@ -123,6 +123,12 @@ export function createMemoryFiles(): FileSystemPort {
       changed(from);
       changed(to);
     },
+    async hardLink(path, name) {
+      if (entries.has(name)) throw failure('EEXIST', 'link', name);
+      parentFolder(name, 'link');
+      entries.set(name, file(path, 'link'));
+      changed(name);
+    },
     async remove(path) {
       file(path, 'unlink');
       entries.delete(path);

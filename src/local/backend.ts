@@ -41,6 +41,8 @@ export interface LocalBackendOptions {
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away. */
   readonly guard?: boolean;
+  /** How long a server beside may take to read a change of the file, in milliseconds; default 7 s. */
+  readonly unreadMilliseconds?: number;
   /** How often the file is looked at for edits, besides being watched; milliseconds, default 500. */
   readonly pollMilliseconds?: number;
   /** Whether the system is asked for events of the file's folder, too; default true. */
@@ -69,6 +71,7 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
           log,
           inPlace: options.inPlace ?? false,
           guard: options.guard ?? false,
+          ...(options.unreadMilliseconds === undefined ? {} : { unreadMilliseconds: options.unreadMilliseconds }),
           ...(observer === undefined ? {} : { observer }),
           ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
           ...(options.watch === undefined ? {} : { watch: options.watch }),

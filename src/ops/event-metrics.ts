@@ -36,6 +36,11 @@ export function registerConfiguration(registry: Registry): ConfigurationObserver
     labelNames: ['reason', 'outcome'],
     registers,
   });
+  const again = new Counter({
+    name: 'keyway_config_changes_given_again_total',
+    help: 'Changes that another program took back from the configuration file, made again.',
+    registers,
+  });
   // From zero on: the first of its kind is then seen to be one more.
   for (const kind of ['changes', 'whole']) {
     durations.zero({ kind });
@@ -50,6 +55,9 @@ export function registerConfiguration(registry: Registry): ConfigurationObserver
     },
     reloaded(reason, outcome) {
       reloads.inc({ reason, outcome });
+    },
+    gaveAgain(changes) {
+      again.inc(changes);
     },
   };
 }

@@ -14,6 +14,8 @@ export interface ProcessesPort {
   own(): Promise<ProcessIdentity | null>;
   /** The process that has this number now; null when there is none. */
   find(pid: number): Promise<ProcessIdentity | null>;
+  /** The same text as long as the system runs, and another after the next boot; empty where the system does not tell. */
+  boot(): Promise<string>;
 }
 
 /** `pid` is this process's number; without it, it is taken from `/proc`, which Linux alone has. */
@@ -21,6 +23,7 @@ export function createProcesses(pid?: number): ProcessesPort {
   return {
     own: () => (pid === undefined ? thisProcess() : identityOf(pid)),
     find: async (other) => (isAlive(other) ? { pid: other, started: await startOf(other) } : null),
+    boot: thisBoot,
   };
 }
 
@@ -55,8 +58,12 @@ function isAlive(pid: number): boolean {
 /** The system's boot and, from proc_pid_stat(5), the start time in clock ticks since then. */
 async function startOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '');
-  const boot = await readFile('/proc/sys/kernel/random/boot_id', 'latin1').catch(() => '');
+  const boot = await thisBoot();
   // The second field is the command in parentheses and may hold anything; the start time is the 22nd field.
   const started = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-  return started === undefined || started === '' ? '' : `${boot.trim()} ${started}`;
+  return started === undefined || started === '' ? '' : `${boot} ${started}`;
+}
+
+async function thisBoot(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'latin1').catch(() => '')).trim();
 }

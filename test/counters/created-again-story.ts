@@ -214,6 +214,7 @@ export async function play(story: Story): Promise<void> {
 function onlyProcess(pid: number) {
   return {
     own: async () => ({ pid, started: '1' }),
+    boot: async () => 'this boot',
     find: async (other: number) => (other === pid ? { pid, started: '1' } : null),
   };
 }

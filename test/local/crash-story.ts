@@ -83,6 +83,7 @@ function createTeller(story: Story, disk: ForgetfulFileSystem, wrap: (port: File
       clock,
       log: silent,
       inPlace: story.inPlace,
+      unreadMilliseconds: 0,
       pollMilliseconds: 0,
       watch: false,
       processes: onlyProcess(pid),
@@ -241,6 +242,7 @@ function parses(text: string): boolean {
 function onlyProcess(pid: number) {
   return {
     own: async () => ({ pid, started: '1' }),
+    boot: async () => 'this boot',
     find: async (other: number) => (other === pid ? { pid, started: '1' } : null),
   };
 }

@@ -31,7 +31,7 @@ describe('the configuration file', () => {
     const { call, metrics, configPath } = await opsStage({}, THREE);
     await call('POST', '/new/api/users/bulk', { count: 20 });
     await call('PUT', '/new/api/server/config', configurationOf({ access_keys: ['x'] }));
-    await writeFile(configPath, configurationOf({ access_keys: ['y'] }));
+    await writeFile(configPath, configurationOf({ access_keys: ['x', 'y'] }));
     const reloads = async (reason: string, outcome: string) =>
       (await metrics()).value('keyway_config_reloads_total', { reason, outcome });
     await until(async () => (await reloads('edited', 'applied')) === 1);

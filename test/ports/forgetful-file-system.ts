@@ -259,6 +259,14 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
             entries.set(target.name, node);
           });
         }),
+      hardLink: (path, name) =>
+        call('hardLink', name, () => {
+          const file = fileAt(path);
+          const to = entryAt(name);
+          if (to.node !== null) throw failure('EEXIST', name);
+          file.ctimeNs = tick();
+          change(to.folder, (entries) => entries.set(to.name, file));
+        }),
       remove: (path) =>
         call('remove', path, () => {
           const { folder, name, node } = entryAt(path);

@@ -7,10 +7,12 @@ import { failureCode, failureWords } from '../../platform/failure-words.js';
 import type { ProcessesPort } from '../../platform/processes.js';
 import { changeDocument } from '../document/change.js';
 import { type ConfigurationDocument, losesInbounds, readDocument } from '../document/document.js';
+import { recordsOf } from '../document/key-changes.js';
 import { type Hold, holdForServing } from '../file/hold.js';
 import { createInPlaceWriting, type InPlaceWriting } from '../file/in-place.js';
 import { createKeptVersions, type KeptVersions } from '../file/kept-versions.js';
 import { lockPorts } from '../file/lock.js';
+import { isMeantContent } from '../file/meant-content.js';
 import { removeStaleTemporaries } from '../file/write-file.js';
 import { createCommitQueue } from './commit-queue.js';
 import { readAsCompactJson, toReplacement } from './configuration-json.js';
@@ -29,6 +31,8 @@ import {
 import { createLiveConfiguration } from './live-configuration.js';
 import { changeCount } from './pending-changes.js';
 import { createReloads, type ReloadListener } from './reloads.js';
+import { createUnreadChanges, type UnreadChanges } from './unread-changes.js';
+import { createUnreadJournal, type UnreadJournal } from './unread-journal.js';
 
 /**
  * The configuration file of a server on disk. Changes whose write failed stay pending, are laid over every configuration
@@ -86,6 +90,8 @@ export interface ConfigurationFileOptions {
   readonly inPlace?: boolean;
   /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
   readonly guard?: boolean;
+  /** How long a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
+  readonly unreadMilliseconds?: number;
   /** How often the file is looked at, 0 for never; default 500. */
   readonly pollMilliseconds?: number;
   /** Whether the system is asked for events of the folder, too; default true. */
@@ -111,11 +117,14 @@ export class ConfigurationFileError extends Error {
 }
 
 const POLL_MS = 500;
+/** Servers look at their file every 5 s, and take a while to read it. */
+const UNREAD_MS = 7_000;
 
 /** What the layouts of the configuration file are read and changed with. */
 const format: ConfigurationFormat<ConfigurationDocument> = {
   read: readDocument,
   change: changeDocument,
+  records: recordsOf,
   losesKeys: losesInbounds,
 };
 
@@ -137,7 +146,8 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
     const versions = createKeptVersions({ fileSystem, folder: folder.versions, clock: options.clock });
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const opened = await openFile({ ...options, path, wait }, overwriting);
-    return serve({ ...options, path, wait, pollMilliseconds }, { ...opened, versions, overwriting, hold });
+    const unread = await openUnread(options, processes, { ...opened, hold });
+    return serve({ ...options, path, wait, pollMilliseconds }, { ...opened, versions, overwriting, hold, unread });
   } catch (error) {
     await hold.release();
     throw error;
@@ -168,18 +178,56 @@ interface Opened extends FirstReading {
   readonly versions: KeptVersions;
   readonly overwriting: InPlaceWriting;
   readonly hold: Hold;
+  readonly unread: Unread;
+}
+
+/** What a server beside may not have read, and how it is noted. */
+interface Unread {
+  readonly changes: UnreadChanges;
+  readonly journal: UnreadJournal;
+  /** When the file was last written, on the clock of the changes. */
+  readonly writtenAt: number;
+}
+
+/** Takes over what the Keyway before noted, unless a person has replaced the file since. */
+async function openUnread(
+  { fileSystem, clock, log, unreadMilliseconds = UNREAD_MS }: ConfigurationFileOptions,
+  processes: ProcessesPort,
+  { target, hold: { folder } }: Pick<Opened, 'target' | 'hold'>,
+): Promise<Unread> {
+  const changes = createUnreadChanges(clock.monotonic, unreadMilliseconds);
+  const journal = createUnreadJournal({
+    path: folder.unreadChanges,
+    boot: await processes.boot(),
+    milliseconds: unreadMilliseconds,
+    fileSystem,
+    clock,
+    log,
+  });
+  const monotonic = (epoch: number) => clock.monotonic() - (clock.now() - epoch);
+  const isMeant = await isMeantContent(fileSystem, folder, target.bytes, { atStart: true });
+  for (const { at, former, written } of isMeant ? [] : await journal.read())
+    changes.wrote(former, written, monotonic(at));
+  return { changes, journal, writtenAt: monotonic(Number(target.stat.mtimeNs / 1_000_000n)) };
 }
 
 function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
   const { fileSystem, path, wait, log } = options;
-  const { versions, hold } = opened;
+  const { versions, hold, unread } = opened;
   const overwriting = options.inPlace ? opened.overwriting : null;
-  const state = createFileState(createLiveConfiguration(opened.configuration));
+  const state = createFileState(createLiveConfiguration(opened.configuration), unread.changes);
   const reloads = createReloads<ConfigurationDocument>({ ...options, state, versions });
-  const file = createKnownFile({ fileSystem, path, format, wait, onEdit: reloads.found }, opened);
+  reloads.giveAgain(opened.configuration, unread.writtenAt);
+  const isMeant = async (bytes: Buffer) => unread.changes.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
+  const file = createKnownFile({ fileSystem, path, format, wait, isMeant, onEdit: reloads.found }, opened);
   const { renew } = hold;
-  const writes = createFileWrites({ ...options, format, state, file, versions, reloads, overwriting, renew });
+  const note = async (former: ConfigurationChange, written: ConfigurationChange) => {
+    unread.changes.wrote(former, written);
+    await unread.journal.add({ at: options.clock.now(), former, written });
+  };
+  const writes = createFileWrites({ ...options, format, state, file, versions, reloads, overwriting, renew, note });
   const queue = createCommitQueue(writes.commit);
+  if (changeCount(state.pending) > 0) queue.add({}).catch(() => undefined);
   hold.onMadeAgain(() => {
     versions.forget();
     state.keepsNext = true;

@@ -27,11 +27,11 @@ export function createEditCheck<D>(options: FileEditsOptions<D>): () => Promise<
       const { touched } = await file.look();
       reloads.readable();
       // The file can be read, so that what waits for a write goes with this occasion; without any, that it can is news.
-      if (state.isUnread || (touched && changeCount(state.pending) > 0)) queue.add({}).catch(() => undefined);
-      state.isUnread = false;
+      if (state.isUnreadable || (touched && changeCount(state.pending) > 0)) queue.add({}).catch(() => undefined);
+      state.isUnreadable = false;
     } catch (error) {
       reloads.unreadable(error);
-      state.isUnread = true;
+      state.isUnreadable = true;
       if (!(error instanceof BrokenFileError)) state.looksAgain = true;
     }
   }

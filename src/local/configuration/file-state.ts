@@ -1,6 +1,7 @@
 import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { LiveConfiguration } from './live-configuration.js';
 import { layOver, mergeChanges } from './pending-changes.js';
+import type { UnreadChanges } from './unread-changes.js';
 
 /**
  * What a Keyway that serves knows of its configuration file, besides the content itself (`KnownFile`): what edits, writes and
@@ -8,14 +9,16 @@ import { layOver, mergeChanges } from './pending-changes.js';
  */
 export interface FileState {
   readonly live: LiveConfiguration;
+  /** The changes that a server beside need not have read. */
+  readonly unread: UnreadChanges;
   /** Changes that are asked for and not written yet, in their order, those on their way first. */
   readonly accepted: Set<ConfigurationChange>;
-  /** The changes whose write failed. */
+  /** The changes that wait for a write: those whose write failed, and those that another program took back. */
   pending: ConfigurationChange;
   /** Whether a version must be kept before the next write: the first after a start, and after every change from outside. */
   keepsNext: boolean;
   /** The last reading failed, by a check or for a write. */
-  isUnread: boolean;
+  isUnreadable: boolean;
   /** What cannot be read may be readable the next time, although it looks the same from outside. */
   looksAgain: boolean;
   writing: boolean;
@@ -25,13 +28,14 @@ export interface FileState {
   parseError: string | null;
 }
 
-export function createFileState(live: LiveConfiguration): FileState {
+export function createFileState(live: LiveConfiguration, unread: UnreadChanges): FileState {
   return {
     live,
+    unread,
     accepted: new Set(),
     pending: {},
     keepsNext: true,
-    isUnread: false,
+    isUnreadable: false,
     looksAgain: false,
     writing: false,
     writeError: null,

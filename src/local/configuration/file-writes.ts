@@ -1,7 +1,7 @@
 import type { ConfigurationObserverPort, ConfigurationWrite } from '../../core/configuration-observer.js';
 import { DomainError } from '../../core/errors.js';
 import { createSpareRoom } from '../../core/keys/spare-room.js';
-import type { ConfigurationChange } from '../../core/model.js';
+import type { ConfigurationChange, DnsConfig } from '../../core/model.js';
 import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../../core/ports.js';
 import { createFailure, failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
@@ -10,7 +10,7 @@ import type { KeptVersions } from '../file/kept-versions.js';
 import { createTarget, readTarget, replaceTarget, TargetChangedError, type TargetFile } from '../file/write-file.js';
 import type { FileState } from './file-state.js';
 import type { ConfigurationFormat, DocumentReading, FoundFile, KnownFile } from './known-file.js';
-import { changeCount, mergeChanges } from './pending-changes.js';
+import { changeCount, differences, mergeChanges } from './pending-changes.js';
 import { MANY_KEYS, type Reloads } from './reloads.js';
 
 /** What goes into the file: each of these alone, one after the other. */
@@ -38,6 +38,8 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly file: KnownFile<D>;
   readonly versions: KeptVersions;
   readonly reloads: Reloads<D>;
+  /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
+  readonly note: (former: ConfigurationChange, written: ConfigurationChange) => Promise<void>;
   /** Rejects while the file or its data folder is not this process's. */
   readonly renew: () => Promise<void>;
   /** Null where the file is replaced. */
@@ -61,7 +63,13 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   async function put(target: TargetFile, content: Buffer): Promise<FileStat | null> {
     if (overwriting !== null) return overwriting.replace(target, content);
-    return replaceTarget(fileSystem, target, content);
+    try {
+      return await replaceTarget(fileSystem, target, content);
+    } catch (error) {
+      // The attempt itself leaves the file with another time of change, which is no news.
+      if (!(error instanceof TargetChangedError)) await file.look().catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Tries until the file is not changed by others meanwhile. */
@@ -86,15 +94,18 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     } catch (error) {
       unread = true;
       // What waits goes as soon as the file can be read.
-      state.isUnread = true;
+      state.isUnreadable = true;
       state.looksAgain = true;
       throw error;
     }
   }
 
-  async function write(change: ConfigurationChange): Promise<ConfigurationChange> {
+  async function write(asked: ConfigurationChange): Promise<Attempt> {
     const found = await reading(file.settled);
+    // What this reading has shown to be taken back goes with it.
+    const change = mergeChanges(state.pending, asked);
     const { document, refused } = applyParts(found.document, change);
+    const former = formerOf(found.document, change);
     if (document === found.document) {
       await file.makeDurable(found);
     } else {
@@ -103,7 +114,18 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
       file.holds(document, await put(found.target, document.bytes));
       if (!versions.isKeeping(found.document.bytes)) spare.retire(found.document.bytes);
     }
-    return refused;
+    return { change, refused, former };
+  }
+
+  /** What the file says of what is to be changed. */
+  function formerOf(document: D, { keys, rules, dns }: ConfigurationChange): ConfigurationChange {
+    const { outbound, dns: present } = rules || dns ? state.live.present() : NOTHING;
+    const members = Object.keys(dns ?? {}).map((member) => [member, present?.[member as keyof DnsConfig]]);
+    return {
+      ...(keys && { keys: format.records(document, keys.keys()) }),
+      ...(outbound && { rules: outbound.rules }),
+      ...(dns && { dns: Object.fromEntries(members) }),
+    };
   }
 
   /** A part that has no place in this file (rules where there is no outbound) must not hold up the others. */
@@ -149,15 +171,16 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     const ended = beginning('changes', changeCount(change));
     state.writing = true;
     try {
-      const refused = await undisturbed(() => write(change));
+      const { change: all, refused, former } = await undisturbed(() => write(change));
       accounted(changes, refused);
-      const carried = without(change, refused);
+      const carried = without(all, refused);
       state.live.wrote(carried);
+      await options.note(former, carried);
       if (changeCount(refused) === 0) succeeded();
       ended({ failed: changeCount(refused) > 0 });
       return changes.map((one) => (isRefused(one, refused) ? new DomainError('saveFailed') : carried));
     } catch (error) {
-      accounted(changes, change);
+      accounted(changes, mergeChanges(state.pending, change));
       failed(error);
       ended({ failed: true });
       return changes.map(() => new DomainError('saveFailed'));
@@ -215,7 +238,10 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     const ended = beginning('whole', 1);
     state.writing = true;
     try {
+      const before = state.live.present();
       await undisturbed(() => replaceWith(whole, reason));
+      const { former, written } = differences(before, whole.configuration);
+      await options.note(former, written);
       const dropped = dropWaiting ? state.pending : {};
       if (dropWaiting) state.pending = {};
       succeeded();
@@ -247,6 +273,15 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   return { commit, putWhole };
 }
+
+/** What an attempt to write has put into the file. */
+interface Attempt {
+  readonly change: ConfigurationChange;
+  readonly refused: ConfigurationChange;
+  readonly former: ConfigurationChange;
+}
+
+const NOTHING = { outbound: null, dns: null };
 
 type WholeReason = 'replaced' | 'restored';
 

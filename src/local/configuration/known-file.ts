@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import type { Room } from '../../core/keys/spare-room.js';
-import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
+import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { FileStat, FileSystemPort } from '../../core/ports.js';
 import { failureCode } from '../../platform/failure-words.js';
 import { readTarget, sameFile, type TargetFile } from '../file/write-file.js';
@@ -11,6 +11,8 @@ export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
   read(bytes: Buffer): DocumentReading<D>;
   /** Throws when the change has no place in this file. What is long may be put into `room`. */
   change(document: D, change: ConfigurationChange, room?: Room): D;
+  /** What the document says of these keys; null for one that it does not have. */
+  records(document: D, keys: Iterable<string>): ReadonlyMap<string, AccessKey | null>;
   /** Whether replacing the one by the other takes away where the keys of such a file stand (design: "Saving keys"). */
   losesKeys(before: D, after: D): boolean;
 }
@@ -69,8 +71,10 @@ export interface KnownFileOptions<D extends { readonly bytes: Buffer }> {
   readonly path: string;
   readonly format: ConfigurationFormat<D>;
   readonly wait: (milliseconds: number) => Promise<void>;
+  /** Whether somebody has said that he means the file to hold these bytes. */
+  readonly isMeant: (bytes: Buffer) => Promise<boolean>;
   /** Called when the file has another content than the last good one, which nobody here has written. */
-  readonly onEdit: (before: Buffer, reading: DocumentReading<D>) => void;
+  readonly onEdit: (before: Buffer, reading: DocumentReading<D>, edit: { readonly isMeant: boolean }) => void;
 }
 
 const WAIT_MS = 50;
@@ -84,7 +88,7 @@ export async function readFirst<D extends { readonly bytes: Buffer }>({
   path,
   format,
   wait,
-}: Omit<KnownFileOptions<D>, 'onEdit'>): Promise<FoundFile<D> & DocumentReading<D>> {
+}: Omit<KnownFileOptions<D>, 'onEdit' | 'isMeant'>): Promise<FoundFile<D> & DocumentReading<D>> {
   return patiently(wait, async () => {
     const target = await readTarget(fileSystem, path);
     return { target, ...readWith(format, target.bytes) };
@@ -92,7 +96,7 @@ export async function readFirst<D extends { readonly bytes: Buffer }>({
 }
 
 export function createKnownFile<D extends { readonly bytes: Buffer }>(
-  { fileSystem, path, format, wait, onEdit }: KnownFileOptions<D>,
+  { fileSystem, path, format, wait, isMeant, onEdit }: KnownFileOptions<D>,
   first: FoundFile<D>,
 ): KnownFile<D> {
   // What is found may still be in the system's memory alone, written by a Keyway that was killed before its sync.
@@ -114,9 +118,10 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
       known = { document: attempted, stat: present, durable: false };
     } else {
       const reading = readWith(format, bytes);
+      const edit = { isMeant: await isMeant(bytes) };
       const before = known.document.bytes;
       known = { document: reading.document, stat: present, durable: false };
-      onEdit(before, reading);
+      onEdit(before, reading, edit);
     }
     return { target, document: known.document, touched };
   }

@@ -38,6 +38,27 @@ function layKeysOver(keys: readonly AccessKey[], changes: ReadonlyMap<string, Ac
   return result;
 }
 
+/** What makes the one configuration of the other, and back, as far as changes can say it. */
+export function differences(
+  before: ServerConfiguration,
+  after: ServerConfiguration,
+): { readonly former: ConfigurationChange; readonly written: ConfigurationChange } {
+  const [had, has] = [recordsByKey(before), recordsByKey(after)];
+  const keys = [...new Set([...had.keys(), ...has.keys()])].filter((key) => {
+    const [a, b] = [had.get(key), has.get(key)];
+    return a === undefined || b === undefined || a.name !== b.name || a.limitBytes !== b.limitBytes;
+  });
+  const of = (records: ReadonlyMap<string, AccessKey>, { outbound, dns }: ServerConfiguration): ConfigurationChange => {
+    const changed = new Map(keys.map((key) => [key, records.get(key) ?? null]));
+    return { keys: changed, ...(before.outbound && after.outbound && outbound && { rules: outbound.rules }), dns };
+  };
+  return { former: of(had, before), written: of(has, after) };
+}
+
+function recordsByKey({ keys }: ServerConfiguration): ReadonlyMap<string, AccessKey> {
+  return new Map(keys.map((key) => [key.accessKey, key]));
+}
+
 /** How many keys of `before` are gone in `after`. */
 export function removedKeys(before: ServerConfiguration, after: ServerConfiguration): number {
   const left = new Set(after.keys.map((key) => key.accessKey));

@@ -1,12 +1,13 @@
 import type { ReloadReason } from '../../core/backend.js';
 import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
-import type { ServerConfiguration } from '../../core/model.js';
+import { keyDigest } from '../../core/key-digest.js';
+import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { type FileState, present, unwritten } from './file-state.js';
 import { BrokenFileError, type DocumentReading } from './known-file.js';
-import { layOver, removedKeys } from './pending-changes.js';
+import { changeCount, layOver, mergeChanges, removedKeys } from './pending-changes.js';
 
 /** Told of each configuration that became live from outside or as a whole, in that turn of the event loop. */
 export type ReloadListener = (configuration: ServerConfiguration, reason: ReloadReason) => void;
@@ -14,8 +15,10 @@ export type ReloadListener = (configuration: ServerConfiguration, reason: Reload
 /** What the file turned out to hold, and who is told of it. */
 export interface Reloads<D> {
   onReload(listener: ReloadListener): void;
-  /** The file holds something new, which nobody here has written. */
-  found(before: Buffer, reading: DocumentReading<D>): void;
+  /** The file holds something new, which nobody here has written; `isMeant` where a person said so. */
+  found(before: Buffer, reading: DocumentReading<D>, edit: { readonly isMeant: boolean }): void;
+  /** What the file holds is another program's: what it took back is to be made again. */
+  giveAgain(configuration: ServerConfiguration, at?: number): void;
   /** The file was replaced by this, through the API or from a backup. */
   replaced(reading: DocumentReading<D>, reason: 'replaced' | 'restored'): void;
   /** How many keys are live now and would not be with this configuration. */
@@ -43,6 +46,18 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
   /** The unreadable content, or the reason, that was met last; a content seen a single time may be one that is being written. */
   let seen: Buffer | string | null = null;
   let isLogged = false;
+  /** Changes that were taken back and made again, since the start. */
+  let givenAgain = 0;
+
+  function giveAgain(configuration: ServerConfiguration, at?: number): void {
+    const again = state.unread.takenBack(configuration, at);
+    const changes = changeCount(again);
+    if (changes === 0) return;
+    state.pending = mergeChanges(again, state.pending);
+    givenAgain += changes;
+    observer?.gaveAgain(changes);
+    log.warn({ file: path, changes, total: givenAgain, ...namedIn(again) }, TAKEN_BACK);
+  }
 
   function wouldRemove(configuration: ServerConfiguration): number {
     return isServer(configuration) ? removedKeys(present(state), layOver(configuration, unwritten(state))) : 0;
@@ -91,8 +106,11 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
     onReload: (listener) => {
       listeners.push(listener);
     },
-    found: (before, reading) => {
+    giveAgain,
+    found: (before, reading, { isMeant }) => {
       state.keepsNext = true;
+      if (isMeant) state.unread.letGo();
+      else giveAgain(reading.configuration);
       const removed = goLive(reading, 'edited');
       if (removed > MANY_KEYS) keep(before, true);
       keep(reading.document.bytes, false);
@@ -117,6 +135,20 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
       isLogged = isSame;
       seen = now;
     },
+  };
+}
+
+const TAKEN_BACK =
+  'another program took back changes that were just made through Keyway, as a server does that writes the file from its memory: they are made again, and what it wrote is kept as a version. Over its API (--upstream) nothing is taken back';
+
+/** So many keys are named in a line. */
+const NAMED = 20;
+
+function namedIn({ keys, rules, dns }: ConfigurationChange) {
+  return {
+    ...(keys && { keys: [...keys.keys()].slice(0, NAMED).map(keyDigest) }),
+    ...(rules && { rules: true }),
+    ...(dns && { dns: Object.keys(dns) }),
   };
 }
 

@@ -1,9 +1,9 @@
 import type { Room } from '../../core/keys/spare-room.js';
 import type { AccessKey } from '../../core/model.js';
-import { createScanner, skipTrivia } from '../../wire/json/scanner.js';
+import { createScanner, type JsonScanner, skipTrivia } from '../../wire/json/scanner.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
 import { changeElement, readElement, renderElement, styleOf } from './element.js';
-import { hashKey, type KeyList } from './key-list.js';
+import { hashKey, type KeyList, readKeys } from './key-list.js';
 import { makeKeyList } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
 import { applySplices, type Splice, shiftList, sortSplices } from './splice.js';
@@ -73,6 +73,28 @@ function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<strin
     record === null || found.has(key) ? [] : [{ ...record, accessKey: key }],
   );
   return { changed, removals, missing };
+}
+
+/** What the document says of these keys: the record that counts, or null. */
+export function recordsOf(
+  document: ConfigurationDocument,
+  keys: Iterable<string>,
+): ReadonlyMap<string, AccessKey | null> {
+  const records = new Map<string, AccessKey | null>([...keys].map((key) => [key, null]));
+  const wanted = wantedHashes(records.keys());
+  for (const list of document.lists) {
+    for (const index of candidates(list, wanted)) {
+      const [record] = readKeys(elementAlone(document.bytes, list, index), document.layout.keyMember).records;
+      if (record !== undefined && records.get(record.accessKey) === null) records.set(record.accessKey, record);
+    }
+  }
+  return records;
+}
+
+/** A list of this one element, before which a scanner stands. */
+function elementAlone(bytes: Buffer, list: KeyList, index: number): JsonScanner {
+  const element = bytes.subarray(list.starts[index] ?? 0, list.ends[index] ?? 0);
+  return createScanner(Buffer.concat([Buffer.from('['), element, Buffer.from('\n]')]), true);
 }
 
 /** The index of the last element that is not removed, or -1. */

@@ -12,6 +12,10 @@ export interface DataFolder {
   readonly path: string;
   readonly versions: string;
   readonly inPlaceCopy: string;
+  /** The last changes of the file, which a server beside may not have read (`configuration/unread-journal.ts`). */
+  readonly unreadChanges: string;
+  /** Which content somebody means the file to have (`meant-content.ts`). */
+  readonly meantContent: string;
 }
 
 /** The data folder cannot be used; the message says why and what to do. */
@@ -48,7 +52,13 @@ export function noFileIn(dataFolder: string): string {
 
 /** The names of the folder; touches nothing. */
 export function dataFolderAt(path: string): DataFolder {
-  return { path, versions: join(path, 'versions'), inPlaceCopy: join(path, 'in-place-copy') };
+  return {
+    path,
+    versions: join(path, 'versions'),
+    inPlaceCopy: join(path, 'in-place-copy'),
+    unreadChanges: join(path, 'unread-changes'),
+    meantContent: join(path, 'meant-content'),
+  };
 }
 
 /**
@@ -170,7 +180,8 @@ export function parseMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
 /** Removes what a Keyway that was killed has left half-done in the folder. Only call while holding the lock. */
 export async function cleanDataFolder(fileSystem: FileSystemPort, folder: DataFolder): Promise<void> {
   for (const name of await fileSystem.list(folder.path)) {
-    if (name.startsWith(`${MARKER}.`)) await fileSystem.remove(join(folder.path, name)).catch(() => undefined);
+    const isHalfDone = [MARKER, 'unread-changes', 'meant-content'].some((whole) => name.startsWith(`${whole}.`));
+    if (isHalfDone) await fileSystem.remove(join(folder.path, name)).catch(() => undefined);
   }
   await removeHalfKept(fileSystem, folder.versions);
 }

@@ -5,6 +5,7 @@ import { withFileInHand } from './file-hold.js';
 import { createInPlaceWriting } from './in-place.js';
 import { createKeptVersions } from './kept-versions.js';
 import { lockPorts } from './lock.js';
+import { noteMeantContent } from './meant-content.js';
 import { createTarget, replaceTarget, type TargetFile } from './write-file.js';
 
 /** A configuration file and where its kept versions are; for the command line, beside a Keyway that may be serving. */
@@ -47,6 +48,7 @@ export async function withRewriting<T>(options: VersionsOptions, work: (hand: Re
           return;
         }
         await keep(present.bytes, { forever });
+        await noteMeantContent(fileSystem, folder, content);
         if (overwriting === null) await replaceTarget(fileSystem, present, content);
         else await overwriting.replace(present, content);
       },

@@ -80,13 +80,37 @@ export async function replaceTarget(
   target: TargetFile,
   content: Buffer,
 ): Promise<FileStat | null> {
+  checkReadable(target.realPath, content);
   const { mode, uid, gid } = target.stat;
-  return throughTemporary(fileSystem, target.realPath, content, mode, async (temporary) => {
+  const displaced = temporaryPath(target.realPath);
+  const prepare = async (temporary: string): Promise<void> => {
     const made = await fileSystem.stat(temporary);
     if (made.uid !== uid || made.gid !== gid) await fileSystem.setOwner(temporary, uid, gid);
     await fileSystem.sync(temporary);
     await checkUnchanged(fileSystem, target, made.mtimeNs);
-  });
+    // Where there are no further names, what follows is left out.
+    await fileSystem.hardLink(target.realPath, displaced).catch(() => undefined);
+  };
+  try {
+    return await throughTemporary(fileSystem, target.realPath, content, mode, {
+      prepare,
+      replaced: () => putBackWritten(fileSystem, target, displaced),
+    });
+  } finally {
+    await fileSystem.remove(displaced).catch(() => undefined);
+  }
+}
+
+/**
+ * A program that truncates the file and writes into it, as servers do, may have begun between the last look and the
+ * replacing, and would write into a file that nobody sees: that file gets its place back. Rejects with `TargetChangedError`.
+ */
+async function putBackWritten(fileSystem: FileSystemPort, target: TargetFile, displaced: string): Promise<void> {
+  const { size, mtimeNs } = target.stat;
+  const present = await fileSystem.stat(displaced).catch(() => null);
+  if (present === null || (present.size === size && present.mtimeNs === mtimeNs)) return;
+  await fileSystem.rename(displaced, target.realPath);
+  throw new TargetChangedError(target.path);
 }
 
 /** Creates the file durably where there is none, readable by its owner alone. A dangling link is an error and stays. */
@@ -95,11 +119,14 @@ export async function createTarget(
   path: string,
   content: Buffer,
 ): Promise<FileStat | null> {
-  return throughTemporary(fileSystem, path, content, NEW_FILE_MODE, async (temporary) => {
-    await fileSystem.sync(temporary);
-    if (!(await fileSystem.list(dirname(path))).includes(basename(path))) return;
-    if (await exists(fileSystem, path)) throw new TargetChangedError(path);
-    throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
+  return throughTemporary(fileSystem, path, content, NEW_FILE_MODE, {
+    prepare: async (temporary) => {
+      await fileSystem.sync(temporary);
+      if (!(await fileSystem.list(dirname(path))).includes(basename(path))) return;
+      if (await exists(fileSystem, path)) throw new TargetChangedError(path);
+      throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
+    },
+    replaced: async () => undefined,
   });
 }
 
@@ -126,7 +153,10 @@ async function throughTemporary(
   realPath: string,
   content: Buffer,
   mode: number,
-  prepare: (temporary: string) => Promise<void>,
+  {
+    prepare,
+    replaced,
+  }: { readonly prepare: (temporary: string) => Promise<void>; readonly replaced: () => Promise<void> },
 ): Promise<FileStat | null> {
   checkReadable(realPath, content);
   const temporary = temporaryPath(realPath);
@@ -135,6 +165,7 @@ async function throughTemporary(
     await prepare(temporary);
     return fileSystem.stat(temporary);
   });
+  await replaced();
   await fileSystem.syncFolder(dirname(realPath));
   const present = await fileSystem.stat(realPath);
   return present.ino === written.ino && present.mtimeNs === written.mtimeNs ? present : null;

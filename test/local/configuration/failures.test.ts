@@ -61,10 +61,12 @@ async function stage(
         expect(milliseconds).toBeGreaterThanOrEqual(0);
         writes.push(write);
       },
+      gaveAgain: (changes) => void outcomes.push(`gave ${changes} again`),
       reloaded: (reason, outcome) => void outcomes.push(`${reason} ${outcome}`),
     },
     processes: {
       own: async () => ({ pid, started: 'now' }),
+      boot: async () => 'this boot',
       find: async (other) => (living.has(other) ? { pid: other, started: 'now' } : null),
     },
     wait: async (milliseconds) => {

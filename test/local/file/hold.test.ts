@@ -26,6 +26,7 @@ function diskWithFile(): ForgetfulFileSystem {
 function processes(pid: number) {
   return {
     own: async () => ({ pid, started: 'now' }),
+    boot: async () => 'this boot',
     find: async (other: number) => (other === 1 || other === 2 ? { pid: other, started: 'now' } : null),
   };
 }
