@@ -68,6 +68,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/northbound',
     'src/platform',
     'src/sockets',
+    'src/southbound',
     'src/wire',
   ],
   'src/serve': [
@@ -82,6 +83,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/platform',
     'src/settings',
     'src/sockets',
+    'src/southbound',
+    'src/wire',
   ],
   'src/embedded': ['revisions', 'src/core', 'src/gateway', 'src/platform', 'src/replay', 'src/southbound', 'src/wire'],
   'src/commands': [
@@ -106,6 +109,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/northbound',
     'src/platform',
     'src/sockets',
+    'src/southbound',
     'src/wire',
   ],
   'panel/store': [],

@@ -33,8 +33,8 @@ export async function serveUntilStopped(
   try {
     await prepare(settings, log);
     await refuseMissing(settings, context);
-    const { fileSystem, clock, random, version } = context;
-    const gateway = await startGateway(settings, { fileSystem, clock, random, log }, version);
+    const { fileSystem, clock, random, progress, version } = context;
+    const gateway = await startGateway(settings, { fileSystem, clock, random, log, progress }, version);
     if (gateway === null) {
       log.info({ config: settings.config }, notEnabled(settings));
       return 0;

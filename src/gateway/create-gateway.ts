@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { resolveRevision } from '../../revisions/index.js';
 import { composeGateway, type Gateway } from './compose.js';
 import type { GatewayMount, GatewayOptions, ResolvedMount } from './options.js';
+import { resolveUpstream } from './upstream.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -16,7 +17,12 @@ declare module 'fastify' {
  * people when a revision is unknown, two mounts clash or the configuration file cannot be read.
  */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const gateway = await composeGateway({ ...options, mounts: options.mounts.map(resolveMount) });
+  const { mounts, upstream, ...others } = options;
+  const gateway = await composeGateway({
+    ...others,
+    mounts: mounts.map(resolveMount),
+    ...(upstream === undefined ? {} : { upstream: resolveUpstream(upstream) }),
+  });
   gateway.app.decorate('keyway', gateway);
   return gateway.app;
 }

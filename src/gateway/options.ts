@@ -2,11 +2,14 @@ import type { ResolvedRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
-import type { ClockPort, FileSystemPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort, ResolverPort } from '../core/ports.js';
 import type { LoginGuardLimit } from '../northbound/login-guard.js';
 import type { Mount } from '../northbound/mount.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
 import type { CreateServer } from '../sockets/http-server.js';
+import type { RunningServerOptions } from '../southbound/running-server.js';
+import type { CallsObserverPort } from '../southbound/server.js';
+import type { Revision } from '../wire/traits/revision.js';
 
 /** One revision to serve. */
 export interface GatewayMount {
@@ -18,15 +21,32 @@ export interface GatewayMount {
   readonly panelDir?: string;
 }
 
+/** A running server to stand in front of. */
+export interface GatewayUpstream {
+  /** `http(s)://host:port/webpath`. */
+  readonly url: string;
+  /** The line as which it is called; default what its version says. */
+  readonly revision?: string;
+  /** Its static token. */
+  readonly token?: string;
+  /** Its operator, for lines that have sessions alone. */
+  readonly username?: string;
+  readonly password?: string;
+  /** Certificates (PEM) that are trusted instead of the system's. */
+  readonly ca?: Buffer;
+}
+
 /** What `createGateway` takes. Everything but the mounts has a default. */
 export interface GatewayOptions {
   /** At least one. Two that would answer the same paths are an error that names both. */
   readonly mounts: readonly GatewayMount[];
   /** The server's configuration file; absent for the run-time-only mode (protocol: "Status and configuration"). */
   readonly configPath?: string;
+  /** The running server that holds the state instead; there is no configuration file then. */
+  readonly upstream?: GatewayUpstream;
   /** Where the state lives instead, open; what is said here of file and data folder then counts for nothing. */
   readonly backend?: Backend;
-  /** Where kept versions live; default `<file name>.keyway/` beside the configuration file. */
+  /** Where kept versions live; default `<file name>.keyway/` beside the configuration file, none in front of a running server. */
   readonly dataDir?: string;
   /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
   readonly keepGone?: number;
@@ -75,15 +95,29 @@ export interface GatewayOptions {
 /** A mount whose revision is found. */
 export type ResolvedMount = Omit<GatewayMount, 'revision'> & Pick<ResolvedRevision, 'revision' | 'version'>;
 
+/** A running server whose address and line are found. */
+export interface ResolvedUpstream extends Pick<RunningServerOptions, 'origin' | 'webpath' | 'credentials'> {
+  /** Null to find out. */
+  readonly revision: Revision | null;
+  readonly ca?: Buffer;
+}
+
 /** What a gateway is composed with: the same options, their revisions found. */
-export interface ComposeOptions extends Omit<GatewayOptions, 'mounts'> {
+export interface ComposeOptions extends Omit<GatewayOptions, 'mounts' | 'upstream'> {
   readonly mounts: readonly ResolvedMount[];
+  readonly upstream?: ResolvedUpstream;
+  /** Whether a resolver here goes by the DNS settings of a running server; default false. */
+  readonly resolvesForUpstream?: boolean;
+  /** Shown while a person waits for the first list of a running server. */
+  readonly progress?: ProgressPort;
 }
 
 /** What may be told of a gateway's doings, while they happen. */
 export interface GatewayObserver {
   readonly requests: RequestsObserver;
   readonly configuration: ConfigurationObserverPort;
+  /** Of a running server. */
+  readonly calls?: CallsObserverPort;
 }
 
 /** The log where none is given. */

@@ -3,19 +3,26 @@ import { type LocalBackend, openLocalBackend } from '../local/backend.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock } from '../platform/system-ports.js';
 import { type ComposeOptions, silent } from './options.js';
+import { type OpenUpstream, openUpstream } from './upstream.js';
 
 /** Where a gateway's state lives, open. */
 export interface GatewayState {
   readonly backend: Backend;
   /** The same where the state lives in a configuration file and a data folder here; null where it does not. */
   readonly local: LocalBackend | null;
+  /** The running server that holds it; null where none does. */
+  readonly upstream: OpenUpstream | null;
 }
 
 /** Opens the home of the state that the options name. Rejects with an `Error` whose message is for people. */
 export async function openState(options: ComposeOptions): Promise<GatewayState> {
-  if (options.backend !== undefined) return { backend: options.backend, local: null };
+  if (options.backend !== undefined) return { backend: options.backend, local: null, upstream: null };
+  if (options.upstream !== undefined) {
+    const upstream = await openUpstream(options.upstream, options);
+    return { backend: upstream.backend, local: null, upstream };
+  }
   const local = await openLocal(options);
-  return { backend: local, local };
+  return { backend: local, local, upstream: null };
 }
 
 async function openLocal(options: ComposeOptions): Promise<LocalBackend> {

@@ -7,6 +7,7 @@ import { addressClashes } from '../settings/bind-address.js';
 import type { Settings } from '../settings/table.js';
 import { isLoopback, openMountProblems } from './open-mounts.js';
 import { type Prepared, reach, type ServePorts } from './prepare.js';
+import { reportUpstream } from './report-upstream.js';
 
 /** Whether the file's own listener, or an explicit `--bind`, asks for serving at all. */
 export function isWanted({ settings, gateway }: Prepared): boolean {
@@ -19,6 +20,9 @@ export async function check(prepared: Prepared, ports: ServePorts): Promise<void
   if (problems.length > 0) throw new StartError(problems);
   refuseClashes(prepared);
   await reportWriting(prepared.settings, ports);
+  const { upstream, mounts } = prepared.gateway;
+  const served = mounts.map(({ revision }) => revision);
+  if (upstream !== null) reportUpstream(upstream, served, ports.log);
   reportSurroundings(prepared.gateway, ports.log);
   reportCallers(prepared.settings, ports.log);
 }

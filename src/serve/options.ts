@@ -1,5 +1,6 @@
-import type { ComposeOptions, ResolvedMount } from '../gateway/options.js';
+import type { ComposeOptions, ResolvedMount, ResolvedUpstream } from '../gateway/options.js';
 import { dataFolderOf } from '../local/file/data-folder.js';
+import type { UpstreamAddress } from '../settings/kinds.js';
 import type { Settings } from '../settings/table.js';
 
 const DAY = 86_400_000;
@@ -18,6 +19,7 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
         ...(folder === undefined ? {} : { panelDir: folder.folder }),
       };
     }),
+    ...(settings.upstream === null ? {} : { upstream: upstreamOf(settings.upstream, settings) }),
     ...(settings.config === null ? {} : { configPath: settings.config }),
     ...(dataDir === null ? {} : { dataDir }),
     keepGone: settings.keepGone * DAY,
@@ -46,6 +48,13 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     allowHosts: settings.allowHost,
     requestLog: settings.logLevel === 'info' || settings.logLevel === 'debug',
   };
+}
+
+/** The running server, its certificates not read yet. */
+function upstreamOf({ origin, webpath }: UpstreamAddress, settings: Settings): ResolvedUpstream {
+  const { upstreamRevision, upstreamToken: token, upstreamUsername: username, upstreamPassword: password } = settings;
+  const operator = username === null || password === null ? null : { username, password };
+  return { origin, webpath, revision: upstreamRevision?.revision ?? null, credentials: { token, operator } };
 }
 
 function withoutNulls<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], null> } {

@@ -1,8 +1,8 @@
 import { DEFAULT_BIND } from '../core/model.js';
-import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
+import type { ClockPort, FileSystemPort, ProgressPort, RandomPort } from '../core/ports.js';
 import type { Resolver } from '../dns/resolver.js';
 import { assembleGateway, type Gateway } from '../gateway/compose.js';
-import type { ComposeOptions } from '../gateway/options.js';
+import type { ComposeOptions, ResolvedUpstream } from '../gateway/options.js';
 import { openState } from '../gateway/state.js';
 import type { CountedLog } from '../platform/log.js';
 import { StartError } from '../platform/start-error.js';
@@ -12,7 +12,7 @@ import { refusal } from './open-mounts.js';
 import type { RunningOps } from './ops.js';
 import { gatewayOptions } from './options.js';
 import { resolverFor } from './resolver.js';
-import { openTls, type Tls, tlsAt } from './tls.js';
+import { openTls, readTrusted, type Tls, tlsAt } from './tls.js';
 
 /** What of the outside world a gateway that is served uses. */
 export interface ServePorts {
@@ -20,6 +20,8 @@ export interface ServePorts {
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: CountedLog;
+  /** Shown while a person waits for the start. */
+  readonly progress?: ProgressPort;
 }
 
 /** What is there before the gateway is. */
@@ -43,15 +45,20 @@ export interface Prepared extends Around {
 /** Reads what must be read and composes the gateway; nothing of it listens. Rejects with a `StartError`. */
 export async function prepare(around: Around, ports: ServePorts): Promise<Prepared> {
   const { settings, connections, ops } = around;
-  if (settings.subscriptionBind !== null && settings.config === null)
-    throw new StartError(['--subscription-bind: expected a configuration file: without one no key is there to serve']);
+  if (settings.subscriptionBind !== null && settings.config === null && settings.upstream === null)
+    throw new StartError([
+      '--subscription-bind: expected a configuration file or --upstream: without them no key is there to serve',
+    ]);
   for (const { note } of settings.revision) if (note !== null) ports.log.warn({}, note);
   const { tlsCert: cert, tlsKey: key } = settings;
   const tls = cert === null || key === null ? null : await openTls({ cert, key }, ports);
   const resolver = resolverFor(settings, ports);
+  const composed = gatewayOptions(settings);
   const options: ComposeOptions = {
-    ...gatewayOptions(settings),
+    ...composed,
     ...ports,
+    ...(composed.upstream === undefined ? {} : { upstream: await trusting(composed.upstream, settings, ports) }),
+    resolvesForUpstream: resolver !== null,
     ...(resolver === null ? {} : { resolver }),
     ...(ops === null ? {} : { observer: ops.observer }),
   };
@@ -67,6 +74,15 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   } catch (error) {
     throw error instanceof Error && !('code' in error) ? new StartError([error.message]) : error;
   }
+}
+
+/** With the certificates of `--upstream-ca`. Rejects with a `StartError` that names the flag. */
+async function trusting(
+  upstream: ResolvedUpstream,
+  { upstreamCa }: Settings,
+  { fileSystem }: ServePorts,
+): Promise<ResolvedUpstream> {
+  return upstreamCa === null ? upstream : { ...upstream, ca: await readTrusted('upstream-ca', upstreamCa, fileSystem) };
 }
 
 /** Who may reach the API. */

@@ -5,14 +5,15 @@ import { dataFolderOf } from '../local/file/data-folder.js';
 import type { Settings } from '../settings/table.js';
 
 /**
- * The embedded DNS server that the settings ask for, or null with `--no-resolver`. It opens nothing before its start, and
+ * The embedded DNS server that the settings ask for; null with `--no-resolver`, and in front of a running server, which has its
+ * own, unless `--resolver` asks for it. It opens nothing before its start, and
  * then only when the DNS settings enable it.
  */
 export function resolverFor(
   settings: Settings,
   ports: { readonly clock: ClockPort; readonly random: RandomPort; readonly log: LogPort },
 ): Resolver | null {
-  if (settings.noResolver) return null;
+  if (!(settings.resolver ?? settings.upstream === null)) return null;
   const dataFolder = dataFolderOf(settings);
   const copyFolder = dataFolder === null ? null : join(dataFolder, 'blocklists');
   return createResolver({ copyFolder, fileFolder: settings.listFolder, ...ports });

@@ -98,6 +98,20 @@ export function tlsAt(bind: string, tls: Tls | null): Tls['createServer'] | unde
   return tls === null || bind.startsWith('unix:') ? undefined : tls.createServer;
 }
 
+/** Certificates to trust, PEM. Rejects with a `StartError` that names the flag of the file that cannot be used. */
+export async function readTrusted(flag: string, path: string, fileSystem: FileSystemPort): Promise<Buffer> {
+  const problem = (text: string) => new StartError([`--${flag}: ${text}`]);
+  const bytes = await fileSystem.read(path, FILE_LIMITS.certificate).catch((error: unknown) => {
+    throw problem(`cannot read ${path}: ${failureWords(error)}`);
+  });
+  try {
+    parseCertificate(bytes);
+  } catch {
+    throw problem(`expected certificates in PEM in ${path}`);
+  }
+  return bytes;
+}
+
 async function readPair(files: TlsFiles, fileSystem: FileSystemPort): Promise<Pair> {
   const problems: string[] = [];
   async function readAs<T>(flag: string, path: string, expected: string, parse: (bytes: Buffer) => T) {

@@ -3,7 +3,7 @@ import type { Settings } from './table.js';
 
 /**
  * What is wrong with settings that are each well formed: no revision, a panel folder for no mount, a feed
- * that anybody could write to, half of a certificate and its key, or both for nothing.
+ * that anybody could write to, half of a certificate and its key, or both for nothing, a configuration file beside an upstream.
  */
 export function crossProblems(
   settings: Settings,
@@ -16,7 +16,27 @@ export function crossProblems(
     ...panelProblems(settings, placeOf('panelDir')),
     ...feedProblems(settings, placeOf('feedBind')),
     ...tlsProblems(settings, placeOf),
+    ...upstreamProblems(settings, placeOf),
   ];
+}
+
+function upstreamProblems(
+  { upstream, config, upstreamUsername, upstreamPassword }: Settings,
+  placeOf: (name: keyof Settings) => string,
+): readonly SettingProblem[] {
+  const problem = (setting: string, place: string, message: string) => [{ setting, place, message }];
+  if (upstream === null) return [];
+  if (config !== null)
+    return problem(
+      'config',
+      placeOf('config'),
+      'expected no configuration file beside --upstream: the server has its own',
+    );
+  if (upstreamUsername !== null && upstreamPassword === null)
+    return problem('upstream-username', placeOf('upstreamUsername'), 'expected --upstream-password with it');
+  if (upstreamUsername === null && upstreamPassword !== null)
+    return problem('upstream-password', placeOf('upstreamPassword'), 'expected --upstream-username with it');
+  return [];
 }
 
 function feedProblems({ feedBind, feedToken }: Settings, place: string): readonly SettingProblem[] {

@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
 import { knownRevisions, type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
 import { LOG_LEVELS, type LogLevel } from '../platform/log.js';
@@ -32,6 +32,16 @@ export interface MountSetting extends ResolvedRevision {
   readonly name: string;
   /** Null: the listener's own. */
   readonly webpath: string | null;
+}
+
+/** The running server that `--upstream` names. */
+export interface UpstreamAddress {
+  /** `http://host:port`, the port as URLs write it. */
+  readonly origin: string;
+  /** Without slashes at its ends; empty for none. */
+  readonly webpath: string;
+  /** Where what Keyway keeps of this server lives unless told otherwise. */
+  readonly dataFolder: string;
 }
 
 /** One `--panel-dir`. */
@@ -212,15 +222,46 @@ export const panelFolder: Kind<PanelFolder> = {
   names: ({ mount, folder }) => ({ kind: 'path', text: mount === null ? folder : `${mount}=${folder}`, path: folder }),
 };
 
+/** Null for what is no such URL, or has more in it than origin and path. */
+function plainHttpUrl(text: string): URL | null {
+  if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return null;
+  const url = new URL(text);
+  const { protocol, username, password, search, hash } = url;
+  if (protocol !== 'http:' && protocol !== 'https:') return null;
+  return username !== '' || password !== '' || search !== '' || hash !== '' ? null : url;
+}
+
 /** The root of a server's API, as `https://host:port/webpath/api`; `/api` is added where it is left out. */
 export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath/api, without ? or #", (text) => {
-  if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return undefined;
-  const { protocol, username, password, search, hash, origin, pathname } = new URL(text);
-  if (protocol !== 'http:' && protocol !== 'https:') return undefined;
-  if (username !== '' || password !== '' || search !== '' || hash !== '') return undefined;
-  const path = pathname.replace(/\/+$/, '');
-  return `${origin}${path.endsWith('/api') ? path : `${path}/api`}`;
+  const url = plainHttpUrl(text);
+  if (url === null) return undefined;
+  const path = url.pathname.replace(/\/+$/, '');
+  return `${url.origin}${path.endsWith('/api') ? path : `${path}/api`}`;
 });
+
+/** Where a running server has its panel and its API: `/api` behind the web path may be left out. */
+export const upstream = stringKind(
+  `a server as http(s)://host:port/webpath, without credentials, ? or # (the web path: ${WEBPATH})`,
+  (text, folder): UpstreamAddress | undefined => {
+    const url = plainHttpUrl(text);
+    const webpath = readWebpath(url?.pathname.replace(/(?<=.)\/api\/*$/, '') ?? '..');
+    if (url === null || webpath === undefined) return undefined;
+    const { hostname, protocol, port, origin } = url;
+    const host = hostname.replace(/[^A-Za-z0-9.-]+/g, '_');
+    const name = `keyway-${host}-${port || (protocol === 'https:' ? 443 : 80)}.keyway`;
+    return { origin, webpath, dataFolder: join(folder, name) };
+  },
+);
+
+/** A line that a server is called as. */
+export const revision = stringKind(
+  knownRevisions(),
+  (text): ResolvedRevision | undefined => {
+    const resolved = resolveRevision(text);
+    return resolved.ok ? resolved : undefined;
+  },
+  'revisions',
+);
 
 /** An address alone stands for itself. */
 export const proxyAddress = stringKind('an IP address, a range such as 10.0.0.0/8 or fd00::/8, or unix', (text) => {

@@ -66,7 +66,9 @@ export async function readSettings(
     return found.value;
   };
   // Each value is of its row's type, which the entries do not show.
-  const settings = Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])) as Settings;
+  const taken = Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])) as Settings;
+  // In front of a running server there is no configuration file, unless one says so, which is a problem.
+  const settings = taken.upstream === null || places.has('config') ? taken : { ...taken, config: null };
   // With a bad revision the mounts are not what was meant, and what names them cannot be judged.
   if (!problems.some(({ setting }) => setting === SETTINGS.revision.flag))
     problems.push(...crossProblems(settings, (name) => places.get(name) ?? 'default'));

@@ -106,8 +106,15 @@ function readSaid<T>(
   const read = setting.read(said.texts, said.folder);
   if ('value' in read) return { place: said.place, value: read.value };
   for (const bad of read.bad) {
-    const got = setting.secret ? ' (the value is not shown)' : `, got ${JSON.stringify(bad.slice(0, 200))}`;
+    const got = setting.secret
+      ? ' (the value is not shown)'
+      : `, got ${JSON.stringify(withoutUser(bad).slice(0, 200))}`;
     problems.push({ setting: setting.flag, place: said.place, message: `expected ${setting.expected}${got}` });
   }
   return undefined;
+}
+
+/** A text without what stands before the host of a URL in it, which may be a password. */
+function withoutUser(text: string): string {
+  return text.replace(/(?<=:\/\/)[^/?#]*@/, '…@');
 }

@@ -32,10 +32,11 @@ export interface Setting<T> {
   read(texts: readonly string[], folder: string): ReadTexts<T>;
 }
 
-interface Row<T> {
+/** `T` is the default's type, `V` the value's. */
+interface Row<T, V = T> {
   readonly flag: string;
   readonly placeholder?: string;
-  readonly negation?: { readonly flag: string; readonly value: T };
+  readonly negation?: { readonly flag: string; readonly value: V };
   readonly secret?: boolean;
   readonly default: T;
   readonly defaultText: string;
@@ -60,7 +61,7 @@ function describeRow<T>(kind: Pick<Kind<T>, 'member' | 'expected' | 'offered'>, 
 }
 
 /** A setting with one value, or without any. */
-function one<T>(kind: Kind<T>, row: Row<null>): Setting<T | null>;
+function one<T>(kind: Kind<T>, row: Row<null, T | null>): Setting<T | null>;
 function one<T>(kind: Kind<T>, row: Row<NoInfer<T>>): Setting<T>;
 function one<T>(kind: Kind<T>, row: Row<T | null>): Setting<T | null> {
   return {
@@ -107,6 +108,51 @@ export const SETTINGS = {
     }),
     fallback: (folder) => resolve(folder, 'keyway.jsonc'),
   },
+  upstream: one(kinds.upstream, {
+    flag: 'upstream',
+    placeholder: 'URL',
+    default: null,
+    defaultText: 'none',
+    description:
+      'A running server to stand in front of, as http(s)://host:port/webpath: its own management API is what Keyway keeps keys, rules and settings in. There is no configuration file then.',
+  }),
+  upstreamRevision: one(kinds.revision, {
+    flag: 'upstream-revision',
+    placeholder: 'R',
+    default: null,
+    defaultText: 'as the server reports',
+    description: 'The line as which the server of --upstream is called, whatever version it reports.',
+  }),
+  upstreamToken: one(kinds.someText, {
+    flag: 'upstream-token',
+    placeholder: 'TOKEN',
+    secret: true,
+    default: null,
+    defaultText: 'none',
+    description: 'The static API token of that server. Best given by the environment or the settings file.',
+  }),
+  upstreamUsername: one(kinds.someText, {
+    flag: 'upstream-username',
+    placeholder: 'NAME',
+    default: null,
+    defaultText: 'none',
+    description: 'The login name at that server, for lines that have sessions alone (0.2.36 to 0.2.50).',
+  }),
+  upstreamPassword: one(kinds.anyText, {
+    flag: 'upstream-password',
+    placeholder: 'PASSWORD',
+    secret: true,
+    default: null,
+    defaultText: 'none',
+    description: 'Its password. Best given by the environment or the settings file.',
+  }),
+  upstreamCa: one(kinds.path, {
+    flag: 'upstream-ca',
+    placeholder: 'FILE',
+    default: null,
+    defaultText: "the system's",
+    description: "The certificates (PEM) that are trusted for an https server of --upstream, instead of the system's.",
+  }),
   revision: many(kinds.mount, {
     flag: 'revision',
     placeholder: 'R[@WEBPATH]',
@@ -119,28 +165,28 @@ export const SETTINGS = {
     flag: 'server-host',
     placeholder: 'HOST',
     default: null,
-    defaultText: "the file's listen",
+    defaultText: "the file's listen, or what the upstream announces",
     description: 'The host that share links and client configurations name.',
   }),
   serverPort: one(kinds.port, {
     flag: 'server-port',
     placeholder: 'PORT',
     default: null,
-    defaultText: "the file's listen",
+    defaultText: "the file's listen, or what the upstream announces",
     description: 'The port that share links and client configurations name.',
   }),
   shareScheme: one(kinds.scheme, {
     flag: 'share-scheme',
     placeholder: 'SCHEME',
-    default: 'ostp',
-    defaultText: 'ostp',
+    default: null,
+    defaultText: "ostp, or the upstream's",
     description: 'The scheme of share links.',
   }),
   shareQuery: one(kinds.shareQuery, {
     flag: 'share-query',
     placeholder: 'QUERY',
-    default: '',
-    defaultText: 'empty',
+    default: null,
+    defaultText: "empty, or the upstream's",
     description: 'The query of share links, written with its ?, in revisions that have a configured one.',
   }),
   bind: one(kinds.listenAddress, {
@@ -179,21 +225,21 @@ export const SETTINGS = {
     placeholder: 'TOKEN',
     secret: true,
     default: null,
-    defaultText: "the file's",
+    defaultText: "the file's, or the upstream's",
     description: 'The static API token. The environment or the settings file keeps it out of the list of processes.',
   }),
   webpath: one(kinds.webpath, {
     flag: 'webpath',
     placeholder: 'PATH',
     default: null,
-    defaultText: "the file's, else panel",
+    defaultText: "the file's or the upstream's, else panel",
     description: 'The path before the panel and the API.',
   }),
   username: one(kinds.anyText, {
     flag: 'username',
     placeholder: 'NAME',
     default: null,
-    defaultText: "the file's",
+    defaultText: "the file's, or the upstream's",
     description: "The operator's login name.",
   }),
   passwordHash: one(kinds.passwordHash, {
@@ -201,7 +247,7 @@ export const SETTINGS = {
     placeholder: 'HASH',
     secret: true,
     default: null,
-    defaultText: "the file's",
+    defaultText: "the file's, or of the upstream's password",
     description: "The SHA-256 of the operator's password, as keyway hash-password prints it.",
   }),
   allowOpen: one(kinds.onOrOff, {
@@ -215,8 +261,8 @@ export const SETTINGS = {
     flag: 'data-dir',
     placeholder: 'DIR',
     default: null,
-    defaultText: '<file name>.keyway beside the file',
-    description: 'The folder of counters and kept versions. It belongs to one configuration file.',
+    defaultText: '<file name>.keyway beside the file, or keyway-<host>-<port>.keyway of the upstream',
+    description: 'The folder of counters and kept versions. It belongs to one configuration file, or to one upstream.',
   }),
   panelDir: many(kinds.panelFolder, {
     flag: 'panel-dir',
@@ -324,11 +370,13 @@ export const SETTINGS = {
     defaultText: '30',
     description: 'How long counters of a key that left by an edit or a restore are kept, in case it returns.',
   }),
-  noResolver: one(kinds.onOrOff, {
-    flag: 'no-resolver',
-    default: false,
-    defaultText: 'off',
-    description: 'Keep DNS settings without resolving: no query log, no blocklists.',
+  resolver: one(kinds.onOrOff, {
+    flag: 'resolver',
+    negation: { flag: 'no-resolver', value: false },
+    default: null,
+    defaultText: 'on, off with --upstream',
+    description:
+      'The DNS server behind the DNS settings. With --no-resolver they are kept without resolving: no query log, no blocklists. A server of --upstream has its own.',
   }),
   listFolder: one(kinds.path, {
     flag: 'list-folder',

@@ -1,7 +1,7 @@
 import type { Backend, ChangeReason } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import { createKeyRegistry } from '../core/keys/registry.js';
-import type { KeySnapshot } from '../core/model.js';
+import type { KeySnapshot, ListenerConfig } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../core/ports.js';
 import { holdForServing } from '../local/file/hold.js';
 import { createKeptVersions } from '../local/file/kept-versions.js';
@@ -13,6 +13,7 @@ import { createConfigurationDoor } from './state/configuration.js';
 import { createInboundsKeeper } from './state/inbounds-keeper.js';
 import { createKeyFacts } from './state/key-facts.js';
 import { createKeyWrites } from './state/key-writes.js';
+import { createKnownListener } from './state/listener.js';
 import { createStatusKeeper } from './state/live-status.js';
 import { createNames } from './state/names.js';
 import { NO_NOTES, openNotes } from './state/notes.js';
@@ -31,6 +32,8 @@ export interface UpstreamBackendOptions {
   readonly server: UpstreamServer;
   /** What is kept of the server beyond this process; it belongs to that server. Null for nothing. */
   readonly dataFolder: string | null;
+  /** What is given of the server's listener; credentials that are not are read from its configuration. Default null. */
+  readonly listener?: ListenerConfig;
   /** Refuses a replacement of the configuration that would take its inbounds with keys away; default false. */
   readonly guard?: boolean;
   /** Whether DNS and outbound settings are read at the start, for a resolver here; default false. */
@@ -161,8 +164,16 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     log,
     onReplaced: (next) => {
       sections.take(next);
+      listener.take(next);
       changed('replaced');
     },
+  });
+  const listener = createKnownListener({
+    given: parts.listener ?? null,
+    server,
+    configuration,
+    onChange: () => changed('edited'),
+    log,
   });
   const names = createNames({
     configuration,
@@ -206,6 +217,7 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     log.info({ upstream: server.name, unsettled: settling.watched().size }, 'the server was started anew');
     sections.forget();
     announcement.forget();
+    void listener.learn();
     keeper.written();
     renewals.fresh('poll').catch(() => undefined);
   }
@@ -234,6 +246,7 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     line = server.line()?.id;
     sections.forget();
     announcement.forget();
+    void listener.learn();
   });
 
   /** Everything there is; of a server that is away, later. */
@@ -248,6 +261,7 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
         break;
       }
       if (readsSettings) await sections.load();
+      await listener.learn();
       if (settling.watched().size > 0) keeper.written();
     } catch (error) {
       progress?.clear();
@@ -281,7 +295,7 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     settings: () => ({
       outbound: sections.knownOutbound(),
       dns: sections.knownDns(),
-      listener: null,
+      listener: listener.now(),
       announced: announcement.known() ?? {},
     }),
     onChange: (listener) => {

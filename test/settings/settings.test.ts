@@ -47,15 +47,75 @@ async function problemsOf(given: Given): Promise<readonly string[]> {
   return answer.ok ? [] : answer.problems.map(problemText);
 }
 
+describe('settings in front of a running server', () => {
+  const UPSTREAM = ['--upstream', 'https://vpn.example.org:8443/secret/'];
+
+  it.each([
+    ['http://127.0.0.1:9090', 'http://127.0.0.1:9090', '', 'keyway-127.0.0.1-9090.keyway'],
+    ['http://127.0.0.1:9090/api', 'http://127.0.0.1:9090', 'api', 'keyway-127.0.0.1-9090.keyway'],
+    ['https://vpn.example.org/secret/api/', 'https://vpn.example.org', 'secret', 'keyway-vpn.example.org-443.keyway'],
+    ['http://[::1]:9090/a/b', 'http://[::1]:9090', 'a/b', 'keyway-_1_-9090.keyway'],
+  ])('%s is read apart, and has a data folder of its own', async (url, origin, webpath, folder) => {
+    const { upstream, config, dataDir } = await settingsOf({ environment: { KEYWAY_UPSTREAM: url } });
+    expect([upstream?.origin, upstream?.webpath, config]).toEqual([origin, webpath, null]);
+    expect(dataFolderOf({ config, dataDir, upstream })).toBe(`/srv/keyway/${folder}`);
+    expect(dataFolderOf({ config, dataDir: '/data', upstream })).toBe('/data');
+  });
+
+  it('have no configuration file, and none is taken beside it', async () => {
+    expect((await settingsOf({ argv: [...UPSTREAM, '--no-config'] })).config).toBeNull();
+    const message = 'config (flag --config): expected no configuration file beside --upstream: the server has its own';
+    expect(await problemsOf({ argv: [...UPSTREAM, '--config', 'server.jsonc'] })).toEqual([message]);
+  });
+
+  it('name the line by its name or by a version', async () => {
+    const { upstreamRevision } = await settingsOf({ argv: [...UPSTREAM, '--upstream-revision', '0.2.48'] });
+    expect(upstreamRevision?.revision.id).toBe('dns');
+    expect(await problemsOf({ argv: [...UPSTREAM, '--upstream-revision', '0.1.0'] })).toHaveLength(1);
+  });
+
+  it('take half of a login for a mistake', async () => {
+    expect(await problemsOf({ argv: [...UPSTREAM, '--upstream-username', 'admin'] })).toEqual([
+      'upstream-username (flag --upstream-username): expected --upstream-password with it',
+    ]);
+    expect(await problemsOf({ argv: UPSTREAM, environment: { KEYWAY_UPSTREAM_PASSWORD: 'x' } })).toEqual([
+      'upstream-password (environment variable KEYWAY_UPSTREAM_PASSWORD): expected --upstream-username with it',
+    ]);
+  });
+
+  it.each([
+    'vpn.example.org',
+    'ftp://vpn.example.org',
+    'http://admin:pass@vpn.example.org',
+    'http://h/?a',
+    'http://h/a b',
+  ])('refuse the address %s', async (url) => {
+    const [problem = '', ...others] = await problemsOf({ argv: ['--upstream', url] });
+    expect([problem.startsWith('upstream (flag --upstream): expected a server as '), others]).toEqual([true, []]);
+    expect(problem).not.toContain('pass@');
+  });
+
+  it.each(['UPSTREAM_TOKEN', 'UPSTREAM_PASSWORD'])('never show what is wrong with %s', async (name) => {
+    const environment = { [`KEYWAY_${name}`]: 'geheim\u0007' };
+    expect((await problemsOf({ argv: UPSTREAM, environment })).join()).toMatch(/\(the value is not shown\)$/);
+  });
+});
+
 describe('settings with nothing given', () => {
   it('are the defaults, the configuration file being keyway.jsonc in the working folder', async () => {
     expect(await settingsOf({})).toEqual({
       config: '/srv/keyway/keyway.jsonc',
+      upstream: null,
+      upstreamRevision: null,
+      upstreamToken: null,
+      upstreamUsername: null,
+      upstreamPassword: null,
+      upstreamCa: null,
       revision: [mountOf('current')],
       serverHost: null,
       serverPort: null,
-      shareScheme: 'ostp',
-      shareQuery: '',
+      shareScheme: null,
+      shareQuery: null,
       bind: null,
       tlsCert: null,
       tlsKey: null,
@@ -80,7 +140,7 @@ describe('settings with nothing given', () => {
       feedToken: null,
       opsBind: null,
       keepGone: 30,
-      noResolver: false,
+      resolver: null,
       listFolder: null,
       logLevel: 'info',
     });

@@ -11,11 +11,11 @@ export function placesOf(settings: Settings, name: SettingName): readonly NamedP
 }
 
 /**
- * The flags of a command line, to be given again from another folder: paths are absolute, and the configuration file is
- * always named. `settings` is what the flags were read to.
+ * The flags of a command line, to be given again from another folder: paths are absolute, and the configuration file, or
+ * the data folder where there is none, is always named. `settings` is what the flags were read to.
  */
 export function flagsElsewhere({ values }: ParsedFlags, settings: Settings, folder: string): readonly string[] {
-  const config = settings.config === null ? [`--${NO_CONFIG}`] : [`--${SETTINGS.config.flag}=${settings.config}`];
+  const config = settings.config === null ? withoutConfig(settings) : [`--${SETTINGS.config.flag}=${settings.config}`];
   const file = (values.get(SETTINGS_FLAG.flag) ?? []).map((text) => `--${SETTINGS_FLAG.flag}=${resolve(folder, text)}`);
   const others = SETTING_NAMES.filter((name) => name !== 'config').flatMap((name) => {
     const { flag, negation, placeholder } = SETTINGS[name];
@@ -29,6 +29,12 @@ export function flagsElsewhere({ values }: ParsedFlags, settings: Settings, fold
     ];
   });
   return [...config, ...file, ...others];
+}
+
+/** In front of a running server the data folder's place depends on the folder in which Keyway is started. */
+function withoutConfig({ upstream, dataDir }: Settings): readonly string[] {
+  if (upstream === null) return [`--${NO_CONFIG}`];
+  return dataDir === null ? [`--${SETTINGS.dataDir.flag}=${upstream.dataFolder}`] : [];
 }
 
 const NO_CONFIG = SETTINGS.config.negation?.flag ?? '';

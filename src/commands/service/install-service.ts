@@ -60,11 +60,14 @@ async function folderOf({ config }: Settings, user: string | null, { fileSystem 
 
 /** The ports that the file itself names, so far as it can be read. */
 async function portsOfFile(settings: Settings, { fileSystem, complain }: CommandContext): Promise<readonly number[]> {
-  const { config, bind, noResolver } = settings;
+  const { config, bind, resolver } = settings;
   if (config === null) return [];
   try {
     const { configuration } = readDocument(await fileSystem.read(config, FILE_LIMITS.configuration));
-    return [...(bind === null ? listenerPort(configuration) : []), ...(noResolver ? [] : resolverPort(configuration))];
+    return [
+      ...(bind === null ? listenerPort(configuration) : []),
+      ...(resolver === false ? [] : resolverPort(configuration)),
+    ];
   } catch (error) {
     complain(`${config} cannot be read (${failureWords(error)}): print the unit again if it names a port below 1024`);
     return [];

@@ -1,0 +1,83 @@
+import type { OperationName } from '../wire/operations.js';
+import { operationNamed, serves } from '../wire/operations.js';
+import type { Revision } from '../wire/traits/revision.js';
+
+/**
+ * One member of an answer that is not what it would be over a configuration file, because servers of a line do not tell it,
+ * or treat it otherwise. None covers a status or a whole body.
+ */
+export interface Loss {
+  readonly operation: OperationName;
+  /** Of the data, such as `name`. */
+  readonly member: string;
+  /** Where it shows: on the wire of the line, or in how its servers treat what they are told. */
+  readonly shownBy: 'wire' | 'server';
+  /** Whether servers of the line have it. */
+  readonly of: (line: Revision) => boolean;
+  /** Whether it shows in a revision that Keyway serves; where it is left out, in each that has the operation. */
+  readonly shows?: (mount: Revision) => boolean;
+  /** What is lost, for people; one sentence without the line. */
+  readonly sentence: string;
+}
+
+const tellsNames = ({ snapshot }: Revision) => snapshot.members.some(({ name }) => name === 'name');
+const tellsCounters = ({ online }: Revision) => !online.mayHaveCounters(false);
+const hasConfig = ({ capabilities }: Revision) => capabilities.config !== undefined;
+
+const NO_NAMES = {
+  member: 'name',
+  shownBy: 'wire',
+  of: (line: Revision) => !tellsNames(line) && !hasConfig(line),
+  shows: tellsNames,
+  sentence:
+    'The server tells no names, and has no configuration to read them from: those that it got from others are null.',
+} as const;
+
+const ONLINE = {
+  member: 'online',
+  shownBy: 'wire',
+  of: (line: Revision) => !tellsCounters(line),
+  shows: tellsCounters,
+  sentence:
+    'The server does not tell a key without counters from one that was never used: a key that others made in bulk counts as online.',
+} as const;
+
+const RULES_BY_CONFIG = {
+  member: 'action',
+  shownBy: 'server',
+  of: (line: Revision) => line.capabilities.rules === undefined && hasConfig(line),
+  sentence:
+    'Rules go into the configuration: the server follows them from its next start on, and reads `block` as `proxy`.',
+} as const;
+
+/**
+ * All that is lost in front of a running server. Tests take it for the exact list of what may differ, a start warns of what
+ * concerns its mounts, and the table of docs/upstream.md is made from it.
+ */
+export const LOSSES: readonly Loss[] = [
+  { operation: 'listUsers', ...NO_NAMES },
+  { operation: 'getUser', ...NO_NAMES },
+  { operation: 'listUsers', ...ONLINE },
+  { operation: 'getUser', ...ONLINE },
+  {
+    operation: 'getRules',
+    member: 'protocol',
+    shownBy: 'wire',
+    of: ({ capabilities }) => capabilities.rules?.form.name === 'without protocol',
+    shows: ({ capabilities }) => capabilities.rules?.form.name === 'with protocol',
+    sentence: 'A rule has no protocol on this line: it is null, and one that is given is dropped.',
+  },
+  { operation: 'putRules', ...RULES_BY_CONFIG },
+];
+
+/** What is lost over servers of a line, whatever is served. */
+export function lossesOf(line: Revision): readonly Loss[] {
+  return LOSSES.filter((loss) => loss.of(line));
+}
+
+/** What of it shows in one of these revisions. */
+export function lossesShown(line: Revision, mounts: readonly Revision[]): readonly Loss[] {
+  return lossesOf(line).filter(({ operation, shows = () => true }) =>
+    mounts.some((mount) => serves(mount, operationNamed(operation)) && shows(mount)),
+  );
+}
