@@ -1,11 +1,17 @@
 import { resolveRevision } from '../../revisions/index.js';
+import { compareRuns, type Run, type RunComparison, type RunStep } from '../replay/compare-runs.js';
+import { givenStateOf } from '../replay/given-state.js';
+import { type Bindings, createBindings } from '../replay/placeholders.js';
+import { type PlayOptions, playScenario } from '../replay/play.js';
 import { playFile } from '../replay/play-file.js';
-import { type ScenarioResult, unplayedResult } from '../replay/result.js';
+import { operationsSeen, type ScenarioResult, unplayedResult } from '../replay/result.js';
+import type { Scenario } from '../replay/scenario.js';
 import type { ScenarioFile } from '../replay/scenario-files.js';
 import { fillCredentials, STAND_IN } from '../replay/secrets.js';
-import { withStandIns } from '../replay/stand-ins.js';
-import { createCaller } from '../southbound/call.js';
+import { sessionsIn, withStandIns } from '../replay/stand-ins.js';
+import { type Caller, createCaller } from '../southbound/call.js';
 import { createControl } from '../southbound/control.js';
+import type { Revision } from '../wire/traits/revision.js';
 import { type StagedGateway, stageScenario } from './stage.js';
 
 export interface EmbeddedOptions {
@@ -19,46 +25,103 @@ export interface EmbeddedOptions {
 export async function playEmbedded(file: ScenarioFile, options: EmbeddedOptions): Promise<ScenarioResult> {
   const revision = options.revision ?? file.scenario.revision;
   try {
-    if (file.scenario.anonymous === true) return await playRecording(file, revision, options);
-    const staged = await stageScenario(file.scenario, revision, { files: 'memory' });
-    try {
-      return await playFile(file, { ...staged, ...options });
-    } finally {
-      await staged.close();
-    }
+    return await onEmbedded(file.scenario, revision, options, (scenario, at) => playFile({ ...file, scenario }, at));
   } catch (error) {
     return unplayedResult(file, 'broken', error instanceof Error ? error.message : String(error));
   }
 }
 
-/** A recording begins in the state that its answers told, with made-up values for what was stripped. */
-async function playRecording(file: ScenarioFile, revision: string, options: EmbeddedOptions): Promise<ScenarioResult> {
-  const { scenario, bindings } = withStandIns(file.scenario, 'keyway-replay-');
+/** Two lines, as they were asked for. */
+export interface Lines {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Plays a scenario on embedded cores of two lines that stand in the same given state, and compares what they answer. Rejects
+ * with an `Error` for people where it cannot be played.
+ */
+export async function compareEmbedded(
+  { scenario }: ScenarioFile,
+  { from, to }: Lines,
+  options: Omit<EmbeddedOptions, 'revision'>,
+): Promise<RunComparison & Pick<ScenarioResult, 'seen'>> {
+  const left = await runEmbedded(scenario, from, options);
+  const right = await runEmbedded(scenario, to, options);
+  const sides = { left: revisionOf(from), right: revisionOf(to) };
+  // Embedded cores have the same time and randomness every time: the left one has no noise of its own.
+  return { ...compareRuns(left, right, left, sides), seen: operationsSeen(left.steps) };
+}
+
+function runEmbedded(scenario: Scenario, revision: string, options: Omit<EmbeddedOptions, 'revision'>): Promise<Run> {
+  return onEmbedded(scenario, revision, options, async (staged, at) => {
+    const steps: RunStep[] = [];
+    const bindings = at.bindings ?? createBindings(false);
+    // What the file holds afterwards is no answer.
+    const { then: _, ...played } = staged;
+    await playScenario(played, { ...at, bindings, onStep: (step) => steps.push(step) });
+    return { steps, bindings, base: at.target.base };
+  });
+}
+
+/** Stages a scenario on a revision; a recording begins in the state that its answers told, with made-up values for what was stripped. */
+async function onEmbedded<T>(
+  original: Scenario,
+  revision: string,
+  { timeoutMilliseconds, isStopped }: Omit<EmbeddedOptions, 'revision'>,
+  play: (scenario: Scenario, options: PlayOptions) => Promise<T>,
+): Promise<T> {
+  const isAnonymous = original.anonymous === true;
+  const { scenario, bindings } = isAnonymous
+    ? withStandIns(original, 'keyway-replay-')
+    : { scenario: original, bindings: createBindings(false) };
+  withoutLogin(scenario, revisionOf(revision), bindings);
   const staged = await stageScenario(scenario, revision, { files: 'memory' });
-  const caller = createCaller({ origin: staged.target.origin, timeoutMilliseconds: options.timeoutMilliseconds });
+  const caller = createCaller({ origin: staged.target.origin, timeoutMilliseconds });
   try {
-    const username = scenario.given.listener?.username ?? '';
-    const credentials = { token: STAND_IN.token, operator: { username, password: STAND_IN.password } };
-    const authorization = await authorizationOn(staged, revision, credentials);
-    const filled = fillCredentials(caller, { authorization, credentials, apiRoot: staged.target.apiRoot });
-    return await playFile({ ...file, scenario }, { ...staged, ...options, bindings, caller: filled });
+    const filled = isAnonymous ? await withCredentials(caller, scenario, staged, revision) : caller;
+    return await play(scenario, { ...staged, timeoutMilliseconds, isStopped, bindings, caller: filled });
   } finally {
     caller.close();
     await staged.close();
   }
 }
 
+/** Where nobody can log in, the static token stands for the sessions of a scenario from elsewhere. */
+function withoutLogin(scenario: Scenario, { capabilities }: Revision, bindings: Bindings): void {
+  if (capabilities.login !== undefined) return;
+  const { token } = givenStateOf(scenario).credentials;
+  if (token !== null && token !== '') for (const name of sessionsIn(scenario)) bindings.set(name, token);
+}
+
+function revisionOf(text: string): Revision {
+  const resolved = resolveRevision(text);
+  if (!resolved.ok) throw new Error(`there is no such revision: ${resolved.problem}`);
+  return resolved.revision;
+}
+
+async function withCredentials(
+  caller: Caller,
+  { given }: Scenario,
+  staged: StagedGateway,
+  revision: string,
+): Promise<Caller> {
+  const username = given.listener?.username ?? '';
+  const credentials = { token: STAND_IN.token, operator: { username, password: STAND_IN.password } };
+  const authorization = await authorizationOn(staged, revisionOf(revision), credentials);
+  return fillCredentials(caller, { authorization, credentials, apiRoot: staged.target.apiRoot });
+}
+
 /** What gets a session in that began before its recording. */
 async function authorizationOn(
   { target }: StagedGateway,
-  revisionText: string,
+  revision: Revision,
   credentials: Parameters<typeof createControl>[1]['credentials'],
 ): Promise<string | null> {
-  const resolved = resolveRevision(revisionText);
-  if (!resolved.ok || credentials.operator?.username === '') return null;
+  if (credentials.operator?.username === '') return null;
   const caller = createCaller({ origin: target.origin, timeoutMilliseconds: 10_000 });
   try {
-    return await createControl(caller, { target, revision: resolved.revision, credentials }).authorization();
+    return await createControl(caller, { target, revision, credentials }).authorization();
   } finally {
     caller.close();
   }

@@ -44,13 +44,14 @@ function recordOf(result: ScenarioResult): JsonValue {
   };
 }
 
-function differenceRecord({ step, request, where, expected, actual }: ShownDifference): JsonValue {
+function differenceRecord({ step, request, where, expected, actual, because }: ShownDifference): JsonValue {
   return {
     step: typeof step === 'number' ? BigInt(step) : step,
     request,
     where,
     ...(expected === undefined ? {} : { expected }),
     ...(actual === undefined ? {} : { found: actual }),
+    ...(because === undefined ? {} : { because }),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../wire/json/json.js';
 import type { OperationName } from '../wire/operations.js';
-import type { RunComparison } from './compare-runs.js';
+import type { RunComparison, RunDifference } from './compare-runs.js';
 import { matchOperation, operationPath } from './effects.js';
 import type { Difference, PlayedStep } from './play.js';
 import { isExchange, type Scenario } from './scenario.js';
@@ -16,6 +16,8 @@ export interface ShownDifference {
   readonly where: string;
   readonly expected: JsonValue | undefined;
   readonly actual: JsonValue | undefined;
+  /** The difference between two revisions' records that it comes from, where one names it. */
+  readonly because?: string;
 }
 
 /** `broken`: it could not be played at all, for a reason of its own file or of this machine. */
@@ -89,15 +91,20 @@ interface Played {
   readonly milliseconds: number;
 }
 
-/** The result of a scenario that was played on two servers. */
+/** The result of a scenario that was played on two servers; `becauseOf` says which difference of their records one is. */
 export function comparedResult(
   { name, path, scenario }: ScenarioFile,
   { differences, partedAt, seen }: RunComparison & Pick<ScenarioResult, 'seen'>,
+  becauseOf: (difference: RunDifference) => string | null = () => null,
 ): ScenarioResult {
   return {
     ...empty(name, path, scenario.title),
     outcome: differences.length === 0 ? 'equal' : 'different',
-    differences: differences.map(({ operation, ...each }) => ({ ...each, request: operation })),
+    differences: differences.map((each) => {
+      const { operation: request, step, where, expected, actual } = each;
+      const because = becauseOf(each);
+      return { step, request, where, expected, actual, ...(because === null ? {} : { because }) };
+    }),
     seen,
     hint:
       partedAt === null

@@ -29,6 +29,12 @@ export function standInsFor(scenario: Scenario, unique: string, username: string
   return bindings;
 }
 
+/** The names of the session tokens (`session:1`) that a scenario's requests carry. */
+export function sessionsIn({ exchanges }: Scenario): readonly string[] {
+  const requests = exchanges.filter(isExchange).map((each) => writeJson(requestOf(each)));
+  return [...new Set(requests.flatMap((text) => [...text.matchAll(/<(session:\d+)>/g)].map(([, name = '']) => name)))];
+}
+
 /**
  * A recording as an embedded core can stand in its state: every placeholder of what was inferred has a value, and the
  * listener has the run's own credentials where the session used any.

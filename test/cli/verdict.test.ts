@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { ROOT } from '../build.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
 import { runHere } from './context.js';
 
@@ -143,6 +144,67 @@ describe('reading alone, keyway compare', () => {
     expect(ended.output).toContain('equal     left/reads/operations');
     expect(ended.output).toContain('DIFFERENT right/reads/operations');
     expect(ended.code).toBe(1);
+  });
+});
+
+describe('keyway compare of two lines on embedded cores', () => {
+  const PANEL = join(ROOT, 'fixtures/recorded/panels/dns-panel.json');
+  const move = (from: string, to: string, ...flags: readonly string[]) =>
+    runHere(['compare', '--from', from, '--to', to, ...flags]);
+
+  test('lists what changes by client session and operation, with the difference of the lines', async () => {
+    const ended = await move('0.2.48', '0.3.6', PANEL);
+    const [, summary = ''] = ended.output.split('What changes from 0.2.48 to 0.3.6, by client session:\n');
+    expect(summary.trimEnd().split('\n')).toEqual([
+      'dns-panel',
+      '  reads that fail',
+      '    getDnsConfig: not served   (dns: four members → none)',
+      '    listDnsQueries: not served   (dns: four members → none)',
+      '  gone, or refused',
+      '    putDnsConfig: not served   (dns: four members → none)',
+      '  new, or other',
+      '    listUsers body /data/*/last_seen: nothing → null   (snapshot: name → name, last_seen)',
+      '    listUsers body /data/*/online: true → false   (online: counters exist → connections > 0)',
+      expect.stringMatching(
+        /^ {4}subscribe body \/data: ".*" → ".*\?type=udp" {3}\(share query: configured, owndns → /,
+      ),
+    ]);
+    expect(ended.code).toBe(1);
+  });
+
+  test.each([
+    ['0.2.48', '0.3.6', 'reads', 1],
+    ['0.3.6', '0.2.48', 'reads', 0],
+    ['0.3.6', '0.2.48', 'gone', 1],
+    ['0.2.51', '0.2.60', 'new', 0],
+    ['0.2.35', '0.2.48', 'reads', 1],
+  ])('from %s to %s with --fail-on %s exits %i', async (from, to, failOn, code) => {
+    expect((await move(from, to, '--fail-on', failOn, PANEL)).code).toBe(code);
+  });
+
+  test('from a line with its API elsewhere says that every client is concerned', async () => {
+    const ended = await move('0.2.35', '0.2.48', PANEL);
+    expect(ended.output).toContain(
+      'every client\n  reads that fail\n    everything, at the address that it knows   (API root: /api → {base}/api)',
+    );
+  });
+
+  test('without paths plays the scenarios of the line that is left', async () => {
+    const ended = await move('0.2.84', '0.2.86', '--reporter', 'json');
+    const { summary, scenarios } = JSON.parse(ended.output);
+    expect(summary).toMatchObject({ different: 0, skipped: 0, broken: 0 });
+    expect(scenarios.length).toBeGreaterThan(20);
+    expect(ended.code).toBe(0);
+  });
+
+  test.each([
+    [['--from', 'dns'], '--to: expected a revision'],
+    [['--from', 'dns', '--to', 'current', '--left', 'http://x'], '--left: expected no --from and --to beside it'],
+    [['--from', 'dns', '--to', 'current', '--fail-on', 'all'], '--fail-on: expected one of reads, gone, new'],
+  ])('refuses %j', async (argv, problem) => {
+    const ended = await runHere(['compare', ...argv]);
+    expect(ended.complaints).toContain(problem);
+    expect(ended.code).toBe(2);
   });
 });
 

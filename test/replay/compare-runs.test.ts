@@ -63,6 +63,62 @@ describe('two runs', () => {
     expect(compareRuns(left, right, left, sides).differences).toEqual([]);
   });
 
+  const user = (access_key: string, name: string | null = null) => ({ access_key, name });
+
+  test('pair the keys of a list by themselves, in whatever order they come', () => {
+    const left = runOf(['GET', '/users', 200, [user('alpha'), user('beta', "Anna's laptop")]]);
+    const right = runOf(['GET', '/users', 200, [user('beta', "Anna's laptop"), user('alpha')]]);
+    expect(compareRuns(left, right, left, sides).differences).toEqual([]);
+    const other = runOf(['GET', '/users', 200, [user('beta'), user('alpha')]]);
+    expect(compareRuns(left, other, left, sides).differences).toEqual([
+      {
+        step: 1,
+        operation: 'listUsers',
+        where: 'body /data/[beta]/name',
+        expected: "Anna's laptop",
+        actual: null,
+      },
+    ]);
+  });
+
+  test('pair the keys of a configuration, written in whatever way', () => {
+    const config = (...access_keys: readonly unknown[]) => runOf(['GET', '/server/config', 200, { access_keys }]);
+    const left = config('alpha', user('beta'));
+    expect(compareRuns(left, config(user('beta'), 'alpha'), left, sides).differences).toEqual([]);
+  });
+
+  test('leave out the keys that stood on one of them alone, and what counts keys', () => {
+    const steps = (...keys: readonly string[]) =>
+      runOf(
+        ['GET', '/users', 200, keys.map((each) => user(each))],
+        ['GET', '/server/status', 200, { total_users: keys.length }],
+      );
+    const left = { ...steps('both', 'left-only'), foreign: new Set(['left-only']) };
+    const right = { ...steps('both'), foreign: new Set<string>() };
+    expect(compareRuns(left, right, left, sides).differences).toEqual([]);
+    expect(compareRuns(steps('both', 'made'), right, steps('both', 'made'), sides).differences).toHaveLength(3);
+  });
+
+  test('never show what is secret', () => {
+    const config = (token: string) => runOf(['GET', '/server/config', 200, { api: { token } }]);
+    const left = config('one');
+    expect(compareRuns(left, config('other'), left, sides).differences).toEqual([]);
+  });
+
+  test('go on being compared where only one of them has a login', () => {
+    const login = (status: number, name: string) =>
+      runOf(['POST', '/login', status, { token: 't' }], ['GET', '/users/alpha', 200, { name }]);
+    const { differences, partedAt } = compareRuns(login(404, 'A'), login(200, 'B'), login(404, 'A'), {
+      left: revisionNamed('earliest'),
+      right: revisionNamed('dns'),
+    });
+    expect(partedAt).toBeNull();
+    expect(differences.map(({ operation, where }) => `${operation} ${where}`)).toEqual([
+      'login operation',
+      'getUser body /data/name',
+    ]);
+  });
+
   test('are summed up by operation and place', () => {
     const difference = { step: 1, operation: 'listUsers', expected: true, actual: false };
     const differences = [0, 1].map((index) => ({ ...difference, where: `body /data/${index}/online` }));

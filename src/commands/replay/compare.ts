@@ -5,6 +5,7 @@ import {
   type Run,
   type RunStep,
 } from '../../replay/compare-runs.js';
+import { CHANGE_KINDS } from '../../replay/line-changes.js';
 import { readingScenario } from '../../replay/reading-scenario.js';
 import {
   brokenResult,
@@ -17,12 +18,13 @@ import type { BrokenFile, ScenarioFile } from '../../replay/scenario-files.js';
 import { standInsFor } from '../../replay/stand-ins.js';
 import type { TargetPlayer } from '../../replay/target-player.js';
 import { operationsIn } from '../../replay/verdict.js';
-import { parseFlags, problemText } from '../../settings/flags.js';
+import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
+import { type RehearseSettings, rehearse } from './rehearse.js';
 import { type FoundFiles, meetServer, type Played, type Playing, runPlaying, sayPlan } from './run.js';
 import {
   type BaseUrl,
@@ -40,6 +42,9 @@ const SIDES = ['left', 'right'] as const;
 type Side = (typeof SIDES)[number];
 
 const FLAGS = [
+  valueFlag('from', 'R', 'revisions'),
+  valueFlag('to', 'R', 'revisions'),
+  valueFlag('fail-on', CHANGE_KINDS.join('|'), CHANGE_KINDS),
   ...SIDES.flatMap((side) => [
     valueFlag(side, 'URL'),
     valueFlag(`${side}-revision`, 'R', 'revisions'),
@@ -57,11 +62,30 @@ interface SideSettings {
 
 type CompareSettings = PlaySettings & Readonly<Record<Side, SideSettings>>;
 
-function readSettings(
-  argv: readonly string[],
-  context: CommandContext,
-): CompareSettings | { readonly problems: readonly string[] } {
-  const flags = parseFlags(argv, FLAGS);
+/** What asks for embedded cores of two lines instead of two servers. */
+const LINES = ['from', 'to', 'fail-on'] as const;
+
+interface Refused {
+  readonly problems: readonly string[];
+}
+
+function readLines(flags: ParsedFlags): RehearseSettings | Refused {
+  const reading = readFlags(flags);
+  const own = new Set<string>([...LINES, 'reporter', 'timeout', 'require-played']);
+  const others = FLAGS.filter(({ flag }) => !own.has(flag) && flags.values.has(flag));
+  const [from, to] = [revisionOf(reading, 'from'), revisionOf(reading, 'to')];
+  for (const flag of ['from', 'to'] as const)
+    if (reading.value(flag) === null) reading.problems.push(`--${flag}: expected a revision, such as 0.2.48`);
+  for (const { flag } of others) reading.problems.push(`--${flag}: expected no --from and --to beside it`);
+  const failOn = CHANGE_KINDS.find((each) => each === (reading.value('fail-on') ?? 'new'));
+  if (failOn === undefined) reading.problems.push(`--fail-on: expected one of ${CHANGE_KINDS.join(', ')}`);
+  const rest = readPlaySettings(reading, flags);
+  const problems = [...flags.problems.map(problemText), ...reading.problems];
+  if (from === null || to === null || failOn === undefined || problems.length > 0) return { problems };
+  return { ...rest, from, to, failOn, lines: { from: reading.value('from') ?? '', to: reading.value('to') ?? '' } };
+}
+
+function readSettings(flags: ParsedFlags, context: CommandContext): CompareSettings | Refused {
   const reading = readFlags(flags);
   const side = (name: Side): SideSettings | null => {
     const url = baseUrlOf(reading, name);
@@ -83,7 +107,12 @@ function readSettings(
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const settings = readSettings(argv, context);
+  const flags = parseFlags(argv, FLAGS);
+  if (LINES.some((flag) => flags.values.has(flag))) {
+    const asked = readLines(flags);
+    return 'problems' in asked ? usageProblem(context, 'compare', asked.problems) : rehearse(asked, context);
+  }
+  const settings = readSettings(flags, context);
   if ('problems' in settings) return usageProblem(context, 'compare', settings.problems);
   const revisions = [settings.left.revision, settings.right.revision];
   return runPlaying('compare', { settings, revisions, sides: SIDES }, context, async (files, playing) => {
@@ -234,7 +263,15 @@ export const compare: Command = {
   name: 'compare',
   flags: FLAGS,
   words: 'paths',
-  help: () => `Usage: keyway compare --left URL --right URL [--left-revision R] [--right-revision R] [PATHS…]
+  help: () => `Usage: keyway compare --from R --to R [--fail-on reads|gone|new] [PATHS…]
+       keyway compare --left URL --right URL [--left-revision R] [--right-revision R] [PATHS…]
+
+With --from and --to no server is needed: scenarios, such as recordings of your clients, are played on
+embedded cores of both lines that stand in the same state, and what a client would meet after the move is
+listed by its session and by operation, with the difference between the lines that it comes from.
+Without PATHS the scenarios of the line --from that come with Keyway.
+
+With --left and --right:
 
 Holds all that two servers show to readers against their revisions, then plays scenarios on both and
 shows where they answer differently. The left one is played twice: where it differs from itself (times, counts, generated values), nothing is reported. PATHS are
@@ -243,6 +280,10 @@ scenario files and folders; without them the scenarios of both revisions that co
 The same rules as in "keyway replay --target" keep both servers safe: only reads, unless --writes
 or --destructive. At least one revision is needed; the other side then speaks the same.
 
+  --from R                   The line that clients know: earliest, dns, current, or a version such as 0.2.48.
+  --to R                     The line that they are to meet.
+  --fail-on reads|gone|new   What makes the exit code 1: reads that fail; also what is gone or refused;
+                             also anything new or other. Default: new.
   --left URL                 A server's base URL, with its web path.
   --right URL                The other's.
   --left-revision R          earliest, dns, current, or a version such as 0.2.48.

@@ -169,8 +169,8 @@ export interface Played {
   readonly reads: ReadReport | null;
   /** Lines for people, beneath the verdict. */
   readonly summary?: readonly string[];
-  /** The exit code where scenarios differ; 1 when left out. */
-  readonly codeWhenDifferent?: 0 | 1;
+  /** Whether what differs makes the exit code 1; left out, anything does. */
+  readonly fails?: boolean;
 }
 
 /**
@@ -211,7 +211,7 @@ export async function runPlaying(
   reporter.end({ results, summary, verdict, problems: playing.problems });
   if (settings.reporter === 'text') for (const line of played?.summary ?? []) context.output.line(line);
   for (const problem of playing.problems) context.complain(`keyway ${command}: ${problem}`);
-  if (summary.different > 0 && played?.codeWhenDifferent !== 0) return 1;
+  if (played?.fails ?? summary.different > 0) return 1;
   if (summary.broken > 0 || playing.problems.length > 0) return 2;
   const short = settings.required === null || verdict === null ? null : shortfall(verdict, settings.required);
   if (short !== null) context.complain(`keyway ${command}: ${short}`);

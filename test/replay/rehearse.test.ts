@@ -1,0 +1,174 @@
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { compareEmbedded } from '../../src/embedded/play.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
+import { groupDifferences } from '../../src/replay/compare-runs.js';
+import { changeOf } from '../../src/replay/line-changes.js';
+import { readScenarioFiles, type ScenarioFile } from '../../src/replay/scenario-files.js';
+import { ROOT } from '../build.js';
+import { revisionNamed } from './live-server.js';
+
+const REVISIONS = ['earliest', 'dns', 'current'] as const;
+type Name = (typeof REVISIONS)[number];
+
+const PANELS = ['current-panel', 'dns-panel'] as const;
+type Panel = (typeof PANELS)[number];
+
+/** A row of the specification's versioning table: what each revision has of it, and where a panel's session meets it. */
+interface Row {
+  readonly has: Readonly<Record<Name, string>>;
+  readonly places: Partial<Readonly<Record<Panel, readonly string[]>>>;
+}
+
+const both = (...places: readonly string[]) => ({ 'current-panel': places, 'dns-panel': places });
+
+const VERSIONING: Readonly<Record<string, Row>> = {
+  'Static panel and login': {
+    has: { earliest: 'no', dns: 'yes', current: 'yes' },
+    places: both('login operation'),
+  },
+  '`name` in snapshots': {
+    has: { earliest: 'no', dns: 'yes', current: 'yes' },
+    places: both('listUsers body /data/*/name'),
+  },
+  '`online` flag': {
+    has: { earliest: 'counters', dns: 'counters', current: 'connections' },
+    places: both('listUsers body /data/*/online'),
+  },
+  '`last_seen`': {
+    has: { earliest: 'no', dns: 'no', current: 'null' },
+    places: both('listUsers body /data/*/last_seen'),
+  },
+  'Share-link query': {
+    has: { earliest: 'configured', dns: 'configured', current: '?type=udp' },
+    places: { 'dns-panel': ['subscribe body /data'] },
+  },
+  'DNS endpoints': {
+    has: { earliest: 'no', dns: 'yes', current: 'no' },
+    places: { 'dns-panel': ['getDnsConfig operation', 'listDnsQueries operation', 'putDnsConfig operation'] },
+  },
+  'Audit, bulk keys, router rules': {
+    has: { earliest: 'no', dns: 'no', current: 'yes' },
+    places: { 'current-panel': ['addAudit operation', 'listAudit operation'] },
+  },
+};
+
+const PAIRS = REVISIONS.flatMap((from) => REVISIONS.flatMap((to) => PANELS.map((panel) => [panel, from, to] as const)));
+
+const OPTIONS = { timeoutMilliseconds: 10_000, isStopped: () => false };
+
+describe('the recorded session of a released panel build', () => {
+  const panels = new Map<string, ScenarioFile>();
+  beforeAll(async () => {
+    const found = await readScenarioFiles([join(ROOT, 'fixtures/recorded/panels')], createFileSystem());
+    for (const each of found) if (each.kind === 'scenario') panels.set(each.name.replace('panels/', ''), each);
+  });
+
+  test.each(PAIRS)('%s from %s to %s meets exactly what the specification says', async (panel, from, to) => {
+    const file = panels.get(panel);
+    expect(file).toBeDefined();
+    if (file === undefined) return;
+    const { differences, partedAt } = await compareEmbedded(file, { from, to }, OPTIONS);
+    const rows = Object.values(VERSIONING).filter(({ has }) => has[from] !== has[to]);
+    const places = groupDifferences([{ name: panel, differences }]).map((each) => `${each.operation} ${each.where}`);
+    expect(places).toEqual(rows.flatMap((row) => row.places[panel] ?? []).sort());
+    // Nothing but a change that one of them refused makes them part.
+    expect(
+      partedAt === null || rows.some((row) => row.places[panel]?.some((place) => /^(?:put|add)/.test(place))),
+    ).toBe(true);
+    const [left, right] = [revisionNamed(from), revisionNamed(to)];
+    for (const each of differences) expect(changeOf(each, left, right).because, each.operation).not.toBeNull();
+  });
+});
+
+describe('a change between two lines', () => {
+  const kind = (from: string, to: string, operation: string, where: string, expected: unknown, actual: unknown) =>
+    changeOf(
+      { step: 1, operation, where, expected, actual } as Parameters<typeof changeOf>[0],
+      revisionNamed(from),
+      revisionNamed(to),
+    );
+
+  test.each([
+    [
+      'a read that is not served any more',
+      'dns',
+      'current',
+      'getDnsConfig',
+      'operation',
+      'served',
+      'not served',
+      'reads',
+      'dns: four members → none',
+    ],
+    [
+      'a write that is not served any more',
+      'dns',
+      'current',
+      'putDnsConfig',
+      'operation',
+      'served',
+      'not served',
+      'gone',
+      'dns: four members → none',
+    ],
+    [
+      'a read that is refused',
+      '0.2.51',
+      'dns',
+      'listUsers',
+      'status',
+      200n,
+      401n,
+      'reads',
+      'auth: session or static token → session token',
+    ],
+    [
+      'a member that is gone',
+      'current',
+      'dns',
+      'getUser',
+      'body /data/last_seen',
+      null,
+      undefined,
+      'gone',
+      'snapshot: name, last_seen → name',
+    ],
+    [
+      'a member that is new',
+      'dns',
+      'current',
+      'getUser',
+      'body /data/last_seen',
+      undefined,
+      null,
+      'new',
+      'snapshot: name → name, last_seen',
+    ],
+    [
+      'another value',
+      'dns',
+      'current',
+      'getUser',
+      'body /data/online',
+      true,
+      false,
+      'new',
+      'online: counters exist → connections > 0',
+    ],
+    [
+      'an operation that is new',
+      'dns',
+      'current',
+      'listAudit',
+      'operation',
+      'not served',
+      'served',
+      'new',
+      'audit: none → served',
+    ],
+    ['what no record names', 'dns', 'current', 'getStatus', 'body /data/total_users', 1n, 2n, 'new', null],
+  ] as const)('that is %s is told as that', (_, from, to, operation, where, expected, actual, wanted, because) => {
+    expect(kind(from, to, operation, where, expected, actual)).toEqual({ kind: wanted, because });
+  });
+});
