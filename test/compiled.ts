@@ -14,6 +14,8 @@ export async function compileForProcess(file: string, folder: string): Promise<s
     rootDir: root,
     outDir: built,
     declaration: false,
+    // Types are looked at by `npm run types`.
+    noCheck: true,
     typeRoots: [join(root, 'node_modules/@types')],
   };
   const settings = { extends: join(root, 'tsconfig.json'), files: [join(root, file)], include: [] };

@@ -81,10 +81,11 @@ async function listUsers({ context: { core, list }, request }: Call): Promise<Op
 
 function subscribe(call: Call): Now<OperationAnswer> {
   const { core } = call.context;
-  const announced = call.context.announced();
   return withNow(core.subscriber(call.key), (found) => {
     if (found === undefined) throw new DomainError('userNotFound');
     const { accessKey } = found;
+    // Where the state is elsewhere, finding the key may be what tells how its server is announced.
+    const announced = call.context.announced();
     if (!(call.request.headers.accept ?? '').includes('text/plain')) return answer(clientConfig(accessKey, announced));
     const query = call.mount.revision.shareQuery.query(announced.shareQuery, core.hasOwnDns());
     return answer(shareLink(accessKey, announced, query));

@@ -165,6 +165,7 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     onReplaced: (next) => {
       sections.take(next);
       listener.take(next);
+      names.replaced(next.keys, clock.monotonic());
       changed('replaced');
     },
   });

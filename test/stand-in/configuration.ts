@@ -49,8 +49,10 @@ export function readAtStart(root: JsonValue, behaviour: Behaviour): StartState {
 export function readAtReload(root: JsonValue, behaviour: Behaviour): ReadonlyMap<string, StoredKey> {
   if (!isJsonObject(root)) throw new Error('the root is no object');
   const listed = keysOfRootList(root, behaviour.reloadEndsAtObjects);
-  if (behaviour.keysAtReload === 'root list') return listed;
-  return new Map([...listed, ...keysOfInbounds(root)]);
+  if (behaviour.keysAtStart === 'root list') return listed;
+  const bare = [...listed.keys()].map((accessKey) => [accessKey, { name: null, limitBytes: null }] as const);
+  if (behaviour.keysAtReload === 'root list') return new Map(bare);
+  return new Map([...bare, ...keysOfInbounds(root)]);
 }
 
 /** The root list as a server writes it: a key with a name or a limit is an object. */

@@ -133,7 +133,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     }
     const stored = withRules(changeDocument(document, { keys: changes }));
     const needsList = server.line()?.storing.needsRootList(server.version() ?? '') === true;
-    return replaceRootList(stored, needsList ? [...wanted.keys()] : null);
+    return replaceRootList(stored, needsList ? [...wanted.values()] : null);
   }
 
   function withRules(document: ConfigurationDocument): ConfigurationDocument {

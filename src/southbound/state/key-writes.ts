@@ -52,6 +52,9 @@ const RECENT = 1_000;
 export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   const { server, keys, facts, replica, settling, queue, clock, log, tellsNames, onWritten, progress } = options;
 
+  /** Keys that a bulk made and nobody changed since; without counters, by the protocol. */
+  const bare = new Set<string>();
+
   const creates = (record: AccessKey): KeyWrite => ({
     accessKey: record.accessKey,
     send: (purpose) => server.createUser(record, purpose),
@@ -204,7 +207,8 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     try {
       for (const record of made) {
         progress?.show('creating keys on the server', done.length / made.length);
-        await change(creates(record), true);
+        await change(creates(record), true).catch(unlessSaving);
+        bare.add(record.accessKey);
         done.push(record.accessKey);
       }
     } catch (error) {
@@ -217,16 +221,32 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     return done;
   }
 
+  /** Whether the key is as it was made in bulk: it has counters here, because the line makes keys one by one. */
+  function isBare(accessKey: string): boolean {
+    const counters = keys.get(accessKey)?.counters;
+    const isUsed = counters && (counters.bytesUp > 0n || counters.bytesDown > 0n || counters.connections > 0n);
+    if (isUsed) bare.delete(accessKey);
+    return bare.has(accessKey);
+  }
+
+  function changeRecord(write: KeyWrite): Promise<void> {
+    bare.delete(write.accessKey);
+    return change(write);
+  }
+
   return {
-    createKey: (record) => change(creates(record)),
+    createKey: (record) => changeRecord(creates(record)),
     async createBareKeys(made) {
       const line = server.line() ?? (await server.find('caller'));
       return line.capabilities.bulk === true ? bulk(made) : singly(made);
     },
     updateKey: (accessKey, { name, limitBytes }) =>
-      change(name === undefined ? limits(accessKey, limitBytes) : updates({ accessKey, name, limitBytes })),
-    deleteKey: (accessKey) => change(deletes(accessKey)),
-    resetKey: (accessKey) => change(resets(accessKey)),
+      changeRecord(name === undefined ? limits(accessKey, limitBytes) : updates({ accessKey, name, limitBytes })),
+    deleteKey: (accessKey) => changeRecord(deletes(accessKey)),
+    async resetKey(accessKey) {
+      if (isBare(accessKey)) throw new DomainError('userNotFound');
+      await change(resets(accessKey));
+    },
     async again(accessKey) {
       // What of it is still to be done is found out, and done, where a write would begin.
       await queue.take(async () => {
@@ -241,6 +261,11 @@ const LOST = 'a change that the server had acknowledged was lost there, and is m
 function hasNoTraffic(read: KeySnapshot | undefined): boolean {
   const counters = read?.counters ?? null;
   return counters === null || (counters.bytesUp === 0n && counters.bytesDown === 0n);
+}
+
+/** A bulk is answered as done where its keys are live and not stored: the next write carries them. */
+function unlessSaving(error: unknown): void {
+  if (!(error instanceof DomainError) || error.code !== 'saveFailed') throw error;
 }
 
 function isUnknownKey(error: unknown): boolean {

@@ -2,6 +2,7 @@ import type { AccessKey } from '../../core/model.js';
 import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { ConfigurationDoor } from './configuration.js';
+import { SETTLED_AFTER } from './fate.js';
 import { nextRenewalAt, type TakenList } from './renewal-plan.js';
 import type { KeyReplica } from './replica.js';
 
@@ -9,6 +10,8 @@ import type { KeyReplica } from './replica.js';
 export interface Names {
   /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
   follow(now: number): Promise<void>;
+  /** A configuration with these keys takes the place of the server's, which has them a while later. */
+  replaced(keys: readonly AccessKey[], now: number): void;
 }
 
 export interface NamesOptions {
@@ -22,8 +25,17 @@ export interface NamesOptions {
 export function createNames({ configuration, replica, areWanted, log }: NamesOptions): Names {
   let last: TakenList | null = null;
   let failedAt: number | null = null;
+  let coming: { readonly names: ReadonlyMap<string, string | null>; readonly at: number } | null = null;
+
+  async function takeComing(now: number): Promise<void> {
+    if (coming === null) return;
+    await replica.takeNames(coming.names, coming.at);
+    if (now >= coming.at + SETTLED_AFTER) coming = null;
+  }
+
   return {
     async follow(now) {
+      if (areWanted()) await takeComing(now);
       if (!areWanted() || now < nextRenewalAt(last, failedAt)) return;
       try {
         const { value, ...sent } = await configuration.read('poll');
@@ -34,6 +46,9 @@ export function createNames({ configuration, replica, areWanted, log }: NamesOpt
         if (failedAt === null) log.warn({ reason: failureWords(error) }, 'the names of keys cannot be read');
         failedAt = now;
       }
+    },
+    replaced(keys, now) {
+      coming = { names: namesOf(keys), at: now };
     },
   };
 }

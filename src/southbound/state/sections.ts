@@ -75,8 +75,13 @@ export function createSections({ server, queue, configuration, onChange, onRules
   /** Where comments stand, which the API does not show, a rules write leaves nothing of the file. */
   async function bare({ storing }: Revision): Promise<void> {
     if (storing.rules !== 'storedWithoutComments' || isBare) return;
-    await configuration.sendAgain();
-    isBare = true;
+    try {
+      await configuration.sendAgain();
+      isBare = true;
+    } catch (error) {
+      // Nothing is there that could be lost: the rules are live, and the failure to store them changes no answer.
+      if (!(error instanceof DomainError) || !WITHOUT_FILE.has(error.code)) throw error;
+    }
   }
 
   return {
@@ -129,6 +134,9 @@ export function createSections({ server, queue, configuration, onChange, onRules
     },
   };
 }
+
+/** How a server says that it has no file to store rules in. */
+const WITHOUT_FILE: ReadonlySet<string> = new Set(['noConfigPath', 'configReadFailed']);
 
 /** Settings as something that can be compared. */
 function said({ customDomains, ...dns }: DnsConfig): unknown {
