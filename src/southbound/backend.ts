@@ -162,6 +162,7 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     clock,
     timers,
     log,
+    isClosing: () => isClosed,
     onReplaced: (next) => {
       sections.take(next);
       listener.take(next);
@@ -224,9 +225,11 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
   }
 
   let line = server.line()?.id;
+  let isClosed = false;
   let stopProbing: (() => void) | null = null;
 
   function probe(): void {
+    if (isClosed) return;
     stopProbing = timers.after(PROBES, () => {
       stopProbing = null;
       status
@@ -331,12 +334,14 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     }),
     load,
     async close() {
+      isClosed = true;
       stopProbing?.();
-      await keeper.close();
-      await renewals.close();
+      keeper.close();
       await undone.idle();
       await queue.idle();
+      // Whatever is still asked for ends here.
       server.close();
+      await renewals.close();
       await onClosed();
     },
   };

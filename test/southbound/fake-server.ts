@@ -63,6 +63,8 @@ export interface FakeServer extends UpstreamServer {
   failsToSave: boolean;
   /** Called after a write of the configuration. */
   onConfiguration: (() => void) | null;
+  /** Called after a write of keys. */
+  onWrite: (() => void) | null;
   speaks(revision: Revision, version: string): void;
 }
 
@@ -111,6 +113,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     before.set(accessKey, keys.get(accessKey));
     if (held === undefined) keys.delete(accessKey);
     else keys.set(accessKey, held);
+    server.onWrite?.();
     if (!server.failsToSave) return;
     server.failsToSave = false;
     throw new DomainError('saveFailed');
@@ -133,6 +136,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     startedAt: monotonic(),
     failsToSave: false,
     onConfiguration: null,
+    onWrite: null,
     line: () => revision,
     version: () => version,
     trouble: () => trouble,

@@ -43,6 +43,8 @@ export interface ConfigurationDoorOptions {
   readonly guard: boolean;
   /** Called when a configuration has been replaced as a whole. */
   readonly onReplaced: (configuration: ServerConfiguration) => void;
+  /** Whether nothing is waited for any more. */
+  readonly isClosing: () => boolean;
   readonly clock: ClockPort;
   readonly timers: TimersPort;
   readonly log: LogPort;
@@ -52,7 +54,8 @@ export interface ConfigurationDoorOptions {
 const LOOKS = 1_000;
 
 export function createConfigurationDoor(options: ConfigurationDoorOptions): ConfigurationDoor {
-  const { server, keys, queue, renewals, settling, versions, guard, onReplaced, clock, timers, log } = options;
+  const { server, keys, queue, renewals, settling, versions, guard, onReplaced, isClosing, clock, timers, log } =
+    options;
 
   async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
     const { value, ...sent } = await server.getConfig(purpose);
@@ -93,7 +96,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
 
   /** Until a list shows the keys of a replacement, or it should long have. */
   async function live(wanted: readonly AccessKey[], sentAt: number): Promise<void> {
-    while (clock.monotonic() < sentAt + SETTLED_AFTER) {
+    while (!isClosing() && clock.monotonic() < sentAt + SETTLED_AFTER) {
       const isTaken = await renewals.fresh('poll').then(
         () => true,
         () => false,

@@ -25,8 +25,8 @@ export interface InboundsKeeper {
   ruled(rules: readonly OutboundRule[]): void;
   /** A key that the server no longer has. */
   gone(accessKey: string): void;
-  /** Resolves when nothing is on its way. */
-  close(): Promise<void>;
+  /** Begins nothing any more. */
+  close(): void;
 }
 
 export interface InboundsKeeperOptions {
@@ -91,6 +91,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
   function run(work: () => Promise<void>): void {
     working = work()
       .catch((error: unknown) => {
+        if (isClosed) return;
         log.warn({ reason: failureWords(error) }, 'keys are not stored for the next start of the server yet');
         firstAt ??= clock.monotonic();
         lastAt = Math.max(lastAt, clock.monotonic() + AGAIN - QUIET);
@@ -184,11 +185,10 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     gone(accessKey) {
       if (isNeeded()) gone.add(accessKey);
     },
-    async close() {
+    close() {
       isClosed = true;
       cancelStoring?.();
       cancelVerifying?.();
-      await working;
     },
   };
 }

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { held, key, staged } from '../staged.js';
+
+const TOR = { domainSuffix: ['.onion'], ipCidr: [], protocol: null, action: 'proxy' as const };
+const ROUTED = '{"mode":"server","access_keys":["a"],"outbound":{"enabled":true,"rules":[]},"other":1.50}';
+
+describe('the configuration of a running server', () => {
+  it('is replaced as it was sent, and holds key writes back until a list shows its keys', async () => {
+    const { world, server, backend, files } = await staged({ before: ({ keys }) => keys.set('old', held('old')) });
+    await world.pass(2_000);
+    server.onConfiguration = () =>
+      void world.timers.after(3_000, () => {
+        server.keys.clear();
+        server.keys.set('a', held('a'));
+      });
+    await world.until(
+      backend.document?.replace(Buffer.from('{"mode":"server","access_keys":["a"]}')) ?? Promise.reject(),
+    );
+    const created = backend.createKey(key('b'));
+    await world.pass(2_000);
+    expect(server.calls).not.toContain('create');
+    await world.until(created);
+    expect([...server.keys.keys()]).toEqual(['a', 'b']);
+    expect(await files.list('/var/keyway/versions')).toHaveLength(1);
+    await backend.close();
+  });
+
+  it('holds them back for 7 s at most', async () => {
+    const { world, server, backend } = await staged();
+    await world.until(
+      backend.document?.replace(Buffer.from('{"mode":"server","access_keys":["a"]}')) ?? Promise.reject(),
+    );
+    const created = backend.createKey(key('b'));
+    await world.pass(6_500);
+    expect(server.calls).not.toContain('create');
+    await world.pass(2_000);
+    expect(server.calls).toContain('create');
+    await created;
+    await backend.close();
+  });
+
+  it('that would take the inbounds away is refused where that is guarded, and nothing is sent', async () => {
+    const { world, server, backend } = await staged({
+      revision: '0.3.7',
+      guard: true,
+      configuration: '{"mode":"server","inbounds":[{"protocol":"ostp","users":[{"key":"a"}]}]}',
+    });
+    const replaced =
+      backend.document?.replace(Buffer.from('{"mode":"server","access_keys":["a"]}')) ?? Promise.reject();
+    await expect(world.until(replaced)).rejects.toMatchObject({ code: 'configRefused' });
+    expect(server.calls).not.toContain('putConfig');
+    await backend.close();
+  });
+
+  it('is none where the line has none', async () => {
+    const { world, backend } = await staged({ revision: '0.2.25' });
+    expect(backend.document).toBe(null);
+    expect(await world.until(Promise.resolve(backend.live?.rules()))).toEqual([]);
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'outboundNotConfigured' });
+    await backend.close();
+  });
+});
+
+describe('rules and DNS settings of a line without their endpoints', () => {
+  it('are changed in the configuration, and the server is made to store its keys at once', async () => {
+    const { world, server, backend } = await staged({
+      revision: 'dns',
+      configuration: ROUTED,
+      before: ({ keys }) => {
+        keys.set('a', held('a', 5n));
+        keys.set('later', held('later'));
+      },
+    });
+    await world.until(backend.replaceRules([TOR]));
+    expect(server.configuration).toContain('1.50');
+    expect(await world.until(Promise.resolve(backend.live?.rules()))).toEqual([TOR]);
+    expect(server.calls.slice(server.calls.indexOf('putConfig') + 1)).toEqual(['get', 'limit', 'getConfig']);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    await backend.close();
+  });
+
+  it('by a bulk of none where the line has one', async () => {
+    const { world, server, backend } = await staged({ configuration: ROUTED });
+    await world.until(backend.changeDns({ enabled: true, dohUpstream: 'https://dns.example/q' }));
+    expect(server.calls.slice(server.calls.indexOf('putConfig'))).toEqual(['putConfig', 'bulk']);
+    expect(server.keys.size).toBe(0);
+    expect(await world.until(Promise.resolve(backend.live?.dns()))).toMatchObject({
+      enabled: true,
+      dohUpstream: 'https://dns.example/q',
+    });
+    expect(await world.until(Promise.resolve(backend.live?.queries()))).toEqual([]);
+    await backend.close();
+  });
+
+  it('are refused where outbound routing is not configured', async () => {
+    const { world, server, backend } = await staged({ revision: 'earliest' });
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'outboundNotConfigured' });
+    expect(server.calls).not.toContain('putConfig');
+    await backend.close();
+  });
+});
+
+describe('rules of a server that writes them into its file', () => {
+  it('come after the configuration was sent once, without the comments that would leave nothing of it', async () => {
+    const { world, server, backend } = await staged({ configuration: ROUTED });
+    await world.until(backend.replaceRules([TOR]));
+    await world.until(backend.replaceRules([]));
+    expect(server.calls.filter((call) => /Config|Rules|bulk/.test(call))).toEqual([
+      'getConfig',
+      'putConfig',
+      'bulk',
+      'putRules',
+      'putRules',
+    ]);
+    await backend.close();
+  });
+});
+
+describe('names of a line that does not tell them', () => {
+  const NAMED = '{"mode":"server","access_keys":[{"access_key":"a","name":"Anna"}]}';
+
+  it('are read from the configuration, and stay where Keyway has written them', async () => {
+    const { world, server, backend } = await staged({
+      revision: 'earliest',
+      configuration: NAMED,
+      before: ({ keys }) => keys.set('a', held('a', null, 'Anna')),
+    });
+    expect(backend.keys.get('a')?.name).toBe('Anna');
+    expect(await world.until(Promise.resolve(backend.live?.key('a')))).toMatchObject({ name: 'Anna' });
+    await world.until(backend.updateKey('a', { name: 'Ada', limitBytes: 1n }));
+    expect(backend.keys.get('a')).toMatchObject({ name: 'Ada', limitBytes: 1n });
+    server.configuration = NAMED.replace('Anna', 'Ada');
+    await world.pass(10_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.keys.get('a')).toMatchObject({ name: 'Ada', limitBytes: 1n });
+    expect(backend.status().unsettled).toBe(0);
+    await backend.close();
+  });
+});
+
+describe('many keys', () => {
+  it('are made one by one where the line has no bulk, and those that were made stay', async () => {
+    let creates = 0;
+    const { world, server, backend } = await staged({
+      revision: 'earliest',
+      trip: (call) => {
+        if (call === 'create') creates += 1;
+        return creates > 3 && call === 'create' ? { there: 1, back: 1, lost: 'before' } : { there: 1, back: 1 };
+      },
+    });
+    const wanted = ['a', 'b', 'c', 'd', 'e'].map((name) => key(name, 9n));
+    await expect(world.until(backend.createBareKeys(wanted))).rejects.toMatchObject({
+      code: 'bulkIncomplete',
+      detail: 'created 3 of 5: it is away for a test',
+    });
+    expect([...server.keys.keys()]).toEqual(['a', 'b', 'c']);
+    expect(backend.keys.size).toBe(3);
+    await backend.close();
+  });
+
+  it('are those that the server made where its line has bulk, without counters', async () => {
+    const { world, server, backend } = await staged();
+    const made = await world.until(backend.createBareKeys([key('x', 9n), key('y', 9n)]));
+    expect(made).toEqual([...server.keys.keys()]);
+    expect(backend.keys.get(made[0] ?? '')).toMatchObject({ limitBytes: 9n, counters: null });
+    await backend.close();
+  });
+});
