@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { askSecret } from './commands/ask-secret.js';
+import { askLine, askSecret } from './commands/ask.js';
 import type { Input, Output, World } from './commands/command.js';
 import { runCommandLine } from './commands/dispatch.js';
 import { linesWithProgress, type ProgressTerminal } from './commands/progress-line.js';
 import { createStopSteps } from './commands/stop-signals.js';
 import { createFileSystem } from './platform/file-system.js';
+import { ownAddresses } from './platform/own-addresses.js';
 import { createServiceManager } from './platform/service-manager.js';
 import { systemClock, systemRandom } from './platform/system-ports.js';
 import { isJsonObject, parseJson } from './wire/json/json.js';
@@ -42,6 +43,7 @@ const input: Input = {
   pieces: async function* () {
     for await (const chunk of process.stdin) yield Buffer.from(chunk);
   },
+  ask: (question) => askLine(process.stdin, process.stderr, question),
   askSecret: (question) => askSecret(process.stdin, process.stderr, question),
 };
 
@@ -76,6 +78,7 @@ const context: World = {
   clock: systemClock,
   random: systemRandom,
   serviceManager: createServiceManager(process.env, process.pid),
+  ownAddresses,
   program: [process.execPath, fileURLToPath(import.meta.url)],
   untilStopped,
   onHangUp,

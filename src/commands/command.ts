@@ -28,6 +28,8 @@ export interface World {
   readonly random: RandomPort;
   /** What started this process as a service and wants to hear from it; null elsewhere. */
   readonly serviceManager: ServiceManagerPort | null;
+  /** The addresses at which others may reach this machine, IPv4 first. */
+  readonly ownAddresses: () => readonly string[];
   /** How this program was started: the paths of Node and of the command, absolute. */
   readonly program: readonly [node: string, script: string];
   /** Resolves with the signal's name when the process is asked to end. */
@@ -50,6 +52,8 @@ export interface Input {
   readonly isTerminal: boolean;
   /** All that comes, to its end, as it comes. */
   pieces(): AsyncIterable<Buffer>;
+  /** Asks on the terminal and reads one line; null when it was broken off (Ctrl-C, Ctrl-D). */
+  ask(question: string): Promise<string | null>;
   /** Asks on the terminal and reads one line without showing it; null when it was broken off (Ctrl-C, Ctrl-D). */
   askSecret(question: string): Promise<string | null>;
 }
@@ -67,10 +71,14 @@ export interface Command {
   run(argv: readonly string[], context: CommandContext): Promise<ExitCode>;
 }
 
+/** What the help text shows commands under. */
+export type CommandGroup = 'serve' | 'keys' | 'file' | 'replay' | 'look';
+
 /** A command as the list of commands shows it. Its module is loaded when it is asked for: `serve` brings a whole server. */
 export interface ListedCommand {
   /** One word or two, such as `config list`. */
   readonly name: string;
+  readonly group: CommandGroup;
   /** One line. */
   readonly summary: string;
   load(): Promise<Command>;

@@ -1,16 +1,20 @@
 import { didYouMean } from '../settings/suggest.js';
 import { helpList } from '../settings/text.js';
 import type { ExitCode, ListedCommand, World } from './command.js';
-import { COMMANDS } from './commands.js';
+import { COMMAND_GROUPS, COMMANDS } from './commands.js';
 
 function overview(): string {
-  const commands = COMMANDS.map(({ name, summary }) => ({ term: name, meaning: summary }));
+  const groups = Object.entries(COMMAND_GROUPS).map(([group, heading]) => {
+    const entries = COMMANDS.filter((command) => command.group === group);
+    return { heading, entries: entries.map(({ name, summary }) => ({ term: name, meaning: summary })) };
+  });
+  const width = Math.max(...COMMANDS.map(({ name }) => name.length));
   return `Usage: keyway COMMAND [flags]
 
 Keyway serves every revision of an access-key server's management API from that server's own
 configuration file.
 
-${helpList(commands)}
+${groups.map(({ heading, entries }) => `${heading}:\n${helpList(entries, width)}`).join('\n\n')}
 
 "keyway COMMAND --help" tells all about one command, "keyway --version" Keyway's version.
 
@@ -24,6 +28,8 @@ Exit codes: 0 done, 1 a problem that was said, 2 a wrong command line or setting
 required.`;
 }
 
+const VERSION_WORDS: ReadonlySet<string> = new Set(['--version', '-V', '-v', 'version']);
+
 /** Runs one command line (without the program's own name). */
 export async function runCommandLine(argv: readonly string[], world: World): Promise<ExitCode> {
   const [first] = argv;
@@ -31,7 +37,7 @@ export async function runCommandLine(argv: readonly string[], world: World): Pro
     world.complain(overview());
     return 2;
   }
-  if (first === '--version' || first === '-V') {
+  if (VERSION_WORDS.has(first)) {
     world.output.line(world.version);
     return 0;
   }

@@ -25,16 +25,17 @@ export function passwordFileOf(path: string): string {
 
 /**
  * Writes the starter file, mode 0600, durably. Never overwrites: rejects with an `Error` for people when the file, or the
- * password file that is to go beside it, exists; then nothing was written.
+ * password file that is to go beside it, exists; then nothing was written. The host is where the tunnel server listens.
  */
 export async function writeStarterFile(
   path: string,
   { fileSystem, random, output }: Pick<CommandContext, 'fileSystem' | 'random' | 'output'>,
+  listenHost = '0.0.0.0',
 ): Promise<Starter> {
   const secrets = createStarterSecrets(random);
   const { password } = secrets;
   if (output.isTerminal) {
-    await createDurably(fileSystem, path, starterFile(secrets));
+    await createDurably(fileSystem, path, starterFile(secrets, listenHost));
     return { path, password: { shown: password } };
   }
   const file = passwordFileOf(path);
@@ -42,7 +43,7 @@ export async function writeStarterFile(
   // The password first: a file without its password would be of no use after a crash between the two.
   await createDurably(fileSystem, file, `${password}\n`);
   try {
-    await createDurably(fileSystem, path, starterFile(secrets));
+    await createDurably(fileSystem, path, starterFile(secrets, listenHost));
   } catch (error) {
     await fileSystem.remove(file);
     throw error;

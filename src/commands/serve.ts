@@ -11,9 +11,9 @@ import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf
 
 /** What `start` adds to `serve`. */
 export interface ServeSteps {
-  /** Before the configuration file is opened; a failure ends the command. */
-  readonly prepare: (settings: Settings, log: Log) => Promise<void>;
-  /** Once the gateway listens. */
+  /** Before the configuration file is opened; a failure ends the command. Resolves to what is served. */
+  readonly prepare: (settings: Settings, log: Log) => Promise<Settings>;
+  /** Says, once the gateway listens, where. */
   readonly announce: (gateway: RunningGateway, log: Log) => void;
 }
 
@@ -24,14 +24,15 @@ export async function serveUntilStopped(
   context: CommandContext,
   { prepare, announce }: ServeSteps,
 ): Promise<ExitCode> {
-  const settings = await readServeSettings(name, argv, context);
-  if (typeof settings === 'number') return settings;
+  const asked = await readServeSettings(name, argv, context);
+  if (typeof asked === 'number') return asked;
   const { isTerminal, descriptor } = context.output;
-  const log = createLog({ level: settings.logLevel, pretty: isTerminal, to: descriptor });
+  const { logLevel } = asked;
+  const log = createLog({ level: logLevel, pretty: isTerminal, to: descriptor });
   const stopped = context.untilStopped();
   const service = createServiceReports(context.serviceManager, log);
   try {
-    await prepare(settings, log);
+    const settings = { ...(await prepare(asked, log)), logRequests: asked.logRequests ?? !isTerminal };
     await refuseMissing(settings, context);
     const { fileSystem, clock, random, progress, version } = context;
     const gateway = await startGateway(settings, { fileSystem, clock, random, log, progress }, version);
@@ -47,7 +48,6 @@ export async function serveUntilStopped(
         await gateway.reload();
         await ready();
       });
-    announceListening(gateway, context, log);
     announce(gateway, log);
     void ready();
     log.info({ signal: await stopped }, 'stopping: no new requests, what was accepted is finished');
@@ -57,7 +57,7 @@ export async function serveUntilStopped(
   } catch (error) {
     const problems = error instanceof StartError ? error.problems : [wordsOf(error)];
     for (const problem of problems) {
-      if (settings.logLevel === 'silent') context.complain(problem);
+      if (logLevel === 'silent') context.complain(problem);
       else log.error({}, problem);
     }
     return 1;
@@ -93,7 +93,8 @@ function notEnabled({ config }: Settings): string {
   return `nothing is served: the listener of ${config} is not enabled ("enabled" under "api"); --bind serves all the same`;
 }
 
-function announceListening({ url, mounts, at }: RunningGateway, { version }: CommandContext, log: Log): void {
+/** One line with the address and every mount. */
+export function announceListening({ url, mounts, at }: RunningGateway, { version }: CommandContext, log: Log): void {
   const served = mounts.map((mount) => ({ revision: mount.revision.id, version: mount.version, api: at(mount.api) }));
   log.info({ url, mounts: served, keyway: version }, `listening on ${url}`);
 }
@@ -118,5 +119,8 @@ ${settingsHelp()}
   keyway serve --config /etc/tunnel/server.jsonc --bind unix:/run/keyway/api.sock --trust-proxy unix
   keyway serve --revision 0.2.34 --revision 0.2.48@old --revision 0.2.96@new`,
   run: (argv, context) =>
-    serveUntilStopped('serve', argv, context, { prepare: async () => undefined, announce: () => undefined }),
+    serveUntilStopped('serve', argv, context, {
+      prepare: async (settings) => settings,
+      announce: (gateway, log) => announceListening(gateway, context, log),
+    }),
 };

@@ -1,10 +1,10 @@
 import type { LogPort } from '../core/ports.js';
-import type { Gateway } from '../gateway/compose.js';
 import { tryWriting } from '../local/file/try-writing.js';
 import { UNIX_PEER } from '../northbound/peers.js';
 import { StartError } from '../platform/start-error.js';
 import { addressClashes } from '../settings/bind-address.js';
 import type { Settings } from '../settings/table.js';
+import { shellWord } from '../settings/text.js';
 import { isLoopback, openMountProblems } from './open-mounts.js';
 import { type Prepared, reach, type ServePorts } from './prepare.js';
 import { reportUpstream } from './report-upstream.js';
@@ -23,7 +23,7 @@ export async function check(prepared: Prepared, ports: ServePorts): Promise<void
   const { upstream, mounts } = prepared.gateway;
   const served = mounts.map(({ revision }) => revision);
   if (upstream !== null) reportUpstream(upstream, served, ports.log);
-  reportSurroundings(prepared.gateway, ports.log);
+  reportSurroundings(prepared, ports.log);
   reportCallers(prepared.settings, ports.log);
 }
 
@@ -57,13 +57,14 @@ async function reportWriting(settings: Settings, { fileSystem, log }: ServePorts
 }
 
 /** Says at start what was read past in the file, and what clients are told when they cannot reach it. */
-function reportSurroundings(gateway: Gateway, log: LogPort): void {
+function reportSurroundings({ settings, gateway }: Prepared, log: LogPort): void {
   for (const warning of gateway.local?.configuration?.load().warnings ?? []) log.warn({}, warning);
   const { host } = gateway.announced();
   if (['', '0.0.0.0', '[::]', '::'].includes(host) || isLoopback(host)) {
+    const start = settings.config === null ? '' : `keyway serve --config ${shellWord(settings.config)} `;
     log.warn(
       { host },
-      'share links name an address that clients cannot reach: give theirs with --server-host and --server-port',
+      `share links name an address that clients cannot reach, ${host}: give theirs with ${start}--server-host ADDRESS`,
     );
   }
 }

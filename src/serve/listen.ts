@@ -50,8 +50,10 @@ export async function listenAt(
     return `unix:${address.path}`;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    const reason = error instanceof PlaceError ? `${error.code}: ${error.message}` : error.code;
-    throw new StartError([`${words.subject} cannot listen on ${bind} (${reason}): ${words.remedy}`]);
+    const isPlace = error instanceof PlaceError;
+    const reason = isPlace ? `${error.code}: ${error.message}` : error.code;
+    const remedy = (isPlace ? error.remedy : null) ?? words.remedy;
+    throw new StartError([`${words.subject} cannot listen on ${bind} (${reason}): ${remedy}`]);
   }
 }
 
@@ -85,21 +87,30 @@ function listenBeside(app: Pick<FastifyInstance, 'addresses' | 'addHook' | 'serv
   };
 }
 
-/** Why a path cannot become a socket: Node's code, and words. */
+/** Why a path cannot become a socket: Node's code, words and, where another address is not what helps, what to do. */
 class PlaceError extends Error {
   readonly code: string;
+  readonly remedy: string | null;
 
-  constructor(code: string, message: string) {
+  constructor(code: string, message: string, remedy: string | null = null) {
     super(message);
     this.code = code;
+    this.remedy = remedy;
   }
 }
 
 async function clearSocket(path: string, log: LogPort): Promise<void> {
   if (Buffer.byteLength(path) > LONGEST_PATH)
-    throw new PlaceError('ENAMETOOLONG', `a socket takes a path of at most ${LONGEST_PATH} bytes`);
+    throw new PlaceError(
+      'ENAMETOOLONG',
+      `a socket takes a path of at most ${LONGEST_PATH} bytes`,
+      'name a shorter one',
+    );
   const place = await placeAt(path);
-  if (place === 'no folder') throw new PlaceError('ENOENT', `there is no folder ${dirname(path)}`);
+  if (place === 'no folder') {
+    const remedy = `make it first, for the user that Keyway runs as, in the proxy's group: mkdir -p -m 750 ${dirname(path)}`;
+    throw new PlaceError('ENOENT', `there is no folder ${dirname(path)}`, remedy);
+  }
   if (place === 'another file') throw new PlaceError('EADDRINUSE', 'a file that is no socket stands there');
   if (place === 'live socket') throw new PlaceError('EADDRINUSE', 'another process listens there');
   if (typeof place === 'string') return;

@@ -46,7 +46,7 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
         : { failures: settings.loginGuard.failures, window: settings.loginGuard.minutes * 60_000 },
     trustProxy: settings.trustProxy,
     allowHosts: settings.allowHost,
-    requestLog: settings.logLevel === 'info' || settings.logLevel === 'debug',
+    requestLog: settings.logRequests !== false && (settings.logLevel === 'info' || settings.logLevel === 'debug'),
   };
 }
 

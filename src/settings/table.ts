@@ -386,6 +386,13 @@ export const SETTINGS = {
     description:
       'The folder below which blocklists at file: URLs are read. Whoever may change the DNS settings names the files; without it they are skipped.',
   }),
+  // Null: not on a terminal.
+  logRequests: one(kinds.onOrOff, {
+    flag: 'log-requests',
+    default: null,
+    defaultText: 'yes, but on a terminal no',
+    description: 'One log line a request, at the level info. On a terminal they would bury what Keyway has to say.',
+  }),
   logLevel: one(kinds.logLevel, {
     flag: 'log-level',
     placeholder: 'LEVEL',

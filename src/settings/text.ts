@@ -7,9 +7,12 @@ export interface HelpEntry {
 const WIDTH = 100;
 const INDENT = '  ';
 
-/** Entries in two columns, the right one wrapped at 100 columns. */
-export function helpList(entries: readonly HelpEntry[]): string {
-  const column = Math.min(30, Math.max(...entries.map(({ term }) => term.length))) + INDENT.length + 2;
+/** Entries in two columns, the right one wrapped at 100 columns; the left one as wide as its longest term, or as asked. */
+export function helpList(
+  entries: readonly HelpEntry[],
+  width = Math.min(30, Math.max(...entries.map(({ term }) => term.length))),
+): string {
+  const column = width + INDENT.length + 2;
   return entries
     .map(({ term, meaning }) => {
       const [first = '', ...others] = wrap(meaning, WIDTH - column);
@@ -41,4 +44,9 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
 
 function escapeCell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll(/<(?!br>)/g, '&lt;');
+}
+
+/** A word as a POSIX shell takes it: in quotes where it must be. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

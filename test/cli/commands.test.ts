@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { COMMANDS } from '../../src/commands/commands.js';
+import { COMMAND_GROUPS, COMMANDS } from '../../src/commands/commands.js';
 import { passwordHashOf } from '../../src/commands/hash-password.js';
 import { parseJson } from '../../src/wire/json/json.js';
 import { buildIfOlder } from '../build.js';
@@ -23,6 +23,16 @@ describe('keyway', () => {
   it('--version prints the version of package.json', async () => {
     const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
     expect(await run(['--version'])).toMatchObject({ code: 0, output: `${version}\n`, complaints: '' });
+  });
+
+  it.each(['-V', '-v', 'version'])('%s prints it, too', async (word) => {
+    expect(await runHere([word])).toMatchObject({ code: 0, output: '0.0.0\n', complaints: '' });
+  });
+
+  it('--help shows commands under what they are for, every one once', async () => {
+    const { output } = await runHere(['--help']);
+    for (const heading of Object.values(COMMAND_GROUPS)) expect(output).toContain(`\n${heading}:\n`);
+    for (const { name } of COMMANDS) expect(output.match(new RegExp(`^ {2}${name} {2}`, 'gm')), name).toHaveLength(1);
   });
 
   it('--help lists every command, and without arguments the same goes to standard error with exit code 2', async () => {

@@ -9,6 +9,8 @@ export interface RanHere {
   readonly code: number;
   readonly output: string;
   readonly complaints: string;
+  /** What it asked on the terminal, but for secrets. */
+  readonly asked: readonly string[];
   /** What was shown of progress on the terminal, in order. */
   readonly progress: readonly string[];
 }
@@ -23,6 +25,8 @@ export async function runHere(
     folder = '/',
     terminal = false,
     secrets = [] as readonly (string | null)[],
+    lines = [] as readonly (string | null)[],
+    ownAddresses = [] as readonly string[],
     environment = {} as Readonly<Record<string, string>>,
     fileSystem = createFileSystem(),
     descriptor = 1,
@@ -34,6 +38,8 @@ export async function runHere(
   let complaints = '';
   const shown: string[] = [];
   const answers = [...secrets];
+  const typed = [...lines];
+  const asked: string[] = [];
   const { line, complain, progress } = linesWithProgress(
     {
       line: (text) => {
@@ -55,16 +61,21 @@ export async function runHere(
     input: {
       isTerminal: terminal,
       pieces: async function* () {},
+      ask: async (question) => {
+        asked.push(question);
+        return typed.shift() ?? null;
+      },
       askSecret: async () => answers.shift() ?? null,
     },
     fileSystem,
     clock: systemClock,
     random: systemRandom,
     serviceManager: null,
+    ownAddresses: () => ownAddresses,
     program: ['/usr/bin/node', '/usr/lib/keyway/cli.js'],
     untilStopped,
     onHangUp,
   };
   const code = await runCommandLine(argv, context);
-  return { code, output, complaints, progress: shown };
+  return { code, output, complaints, asked, progress: shown };
 }

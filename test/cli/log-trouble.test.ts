@@ -156,7 +156,7 @@ describe('a gateway whose log', () => {
   it.runIf(hasScript)('is on a terminal that is stopped answers everything, and ends within its grace', async () => {
     const folder = await temporaryFolder();
     const at = await place();
-    const terminal = startOnTerminal(`exec ${process.execPath} ${CLI} ${at.argv.join(' ')}`, folder);
+    const terminal = startOnTerminal(`exec ${process.execPath} ${CLI} ${at.argv.join(' ')} --log-requests`, folder);
     onTestFinished(() => terminal.kill());
     await at.listening();
     const pid = await holderOf(join(folder, 'server.jsonc.keyway'));

@@ -29,7 +29,7 @@ describe('keyway record', () => {
     }
     running.child.kill('SIGINT');
     const ended = await running.ended;
-    expect(ended.output).toContain('5 exchanges in 1 sessions');
+    expect(ended.output).toContain('5 exchanges in 1 session\n');
     expect(ended.code).toBe(0);
     const embedded = await runKeyway(['replay', 'rec'], { folder });
     expect(embedded.output).toContain('1 equal, 0 different, 0 skipped');

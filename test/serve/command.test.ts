@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -131,5 +132,68 @@ describe('keyway serve', () => {
     expect(complaints).toMatch(/^bind \(environment variable KEYWAY_BIND\)/m);
     expect(complaints).toMatch(/^password-hash \(environment variable KEYWAY_PASSWORD_HASH\)/m);
     expect(complaints).not.toContain('hunter2');
+  });
+});
+
+describe('keyway start on a terminal', () => {
+  const START = ['start', '--bind', '127.0.0.1:0'];
+  const terminal = { terminal: true, ownAddresses: ['192.0.2.7', '2001:db8::7'] };
+  const listenOf = async () => /"listen": "([^"]+)"/.exec(await readFile(join(folder, 'keyway.jsonc'), 'utf8'))?.[1];
+
+  /** Its output once it has said where the panel is, and no more. */
+  async function started(lines: readonly (string | null)[], argv: readonly string[] = START) {
+    const served = await serveHere(argv, { folder, ...terminal, lines });
+    const url = await served.url;
+    await expect.poll(served.text, { timeout: 20_000 }).toMatch(/^Panel: .*\n$/m);
+    return { served, url, text: await served.text() };
+  }
+
+  it('asks for the address of clients, writes it into the file, and says where the panel is last and once', async () => {
+    const { served, url, text } = await started(['nowhere at all', '192.0.2.7']);
+    expect(await listenOf()).toBe('192.0.2.7:50000');
+    expect(text).not.toContain('clients cannot reach');
+    expect(text.trimEnd().split('\n').at(-1)).toMatch(new RegExp(`^Panel: ${url}/[0-9a-f]{16}/$`));
+    expect(text.split(/[0-9a-f]{16}/)).toHaveLength(2);
+    const { asked, output } = await served.stop();
+    expect(asked).toHaveLength(2);
+    expect(output).toContain('This machine has 192.0.2.7, 2001:db8::7.');
+    expect(output).toContain('Expected a host name');
+  });
+
+  it("names an address that is not the machine's own in this run alone, and says how to go on", async () => {
+    const { text } = await started(['vpn.example.org']);
+    expect(await listenOf()).toBe('0.0.0.0:50000');
+    expect(text).toContain('from now on start with --server-host vpn.example.org');
+    expect(text).not.toContain('clients cannot reach');
+  });
+
+  it('left open says the command that gives it, and a second start asks nothing', async () => {
+    const { served, text } = await started(['']);
+    expect(text).toContain(
+      `give theirs with keyway serve --config ${join(folder, 'keyway.jsonc')} --server-host ADDRESS`,
+    );
+    await served.stop();
+    const again = await started([]);
+    expect((await again.served.stop()).asked).toEqual([]);
+  });
+
+  it('broken off writes nothing and ends with exit code 1', async () => {
+    const served = await serveHere(START, { folder, ...terminal, lines: [null] });
+    expect((await served.ended).code).toBe(1);
+    expect(existsSync(join(folder, 'keyway.jsonc'))).toBe(false);
+  });
+
+  it('logs no request, unless --log-requests asks for it; in JSON it does, unless that says no', async () => {
+    const argv = [...START, '--config', 'server.jsonc'];
+    const logged = async (more: readonly string[], options: object) => {
+      const served = await serveHere([...argv, ...more], { folder, ...options });
+      await keysAt(await served.url);
+      await served.stop();
+      return (await served.text()).includes('/panel/api/users');
+    };
+    expect(await logged([], terminal)).toBe(false);
+    expect(await logged(['--log-requests'], terminal)).toBe(true);
+    expect(await logged([], {})).toBe(true);
+    expect(await logged(['--log-requests=no'], {})).toBe(false);
   });
 });

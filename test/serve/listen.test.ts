@@ -146,7 +146,7 @@ describe('listenAt', () => {
 
   it('in a folder that does not exist, or with a path that is too long, says so', async () => {
     await expect(listen(`unix:${join(folder, 'no', 'a.sock')}`)).rejects.toThrow(
-      `there is no folder ${join(folder, 'no')}`,
+      `there is no folder ${join(folder, 'no')}): make it first`,
     );
     const long = join(folder, 'x'.repeat(120));
     await expect(listen(`unix:${long}`)).rejects.toThrow('a path of at most 103 bytes');

@@ -1,6 +1,7 @@
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { type RanHere, runHere } from '../cli/context.js';
 
@@ -12,6 +13,8 @@ type LogRecord = Readonly<Record<string, unknown>>;
 export interface ServedHere {
   /** What it has logged so far. */
   log(): Promise<readonly LogRecord[]>;
+  /** The same as it was written: on a terminal it is for people. */
+  text(): Promise<string>;
   /** Where the API listens; rejects with the log when the command ends before it does. */
   readonly url: Promise<string>;
   /** Asks it to read its files again, as SIGHUP does. */
@@ -47,21 +50,18 @@ export async function serveHere(argv: readonly string[], options: Partial<Option
     isOver = true;
     return file.close();
   });
+  const text = async () => stripVTControlCharacters(await readFile(logPath, 'utf8'));
   const log = async (): Promise<readonly LogRecord[]> => {
-    const text = await readFile(logPath, 'utf8');
-    return text
-      .slice(0, text.lastIndexOf('\n') + 1)
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line));
+    const lines = (await text()).split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line));
   };
   const listening = async (): Promise<string> => {
     for (;;) {
       const wasOver = isOver;
-      const records = await log();
-      const found = records.find(({ url }) => typeof url === 'string');
-      if (found !== undefined) return String(found.url);
-      if (wasOver) throw new Error(`ended before it listened: ${JSON.stringify(records)}`);
+      const written = await text();
+      const [, url] = /listening on ([^\s",]+)["\s]/.exec(written) ?? [];
+      if (url !== undefined) return url;
+      if (wasOver) throw new Error(`ended before it listened: ${written}`);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   };
@@ -74,6 +74,7 @@ export async function serveHere(argv: readonly string[], options: Partial<Option
   onTestFinished(async () => void (await end()));
   return {
     log,
+    text,
     url,
     hangUp: () => {
       for (const listener of hangUps) listener();

@@ -142,6 +142,7 @@ describe('settings with nothing given', () => {
       keepGone: 30,
       resolver: null,
       listFolder: null,
+      logRequests: null,
       logLevel: 'info',
     });
   });

@@ -29,8 +29,14 @@ const adopt: FileCommand = {
   work: async ({ named, target, versions, flags }, { output }) => {
     const asked = isOn(flags, 'add') || isOn(flags, 'remove') || isOn(flags, 'update');
     const adoption = planAdoption(target.bytes, requestOf(flags));
-    const changes = adoption.bytes !== target.bytes;
     const json = isOn(flags, JSON_FLAG.flag);
+    if (adoption === null) {
+      output.line(
+        json ? jsonText(NOTHING, false) : 'Nothing is to be adopted: no root access_keys stands beside the inbounds.',
+      );
+      return 0;
+    }
+    const changes = adoption.bytes !== target.bytes;
     if (!json) for (const line of planText(adoption, asked)) output.line(line);
     if (changes) {
       await rewriteFile(versions, target, adoption.bytes, { forever: adoption.removed.length > MANY_KEYS });
@@ -39,6 +45,15 @@ const adopt: FileCommand = {
     else if (changes) output.line(`${named} is written. What it was is kept: keyway config list --config ${named}`);
     return 0;
   },
+};
+
+const NOTHING: Omit<Adoption, 'bytes'> = {
+  added: [],
+  removed: [],
+  updated: [],
+  left: { onlyInList: [], onlyInInbounds: [], differing: [] },
+  withoutKey: [],
+  listRemoved: null,
 };
 
 function requestOf(flags: ParsedFlags) {
@@ -84,7 +99,10 @@ function manyText(count: number): string {
   return count === 1 ? '' : ` and ${count - 1} more`;
 }
 
-function jsonText({ added, removed, updated, left, listRemoved, withoutKey }: Adoption, written: boolean): string {
+function jsonText(
+  { added, removed, updated, left, listRemoved, withoutKey }: Omit<Adoption, 'bytes'>,
+  written: boolean,
+): string {
   const pairs = (keys: Adoption['updated']) => {
     return keys.map(({ inList, inInbounds }) => ({ inList: keyJson(inList), inInbounds: keyJson(inInbounds) }));
   };

@@ -164,9 +164,13 @@ async function convertHar(path: string, { target }: RecordSettings, recording: R
 
 function report({ recorder, files, context }: Recording): void {
   const { count, sessions, panelFiles } = recorder;
-  const leftOut = panelFiles === 0 ? '' : `; ${panelFiles} files of the panel itself left out`;
-  context.output.line(`${count} exchanges in ${sessions.length} sessions${leftOut}`);
+  const leftOut = panelFiles === 0 ? '' : `; ${counted(panelFiles, 'file')} of the panel itself left out`;
+  context.output.line(`${counted(count, 'exchange')} in ${counted(sessions.length, 'session')}${leftOut}`);
   for (const path of files.paths.values()) context.output.line(`Wrote ${path}`);
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 export const record: Command = {

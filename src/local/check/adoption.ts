@@ -46,16 +46,17 @@ export interface RemovedList {
 }
 
 /**
- * Works out an adoption. The list stays whole until nothing is left in it: a server that reads it at a live reload takes
+ * Works out an adoption; null where no such list stands beside inbounds, as after one that took all of it. The list stays whole until nothing is left in it: a server that reads it at a live reload takes
  * it for all keys that there are. Without `add`, `remove` and `update` nothing changes. Throws `ConfigurationShapeError`
- * when the file has no such list beside inbounds, or a named key is no difference, and as `readDocument` does.
+ * when the file has no inbounds, or a named key stands nowhere, and as `readDocument` does.
  */
-export function planAdoption(bytes: Buffer, request: AdoptionRequest): Adoption {
+export function planAdoption(bytes: Buffer, request: AdoptionRequest): Adoption | null {
   const { document, configuration } = readDocument(bytes);
   const node = rootListOf(bytes, document.layout.name === 'inbounds');
+  if (node === null) return null;
   const list = readRootList(bytes, node);
   const found = compareRootList(list, configuration.keys);
-  refuseUnknown(found, request.keys);
+  refuseUnknown([...list.keys.values(), ...configuration.keys], request.keys);
   const asked = ({ accessKey }: AccessKey) => request.keys?.has(accessKey) ?? true;
   const added = request.add ? found.onlyInList.filter(asked) : [];
   const removed = request.remove ? found.onlyInInbounds.filter(asked) : [];
@@ -80,32 +81,24 @@ export function planAdoption(bytes: Buffer, request: AdoptionRequest): Adoption 
   };
 }
 
-function rootListOf(bytes: Buffer, hasInbounds: boolean): KeysNode {
+function rootListOf(bytes: Buffer, hasInbounds: boolean): KeysNode | null {
   const list = memberOf(readRoot(bytes, ROOT_SHAPE), 'access_keys');
   if (!hasInbounds) {
     throw new ConfigurationShapeError(
       'the file has no inbounds: its access_keys are read, and there is nothing to adopt',
     );
   }
-  if (isAbsent(list))
-    throw new ConfigurationShapeError('access_keys: there is none beside inbounds, and nothing to adopt');
+  if (isAbsent(list)) return null;
   if (list.kind !== 'keys') throw new ConfigurationShapeError('access_keys: expected an array to adopt keys from');
   return list;
 }
 
-function refuseUnknown(
-  { onlyInList, onlyInInbounds, differing }: ListDifferences,
-  keys: AdoptionRequest['keys'],
-): void {
-  const known = new Set([...onlyInList, ...onlyInInbounds, ...differing.map(({ inList }) => inList)].map(keyOf));
-  const unknown = [...(keys ?? [])].filter((key) => !known.has(key)).map((key) => JSON.stringify(key));
-  if (unknown.length > 0) {
-    throw new ConfigurationShapeError(`access_keys and inbounds do not differ in ${unknown.join(', ')}`);
-  }
-}
-
-function keyOf({ accessKey }: AccessKey): string {
-  return accessKey;
+function refuseUnknown(found: readonly AccessKey[], keys: AdoptionRequest['keys']): void {
+  if (keys === null) return;
+  const known = new Set(found.map(({ accessKey }) => accessKey));
+  const unknown = [...keys].filter((key) => !known.has(key)).map((key) => JSON.stringify(key));
+  if (unknown.length > 0)
+    throw new ConfigurationShapeError(`neither access_keys nor inbounds have ${unknown.join(', ')}`);
 }
 
 function goesWith(bytes: Buffer, { start, end, list }: KeysNode): RemovedList {

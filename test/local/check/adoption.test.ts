@@ -24,7 +24,9 @@ const FILE = `{
 
 const NOTHING: AdoptionRequest = { add: false, remove: false, update: false, keys: null };
 const plan = (request: Partial<AdoptionRequest>, text = FILE) => {
-  return planAdoption(Buffer.from(text), { ...NOTHING, ...request });
+  const adoption = planAdoption(Buffer.from(text), { ...NOTHING, ...request });
+  if (adoption === null) throw new Error('there is no root list');
+  return adoption;
 };
 const names = (keys: readonly { readonly accessKey: string }[]) => keys.map(({ accessKey }) => accessKey);
 
@@ -67,7 +69,7 @@ describe('an adoption', () => {
     expect(readDocument(bytes).configuration.warnings).toEqual([]);
   });
 
-  it('keeps to the keys that are named, and refuses one in which the two do not differ', () => {
+  it('keeps to the keys that are named, and refuses one that stands nowhere', () => {
     const { added, updated, removed, listRemoved } = plan({
       add: true,
       remove: true,
@@ -75,7 +77,9 @@ describe('an adoption', () => {
       keys: new Set(['gone']),
     });
     expect([names(added), updated, names(removed), listRemoved]).toEqual([[], [], ['gone'], null]);
-    expect(() => plan({ add: true, keys: new Set(['same', 'nobody']) })).toThrow('do not differ in "same", "nobody"');
+    expect(() => plan({ add: true, keys: new Set(['same', 'nobody']) })).toThrow(
+      'neither access_keys nor inbounds have "nobody"',
+    );
   });
 
   it('leaves a list with an element that has no key', () => {
@@ -86,11 +90,14 @@ describe('an adoption', () => {
 
   it.each([
     ['{"mode": "server", "access_keys": ["a"]}', 'the file has no inbounds'],
-    ['{"mode": "server", "inbounds": []}', 'access_keys: there is none beside inbounds'],
     ['{"mode": "server", "inbounds": [], "access_keys": {}}', 'access_keys: expected an array'],
     ['{"mode": "server", "inbounds": [], "access_keys": ["a"]}', 'inbounds: expected one with the protocol "ostp"'],
   ])('of %s is an error that says why', (text, message) => {
     expect(() => plan({ add: true }, text)).toThrow(message);
+  });
+
+  it('of a file without a root list beside its inbounds is none', () => {
+    expect(planAdoption(Buffer.from('{"mode": "server", "inbounds": []}'), { ...NOTHING, add: true })).toBeNull();
   });
 
   it('of everything makes the inbounds say what the list said, for any two lists', () => {

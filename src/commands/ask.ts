@@ -1,4 +1,5 @@
-import type { Readable } from 'node:stream';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
 
 /** A terminal to read from, such as `tty.ReadStream`. */
 export type SecretInput = Readable & { setRawMode(raw: boolean): unknown };
@@ -45,5 +46,21 @@ export function askSecret(input: SecretInput, output: Prompt, question: string):
     input.on('data', read);
     input.on('end', gone);
     input.resume();
+  });
+}
+
+/** Asks on a terminal and reads one line, which may be edited as usual. Null when it was broken off, as above. */
+export function askLine(input: Readable, output: Writable, question: string): Promise<string | null> {
+  const lines = createInterface({ input, output, terminal: true });
+  return new Promise((resolve) => {
+    lines.on('SIGINT', () => lines.close());
+    lines.once('close', () => {
+      output.write('\n');
+      resolve(null);
+    });
+    lines.question(question, (answer) => {
+      resolve(answer);
+      lines.removeAllListeners('close').close();
+    });
   });
 }

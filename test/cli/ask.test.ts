@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { askSecret } from '../../src/commands/ask-secret.js';
+import { askLine, askSecret } from '../../src/commands/ask.js';
 
 /** A terminal that writes down what happens to it. */
 function fakeTerminal() {
@@ -50,5 +50,25 @@ describe('askSecret', () => {
     const second = ask();
     input.write('two\r');
     expect(await second).toBe('two');
+  });
+});
+
+describe('askLine', () => {
+  const asked = (keys: string) => {
+    const input = new PassThrough();
+    const output = new PassThrough();
+    const answer = askLine(input, output, 'Address: ');
+    input.write(keys);
+    return { answer, shown: () => String(output.read()) };
+  };
+
+  it('shows what is typed and understands backspace', async () => {
+    const { answer, shown } = asked('192.0.2.78\u007f\r');
+    expect(await answer).toBe('192.0.2.7');
+    expect(shown()).toContain('Address: ');
+  });
+
+  it.each(['half\u0003', '\u0004'])('broken off with %j is no answer', async (keys) => {
+    expect(await asked(keys).answer).toBeNull();
   });
 });
