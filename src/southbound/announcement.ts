@@ -31,15 +31,16 @@ type Link = Pick<UpstreamAnnouncement, 'shareScheme' | 'shareQuery' | 'ownDns'>;
 
 const CLIENT_CONFIG = object({ server: text('`host:port` as announced to clients.') });
 
-function addressOf(data: JsonValue): Address {
+/** Host and port in a client configuration object. Throws `SchemaError`. */
+export function addressOf(data: JsonValue): Address {
   const { server } = checked(CLIENT_CONFIG, data, 'data');
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(server) ?? [];
   if (host === undefined) throw new SchemaError('data.server', 'host:port');
   return { host, port: Number(port) };
 }
 
-/** The key stands in a link as it is, whatever characters it has (protocol: "Subscription"). */
-function linkOf(data: JsonValue, accessKey: string, { shareQuery }: Revision): Link {
+/** What the share link of a key, which stands in it as it is, says (protocol: "Subscription"). Throws `SchemaError`. */
+export function linkOf(data: JsonValue, accessKey: string, { shareQuery }: Revision): Link {
   const link = typeof data === 'string' ? data : '';
   const end = link.indexOf(`://${accessKey}@`);
   if (end < 1) throw new SchemaError('data', 'a share link of the key');

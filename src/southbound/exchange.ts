@@ -138,6 +138,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     log.info(fields, before === null ? 'the server was found' : 'the server has become another version');
     if (next.revision.recordedFrom === null)
       log.warn(fields, 'no server of this line was measured: it is called by what is known of it');
+    if (next.access === 'session') log.warn(fields, ONE_SESSION);
     changed();
     return next;
   }
@@ -162,7 +163,6 @@ export function createExchange(options: ExchangeOptions): Exchange {
     }
     if (finding.kind === 'closed') throw refused(...whyClosed(finding, none));
     if (finding.kind === 'none') throw new NoEnvelope(finding.answers.join('; '));
-    troubles.over();
     const { status, apiRoot, access, note } = finding;
     if (finding.revision === null) {
       const reason = `it reports version ${shownVersion(status.version)}, which no known line has: give --upstream-revision`;
@@ -271,6 +271,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
     },
   };
 }
+
+const ONE_SESSION =
+  'the server has one session: when Keyway signs in, its own panel is signed out, and the other way round. Keyway signs in again for a caller alone, every 30 s at most, every 10 min where somebody else keeps taking it';
 
 const OUTCOMES: Readonly<Partial<Record<DomainErrorCode, CallOutcome>>> = {
   upstreamAway: 'away',

@@ -16,9 +16,14 @@ const WORDS: Readonly<Record<UpstreamTrouble['kind'], string>> = {
   refused: 'the server does not let Keyway in: lists and subscriptions go on from what was last known',
 };
 
+/** Milliseconds between two troubles that are said: one that comes and goes with every other call is said once. */
+const SAID_AGAIN = 60_000;
+
 /** One log line when a trouble begins or becomes another, one when it is over. */
-export function createTroubles(upstream: string, clock: Pick<ClockPort, 'now'>, log: LogPort): Troubles {
+export function createTroubles(upstream: string, clock: ClockPort, log: LogPort): Troubles {
   let trouble: UpstreamTrouble | null = null;
+  let isSaid = false;
+  let saidAt = Number.NEGATIVE_INFINITY;
   const listeners: (() => void)[] = [];
   const becomes = (next: UpstreamTrouble | null) => {
     trouble = next;
@@ -29,14 +34,19 @@ export function createTroubles(upstream: string, clock: Pick<ClockPort, 'now'>, 
     met(kind, reason) {
       if (trouble?.kind === kind) return trouble;
       const met = { kind, since: clock.now(), reason };
-      log.warn({ upstream, reason }, WORDS[kind]);
+      // Another kind than the one before is news.
+      isSaid = trouble !== null || clock.monotonic() - saidAt >= SAID_AGAIN;
+      if (isSaid) {
+        saidAt = clock.monotonic();
+        log.warn({ upstream, reason }, WORDS[kind]);
+      }
       becomes(met);
       return met;
     },
     over(kind) {
       if (trouble === null || (kind !== undefined && trouble.kind !== kind)) return;
       const seconds = Math.round((clock.now() - trouble.since) / 1000);
-      log.info({ upstream, seconds }, 'the server answers again');
+      if (isSaid) log.info({ upstream, seconds }, 'the server answers again');
       becomes(null);
     },
     onChange: (listener) => void listeners.push(listener),

@@ -61,10 +61,10 @@ describe.each(forms)('a snapshot with $name', (form) => {
     );
   });
 
-  it('is refused without any one of its members, which is named', () => {
+  it('is refused without any one of its members that says something, which is named', () => {
     const whole = { access_key: 'a', name: null, limit_bytes: null, online: false, last_seen: null };
     const text = { ...whole, bytes_up: 0n, bytes_down: 0n, connections: 0n };
-    for (const name of names) {
+    for (const name of names.filter((each) => each !== 'last_seen')) {
       const { [name]: _, ...rest } = text as Record<string, string | bigint | boolean | null>;
       expect(() => form.decode(rest)).toThrow(`${name}: expected `);
     }

@@ -1,0 +1,278 @@
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createCaller } from '../../src/southbound/call.js';
+import type { CallOutcome, UpstreamServer } from '../../src/southbound/server.js';
+import { UpstreamError } from '../../src/southbound/upstream-error.js';
+import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
+import { TOKEN } from '../replay/live-server.js';
+import { answering, BY_TOKEN, call, envelope, keptLog, STATUS } from './called-server.js';
+
+/** Answers the status as 0.2.96 would, and leaves the rest to what is tested. */
+const besideStatus: (rest: Parameters<typeof answering>[0]) => Parameters<typeof answering>[0] =
+  (rest) => (request, response) => {
+    if (request.url !== '/panel/api/server/status') rest(request, response);
+    else response.setHeader('content-type', 'application/json').end(envelope(STATUS));
+  };
+
+async function failureOf(call: Promise<unknown>): Promise<UpstreamError> {
+  const error = await call.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof UpstreamError)) throw new Error(`expected an UpstreamError, got ${String(error)}`);
+  return error;
+}
+
+const read = (server: UpstreamServer) => server.listUsers();
+const write = (server: UpstreamServer) => server.createUser({ accessKey: 'a', name: null, limitBytes: null });
+
+describe('what is no answer of the API', () => {
+  const PAGE = '<!doctype html><title>panel</title>';
+  const json = 'application/json';
+
+  it.each([
+    ['the HTML of a panel', 200, 'text/html', PAGE, true],
+    ['the page of a proxy', 502, 'text/html', PAGE, true],
+    ['a page of one who turns it away', 403, 'text/html', PAGE, false],
+    ['a redirect', 302, json, envelope([]), false],
+    ['an envelope with a failure status', 500, json, envelope([]), true],
+    ['no envelope', 200, json, '[]', true],
+    ['an envelope without data', 200, json, '{"ok":true}', true],
+    ['half an envelope', 200, json, envelope([]).slice(0, -3), true],
+    ['an envelope and more', 200, json, `${envelope([])}x`, true],
+    ['nothing', 204, json, '', true],
+    ['what is no UTF-8', 200, json, Buffer.from([0x7b, 0xff, 0x7d]), true],
+  ])('%s is a 502, asked for once more by a read and never by a write', async (_, status, type, body, mayHaveHappened) => {
+    const elsewhere = await answering((_request, response) => response.end(envelope([])));
+    const { origin, seen } = await answering(
+      besideStatus((_request, response) => {
+        response.writeHead(status, { 'content-type': type, location: `${elsewhere.origin}/` }).end(body);
+      }),
+    );
+    const server = call(origin);
+    expect(await failureOf(read(server))).toMatchObject({
+      code: 'upstreamAway',
+      mayHaveHappened: false,
+      retryAfter: 5,
+    });
+    const isWrite = await failureOf(write(server));
+    // A write is told by its status alone.
+    if (status === 200 && type === json && body === envelope([])) return;
+    expect(isWrite).toMatchObject({ code: 'upstreamAway', mayHaveHappened });
+    expect(isWrite.message.endsWith('; the change may have been made')).toBe(mayHaveHappened);
+    const count = (asked: string) => seen.filter((each) => each === asked).length;
+    expect([count('GET /panel/api/users'), count('POST /panel/api/users')]).toEqual([2, 1]);
+    expect(elsewhere.seen).toEqual([]);
+  });
+
+  it('is said by server and time, with one log line when it goes and one when it is back', async () => {
+    let isGone = true;
+    const { origin } = await answering(
+      besideStatus((_request, response) => {
+        response.end(isGone ? PAGE : envelope([]));
+      }),
+    );
+    const log = keptLog();
+    const server = call(origin, { log });
+    const failure = await failureOf(read(server));
+    expect(failure.detail).toMatch(
+      new RegExp(
+        `^${origin}: it answered 200 \\(\\d+ bytes, no content type\\) and no JSON envelope, since 20\\d\\d-.*Z$`,
+      ),
+    );
+    await failureOf(read(server));
+    expect(server.trouble()?.kind).toBe('away');
+    isGone = false;
+    expect((await read(server)).value).toEqual([]);
+    expect(server.trouble()).toBeNull();
+    const said = log.lines.filter((line) => /does not answer|answers again/.test(line));
+    expect(said.map((line) => line.split(' ')[0])).toEqual(['warn', 'info']);
+  });
+
+  it('is data of another shape, which names the member', async () => {
+    const { origin } = await answering(
+      besideStatus((_request, response) => {
+        response.end(envelope([{ access_key: 'a', name: null, bytes_up: -1 }]));
+      }),
+    );
+    const failure = await failureOf(read(call(origin)));
+    expect(failure.detail).toContain('its answer is none of line current: data[0].');
+  });
+});
+
+describe('a connection', () => {
+  it('that nobody takes is a 502, and a write did not happen', async () => {
+    const { origin, close } = await answering(() => {});
+    await close();
+    const failure = await failureOf(write(call(origin)));
+    expect(failure).toMatchObject({ code: 'upstreamAway', mayHaveHappened: false });
+    expect(failure.detail).toContain('nobody listens there (ECONNREFUSED)');
+  });
+
+  it('that ends within an answer is a 502: a read is tried once more, a write is not', async () => {
+    const { origin, seen } = await answering(
+      besideStatus((request, response) => {
+        request.resume();
+        response.writeHead(200, { 'content-length': 1000 });
+        response.write('{"ok":true,"da');
+        setTimeout(() => response.destroy(), 20);
+      }),
+    );
+    const server = call(origin);
+    expect((await failureOf(read(server))).detail).toContain('an answer that ended half-way');
+    expect(await failureOf(write(server))).toMatchObject({ code: 'upstreamAway', mayHaveHappened: true });
+    expect(seen.filter((each) => each.endsWith('/users'))).toEqual([
+      'GET /panel/api/users',
+      'GET /panel/api/users',
+      'POST /panel/api/users',
+    ]);
+  });
+
+  it('that the server closes as a request comes costs a read nothing, and a write is not sent again', async () => {
+    let closing = true;
+    const { origin, seen } = await answering(
+      besideStatus((request, response) => {
+        if (closing) request.socket.destroy();
+        else response.end(envelope([]));
+        closing = false;
+      }),
+    );
+    const server = call(origin);
+    expect((await read(server)).value).toEqual([]);
+    closing = true;
+    expect(await failureOf(write(server))).toMatchObject({ mayHaveHappened: true });
+    expect(seen.filter((each) => each.startsWith('POST'))).toHaveLength(1);
+  });
+
+  it('that is silent is a 504, at which nothing is tried again', async () => {
+    const { origin, seen } = await answering(besideStatus((request) => request.resume()));
+    const caller = createCaller({ origin, timeoutMilliseconds: 5_000, silenceMilliseconds: 100, connections: 4 });
+    const server = call(origin, { caller });
+    expect(await failureOf(read(server))).toMatchObject({ code: 'upstreamSilent', mayHaveHappened: false });
+    const failure = await failureOf(write(server));
+    expect(failure).toMatchObject({ code: 'upstreamSilent', mayHaveHappened: true });
+    expect(failure.detail).toContain('no answer within 100 ms');
+    expect(seen.filter((each) => each.endsWith('/users'))).toHaveLength(2);
+  });
+
+  it('may take its time as long as bytes come', async () => {
+    const { origin } = await answering(
+      besideStatus(async (_request, response) => {
+        for (const piece of ['{"ok"', ':true,', '"data"', ':[]}']) {
+          response.write(piece);
+          await wait(60);
+        }
+        response.end();
+      }),
+    );
+    const caller = createCaller({ origin, timeoutMilliseconds: 5_000, silenceMilliseconds: 200, connections: 4 });
+    expect((await read(call(origin, { caller }))).value).toEqual([]);
+  });
+
+  it('is not kept waiting by one whose answers come drop by drop', async () => {
+    const { origin } = await answering((_request, response) => {
+      const drops = setInterval(() => response.write(' '), 10);
+      response.on('close', () => clearInterval(drops));
+    });
+    const caller = createCaller({ origin, timeoutMilliseconds: 150 });
+    onTestFinished(() => caller.close());
+    const sent = caller.send({ method: 'GET', path: '/', headers: new Map(), body: undefined });
+    await expect(sent).rejects.toMatchObject({ kind: 'silent', message: 'no whole answer within 150 ms' });
+  });
+
+  it('brings no more than is meant to be read', async () => {
+    const { origin } = await answering((_request, response) => response.end('x'.repeat(2000)));
+    const caller = createCaller({ origin, timeoutMilliseconds: 5_000, answerLimit: 1000 });
+    onTestFinished(() => caller.close());
+    const sent = caller.send({ method: 'GET', path: '/', headers: new Map(), body: undefined });
+    await expect(sent).rejects.toMatchObject({ kind: 'broken', message: 'an answer of more than 1000 bytes' });
+  });
+});
+
+describe('a server with a certificate', () => {
+  async function secured(host = '127.0.0.1') {
+    const server = createSecureServer({ cert: CERTIFICATE, key: PRIVATE_KEY }, (_request, response) => {
+      response.end(envelope(STATUS));
+    });
+    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    return (server.address() as AddressInfo).port; // It listens on a port.
+  }
+
+  it('that is given is called', async () => {
+    const server = call(`https://127.0.0.1:${await secured()}`, { ca: Buffer.from(CERTIFICATE) });
+    expect((await server.status()).value.version).toBe('0.2.96');
+  });
+
+  it.each([
+    ['that nobody vouches for', '127.0.0.1', undefined, /self-signed certificate/],
+    ['of another name', '127.0.0.2', Buffer.from(CERTIFICATE), /does not match certificate's altnames/],
+  ])('%s is not, and nothing is sent to it', async (_, host, ca, reason) => {
+    const server = call(`https://${host}:${await secured(host)}`, ca === undefined ? {} : { ca });
+    const failure = await failureOf(write(server));
+    expect(failure).toMatchObject({ code: 'upstreamAway', mayHaveHappened: false });
+    expect(failure.detail).toMatch(reason);
+  });
+});
+
+describe('a server that refuses the token', () => {
+  it('is asked no more than a search a second, and no caller is told 401', async () => {
+    const { origin, seen } = await answering((_request, response) => {
+      response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
+    });
+    const server = call(origin, { credentials: BY_TOKEN });
+    const failure = await failureOf(read(server));
+    expect(failure).toMatchObject({ code: 'upstreamRefused', mayHaveHappened: false });
+    expect(failure.detail).toContain('--upstream-token');
+    expect(server.trouble()?.kind).toBe('refused');
+    await Promise.all(Array.from({ length: 50 }, () => failureOf(write(server))));
+    expect(seen.filter((each) => !each.endsWith('/status'))).toEqual([]);
+    expect(seen.length).toBeLessThan(10);
+  });
+
+  it('after it took it has changed it: a read and a write are refused', async () => {
+    let isRight = true;
+    const { origin, seen } = await answering((_request, response) => {
+      if (isRight) response.end(envelope(STATUS));
+      else response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
+    });
+    const outcomes: CallOutcome[] = [];
+    const observer = { called: ({ outcome }: { outcome: CallOutcome }) => outcomes.push(outcome), sessionLost() {} };
+    const server = call(origin, { credentials: BY_TOKEN, observer });
+    await server.status();
+    isRight = false;
+    await wait(1_050);
+    expect((await failureOf(write(server))).code).toBe('upstreamRefused');
+    expect(seen.filter((each) => each.startsWith('POST'))).toHaveLength(1);
+    isRight = true;
+    await server.status();
+    expect(server.trouble()).toBeNull();
+    expect(outcomes).toEqual(['answered', 'refused', 'answered']);
+  });
+});
+
+it('nothing secret is in an error or the log, whatever happens', async () => {
+  const log = keptLog();
+  const operator = { username: 'boss', password: 'geheim-Passwort' };
+  const answers = ['401', 'html', '500', 'reset', 'login'];
+  for (const kind of answers) {
+    const { origin } = await answering((request, response) => {
+      if (kind === 'reset') request.socket.destroy();
+      else if (kind === 'html') response.end('<html>');
+      else if (kind === '500') response.writeHead(500).end('{"ok":false,"error":"internal"}');
+      else if (kind === 'login' && request.url?.endsWith('/login')) response.end(envelope({ token: 'session-geheim' }));
+      else response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
+    });
+    const server = call(origin, { log, webpath: 'geheimer-pfad', credentials: { token: TOKEN, operator } });
+    for (const failing of [read(server), write(server), server.status('poll')]) {
+      const error = await failureOf(failing);
+      expect(`${error.message} ${error.stack}`).not.toMatch(/geheim-Passwort|session-geheim|live-token/);
+    }
+  }
+  expect(log.lines.join('\n')).not.toMatch(/geheim-Passwort|session-geheim|live-token/);
+});

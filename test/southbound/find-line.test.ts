@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest';
+import { createCaller } from '../../src/southbound/call.js';
+import { type FindOptions, findLine } from '../../src/southbound/find-line.js';
+import { PASSWORD, revisionNamed, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { answering, BY_LOGIN, BY_TOKEN, call, envelope, handClock, keptLog, LINES, STATUS } from './called-server.js';
+
+const find = async (origin: string, options: Partial<FindOptions> = {}) => {
+  const caller = createCaller({ origin, timeoutMilliseconds: 5_000 });
+  try {
+    return await findLine({ caller, lines: LINES, webpath: '', revision: null, token: null, ...options });
+  } finally {
+    caller.close();
+  }
+};
+
+/** Answers one path with a status of this version, and all others with the page of a panel. */
+const reporting = (version: string, path = '/panel/api/server/status') =>
+  answering((request, response) => {
+    response.end(request.url === path ? envelope({ ...STATUS, version }) : '<!doctype html>');
+  });
+
+describe('the line of a server', () => {
+  it.each([
+    ['0.2.31', '/api/server/status', 'earliest', null],
+    ['0.2.96', '/panel/api/server/status', 'current', null],
+    ['v0.2.48', '/panel/api/server/status', 'dns', null],
+    ['0.3.99', '/panel/api/server/status', '0.3.7', /0\.3\.99 is later than .* it is served as line 0\.3\.7/],
+    ['1.2.0', '/panel/api/server/status', '0.3.7', /later/],
+  ])('that reports %s at %s is %s', async (version, path, line, note) => {
+    const { origin } = await reporting(version, path);
+    const found = await find(origin);
+    expect(found).toMatchObject({ kind: 'server', access: 'open', revision: { id: line }, status: { version } });
+    if (found.kind === 'server') expect(found.note ?? '').toMatch(note ?? /^$/);
+  });
+
+  it.each(['0.1.9', 'nightly', ''])('that reports %j is none that is known', async (version) => {
+    const { origin } = await reporting(version);
+    expect(await find(origin)).toMatchObject({ kind: 'server', revision: null, status: { version } });
+    await expect(call(origin).status()).rejects.toMatchObject({ code: 'upstreamAway' });
+    // Unless one is named.
+    const server = call(origin, { revision: revisionNamed('current') });
+    expect((await server.status()).value.version).toBe(version);
+    expect(server.line()?.id).toBe('current');
+  });
+
+  it('that is named stays, and another one that it reports is said', async () => {
+    const { origin } = await reporting('0.2.60');
+    const log = keptLog();
+    const server = call(origin, { log, revision: revisionNamed('current') });
+    await server.status();
+    expect(server.line()?.id).toBe('current');
+    expect(log.lines.join('\n')).toContain('it reports version 0.2.60 of line 0.2.51, and is called as line current');
+  });
+
+  it('whose API stands elsewhere than the version says is not taken for it', async () => {
+    const { origin } = await reporting('0.2.34');
+    const found = await find(origin);
+    expect(found).toMatchObject({ kind: 'none' });
+    expect(found.kind === 'none' && found.answers.join()).toContain(
+      'reports version "0.2.34", whose API stands elsewhere',
+    );
+  });
+
+  it('below a web path is found there, and nowhere else', async () => {
+    const { origin } = await startLiveServer('current', {}, { listener: { webpath: 'secret' } });
+    const token = TOKEN;
+    expect(await find(origin, { token, webpath: 'secret' })).toMatchObject({ apiRoot: '/secret/api', access: 'token' });
+    expect(await find(origin, { token })).toMatchObject({ kind: 'none' });
+  });
+});
+
+describe('a server that lets in', () => {
+  it.each([
+    ['by a token', '0.2.34', BY_TOKEN, 'token'],
+    ['by a session alone', '0.2.48', BY_LOGIN, 'session'],
+    ['by a session alone, though a token is given', '0.2.43', { ...BY_LOGIN, token: TOKEN }, 'session'],
+    ['by either, given a login', '0.2.96', BY_LOGIN, 'session'],
+    ['by either, given both', '0.2.96', { ...BY_LOGIN, token: TOKEN }, 'token'],
+  ])('%s is called so', async (_, version, credentials, access) => {
+    const { origin } = await startLiveServer(version);
+    let logins = 0;
+    const session = async (apiRoot: string) => {
+      logins += 1;
+      const answer = await fetch(`${origin}${apiRoot}/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ username: USERNAME, password: PASSWORD }),
+      });
+      const { data } = JSON.parse(await answer.text());
+      return String(data.token);
+    };
+    const { token, operator } = credentials;
+    const found = await find(origin, { token, ...(operator === null ? {} : { session }) });
+    expect(found).toMatchObject({ kind: 'server', access });
+    expect(logins).toBe(access === 'session' ? 1 : 0);
+    expect((await call(origin, { credentials }).listUsers()).value).toHaveLength(2);
+  });
+
+  it.each([
+    ['0.2.48', 'nothing', { token: null, operator: null }, /give --upstream-token; give --upstream-username/],
+    ['0.2.48', 'a token alone', BY_TOKEN, /refuses the token.*; give --upstream-username and --upstream-password/],
+    ['0.2.34', 'a wrong token', { token: 'wrong', operator: null }, /refuses the token/],
+    [
+      '0.2.96',
+      'a wrong password',
+      { token: null, operator: { username: USERNAME, password: 'wrong' } },
+      /refuses --upstream-username and --upstream-password/,
+    ],
+    ['0.2.34', 'a login where there is none', BY_LOGIN, /it has no login/],
+  ])('somebody else: %s, given %s, says what is missing', async (version, _, credentials, reason) => {
+    const { origin } = await startLiveServer(version);
+    const refused = call(origin, { credentials }).status();
+    await expect(refused).rejects.toMatchObject({ code: 'upstreamRefused', detail: expect.stringMatching(reason) });
+  });
+
+  it('one session: who signs in there takes it, and a caller gets it back', async () => {
+    const { origin, app } = await startLiveServer('0.2.48', {}, { loginGuard: 'off' });
+    const clock = handClock();
+    const log = keptLog();
+    let lost = 0;
+    const observer = { called() {}, sessionLost: () => void (lost += 1) };
+    const server = call(origin, { credentials: BY_LOGIN, clock, log, observer });
+    await server.listUsers();
+    expect(log.lines.join('\n')).toContain('one session');
+    const payload = { username: USERNAME, password: PASSWORD };
+    expect((await app.inject({ method: 'POST', url: '/panel/api/login', payload })).statusCode).toBe(200);
+    clock.pass(10_000);
+    await expect(server.listUsers({ purpose: 'poll' })).rejects.toMatchObject({ code: 'upstreamRefused' });
+    await expect(server.deleteUser('foreign-1')).rejects.toMatchObject({ code: 'upstreamRefused', retryAfter: 20 });
+    expect((await server.subscription('foreign-1')).value).toBeDefined();
+    expect(server.trouble()?.kind).toBe('refused');
+    clock.pass(20_000);
+    await expect(server.listUsers({ purpose: 'poll' })).rejects.toMatchObject({ code: 'upstreamRefused' });
+    await server.deleteUser('foreign-1');
+    expect((await server.listUsers({ purpose: 'poll' })).value).toHaveLength(1);
+    expect([server.trouble(), lost]).toEqual([null, 1]);
+  });
+
+  it('with a new session after it was restarted: a write is made once', async () => {
+    const first = await startLiveServer('0.2.48');
+    const port = Number(new URL(first.origin).port);
+    const clock = handClock();
+    const server = call(first.origin, { credentials: BY_LOGIN, clock });
+    await server.status();
+    clock.pass(31_000);
+    for (const mount of first.app.keyway.mounts) mount.session.end();
+    await server.createUser({ accessKey: 'after', name: null, limitBytes: null });
+    expect(first.keys().filter((line) => line.startsWith('after '))).toHaveLength(1);
+    expect(port).toBeGreaterThan(0);
+  });
+});
+
+describe('a server that was updated underneath', () => {
+  it('is taken over as its new line by the next status, and said', async () => {
+    let version = '0.2.96';
+    const { origin } = await answering((request, response) => {
+      response.end(request.url?.endsWith('/users') ? envelope([]) : envelope({ ...STATUS, version }));
+    });
+    const log = keptLog();
+    const server = call(origin, { log });
+    const lines: (string | undefined)[] = [];
+    server.onChange(() => lines.push(server.line()?.id));
+    await server.listUsers();
+    version = '0.3.21';
+    await server.status('poll');
+    expect([server.line()?.id, server.version(), lines]).toEqual(['0.3.7', '0.3.21', ['current', '0.3.7']]);
+    expect(log.lines.filter((line) => line.includes('has become another version'))).toHaveLength(1);
+  });
+
+  it('is found where its new line has its API, and by whom it lets in now', async () => {
+    let isNew = false;
+    const { origin, seen } = await answering((request, response) => {
+      const { url = '', headers } = request;
+      const root = isNew ? '/panel/api' : '/api';
+      if (!url.startsWith(`${root}/`)) return response.end('<!doctype html>');
+      const isIn = headers.authorization === (isNew ? 'Bearer session-1' : `Bearer ${TOKEN}`);
+      if (url.endsWith('/login')) return response.end(envelope({ token: 'session-1' }));
+      if (!isIn) return response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
+      const version = isNew ? '0.2.48' : '0.2.35';
+      return response.end(url.endsWith('/users') ? envelope([]) : envelope({ ...STATUS, version }));
+    });
+    const server = call(origin);
+    await server.listUsers();
+    expect(server.line()?.id).toBe('0.2.35');
+    isNew = true;
+    expect((await server.listUsers()).value).toEqual([]);
+    expect(server.line()?.id).toBe('dns');
+    expect(seen.filter((each) => each.startsWith('POST'))).toEqual(['POST /panel/api/login']);
+  });
+
+  it('whose write met the change is told that nothing came of it, and the next one goes where it should', async () => {
+    let isNew = false;
+    const { origin, seen } = await answering((request, response) => {
+      const { url = '' } = request;
+      if (!url.startsWith(isNew ? '/panel/api/' : '/api/')) return response.writeHead(405).end('');
+      return response.end(
+        envelope(url.endsWith('/status') ? { ...STATUS, version: isNew ? '0.2.96' : '0.2.34' } : 'a'),
+      );
+    });
+    const server = call(origin, { credentials: { token: null, operator: null } });
+    await server.find();
+    isNew = true;
+    const key = { accessKey: 'a', name: null, limitBytes: null };
+    await expect(server.createUser(key)).rejects.toMatchObject({ code: 'upstreamAway', mayHaveHappened: false });
+    await server.createUser(key);
+    expect(seen.filter((each) => each.startsWith('POST'))).toEqual(['POST /api/users', 'POST /panel/api/users']);
+  });
+});

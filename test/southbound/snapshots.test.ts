@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { REVISIONS } from '../../revisions/all.js';
+import { type KeySnapshot, MAX_U64 } from '../../src/core/model.js';
+import { readSnapshot, readSnapshots } from '../../src/southbound/snapshots.js';
+import { parseJson } from '../../src/wire/json/json.js';
+
+const u64 = fc.oneof(fc.bigInt({ min: 0n, max: MAX_U64 }), fc.constantFrom(0n, 10n ** 15n, 2n ** 53n + 1n, MAX_U64));
+const limit = fc.option(u64);
+const key: fc.Arbitrary<KeySnapshot> = fc
+  .record({
+    accessKey: fc.string({ unit: 'binary', minLength: 1 }),
+    name: fc.option(fc.string({ unit: 'binary' })),
+    limitBytes: limit,
+    bytesUp: u64,
+    bytesDown: u64,
+    connections: u64,
+    hasCounters: fc.boolean(),
+  })
+  .map(({ accessKey, name, limitBytes, hasCounters, ...counts }) => ({
+    accessKey,
+    name,
+    limitBytes,
+    counters: hasCounters ? { ...counts, limitBytes, createdAt: 0 } : null,
+  }));
+
+describe.each(REVISIONS.map((line) => ({ id: line.id, line })))('a list of line $id', ({ line }) => {
+  const encode = (each: KeySnapshot) => line.snapshot.encode(each, line.online.isOnline(each.counters));
+  const hasName = line.snapshot.members.some(({ name }) => name === 'name');
+  const tellsCounters = !line.online.mayHaveCounters(false);
+
+  it('is read as it was written, exact to the last digit, as each snapshot is alone', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(key, { maxLength: 20 }), async (keys) => {
+        const texts = keys.map(encode);
+        const read = await readSnapshots(line, Buffer.from(`{"ok":true,"data":[${texts.join(',')}]}`));
+        expect(read).toEqual(texts.map((text) => readSnapshot(line, parseJson(Buffer.from(text)))));
+        expect(read).toEqual(
+          keys.map((each) => ({
+            ...each,
+            name: hasName ? each.name : null,
+            // Where they cannot be told from zeros, they are zeros.
+            counters: each.counters ?? (tellsCounters ? null : { ...ZEROS, limitBytes: each.limitBytes }),
+          })),
+        );
+      }),
+    );
+  });
+
+  it('that says what is known gives what is known', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(key, { selector: ({ accessKey }) => accessKey }), async (keys) => {
+        const body = Buffer.from(`{"ok":true,"data":[${keys.map(encode).join(',')}]}`);
+        const first = (await readSnapshots(line, body)) ?? [];
+        const known = new Map(first.map((each) => [each.accessKey, each]));
+        const again = (await readSnapshots(line, body, (accessKey) => known.get(accessKey))) ?? [];
+        expect(again.every((each, index) => each === first[index])).toBe(true);
+      }),
+    );
+  });
+});
+
+const ZEROS = { bytesUp: 0n, bytesDown: 0n, connections: 0n, createdAt: 0 };
+
+const [line] = REVISIONS.filter(({ id }) => id === 'current');
+if (line === undefined) throw new Error('no such line');
+const SNAPSHOT =
+  '{"access_key":"a","name":null,"bytes_up":1,"bytes_down":2,"connections":0,"limit_bytes":null,"online":false,"last_seen":null}';
+const listOf = (...elements: readonly string[]) => Buffer.from(`{"ok":true,"data":[${elements.join(',')}]}`);
+
+it.each([
+  [
+    'a member is missing',
+    SNAPSHOT.replace('"bytes_up":1,', ''),
+    'data[1].bytes_up: expected an unsigned 64-bit integer',
+  ],
+  ['a number is negative', SNAPSHOT.replace('1,', '-1,'), 'data[1].bytes_up: expected an unsigned 64-bit integer'],
+  ['a number is too large', SNAPSHOT.replace('1,', '18446744073709551616,'), 'data[1].bytes_up: expected'],
+  ['a number is none', SNAPSHOT.replace('1,', '1.5,'), 'data[1].bytes_up: expected'],
+  ['a key is null', SNAPSHOT.replace('"a"', 'null'), 'data[1].access_key: expected a string'],
+  ['an element is no object', '"a"', 'data[1]'],
+])('a list in which %s is refused with its place', async (_, element, message) => {
+  await expect(readSnapshots(line, listOf(SNAPSHOT, element))).rejects.toThrow(message);
+});
+
+it('members that a later version may have, and what it may say of last_seen, do not matter', async () => {
+  const later = SNAPSHOT.replace('"last_seen":null', '"last_seen":1763000000,"devices":[{"id":1}]');
+  const keys = await readSnapshots(line, listOf(SNAPSHOT));
+  expect(await readSnapshots(line, listOf(later))).toEqual(keys);
+  expect([readSnapshot(line, parseJson(Buffer.from(later)))]).toEqual(keys);
+});
+
+it('a list of 100,000 keys lets others have their turn', async () => {
+  const body = listOf(...Array.from({ length: 100_000 }, (_, index) => SNAPSHOT.replace('"a"', `"key-${index}"`)));
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    if (isReading) setImmediate(count);
+  };
+  let isReading = true;
+  setImmediate(count);
+  const keys = await readSnapshots(line, body);
+  isReading = false;
+  expect(keys).toHaveLength(100_000);
+  expect(turns).toBeGreaterThan(3);
+});
