@@ -9,6 +9,12 @@ import { type GatewayFigures, gatewayFamilies, hasLogin, labelsOf } from './gate
 import { type ProcessFigures, registerProcess } from './process-metrics.js';
 import { createRequestCounts, type RequestCounts } from './request-counts.js';
 import { registerRequests } from './request-metrics.js';
+import {
+  registerUpstreamCalls,
+  type UpstreamCalls,
+  type UpstreamFigures,
+  upstreamFamilies,
+} from './upstream-metrics.js';
 
 /** What there is to read of a gateway and what stands beside it. */
 export interface WatchedFigures {
@@ -18,6 +24,7 @@ export interface WatchedFigures {
   /** Null where there is none. */
   readonly feed: (() => FeedFigures) | null;
   readonly dns: (() => DnsFigures) | null;
+  readonly upstream: (() => UpstreamFigures) | null;
 }
 
 /** All that Prometheus is told. */
@@ -26,6 +33,7 @@ export interface Metrics {
   readonly requests: RequestCounts;
   readonly logins: LoginCounts;
   readonly configuration: ConfigurationObserverPort;
+  readonly upstreamCalls: UpstreamCalls;
   /** Adds what is read when somebody asks; once. */
   watch(figures: WatchedFigures): void;
   /** The text format 0.0.4 of Prometheus. Its cost does not depend on the number of keys. */
@@ -46,12 +54,14 @@ export function createMetrics(figures: ProcessFigures): Metrics {
     requests,
     logins,
     configuration: registerConfiguration(registry),
-    watch({ gateway, connections, feed, dns }) {
+    upstreamCalls: registerUpstreamCalls(registry),
+    watch({ gateway, connections, feed, dns, upstream }) {
       for (const mount of gateway.mounts.filter(hasLogin)) logins.beginAtZero(labelsOf(mount));
       registerFamilies(registry, gatewayFamilies(gateway));
       if (connections !== null) registerFamilies(registry, connectionFamilies(connections));
       if (feed !== null) registerFamilies(registry, feedFamilies(feed));
       if (dns !== null) registerFamilies(registry, dnsFamilies(dns));
+      if (upstream !== null) registerFamilies(registry, upstreamFamilies(upstream));
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,

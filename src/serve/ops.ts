@@ -74,9 +74,10 @@ export async function startOps(settings: OpsSettings, log: CountedLog): Promise<
   }
 }
 
-function observerOf({ requests, logins, configuration }: Metrics): GatewayObserver {
+function observerOf({ requests, logins, configuration, upstreamCalls }: Metrics): GatewayObserver {
   return {
     configuration,
+    calls: upstreamCalls,
     requests: {
       answersTo: (operation, mount) =>
         requests.counting({ ...(mount === null ? { mount: '', revision: '' } : labelsOf(mount)), operation }),
@@ -91,7 +92,7 @@ function watch(
   health: Health,
   { feed, resolver, connections }: Beside & { readonly connections: Connections | null },
 ): void {
-  const { mounts, backend, local, tokens } = gateway;
+  const { mounts, backend, local, upstream, tokens } = gateway;
   const { configuration = null, counters = null } = local ?? {};
   metrics.watch({
     gateway: {
@@ -105,5 +106,6 @@ function watch(
     connections: connections === null ? null : connections.figures,
     feed: feed === null ? null : feed.status,
     dns: resolver === null ? null : resolver.stats,
+    upstream: upstream === null ? null : upstream.backend.status,
   });
 }

@@ -120,10 +120,7 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     for (const listener of listeners) listener(reason);
   };
 
-  const undone = createUndoneKeys(async (accessKey) => {
-    await writes.again(accessKey);
-    counts.madeAgain += 1;
-  }, log);
+  const undone = createUndoneKeys((accessKey) => writes.again(accessKey), log);
   const settling = createSettling({
     notes,
     clock,
@@ -208,6 +205,9 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     clock,
     log,
     tellsNames,
+    onMadeAgain() {
+      counts.madeAgain += 1;
+    },
     onWritten() {
       renewals.look();
       keeper.written();

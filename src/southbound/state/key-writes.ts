@@ -32,6 +32,8 @@ export interface KeyWritesOptions {
   readonly tellsNames: () => boolean;
   /** Called after every write that the server has taken. */
   readonly onWritten: () => void;
+  /** Called for every write that was lost there and is made again. */
+  readonly onMadeAgain: () => void;
   readonly progress?: ProgressPort;
 }
 
@@ -50,7 +52,8 @@ interface KeyWrite {
 const RECENT = 1_000;
 
 export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
-  const { server, keys, facts, replica, settling, queue, clock, log, tellsNames, onWritten, progress } = options;
+  const { server, keys, facts, replica, settling, queue, clock, log, tellsNames, progress } = options;
+  const { onWritten, onMadeAgain } = options;
 
   /** Keys that a bulk made and nobody changed since; without counters, by the protocol. */
   const bare = new Set<string>();
@@ -104,6 +107,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     }
     log.warn({ key: keyDigest(accessKey) }, LOST);
     await perform(restores(write.after, found, accessKey), found, purpose);
+    onMadeAgain();
     return write.after;
   }
 
