@@ -14,6 +14,7 @@ const PURPOSES = {
   'fetch-socks': 'The connections of the DNS server through a SOCKS5 proxy.',
   'light-my-request': "Fastify's `inject`, named here so that the version which runs on Node 20 is installed.",
   mime: "Content types of the panel's files.",
+  pg: 'The shared state in PostgreSQL.',
   pino: 'The log.',
   'pino-pretty': 'The log on a terminal.',
   preact: 'The pages of the panel.',

@@ -1,7 +1,8 @@
 // What the compiler does not do: the command must be executable (npm links it into node_modules/.bin as it is), what
-// was made of sources that are gone must not be shipped, TypeBox becomes one file, and a stamp tells tests what is built.
+// was made of sources that are gone must not be shipped, the database's schema must be, TypeBox becomes one file, and a
+// stamp tells tests what is built.
 import { existsSync } from 'node:fs';
-import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
@@ -17,6 +18,8 @@ for (const folder of ['src', 'revisions', 'bench']) {
       await rm(join(root, 'dist', folder, name), { force: true });
   }
 }
+
+await cp(join(root, 'src/database/schema'), join(root, 'dist/src/database/schema'), { recursive: true });
 
 const license = await readFile(join(root, 'node_modules/typebox/license'), 'utf8');
 await build({

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type BrowserServer, chromium } from 'playwright-core';
 import type { TestProject } from 'vitest/node';
 import { bundledChromium, type Chromium } from '../bench/browser.js';
+import { type Postgres, postgresBinaries, startPostgres } from '../bench/postgres.js';
 import { buildIfOlder, buildPanelIfOlder } from './building.js';
 import { createPortGiver } from './free-ports.js';
 
@@ -11,6 +12,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Where test files ask for what they share (test/shared.ts). */
     readonly shared: string;
+    /** Whether there is a PostgreSQL for those that need one. */
+    readonly hasPostgres: boolean;
   }
 }
 
@@ -18,9 +21,11 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await buildPanelIfOlder();
   const browser = createSharedBrowser();
+  const postgres = await createSharedPostgres();
   const wanted: Readonly<Record<string, () => Promise<unknown>>> = {
     '/browser': browser.get,
     '/build': inTurn(buildIfOlder),
+    '/postgres': postgres.get,
     '/port': inTurn(await createPortGiver()),
   };
   const server = createServer((request, response) => {
@@ -33,10 +38,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo; // It listens on TCP.
   project.provide('shared', `http://127.0.0.1:${port}`);
+  project.provide('hasPostgres', postgres.isThere);
   return async () => {
     server.close();
     server.closeAllConnections();
     await browser.close();
+    await postgres.close();
   };
 }
 
@@ -71,6 +78,25 @@ function createSharedBrowser() {
       const ended = await started?.catch(() => null);
       await ended?.server.close();
       await ended?.unpacked.remove();
+    },
+  };
+}
+
+/** One PostgreSQL for the run, started when the first test asks; each test has a database of its own in it. */
+async function createSharedPostgres() {
+  const given = process.env.KEYWAY_TEST_DATABASE_URL;
+  const binaries = given === undefined ? await postgresBinaries() : null;
+  let started: Promise<Postgres> | null = null;
+  return {
+    isThere: given !== undefined || binaries !== null,
+    async get() {
+      if (given !== undefined) return given;
+      if (binaries === null) throw new Error('npm has no PostgreSQL for this platform');
+      started ??= startPostgres(binaries, ['fsync=off']);
+      return (await started).url();
+    },
+    async close() {
+      await (await started?.catch(() => null))?.remove();
     },
   };
 }

@@ -91,6 +91,24 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./backup.js')).restore,
   },
   {
+    name: 'database migrate',
+    group: 'file',
+    summary: 'make or bring up to date the schema of a shared database',
+    load: async () => (await import('./database.js')).databaseMigrate,
+  },
+  {
+    name: 'database import',
+    group: 'file',
+    summary: 'take a configuration file and its counters over into a database',
+    load: async () => (await import('./database.js')).databaseImport,
+  },
+  {
+    name: 'database export',
+    group: 'file',
+    summary: 'write what a database holds as a configuration file and its counters',
+    load: async () => (await import('./database.js')).databaseExport,
+  },
+  {
     name: 'replay',
     group: 'replay',
     summary: 'play recorded scenarios on a server, or on an embedded core',

@@ -43,6 +43,8 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
     'The change is live but not in the file yet; the next write carries it. The log and `/healthz` say why: a full disk, missing rights.',
   backendAway:
     'Whoever holds the state does not answer: the change may have been made or not. The detail and the log say why; ask again later.',
+  outcomeUnknown:
+    'The state did not say in time whether it has made the change: look before you make it again. A report with a `report_id` may be sent again.',
   upstreamAway:
     'The server behind `--upstream` cannot be reached, or what came is no answer of its API. The detail says which server, why, since when, and of a change whether it may have happened; `Retry-After` when to ask again.',
   upstreamSilent:

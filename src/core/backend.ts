@@ -150,8 +150,8 @@ export interface LiveReads {
   status(): Now<LiveStatus>;
   rules(): Now<readonly OutboundRule[]>;
   dns(): Now<DnsConfig>;
-  /** Oldest first. */
-  queries(): Now<readonly DnsQuery[]>;
+  /** Oldest first; null where the gateway's own resolver has them. */
+  readonly queries: (() => Now<readonly DnsQuery[]>) | null;
 }
 
 /** Keys in memory that follow a state elsewhere, some time behind what others change there. */
@@ -190,12 +190,17 @@ export const PROBLEMS = [
   'upstream_away',
   'upstream_refused',
   'upstream_notes_unwritable',
+  'database_away',
 ] as const;
 
 export type ProblemName = (typeof PROBLEMS)[number];
 
 /** Those of somebody else, which a restart of this process would not mend. */
-export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set(['upstream_away', 'upstream_refused']);
+export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set([
+  'upstream_away',
+  'upstream_refused',
+  'database_away',
+]);
 
 export interface Problem {
   readonly problem: ProblemName;

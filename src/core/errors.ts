@@ -5,6 +5,7 @@ export type DomainErrorCode =
   | 'userNotFound'
   | 'saveFailed'
   | 'backendAway'
+  | 'outcomeUnknown'
   | 'upstreamAway'
   | 'upstreamSilent'
   | 'upstreamRefused'

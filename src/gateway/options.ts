@@ -46,6 +46,8 @@ export interface GatewayOptions {
   readonly upstream?: GatewayUpstream;
   /** Where the state lives instead, open; what is said here of file and data folder then counts for nothing. */
   readonly backend?: Backend;
+  /** The PostgreSQL database where the state lives instead. */
+  readonly database?: DatabaseOptions;
   /** Where kept versions live; default `<file name>.keyway/` beside the configuration file, none in front of a running server. */
   readonly dataDir?: string;
   /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
@@ -110,6 +112,18 @@ export interface ComposeOptions extends Omit<GatewayOptions, 'mounts' | 'upstrea
   readonly resolvesForUpstream?: boolean;
   /** Shown while a person waits for the first list of a running server. */
   readonly progress?: ProgressPort;
+}
+
+/** A state in PostgreSQL that several gateways may share. */
+export interface DatabaseOptions {
+  /** `postgres://…`. */
+  readonly url: string;
+  /** Where changes are listened to, past a connection pooler; default the same. */
+  readonly listenUrl?: string;
+  /** How long reads go on while the database is away, in milliseconds; default 60 s. */
+  readonly stale?: number;
+  /** Whether a schema that is missing or older is brought up to date; default true. */
+  readonly migrates?: boolean;
 }
 
 /** What may be told of a gateway's doings, while they happen. */

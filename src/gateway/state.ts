@@ -1,8 +1,9 @@
 import type { Backend } from '../core/backend.js';
+import type { DatabaseBackend } from '../database/backend.js';
 import { type LocalBackend, openLocalBackend } from '../local/backend.js';
 import { createFileSystem } from '../platform/file-system.js';
-import { systemClock } from '../platform/system-ports.js';
-import { type ComposeOptions, silent } from './options.js';
+import { systemClock, systemRandom } from '../platform/system-ports.js';
+import { type ComposeOptions, type DatabaseOptions, silent } from './options.js';
 import { type OpenUpstream, openUpstream } from './upstream.js';
 
 /** Where a gateway's state lives, open. */
@@ -12,17 +13,39 @@ export interface GatewayState {
   readonly local: LocalBackend | null;
   /** The running server that holds it; null where none does. */
   readonly upstream: OpenUpstream | null;
+  /** The same where the state lives in PostgreSQL; null where it does not. */
+  readonly database: DatabaseBackend | null;
 }
 
 /** Opens the home of the state that the options name. Rejects with an `Error` whose message is for people. */
 export async function openState(options: ComposeOptions): Promise<GatewayState> {
-  if (options.backend !== undefined) return { backend: options.backend, local: null, upstream: null };
+  const elsewhere = { local: null, upstream: null, database: null };
+  if (options.backend !== undefined) return { ...elsewhere, backend: options.backend };
   if (options.upstream !== undefined) {
     const upstream = await openUpstream(options.upstream, options);
-    return { backend: upstream.backend, local: null, upstream };
+    return { ...elsewhere, backend: upstream.backend, upstream };
+  }
+  if (options.database !== undefined) {
+    const database = await openDatabase(options, options.database);
+    return { ...elsewhere, backend: database, database };
   }
   const local = await openLocal(options);
-  return { backend: local, local, upstream: null };
+  return { ...elsewhere, backend: local, local };
+}
+
+async function openDatabase(options: ComposeOptions, database: DatabaseOptions): Promise<DatabaseBackend> {
+  // Its libraries are loaded where they are wanted.
+  const { openDatabaseBackend } = await import('../database/backend.js');
+  const { keepGone, guardConfig, pollMilliseconds, clock = systemClock, random = systemRandom, log = silent } = options;
+  return openDatabaseBackend({
+    ...database,
+    clock,
+    random,
+    log,
+    ...(keepGone === undefined ? {} : { keepGone }),
+    ...(guardConfig === undefined ? {} : { guard: guardConfig }),
+    ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
+  });
 }
 
 async function openLocal(options: ComposeOptions): Promise<LocalBackend> {

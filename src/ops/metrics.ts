@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { type ConnectionFigures, connectionFamilies } from './connection-metrics.js';
+import { type DatabaseFigures, databaseFamilies } from './database-metrics.js';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
 import { type LoginCounts, registerConfiguration, registerLogins } from './event-metrics.js';
 import { registerFamilies } from './family.js';
@@ -25,6 +26,7 @@ export interface WatchedFigures {
   readonly feed: (() => FeedFigures) | null;
   readonly dns: (() => DnsFigures) | null;
   readonly upstream: (() => UpstreamFigures) | null;
+  readonly database: (() => DatabaseFigures) | null;
 }
 
 /** All that Prometheus is told. */
@@ -55,13 +57,14 @@ export function createMetrics(figures: ProcessFigures): Metrics {
     logins,
     configuration: registerConfiguration(registry),
     upstreamCalls: registerUpstreamCalls(registry),
-    watch({ gateway, connections, feed, dns, upstream }) {
+    watch({ gateway, connections, feed, dns, upstream, database }) {
       for (const mount of gateway.mounts.filter(hasLogin)) logins.beginAtZero(labelsOf(mount));
       registerFamilies(registry, gatewayFamilies(gateway));
       if (connections !== null) registerFamilies(registry, connectionFamilies(connections));
       if (feed !== null) registerFamilies(registry, feedFamilies(feed));
       if (dns !== null) registerFamilies(registry, dnsFamilies(dns));
       if (upstream !== null) registerFamilies(registry, upstreamFamilies(upstream));
+      if (database !== null) registerFamilies(registry, databaseFamilies(database));
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,

@@ -92,7 +92,7 @@ function watch(
   health: Health,
   { feed, resolver, connections }: Beside & { readonly connections: Connections | null },
 ): void {
-  const { mounts, backend, local, upstream, tokens } = gateway;
+  const { mounts, backend, local, upstream, database, tokens } = gateway;
   const { configuration = null, counters = null } = local ?? {};
   metrics.watch({
     gateway: {
@@ -103,6 +103,7 @@ function watch(
       counters: counters === null || counters.store === null ? null : counters.store.status,
       tokens: tokens.status,
     },
+    database: database === null ? null : database.status,
     connections: connections === null ? null : connections.figures,
     feed: feed === null ? null : feed.status,
     dns: resolver === null ? null : resolver.stats,

@@ -1,4 +1,4 @@
-import type { ComposeOptions, ResolvedMount, ResolvedUpstream } from '../gateway/options.js';
+import type { ComposeOptions, DatabaseOptions, ResolvedMount, ResolvedUpstream } from '../gateway/options.js';
 import { dataFolderOf } from '../local/file/data-folder.js';
 import type { UpstreamAddress } from '../settings/kinds.js';
 import type { Settings } from '../settings/table.js';
@@ -22,6 +22,7 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     ...(settings.upstream === null ? {} : { upstream: upstreamOf(settings.upstream, settings) }),
     ...(settings.config === null ? {} : { configPath: settings.config }),
     ...(dataDir === null ? {} : { dataDir }),
+    ...(settings.database === null ? {} : { database: databaseOptions(settings.database, settings) }),
     keepGone: settings.keepGone * DAY,
     listener: withoutNulls({
       token: settings.token,
@@ -55,6 +56,15 @@ function upstreamOf({ origin, webpath }: UpstreamAddress, settings: Settings): R
   const { upstreamRevision, upstreamToken: token, upstreamUsername: username, upstreamPassword: password } = settings;
   const operator = username === null || password === null ? null : { username, password };
   return { origin, webpath, revision: upstreamRevision?.revision ?? null, credentials: { token, operator } };
+}
+
+function databaseOptions(url: string, { databaseListenUrl, databaseStale, noMigrate }: Settings): DatabaseOptions {
+  return {
+    url,
+    ...(databaseListenUrl === null ? {} : { listenUrl: databaseListenUrl }),
+    stale: databaseStale * 1000,
+    migrates: !noMigrate,
+  };
 }
 
 function withoutNulls<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], null> } {

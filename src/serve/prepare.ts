@@ -45,9 +45,10 @@ export interface Prepared extends Around {
 /** Reads what must be read and composes the gateway; nothing of it listens. Rejects with a `StartError`. */
 export async function prepare(around: Around, ports: ServePorts): Promise<Prepared> {
   const { settings, connections, ops } = around;
-  if (settings.subscriptionBind !== null && settings.config === null && settings.upstream === null)
+  const isKeyless = settings.config === null && settings.upstream === null && settings.database === null;
+  if (settings.subscriptionBind !== null && isKeyless)
     throw new StartError([
-      '--subscription-bind: expected a configuration file or --upstream: without them no key is there to serve',
+      '--subscription-bind: expected a configuration file, --upstream or --database: without them no key is there to serve',
     ]);
   for (const { note } of settings.revision) if (note !== null) ports.log.warn({}, note);
   const { tlsCert: cert, tlsKey: key } = settings;
@@ -64,7 +65,9 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   };
   try {
     const state = await openState(options);
-    const bind = settings.bind ?? state.backend.settings().listener?.bind ?? DEFAULT_BIND;
+    // Where gateways share a state, what it says of a listener is no one's address.
+    const own = state.database === null ? state.backend.settings().listener : null;
+    const bind = settings.bind ?? own?.bind ?? DEFAULT_BIND;
     const refusesOpen: ComposeOptions['refusesOpen'] = (mount, context) =>
       !settings.allowOpen && refusal(mount, { ...context, ...reach(settings, bind) }) !== null;
     const createServer = connections.serverFor('api', tlsAt(bind, tls));

@@ -3,7 +3,7 @@ import type { Settings } from './table.js';
 
 /**
  * What is wrong with settings that are each well formed: no revision, a panel folder for no mount, a feed
- * that anybody could write to, half of a certificate and its key, or both for nothing, a configuration file beside an upstream.
+ * that anybody could write to, half of a certificate and its key, or both for nothing, two homes for one state.
  */
 export function crossProblems(
   settings: Settings,
@@ -17,7 +17,28 @@ export function crossProblems(
     ...feedProblems(settings, placeOf('feedBind')),
     ...tlsProblems(settings, placeOf),
     ...upstreamProblems(settings, placeOf),
+    ...databaseProblems(settings, placeOf),
   ];
+}
+
+function databaseProblems(
+  { config, dataDir, upstream, database, databaseListenUrl }: Settings,
+  placeOf: (name: keyof Settings) => string,
+): readonly SettingProblem[] {
+  const problem = (setting: string, place: string, message: string) => [{ setting, place, message }];
+  if (database === null) {
+    if (databaseListenUrl === null) return [];
+    return problem('database-listen-url', placeOf('databaseListenUrl'), 'expected --database with it');
+  }
+  if (upstream !== null) return problem('database', placeOf('database'), 'expected --upstream or --database, not both');
+  if (config !== null)
+    return problem(
+      'config',
+      placeOf('config'),
+      'expected no configuration file beside --database, which holds the state',
+    );
+  if (dataDir === null) return [];
+  return problem('data-dir', placeOf('dataDir'), 'expected no data folder beside --database, which holds the state');
 }
 
 function upstreamProblems(

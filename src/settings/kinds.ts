@@ -157,6 +157,19 @@ export const connections: Kind<number> = {
   read: (text) => wholeNumber(text, 1, 1_000_000),
 };
 
+/** A database of PostgreSQL. */
+export const databaseUrl = stringKind('a URL such as postgres://user@host/database', (text) => {
+  if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return undefined;
+  return ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text : undefined;
+});
+
+/** So many seconds, 0 for none. */
+export const seconds: Kind<number> = {
+  member: 'integer',
+  expected: 'a whole number of seconds up to 86400',
+  read: (text) => wholeNumber(text, 0, 86_400),
+};
+
 /** So many days, 0 for none. */
 export const days: Kind<number> = {
   member: 'integer',

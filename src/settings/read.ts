@@ -67,8 +67,9 @@ export async function readSettings(
   };
   // Each value is of its row's type, which the entries do not show.
   const taken = Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])) as Settings;
-  // In front of a running server there is no configuration file, unless one says so, which is a problem.
-  const settings = taken.upstream === null || places.has('config') ? taken : { ...taken, config: null };
+  // Where the state lives elsewhere there is no configuration file, unless one says so, which is a problem.
+  const isElsewhere = taken.upstream !== null || taken.database !== null;
+  const settings = isElsewhere && !places.has('config') ? { ...taken, config: null } : taken;
   // With a bad revision the mounts are not what was meant, and what names them cannot be judged.
   if (!problems.some(({ setting }) => setting === SETTINGS.revision.flag))
     problems.push(...crossProblems(settings, (name) => places.get(name) ?? 'default'));

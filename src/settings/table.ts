@@ -153,6 +153,38 @@ export const SETTINGS = {
     defaultText: "the system's",
     description: "The certificates (PEM) that are trusted for an https server of --upstream, instead of the system's.",
   }),
+  database: one(kinds.databaseUrl, {
+    flag: 'database',
+    placeholder: 'URL',
+    secret: true,
+    default: null,
+    defaultText: 'none',
+    description:
+      'The PostgreSQL database that holds the state instead of a configuration file, and that several gateways may share. Its password belongs into the variable, the settings file or a password file.',
+  }),
+  databaseListenUrl: one(kinds.databaseUrl, {
+    flag: 'database-listen-url',
+    placeholder: 'URL',
+    secret: true,
+    default: null,
+    defaultText: 'as --database',
+    description:
+      'The same database past a connection pooler, for one connection that hears of changes at once. Without it they are seen within a second.',
+  }),
+  databaseStale: one(kinds.seconds, {
+    flag: 'database-stale',
+    placeholder: 'SECONDS',
+    default: 60,
+    defaultText: '60',
+    description:
+      'How long reads go on from what was last known while the database is away. Subscriptions and the feed go on for a day.',
+  }),
+  noMigrate: one(kinds.onOrOff, {
+    flag: 'no-migrate',
+    default: false,
+    defaultText: 'off',
+    description: 'Do not bring the schema of the database up to date at the start: "keyway database migrate" does it.',
+  }),
   revision: many(kinds.mount, {
     flag: 'revision',
     placeholder: 'R[@WEBPATH]',
@@ -407,9 +439,12 @@ type ValueOf<S> = S extends Setting<infer T> ? T : never;
 /** Everything that `serve` can be told, read and checked: a member a row of the table. Paths are absolute. */
 export type Settings = { readonly [Name in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[Name]> };
 
+/** Variables that are named as others know them. */
+const KNOWN_VARIABLES: ReadonlyMap<string, string> = new Map([['database', 'KEYWAY_DATABASE_URL']]);
+
 /** The environment variable of a flag. */
 export function variableOf(flag: string): string {
-  return `KEYWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
+  return KNOWN_VARIABLES.get(flag) ?? `KEYWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
 /** The settings file's member of a flag. */

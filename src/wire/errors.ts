@@ -31,6 +31,8 @@ export const commonErrors: ErrorTable = {
   saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
   /** Nothing is known of what was asked: neither done nor refused by whoever holds the state. */
   backendAway: { code: 'backendAway', status: 503, text: 'the state cannot be reached', withDetail: true },
+  /** It could not be found out in time whether a change was made. */
+  outcomeUnknown: { code: 'outcomeUnknown', status: 504, text: 'the change may have happened', withDetail: true },
   /** Of the server that holds the state: no connection, or what came is no answer of its API. */
   upstreamAway: { code: 'upstreamAway', status: 502, text: 'the server cannot be reached', withDetail: true },
   upstreamSilent: { code: 'upstreamSilent', status: 504, text: 'the server did not answer in time', withDetail: true },

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
-import { SETTINGS } from '../../src/settings/table.js';
+import { SETTINGS, variableOf } from '../../src/settings/table.js';
 import { ROOT } from '../build.js';
 import { runHere } from '../cli/context.js';
 import { lastStage, readInstructions, variablesOf } from './dockerfile.js';
@@ -47,7 +48,7 @@ describe.each(['compose.yaml', 'docs/proxy/compose.yaml'])('%s', (path) => {
 
   it('names only files that are there, volumes that it declares, and settings that there are', async () => {
     const compose = await read();
-    const known = Object.values(SETTINGS).map(({ flag }) => `KEYWAY_${flag.toUpperCase().replaceAll('-', '_')}`);
+    const known = Object.values(SETTINGS).map(({ flag }) => variableOf(flag));
     for (const [name, { volumes = [], environment = {} }] of Object.entries(compose.services)) {
       for (const volume of volumes) {
         const [source = ''] = volume.split(':');
@@ -92,4 +93,21 @@ it('the proxy of docs/proxy/compose.yaml finds the socket, the web path and the 
     group,
     dirname(socket),
   ]);
+});
+
+it('docs/database/compose.yaml has two gateways with the same settings, that there are, over one database, and nginx before both', async () => {
+  const folder = join(ROOT, 'docs/database');
+  const { services }: Compose = parse(await readFile(join(folder, 'compose.yaml'), 'utf8'));
+  const { one, two, nginx } = services;
+  expect(one).toEqual(two);
+  expect(existsSync(join(resolve(folder, one?.build ?? ''), 'Dockerfile'))).toBe(true);
+  const known = ['KEYWAY_SETTINGS', ...Object.values(SETTINGS).map(({ flag }) => variableOf(flag))];
+  for (const variable of Object.keys(one?.environment ?? {})) expect(known).toContain(variable);
+  const settings = join(await mkdtemp(join(tmpdir(), 'keyway-compose-')), 'settings.jsonc');
+  onTestFinished(() => rm(dirname(settings), { recursive: true }));
+  await writeFile(settings, '{ "database": "postgres://keyway@127.0.0.1:9/keyway", "token": "t" }');
+  const environment = { ...one?.environment, KEYWAY_SETTINGS: settings, KEYWAY_LOG_LEVEL: 'silent' };
+  const { complaints } = await runHere(one?.command ?? [], { environment });
+  expect(complaints).toContain('the database cannot be reached');
+  for (const volume of nginx?.volumes ?? []) expect(existsSync(resolve(folder, volume.split(':')[0] ?? ''))).toBe(true);
 });

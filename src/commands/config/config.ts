@@ -1,7 +1,8 @@
 import type { LogPort } from '../../core/ports.js';
+import { listDatabaseVersions, openDatabaseBackend } from '../../database/backend.js';
+import type { KeptVersion } from '../../local/document/retention.js';
 import { dataFolderOf } from '../../local/file/data-folder.js';
 import { listVersions } from '../../local/file/restore-version.js';
-import type { KeptVersion } from '../../local/file/retention.js';
 import type { VersionsOptions } from '../../local/file/rewrite-file.js';
 import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-beside.js';
 import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
@@ -23,6 +24,12 @@ interface VersionsCommand {
   /** Flags besides those of its settings and --json. */
   readonly flags?: readonly FlagShape[];
   work(place: Place, context: CommandContext): Promise<void>;
+  /** The same where the configuration is in a database. */
+  overDatabase(place: DatabasePlace, context: CommandContext): Promise<void>;
+}
+
+interface DatabasePlace extends Pick<Place, 'json' | 'words'> {
+  readonly url: string;
 }
 
 interface Place {
@@ -41,7 +48,7 @@ async function readPlace(
   command: VersionsCommand,
   argv: readonly string[],
   context: CommandContext,
-): Promise<Place | ExitCode> {
+): Promise<Place | DatabasePlace | ExitCode> {
   const flags = parseFlags(argv, flagsOf(command));
   const { environment, folder, fileSystem, clock } = context;
   const readFile = fileSystem.read;
@@ -52,13 +59,15 @@ async function readPlace(
     problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
   }
   if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
-  const { config: path, inPlace } = answer.settings;
+  const { config: path, database: url, inPlace } = answer.settings;
+  const asked = { json: isOn(flags, 'json'), words: flags.words };
+  if (url !== null) return { ...asked, url };
   const dataFolder = dataFolderOf(answer.settings);
   if (path === null || dataFolder === null) {
     return usageProblem(context, command.name, ['without a configuration file there are no kept versions']);
   }
   const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
-  return { versions, json: isOn(flags, 'json'), dropsWaiting: isOn(flags, DROP_WAITING.flag), words: flags.words };
+  return { ...asked, versions, dropsWaiting: isOn(flags, DROP_WAITING.flag) };
 }
 
 /** Warnings and errors go where the command's own problems go; the rest is of no interest here. */
@@ -75,9 +84,10 @@ async function runOn(command: VersionsCommand, argv: readonly string[], context:
   const place = await readPlace(command, argv, context);
   if (typeof place === 'number') return place;
   try {
-    await command.work(place, context);
+    await ('url' in place ? command.overDatabase(place, context) : command.work(place, context));
     return 0;
   } catch (error) {
+    context.progress.clear();
     context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
     return 1;
   }
@@ -89,22 +99,34 @@ function recordOf({ id, keptAt, forever }: KeptVersion) {
 
 const list: VersionsCommand = {
   name: 'config list',
-  settings: ['config', 'dataDir'],
+  settings: ['config', 'dataDir', 'database'],
   words: [],
-  work: async ({ versions: place, json }, { output }) => {
-    const records = (await listVersions(place)).map(recordOf).toReversed();
-    if (json) output.line(JSON.stringify(records, null, 2));
-    else if (records.length === 0) output.line(`No versions of ${place.path} are kept in ${place.dataFolder}`);
-    else {
-      const rows = records.map(({ id, keptAt, forever }) => [id, keptAt, forever ? 'for ever' : 'for now']);
-      output.line(textTable(['version', 'kept at (UTC)', 'kept'], rows));
-    }
-  },
+  work: async ({ versions: place, json }, { output }) =>
+    show(await listVersions(place), {
+      json,
+      output,
+      none: `No versions of ${place.path} are kept in ${place.dataFolder}`,
+    }),
+  overDatabase: async ({ url, json }, { output }) =>
+    show(await listDatabaseVersions(url), { json, output, none: 'No versions are kept in the database' }),
 };
+
+function show(
+  versions: readonly KeptVersion[],
+  { json, output, none }: Pick<Place, 'json'> & Pick<CommandContext, 'output'> & { readonly none: string },
+): void {
+  const records = versions.map(recordOf).toReversed();
+  if (json) output.line(JSON.stringify(records, null, 2));
+  else if (records.length === 0) output.line(none);
+  else {
+    const rows = records.map(({ id, keptAt, forever }) => [id, keptAt, forever ? 'for ever' : 'for now']);
+    output.line(textTable(['version', 'kept at (UTC)', 'kept'], rows));
+  }
+}
 
 const restore: VersionsCommand = {
   name: 'config restore',
-  settings: ['config', 'dataDir', 'inPlace'],
+  settings: ['config', 'dataDir', 'inPlace', 'database'],
   words: ['VERSION'],
   flags: [DROP_WAITING],
   work: async ({ versions: place, json, words, dropsWaiting }, { output }) => {
@@ -115,6 +137,18 @@ const restore: VersionsCommand = {
     else {
       output.line(`${place.path} is again what it was on ${restored.keptAt} (version ${restored.id})`);
       for (const line of waitingText(done)) output.line(line);
+    }
+  },
+  overDatabase: async ({ url, json, words }, context) => {
+    const { output, clock, random, progress } = context;
+    const log = complainingLog(context);
+    const backend = await openDatabaseBackend({ url, migrates: false, listens: false, clock, random, log, progress });
+    try {
+      const restored = recordOf(await backend.document.restore(words[0] ?? ''));
+      if (json) output.line(JSON.stringify({ restored }, null, 2));
+      else output.line(`The configuration is again what it was on ${restored.keptAt} (version ${restored.id})`);
+    } finally {
+      await backend.close();
     }
   },
 };
@@ -143,7 +177,7 @@ export const configList: Command = {
 Lists the kept versions of the server's configuration file, newest first. Keyway keeps one before
 its first write after a start, after every edit from outside, before every replacement through the
 API, and at most one an hour for further key writes: the last 10, one a day for 30 days, the very
-first and those before a great loss for ever.
+first and those before a great loss for ever. In a database it keeps one before every replacement.
 
 ${settingsHelp(list.settings)}
   --json                      Print the same as JSON.`,

@@ -6,7 +6,7 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ClockPort, FileSystemPort } from '../../core/ports.js';
 import { failureCode, tooLarge } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
-import { type KeptVersion, lastingVersions, retainedVersions, sorted } from './retention.js';
+import { type KeptVersion, lastingVersions, retainedVersions, sorted } from '../document/retention.js';
 import { createWhole } from './write-file.js';
 
 /** Versions of the configuration file in `<dataFolder>/versions/`, one gzipped file each. */

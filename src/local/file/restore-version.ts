@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { unlessMissing } from '../../platform/presence.js';
+import type { KeptVersion } from '../document/retention.js';
 import { checkDataFolder, dataFolderAt } from './data-folder.js';
 import { createKeptVersions } from './kept-versions.js';
-import type { KeptVersion } from './retention.js';
 import { type VersionsOptions, withRewriting } from './rewrite-file.js';
 import { readTarget, TargetChangedError } from './write-file.js';
 

@@ -1,0 +1,194 @@
+import { openDatabaseBackend } from '../database/backend.js';
+import { openConnections } from '../database/connection.js';
+import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../database/schema.js';
+import { exportState, importState } from '../database/transfer.js';
+import { writeState } from '../local/counters/lines.js';
+import { readStored } from '../local/counters/stored.js';
+import { checkDataFolder, dataFolderOf } from '../local/file/data-folder.js';
+import { settleRequest } from '../local/settle-jobs.js';
+import { exists } from '../platform/presence.js';
+import { type FlagShape, isOn, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
+import { settingsHelp } from '../settings/help.js';
+import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
+import type { Settings } from '../settings/table.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
+import { complainingLog } from './config/config.js';
+
+/** A command over a database, and perhaps over a configuration file. */
+interface DatabaseCommand {
+  readonly name: string;
+  readonly settings: readonly SettingName[];
+  readonly flags?: readonly FlagShape[];
+  work(given: Given, context: CommandContext): Promise<void>;
+}
+
+interface Given {
+  readonly url: string;
+  /** Null where it looks at no file. */
+  readonly config: string | null;
+  readonly settings: Settings;
+  readonly flags: ParsedFlags;
+}
+
+const REPLACE: FlagShape = { flag: 'replace', placeholder: null, repeatable: false };
+const FILE_SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
+
+function flagsOf({ settings, flags = [] }: DatabaseCommand): readonly FlagShape[] {
+  return [...settingFlags(settings), ...flags];
+}
+
+async function runOn(command: DatabaseCommand, argv: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const flags = parseFlags(argv, flagsOf(command));
+  const { environment, folder, fileSystem, progress } = context;
+  const sources = { flags, environment, folder, readFile: fileSystem.read, revisionProblem: () => null };
+  // The one is read apart from the other: here both are named.
+  const database = await readSettings({ ...sources, flags: only(flags, ['database']) }, ['database']);
+  const others = await readSettings(
+    sources,
+    command.settings.filter((name) => name !== 'database'),
+  );
+  const problems = [database, others].flatMap((answer) => (answer.ok ? [] : answer.problems.map(problemText)));
+  if (flags.words.length > 0) problems.push(`expected keyway ${command.name}, and flags`);
+  const url = database.ok ? database.settings.database : null;
+  if (database.ok && url === null) problems.push('expected --database or KEYWAY_DATABASE_URL');
+  if (!others.ok || url === null || problems.length > 0) return usageProblem(context, command.name, problems);
+  try {
+    const config = command.settings.includes('config') ? others.settings.config : null;
+    await command.work({ url, config, settings: others.settings, flags }, context);
+    return 0;
+  } catch (error) {
+    progress.clear();
+    context.complain(`keyway ${command.name}: ${databaseProblem(error)}`);
+    return 1;
+  }
+}
+
+function only(flags: ParsedFlags, names: readonly string[]): ParsedFlags {
+  return {
+    ...flags,
+    problems: [],
+    values: new Map([...flags.values].filter(([name]) => names.includes(name) || name === 'settings')),
+  };
+}
+
+const migrating: DatabaseCommand = {
+  name: 'database migrate',
+  settings: ['database'],
+  async work({ url }, { output }) {
+    const connections = openConnections({ url, most: 1 });
+    try {
+      const { version, problem } = await readSchema(connections);
+      if (version > SCHEMA_VERSION && problem !== null) throw new Error(problem);
+      const applied = version >= SCHEMA_VERSION ? [] : await migrate(connections);
+      const done = applied.length === 0 ? 'nothing to do' : `brought up to version ${applied.at(-1)}`;
+      output.line(`The schema of the database: ${done}`);
+    } finally {
+      await connections.close();
+    }
+  },
+};
+
+const importing: DatabaseCommand = {
+  name: 'database import',
+  settings: ['database', ...FILE_SETTINGS],
+  flags: [REPLACE],
+  async work({ url, config, settings, flags }, context) {
+    const { fileSystem, progress, random, output } = context;
+    const dataFolder = dataFolderOf(settings);
+    if (config === null || dataFolder === null) throw new Error('there is no configuration file to take over');
+    await expectSchema(url);
+    await checkDataFolder(fileSystem, dataFolder, config);
+    progress.show('reading the configuration file and its counters');
+    const { configuration, counters, reports } = await readStored(fileSystem, dataFolder, config);
+    if (configuration === null) throw new Error(`there is no configuration file ${config}`);
+    const state = { configuration, counters, reports: reports ?? [] };
+    await importState(state, { url, replaces: isOn(flags, REPLACE.flag), random, progress });
+    output.line(
+      `Took over ${config}, counters of ${counters.length} keys and ${state.reports.length} remembered reports`,
+    );
+  },
+};
+
+const exporting: DatabaseCommand = {
+  name: 'database export',
+  settings: ['database', ...FILE_SETTINGS],
+  flags: [REPLACE],
+  async work({ url, config, settings, flags }, context) {
+    const { fileSystem, progress, random, clock, output } = context;
+    const dataFolder = dataFolderOf(settings);
+    if (config === null || dataFolder === null) throw new Error('there is no configuration file to write');
+    if (!isOn(flags, REPLACE.flag) && (await exists(fileSystem, config)))
+      throw new Error(`${config} exists: --replace replaces it, and keeps it as a version`);
+    await expectSchema(url);
+    const log = complainingLog(context);
+    const backend = await openDatabaseBackend({ url, migrates: false, listens: false, clock, random, log, progress });
+    try {
+      const state = await exportState(backend, { url, clock, progress });
+      progress.show(`writing ${config}`);
+      const place = { configPath: config, dataFolder, inPlace: settings.inPlace, fileSystem, clock, log, progress };
+      const content = writeState({ ...state, sources: null }, clock.now());
+      await settleRequest(place, 'restore', content, state.configuration);
+      const { counters, reports } = state;
+      output.line(`Wrote ${config}, counters of ${counters.length} keys and ${reports.length} remembered reports`);
+    } finally {
+      await backend.close();
+    }
+  },
+};
+
+async function expectSchema(url: string): Promise<void> {
+  const connections = openConnections({ url, most: 1 });
+  try {
+    const { problem } = await readSchema(connections);
+    if (problem !== null) throw new Error(`${problem}: run "keyway database migrate" first`);
+  } finally {
+    await connections.close();
+  }
+}
+
+export const databaseMigrate: Command = {
+  name: migrating.name,
+  flags: flagsOf(migrating),
+  help: () => `Usage: keyway database migrate [--database URL]
+
+Makes the schema "keyway" in a PostgreSQL database, or brings it up to date, in one transaction: for
+those who start their gateways with --no-migrate. It needs a role that may create in the database;
+docs/database.md says which rights the gateways then need.
+
+${settingsHelp(migrating.settings)}
+
+  KEYWAY_DATABASE_URL=postgres://keyway@db.internal/keyway keyway database migrate`,
+  run: (argv, context) => runOn(migrating, argv, context),
+};
+
+export const databaseImport: Command = {
+  name: importing.name,
+  flags: flagsOf(importing),
+  help: () => `Usage: keyway database import [--config FILE] [--data-dir DIR] [--database URL] [--replace]
+
+Takes the configuration file, the counters and the remembered reports of an embedded Keyway over into
+a database, all or nothing. File and data folder stay as they are. Stop the Keyway that serves them
+first: what it counts afterwards is not taken over.
+
+${settingsHelp(importing.settings)}
+  --replace                   Replace what the database holds; otherwise keys in it are an error.
+
+  KEYWAY_DATABASE_URL=postgres://keyway@db.internal/keyway \\
+    keyway database import --config /etc/tunnel/server.jsonc`,
+  run: (argv, context) => runOn(importing, argv, context),
+};
+
+export const databaseExport: Command = {
+  name: exporting.name,
+  flags: flagsOf(exporting),
+  help: () => `Usage: keyway database export [--config FILE] [--data-dir DIR] [--database URL] [--replace]
+
+Writes what a database holds back as an embedded Keyway keeps it: a configuration file, and a data
+folder with counters and remembered reports. It may run while gateways serve, and takes one moment.
+
+${settingsHelp(exporting.settings)}
+  --replace                   Replace the configuration file; it is kept as a version first.
+
+  keyway database export --config ./server.jsonc`,
+  run: (argv, context) => runOn(exporting, argv, context),
+};

@@ -1,0 +1,385 @@
+import type { Backend, BackendSettings, ChangeReason, KeyUpdate, LiveReads, Problem } from '../core/backend.js';
+import { REMEMBERED_REPORTS } from '../core/backend.js';
+import { DomainError } from '../core/errors.js';
+import { createKeyRegistry } from '../core/keys/registry.js';
+import type { KeyEntry } from '../core/keys/types.js';
+import type { AccessKey, DnsChange } from '../core/model.js';
+import { type Now, withNow } from '../core/now.js';
+import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../core/ports.js';
+import type { KeptVersion } from '../local/document/retention.js';
+import { failureWords } from '../platform/failure-words.js';
+import { type Connections, openConnections } from './connection.js';
+import { type Counting, type CountingStatus, createCounting } from './counting.js';
+import { createDatabaseDocument, type DatabaseDocument, readVersions } from './document.js';
+import { type Follower, type FollowerStatus, startFollower } from './follower.js';
+import { type Hints, startHints } from './hints.js';
+import { textProblem } from './limits.js';
+import { createReplica } from './replica.js';
+import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
+import { readDnsChange, readSettings, storedDns } from './server-settings.js';
+import { createSharedAudit, createSharedSessions } from './shared.js';
+import { forget, leaveGateway, seeGateway, WRITES, type WriteStatement } from './statements.js';
+import { createWrites } from './writes.js';
+
+/** The backend of a state that several gateways share, in PostgreSQL. */
+export interface DatabaseBackend extends Backend {
+  readonly document: DatabaseDocument;
+  status(): DatabaseStatus;
+}
+
+/** For metrics. */
+export interface DatabaseStatus extends FollowerStatus {
+  readonly counting: CountingStatus;
+  readonly isListening: boolean;
+  /** Writes by how they ended, since the start. */
+  readonly writes: Readonly<Record<'done' | 'nothing' | 'unknown', number>>;
+}
+
+export interface DatabaseBackendOptions {
+  /** `postgres://…`, with its password where it has one. */
+  readonly url: string;
+  /** Where hints of changes are listened to; default the same. */
+  readonly listenUrl?: string;
+  /** How long reads go on while the database is away, in milliseconds; default 60 s. */
+  readonly stale?: number;
+  /** Whether a schema that is missing or older is brought up to date; default true. */
+  readonly migrates?: boolean;
+  /** As for a file: refuses a configuration that would take the inbounds with keys away. */
+  readonly guard?: boolean;
+  /** How long counters of keys that left by the configuration wait, in milliseconds; default 30 days. */
+  readonly keepGone?: number;
+  /** Milliseconds between two looks; default 400. */
+  readonly pollMilliseconds?: number;
+  /** Milliseconds between looks for what strangers ask for; default 25. */
+  readonly lookUpMilliseconds?: number;
+  /** Whether hints are listened to; default true. */
+  readonly listens?: boolean;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+  readonly progress?: ProgressPort;
+}
+
+const DAY = 86_400_000;
+const STALE = 60_000;
+/** How long what the data plane asks goes on being answered. */
+const LAST_KNOWN = DAY;
+const WRITING = 8;
+const READING = 4;
+/** Milliseconds. */
+const HEARTBEAT = 15_000;
+const FORGETTING = 60_000;
+const DEADLINE = 5_000;
+const SHOWING = 10_000;
+
+/** Opens the state. Rejects with an `Error` whose message is for people. */
+export async function openDatabaseBackend(options: DatabaseBackendOptions): Promise<DatabaseBackend> {
+  const reading = openConnections({ url: options.url, most: READING });
+  const writing = openConnections({ url: options.url, most: WRITING });
+  try {
+    await prepareSchema(reading, options);
+    return await serve(options, { reading, writing });
+  } catch (error) {
+    await Promise.all([reading.close(), writing.close()]);
+    throw new Error(databaseProblem(error), { cause: error });
+  }
+}
+
+async function prepareSchema(
+  connections: Connections,
+  { migrates = true, log }: DatabaseBackendOptions,
+): Promise<void> {
+  const found = await readSchema(connections);
+  if (found.problem === null) return;
+  if (found.version >= SCHEMA_VERSION) throw new Error(found.problem);
+  if (!migrates) throw new Error(`${found.problem}: run "keyway database migrate", or start without --no-migrate`);
+  const applied = await migrate(connections);
+  if (applied.length > 0) log.info({ versions: applied }, 'the schema of the database was brought up to date');
+}
+
+interface Opened {
+  readonly reading: Connections;
+  readonly writing: Connections;
+}
+
+async function serve(options: DatabaseBackendOptions, { reading, writing }: Opened): Promise<DatabaseBackend> {
+  const { clock, random, log, stale = STALE, keepGone = 30 * DAY, progress } = options;
+  const gateway = random.uuid();
+  const keys = createKeyRegistry(clock.now);
+  const replica = createReplica(keys);
+  const listeners: ((reason: ChangeReason) => void)[] = [];
+  const writes = createWrites({ connections: writing, clock, random, log });
+  const counts = { done: 0, nothing: 0, unknown: 0 };
+  let settings: BackendSettings = readSettings({});
+  let dnsChanges: readonly DnsChange[] = [];
+  let hints: Hints | null = null;
+  let isClosed = false;
+
+  async function write(statement: WriteStatement) {
+    const written = await writes.write(statement);
+    counts[written.kind] += 1;
+    if (written.kind === 'done') hints?.changed();
+    return written;
+  }
+
+  /** Until what was committed shows here: an answer must not be ahead of the next. */
+  async function showing(): Promise<void> {
+    const until = clock.monotonic() + SHOWING;
+    for (;;) {
+      try {
+        return await follower.fresh();
+      } catch {
+        if (clock.monotonic() > until) throw new DomainError('outcomeUnknown', 'it cannot be read back');
+        await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 100));
+      }
+    }
+  }
+
+  /** Carries out a change; `code` is what it is told as where it did not happen. */
+  async function change(statement: WriteStatement, code: 'saveFailed' | 'backendAway'): Promise<void> {
+    const written = await write(statement);
+    if (written.kind === 'unknown') throw new DomainError('outcomeUnknown');
+    if (written.kind === 'nothing') {
+      log.error({ reason: written.reason }, 'the database did not take a change');
+      throw new DomainError(code, code === 'saveFailed' ? '' : written.reason);
+    }
+    await showing();
+    const { outcome } = written;
+    if (outcome === 'userNotFound' || outcome === 'outboundNotConfigured') throw new DomainError(outcome);
+  }
+
+  const save = (statement: WriteStatement) => change(statement, 'saveFailed');
+
+  /** Rejects where what is in memory is older than it may be. */
+  function expectYoungerThan(limit: number): void {
+    const { age, failure } = follower.status();
+    if (failure === null || age < limit) return;
+    throw new DomainError('backendAway', `the database has not answered for ${Math.floor(age / 1000)} seconds`, 1);
+  }
+
+  async function lookUp(): Promise<void> {
+    try {
+      await follower.lookUp();
+    } catch (error) {
+      throw new DomainError('backendAway', failureWords(error), 1);
+    }
+  }
+
+  /** A key that is not known here may have been made by another gateway a moment ago. */
+  function find(accessKey: string, limit: number): Now<KeyEntry | undefined> {
+    expectYoungerThan(limit);
+    return keys.get(accessKey) ?? lookUp().then(() => keys.get(accessKey));
+  }
+
+  const shared = {
+    change: (statement: WriteStatement) => change(statement, 'backendAway'),
+    lookUp,
+    clock,
+    random,
+  };
+  const sessions = createSharedSessions(shared);
+  const audit = createSharedAudit(shared, () => expectYoungerThan(stale));
+
+  function become(next: BackendSettings): void {
+    settings = next;
+    for (const listener of listeners) {
+      try {
+        listener('edited');
+      } catch (error) {
+        log.error({ reason: failureWords(error) }, 'a change of the configuration could not be followed');
+      }
+    }
+  }
+
+  const follower: Follower = await startFollower({
+    connections: reading,
+    replica,
+    followed: {
+      settings(stored) {
+        dnsChanges = [stored.dnsFirst ?? {}, stored.dnsChange ?? {}].map(readDnsChange);
+        become(readSettings(stored));
+      },
+      audit: audit.take,
+      sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
+    },
+    schemaVersion: SCHEMA_VERSION,
+    clock,
+    log,
+    ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
+    ...(options.lookUpMilliseconds === undefined ? {} : { lookUpMilliseconds: options.lookUpMilliseconds }),
+    ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
+  });
+  progress?.clear();
+
+  const counting: Counting = createCounting({
+    gateway,
+    writes: { write: (statement, patience) => writes.write(statement, patience) },
+    incarnation: replica.incarnation,
+    committed: async () => {
+      hints?.changed();
+      await follower.fresh();
+    },
+    clock,
+    log,
+  });
+  const document = createDatabaseDocument({
+    connections: reading,
+    writes: { write },
+    keys,
+    present: () => ({ outbound: settings.outbound, dnsChanges }),
+    fresh: async () => {
+      await follower.fresh();
+      return follower.status().seen.state;
+    },
+    registeredAt: replica.registeredAt,
+    guard: options.guard ?? false,
+    clock,
+    random,
+    log,
+  });
+  if (options.listens !== false)
+    hints = startHints({
+      connections: reading,
+      listenUrl: options.listenUrl ?? options.url,
+      gateway,
+      onHint: follower.hint,
+      clock,
+      log,
+    });
+  const beats = [
+    every(HEARTBEAT, () => reading.run(seeGateway(gateway), DEADLINE)),
+    every(FORGETTING, () => reading.run(forget(REMEMBERED_REPORTS, keepGone), DEADLINE)),
+  ];
+
+  const live: LiveReads = {
+    key: (accessKey) => find(accessKey, stale),
+    status() {
+      expectYoungerThan(stale);
+      return { active: keys.active, total: keys.size, uptimeSeconds: null };
+    },
+    rules() {
+      expectYoungerThan(stale);
+      return settings.outbound?.rules ?? [];
+    },
+    dns() {
+      expectYoungerThan(stale);
+      return settings.dns;
+    },
+    queries: null,
+  };
+
+  /** A stranger's key is no reason to take a number from the database. */
+  function known(accessKey: string, then: () => Promise<void>): Promise<void> {
+    const found = keys.get(accessKey) ?? lookUp().then(() => keys.get(accessKey));
+    const go = (entry: KeyEntry | undefined) =>
+      entry === undefined ? Promise.reject(new DomainError('userNotFound')) : then();
+    return Promise.resolve(withNow(found, go)).catch((error: unknown) => {
+      throw error instanceof DomainError && error.code === 'backendAway' ? new DomainError('saveFailed') : error;
+    });
+  }
+
+  return {
+    keys,
+    settings: () => settings,
+    onChange: (listener) => {
+      listeners.push(listener);
+    },
+    async createKey(key) {
+      refuseUnfit(key);
+      await save(WRITES.createKeys([key], true));
+    },
+    async createBareKeys(made) {
+      await save(WRITES.createKeys(made, false));
+      return made.map(({ accessKey }) => accessKey);
+    },
+    async updateKey(accessKey: string, update: KeyUpdate) {
+      refuseUnfit({ accessKey: '', name: update.name ?? null });
+      if (accessKey.includes('\0')) throw new DomainError('userNotFound');
+      await known(accessKey, () => save(WRITES.updateKey(accessKey, update)));
+    },
+    deleteKey: (accessKey) => known(accessKey, () => save(WRITES.deleteKey(accessKey))),
+    resetKey: (accessKey) => known(accessKey, () => save(WRITES.resetKey(accessKey))),
+    replaceRules: (rules) => save(WRITES.replaceRules(withoutNul(rules, 'rules'))),
+    changeDns: (dns) => save(WRITES.changeDns(withoutNul(storedDns(dns), 'dns'))),
+    async count(report, acknowledgement) {
+      const isUnknown = report.entries.some(({ accessKey }) => keys.get(accessKey) === undefined);
+      if (isUnknown && acknowledgement === 'memory') await lookUp();
+      withoutNul(report.id, 'report_id');
+      const unfit = report.entries.flatMap(({ accessKey }) => (accessKey.includes('\0') ? [accessKey] : []));
+      if (unfit.length === 0) return counting.count(report, acknowledgement);
+      // What cannot be held is not registered.
+      const entries = report.entries.filter(({ accessKey }) => !unfit.includes(accessKey));
+      const outcome = await counting.count({ ...report, entries }, acknowledgement);
+      return { ...outcome, unknownKeys: [...outcome.unknownKeys, ...new Set(unfit)] };
+    },
+    // The bases of a source would have to be the gateways' in common.
+    countPosted: null,
+    document,
+    audit,
+    sessions: sessions.of,
+    live,
+    replica: {
+      freshen: () => expectYoungerThan(stale),
+      lastKnown: () => expectYoungerThan(LAST_KNOWN),
+      find: (accessKey) => find(accessKey, LAST_KNOWN),
+    },
+    refreshBlocklists: null,
+    async problems(): Promise<readonly Problem[]> {
+      const { age, failure } = follower.status();
+      if (failure === null) return [];
+      const since = `${Math.floor(age / 1000)} seconds`;
+      return [{ problem: 'database_away', reason: `the database has not answered for ${since}: ${failure}` }];
+    },
+    status: () => ({
+      ...follower.status(),
+      counting: counting.status(),
+      isListening: hints?.isListening() ?? false,
+      writes: counts,
+    }),
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      for (const beat of beats) clearInterval(beat);
+      await counting.close();
+      await follower.stop();
+      await reading.run(leaveGateway(gateway), 1_000).catch(() => undefined);
+      await hints?.close();
+      await Promise.all([reading.close(), writing.close()]);
+    },
+  };
+}
+
+/** The kept versions of the configuration, oldest first. Rejects with an `Error` for people. */
+export async function listDatabaseVersions(url: string): Promise<readonly KeptVersion[]> {
+  const connections = openConnections({ url, most: 1 });
+  try {
+    const { problem } = await readSchema(connections);
+    if (problem !== null) throw new Error(problem);
+    return await readVersions(connections);
+  } finally {
+    await connections.close();
+  }
+}
+
+/** What nobody waits for and the next time does again. */
+function every(milliseconds: number, work: () => Promise<unknown>): NodeJS.Timeout {
+  const timer = setInterval(
+    () => {
+      work().catch(() => undefined);
+    },
+    milliseconds * (0.9 + Math.random() * 0.2),
+  );
+  return timer.unref();
+}
+
+function refuseUnfit({ accessKey, name }: Pick<AccessKey, 'accessKey' | 'name'>): void {
+  const problem = textProblem(accessKey, name);
+  if (problem !== null) throw new DomainError('invalidBody', problem);
+}
+
+/** PostgreSQL holds no U+0000 in a text. */
+function withoutNul<T>(value: T, what: string): T {
+  if (JSON.stringify(value).includes('\\u0000'))
+    throw new DomainError('invalidBody', `${what}: expected texts without U+0000`);
+  return value;
+}

@@ -1,0 +1,155 @@
+import pg, { type QueryArrayConfig } from 'pg';
+
+/** How far a statement came that failed. */
+export type Reached =
+  /** It was never sent. */
+  | 'not sent'
+  /** The database refused it, and undid all of it. */
+  | 'refused'
+  /** It may have been carried out. */
+  | 'unknown';
+
+/** A statement failed. The message holds nothing secret. */
+export class StatementError extends Error {
+  readonly reached: Reached;
+  /** SQLSTATE (PostgreSQL documentation, Appendix A), or null where the database did not say one. */
+  readonly sqlState: string | null;
+
+  constructor(reached: Reached, message: string, sqlState: string | null = null) {
+    super(message);
+    this.name = 'StatementError';
+    this.reached = reached;
+    this.sqlState = sqlState;
+  }
+}
+
+/** One row: the columns as PostgreSQL writes them, in their order. */
+export type Row = readonly (string | null)[];
+
+/** A few connections to one database, opened as they are needed and again when they are gone. */
+export interface Connections {
+  /**
+   * Sends statements in one message, so that the database begins with them once it has all of them, and resolves to the
+   * rows of each. Several are one transaction. Rejects with `StatementError`; with none answered within `deadline`
+   * milliseconds the connection is ended.
+   */
+  run(text: string, deadline: number): Promise<readonly (readonly Row[])[]>;
+  /** Sends one statement with its parameters beside it; for what is long and holds no lock that others wait for. */
+  send(text: string, values: (Buffer | string | null)[], deadline: number): Promise<readonly Row[]>;
+  /** Statements one after the other on a connection of their own, which then goes back. */
+  session<T>(work: (run: Connections['run']) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface ConnectionsOptions {
+  readonly url: string;
+  /** Connections at most. */
+  readonly most: number;
+  /** Milliseconds until a connection must be there. */
+  readonly connectDeadline?: number;
+}
+
+const CONNECT_DEADLINE = 3_000;
+/** Milliseconds that a connection is kept which nobody uses. */
+const IDLE = 60_000;
+
+type Statement = Pick<QueryArrayConfig<(Buffer | string | null)[]>, 'text' | 'values'>;
+
+/** Values stay the texts that they are on the wire: counts pass 2^53. */
+const RAW = { getTypeParser: () => (text: string) => text };
+
+export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE }: ConnectionsOptions): Connections {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: most,
+    connectionTimeoutMillis: connectDeadline,
+    idleTimeoutMillis: IDLE,
+    keepAlive: true,
+    application_name: 'keyway',
+  });
+  // A connection that is lost while nobody uses it is replaced by the pool; whoever uses one is told by the statement.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+
+  async function take(): Promise<pg.PoolClient> {
+    try {
+      return await pool.connect();
+    } catch (error) {
+      throw new StatementError('not sent', wordsOf(error), sqlStateOf(error));
+    }
+  }
+
+  async function query(
+    client: pg.PoolClient,
+    config: Statement,
+    deadline: number,
+  ): Promise<readonly (readonly Row[])[]> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(
+        () => reject(new StatementError('unknown', `no answer within ${deadline / 1000} seconds`)),
+        deadline,
+      );
+    });
+    try {
+      const result: unknown = await Promise.race([client.query({ ...config, rowMode: 'array', types: RAW }), late]);
+      // One result, or one for each statement.
+      const results = (Array.isArray(result) ? result : [result]) as readonly { readonly rows: readonly Row[] }[];
+      return results.map(({ rows }) => rows);
+    } catch (error) {
+      throw error instanceof StatementError ? error : failureOf(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function using<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await take();
+    try {
+      const answer = await work(client);
+      client.release();
+      return answer;
+    } catch (error) {
+      // A refused statement leaves the connection as it was; within several it may leave a transaction open.
+      client.release(!(error instanceof StatementError && error.reached === 'refused' && isStatementAlone(error)));
+      throw error;
+    }
+  }
+
+  return {
+    run: (text, deadline) => using((client) => query(client, { text }, deadline)),
+    send: async (text, values, deadline) => {
+      const [rows = []] = await using((client) => query(client, { text, values }, deadline));
+      return rows;
+    },
+    session: (work) => using((client) => work((text, deadline) => query(client, { text }, deadline))),
+    close: async () => {
+      if (!pool.ending) await pool.end();
+    },
+  };
+}
+
+/** Those that are told of writes, each one statement. */
+function isStatementAlone({ sqlState }: StatementError): boolean {
+  return sqlState === '23505' || sqlState === 'KW001';
+}
+
+/**
+ * What the database says of a statement undoes it, but for what ends the connection or the server, which may come behind a
+ * commit: classes 08 (connection), 57P (shutdown) and XX (internal).
+ */
+function failureOf(error: unknown): StatementError {
+  const sqlState = sqlStateOf(error);
+  if (sqlState === null || /^(?:08|57P|XX)/.test(sqlState))
+    return new StatementError('unknown', wordsOf(error), sqlState);
+  return new StatementError('refused', wordsOf(error), sqlState);
+}
+
+function sqlStateOf(error: unknown): string | null {
+  return error instanceof pg.DatabaseError ? (error.code ?? null) : null;
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(wordsOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}

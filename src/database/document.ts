@@ -1,0 +1,269 @@
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import type { ConfigurationDocumentPort } from '../core/backend.js';
+import { DomainError } from '../core/errors.js';
+import type { KeyReader } from '../core/keys/types.js';
+import type {
+  AccessKey,
+  ConfigurationChange,
+  DnsChange,
+  OutboundSettings,
+  ServerConfiguration,
+} from '../core/model.js';
+import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import { changeDocument } from '../local/document/change.js';
+import { losesInbounds, type ReadConfiguration, readDocument } from '../local/document/document.js';
+import { toReplacement } from '../local/document/replacement.js';
+import { type KeptVersion, retainedVersions } from '../local/document/retention.js';
+import { compactJson } from '../wire/json/json.js';
+import { type Connections, StatementError } from './connection.js';
+import { textProblem } from './limits.js';
+import { storedSettings } from './server-settings.js';
+import { DOCUMENT, forgetVersions, INSERT_CONTENT, VERSIONS, versionContent, WRITES } from './statements.js';
+import type { Writes, Written } from './writes.js';
+
+/** The configuration as a document with its kept versions. */
+export interface DatabaseDocument extends ConfigurationDocumentPort {
+  /** The document byte for byte, as a file would hold it. Rejects with `configReadFailed`. */
+  text(): Promise<Buffer>;
+  /** The same, and the number of the last write that is in it. */
+  at(): Promise<{ readonly number: bigint; readonly bytes: Buffer }>;
+  /** Makes it these bytes; what is a configuration for a file is one here. Rejects as `replace` does, and as `readDocument` throws. */
+  put(bytes: Buffer): Promise<void>;
+  /** Oldest first. */
+  versions(): Promise<readonly KeptVersion[]>;
+  /** Makes it what it was in a version, whose id may be shortened; resolves to that. Rejects with an `Error` for people. */
+  restore(id: string): Promise<KeptVersion>;
+}
+
+export interface DocumentOptions {
+  readonly connections: Pick<Connections, 'run' | 'send'>;
+  readonly writes: Pick<Writes, 'write'>;
+  readonly keys: KeyReader;
+  /** Besides keys: the rules, and what of the DNS settings was given since the last replacement. */
+  readonly present: () => PresentSections;
+  /** Resolves once what is in memory is all that was committed before the call, to the number of its last write. */
+  readonly fresh: () => Promise<bigint>;
+  /** When the key was registered: the number of the write. */
+  readonly registeredAt: (accessKey: string) => number;
+  readonly guard: boolean;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+}
+
+const DEADLINE = 30_000;
+/** Tries to replace a configuration that others go on changing. */
+const ATTEMPTS = 10;
+/** A replacement that removes more keys than this may be a mishap: the version before is kept for ever. */
+const MANY_KEYS = 10;
+const CHANGED_MEANWHILE = 'KW001';
+const KEYS_LOST =
+  'the configuration has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
+
+const FORMAT = { read: readDocument };
+
+export function createDatabaseDocument(options: DocumentOptions): DatabaseDocument {
+  const { connections, writes, keys, present, fresh, clock, random, log } = options;
+
+  async function current(): Promise<Present> {
+    const number = await fresh();
+    const [rows] = await connections.run(DOCUMENT, DEADLINE);
+    const [at, applied, content] = rows?.[0] ?? [];
+    // It was replaced a moment ago: what is in memory is older.
+    if (BigInt(at ?? 0) > number) return current();
+    const base = readDocument(await unpack(Buffer.from(content ?? '', 'hex')));
+    if (applied !== 't') return { number, document: base.document };
+    return {
+      number,
+      document: changedSince(base, Number(at), { keys, ...present(), registeredAt: options.registeredAt, refused }),
+    };
+  }
+
+  const refused = (reason: string) => log.warn({ reason }, 'the configuration has no place for a change');
+
+  const at = async (): Promise<{ readonly number: bigint; readonly bytes: Buffer }> => {
+    try {
+      const { number, document } = await current();
+      return { number, bytes: document.bytes };
+    } catch (error) {
+      throw new DomainError('configReadFailed', wordsOf(error));
+    }
+  };
+
+  async function put(next: ReadConfiguration, reason: 'replaced' | 'restored'): Promise<void> {
+    const { configuration } = next;
+    const problem = problemOf(configuration);
+    if (problem !== null) throw new DomainError('configFormatFailed', problem);
+    const content = await store(next.document.bytes);
+    for (let attempt = 1; ; attempt += 1) {
+      const before = await current();
+      const losesKeys = reason === 'replaced' && losesInbounds(before.document, next.document);
+      if (losesKeys && options.guard) throw new DomainError('configRefused', KEYS_LOST);
+      const isServer = configuration.mode === 'server';
+      const given = new Set(configuration.keys.map(({ accessKey }) => accessKey));
+      const removed = isServer ? [...keys.entries()].filter(({ accessKey }) => !given.has(accessKey)).length : 0;
+      const forever = losesKeys || removed > MANY_KEYS;
+      const written = await writes.write(
+        WRITES.putDocument({
+          expected: before.number,
+          content,
+          settings: isServer ? storedSettings(configuration) : null,
+          keys: isServer ? configuration.keys : [],
+          version: {
+            id: versionId(before.document.bytes, clock.now()),
+            content: await store(before.document.bytes),
+            forever,
+          },
+        }),
+        { until: clock.monotonic() + DEADLINE },
+      );
+      if (written.kind === 'done') {
+        if (losesKeys) log.error({}, `${KEYS_LOST}; the version before is kept for ever`);
+        else if (forever) log.warn({ removed }, `${removed} keys were removed; the version before is kept for ever`);
+        if (!isServer)
+          log.warn({ mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
+        return;
+      }
+      if (attempt < ATTEMPTS && written.kind === 'nothing' && written.sqlState === CHANGED_MEANWHILE) continue;
+      throw failureOf(written);
+    }
+  }
+
+  async function store(bytes: Buffer): Promise<string> {
+    const id = random.uuid();
+    await connections.send(INSERT_CONTENT, [id, await promisify(gzip)(bytes)], DEADLINE);
+    return id;
+  }
+
+  const versions = () => readVersions(connections);
+
+  /** Removes the versions that need not stay; that some are too many for a while harms nobody. */
+  async function forgetOld(): Promise<void> {
+    const kept = await versions();
+    const staying = retainedVersions(kept, clock.now());
+    const going = kept.filter(({ id }) => !staying.has(id));
+    if (going.length > 0) await connections.run(forgetVersions(going.map(({ id }) => id)), DEADLINE);
+  }
+
+  async function replaceBy(next: ReadConfiguration, reason: 'replaced' | 'restored'): Promise<void> {
+    try {
+      await put(next, reason);
+      await fresh();
+      await forgetOld();
+    } catch (error) {
+      throw error instanceof DomainError ? error : new DomainError('configWriteFailed', wordsOf(error));
+    }
+  }
+
+  return {
+    at,
+    text: async () => (await at()).bytes,
+    read: async () => compactJson((await at()).bytes, { comments: true }),
+    replace: (body) => replaceBy(toReplacement(body, FORMAT), 'replaced'),
+    put: (bytes) => replaceBy(readDocument(bytes), 'restored'),
+    versions,
+    async restore(id) {
+      const found = (await versions()).filter((version) => version.id.startsWith(id));
+      const [version] = found;
+      if (version === undefined) throw new Error(`There is no kept version ${id}.`);
+      if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
+      const [rows] = await connections.run(versionContent(version.id), DEADLINE);
+      await replaceBy(readDocument(await unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex'))), 'restored');
+      return version;
+    },
+  };
+}
+
+/** The kept versions, oldest first. */
+export async function readVersions(connections: Pick<Connections, 'run'>): Promise<readonly KeptVersion[]> {
+  const [rows = []] = await connections.run(VERSIONS, DEADLINE);
+  return rows.map(([id, keptAt, forever]) => ({ id: id ?? '', keptAt: Number(keptAt), forever: forever === 't' }));
+}
+
+/** The document as it is at a number. */
+interface Present {
+  readonly number: bigint;
+  readonly document: ReadConfiguration['document'];
+}
+
+interface PresentSections {
+  readonly outbound: OutboundSettings | null;
+  readonly dnsChanges: readonly DnsChange[];
+}
+
+interface Since extends PresentSections {
+  readonly refused: (reason: string) => void;
+  readonly keys: KeyReader;
+  readonly registeredAt: (accessKey: string) => number;
+}
+
+/** The document with all that was changed since it was put: first what left, then what is another or came. */
+function changedSince(
+  { document, configuration }: ReadConfiguration,
+  at: number,
+  now: Since,
+): ReadConfiguration['document'] {
+  const left = new Map<string, AccessKey | null>();
+  const put = new Map<string, AccessKey | null>();
+  const before = new Map<string, AccessKey>();
+  for (const key of configuration.keys) {
+    const entry = now.keys.get(key.accessKey);
+    if (entry === undefined || now.registeredAt(key.accessKey) > at) left.set(key.accessKey, null);
+    else before.set(key.accessKey, key);
+  }
+  for (const { accessKey, name, limitBytes } of now.keys.entries()) {
+    const key = before.get(accessKey);
+    if (key === undefined || key.name !== name || key.limitBytes !== limitBytes)
+      put.set(accessKey, { accessKey, name, limitBytes });
+  }
+  const rules = now.outbound?.rules ?? null;
+  const isSameRules = rules === null || JSON.stringify(rules) === JSON.stringify(configuration.outbound?.rules);
+  const sections: ConfigurationChange = {
+    ...(isSameRules ? {} : { rules }),
+  };
+  let changed = document;
+  for (const change of [{ keys: left }, { keys: put }, ...now.dnsChanges.map((dns) => ({ dns })), sections]) {
+    try {
+      changed = changeDocument(changed, change);
+    } catch (error) {
+      // As with a file, a part that has no place in it does not hold up the others.
+      now.refused(wordsOf(error));
+    }
+  }
+  return changed;
+}
+
+/** What of it PostgreSQL cannot hold, or null. */
+function problemOf({ keys }: ServerConfiguration): string | null {
+  for (const { accessKey, name } of keys) {
+    const problem = textProblem(accessKey, name);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
+function failureOf(written: Exclude<Written, { kind: 'done' }>): DomainError {
+  return written.kind === 'unknown'
+    ? new DomainError('outcomeUnknown')
+    : new DomainError('configWriteFailed', written.reason);
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof DomainError) return error.detail === '' ? error.code : error.detail;
+  if (error instanceof StatementError) return error.message;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The time and the beginning of the content's SHA-256, as versions of a file are called. */
+function versionId(bytes: Buffer, now: number): string {
+  const time = new Date(now).toISOString().replaceAll(/[-:.]/g, '');
+  return `${time}-${hash('sha256', bytes).slice(0, 32)}`;
+}
+
+const GZIP = Buffer.from([0x1f, 0x8b]);
+
+async function unpack(content: Buffer): Promise<Buffer> {
+  return content.subarray(0, GZIP.length).equals(GZIP) ? promisify(gunzip)(content) : content;
+}

@@ -1,0 +1,265 @@
+import type { AuditEntry } from '../core/model.js';
+import type { ClockPort, LogPort } from '../core/ports.js';
+import { type Connections, type Row, StatementError } from './connection.js';
+import {
+  type ConnectionsRow,
+  type KeyRow,
+  type Replica,
+  readConnectionsRow,
+  readCountersRow,
+  readKeyRow,
+} from './replica.js';
+import type { StoredSettings } from './server-settings.js';
+import type { FollowedSession } from './shared.js';
+import { changesSince, connectionsOfGateways, LOAD, MOST_CHANGED, type Seen } from './statements.js';
+
+/** What of the state is followed besides keys. */
+export interface Followed {
+  /** The configuration but for keys changed; `number` is the write's. */
+  settings(settings: StoredSettings, number: bigint): void;
+  /** Newest first. */
+  audit(entries: readonly AuditEntry[]): void;
+  /** Those that changed, or all that there are. */
+  sessions(sessions: readonly FollowedSession[], are: 'changed' | 'all'): void;
+}
+
+/** Keeps what is in memory with the database: all of what was committed up to one moment, and nothing else. */
+export interface Follower {
+  /** Resolves once all that was committed before the call is in memory, by one look for all who ask meanwhile. */
+  fresh(): Promise<void>;
+  /** As `fresh`, for strangers' questions: so many looks a second at most. */
+  lookUp(): Promise<void>;
+  /** Somebody says that there is something new. */
+  hint(): void;
+  status(): FollowerStatus;
+  stop(): Promise<void>;
+}
+
+export interface FollowerStatus {
+  /** Milliseconds since the moment whose state is in memory. */
+  readonly age: number;
+  /** Why the last look failed; null after one that did not. */
+  readonly failure: string | null;
+  readonly seen: Seen;
+  /** Counts since the start. */
+  readonly looks: number;
+  readonly reloads: number;
+}
+
+export interface FollowerOptions {
+  readonly connections: Pick<Connections, 'run' | 'session'>;
+  readonly replica: Replica;
+  readonly followed: Followed;
+  readonly schemaVersion: number;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  /** Milliseconds between two looks, half as long at the least and half as long again at most. */
+  readonly pollMilliseconds?: number;
+  /** Milliseconds between looks for strangers' sake; default 25. */
+  readonly lookUpMilliseconds?: number;
+  readonly progress?: (keys: number) => void;
+}
+
+const POLL = 400;
+/** Milliseconds. */
+const LOOK_DEADLINE = 5_000;
+const LOAD_DEADLINE = 60_000;
+const MOST_BACKOFF = 1_500;
+/** Between looks for strangers' sake. */
+const LOOK_UP = 25;
+
+/** Loads everything, and follows. Rejects with `StatementError` where the first load fails. */
+export async function startFollower(options: FollowerOptions): Promise<Follower> {
+  const { connections, replica, followed, clock, log, pollMilliseconds = POLL, lookUpMilliseconds = LOOK_UP } = options;
+  let seen: Seen = { state: -1n, stateMark: '', counters: -1n, countersMark: '' };
+  let goodAt = clock.monotonic();
+  let failure: string | null = null;
+  let failures = 0;
+  let looks = 0;
+  let reloads = 0;
+  let gateways = new Map<string, boolean>();
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let isStopped = false;
+
+  /** Reads everything from one snapshot. Only a first load may show what it has before it has all. */
+  async function load(isFirst: boolean): Promise<void> {
+    await connections.session(async (run) => {
+      const one = async (text: string): Promise<readonly Row[]> => (await run(text, LOAD_DEADLINE))[0] ?? [];
+      await one(LOAD.begin);
+      const heads = readHeads(await one(LOAD.heads), options.schemaVersion);
+      await one(LOAD.declare);
+      const all: KeyRow[] = [];
+      for (let count = 0; ; ) {
+        const rows = await one(LOAD.fetch);
+        if (rows.length === 0) break;
+        count += rows.length;
+        options.progress?.(count);
+        if (isFirst) replica.takeKeys(rows.map(readKeyRow));
+        else for (const row of rows) all.push(readKeyRow(row));
+      }
+      const others = {
+        connected: (await one(LOAD.connections)).map(readConnectionsRow),
+        settings: await one(LOAD.settings),
+      };
+      const sessions = await one(LOAD.sessions);
+      const audit = await one(LOAD.audit);
+      await one(LOAD.commit);
+      if (!isFirst) replica.replaceAll(all);
+      replica.takeConnections(others.connected);
+      followed.sessions(sessions.map(readSession), 'all');
+      takeOthers(others.settings, audit);
+      gateways = heads.gateways;
+      seen = heads.seen;
+    });
+  }
+
+  function takeOthers(settings: readonly Row[], audit: readonly Row[]): void {
+    for (const [name, value, number] of settings) {
+      if (name === 'server') followed.settings(JSON.parse(value ?? '{}') as StoredSettings, BigInt(number ?? 0));
+      else followed.audit(audit.map(readAuditRow));
+    }
+  }
+
+  async function look(): Promise<void> {
+    const began = clock.monotonic();
+    looks += 1;
+    try {
+      if (!(await follow())) {
+        reloads += 1;
+        await load(false);
+        log.info({}, 'everything was read anew from the database');
+      }
+      goodAt = began;
+      if (failure !== null) log.info({}, 'the database answers again');
+      failure = null;
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      const words = error instanceof Error ? error.message : String(error);
+      if (failure === null)
+        log.error({ reason: words }, 'the database does not answer; what was last known is served meanwhile');
+      failure = words;
+      throw error;
+    }
+  }
+
+  /** False where what was seen is not in the database's past, or too much came since. */
+  async function follow(): Promise<boolean> {
+    const answers = await connections.run(changesSince(seen), LOOK_DEADLINE);
+    const [, heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
+      answers;
+    const now = readHeads(heads, options.schemaVersion);
+    if (known?.[0]?.[0] !== '2') {
+      const what = 'the database has lost writes that it had, or is another one: everything is read anew';
+      log.warn({ state: `${seen.state}`, counters: `${seen.counters}` }, what);
+      return false;
+    }
+    if (keys.length > MOST_CHANGED) return false;
+    const silenced = [...now.gateways].flatMap(([id, isHeardOf]) =>
+      gateways.has(id) && gateways.get(id) !== isHeardOf ? [id] : [],
+    );
+    const gone = [...gateways.keys()].filter((id) => !now.gateways.has(id));
+    const changed = [...silenced, ...gone];
+    const others: readonly ConnectionsRow[] = changed.length === 0 ? [] : await connectionsTold(connections, changed);
+    replica.takeKeys(keys.map(readKeyRow));
+    replica.takeCounters(counters.map(readCountersRow));
+    replica.takeConnections(connected.map(readConnectionsRow));
+    replica.takeConnections(others);
+    if (sessions.length > 0) followed.sessions(sessions.map(readSession), 'changed');
+    takeOthers(settings, audit);
+    gateways = now.gateways;
+    seen = now.seen;
+    return true;
+  }
+
+  function schedule(): void {
+    if (isStopped || timer !== null) return;
+    const pause = failures === 0 ? pollMilliseconds : Math.min(MOST_BACKOFF, pollMilliseconds * failures);
+    timer = setTimeout(
+      () => {
+        timer = null;
+        fresh().catch(() => undefined);
+      },
+      pause * (0.5 + Math.random()),
+    );
+  }
+
+  function fresh(): Promise<void> {
+    if (isStopped) return Promise.reject(new StatementError('not sent', 'Keyway is shutting down'));
+    next ??= (running ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(() => {
+        next = null;
+        if (timer !== null) clearTimeout(timer);
+        timer = null;
+        running = look().finally(() => {
+          running = null;
+          schedule();
+        });
+        return running;
+      });
+    return next;
+  }
+
+  let asked: Promise<void> | null = null;
+  let askedAt = Number.NEGATIVE_INFINITY;
+
+  await load(true);
+  schedule();
+  return {
+    fresh,
+    lookUp() {
+      const wait = askedAt + lookUpMilliseconds - clock.monotonic();
+      const ask = () => {
+        askedAt = clock.monotonic();
+        asked = null;
+        return fresh();
+      };
+      if (wait <= 0) return ask();
+      asked ??= new Promise((resolve) => setTimeout(resolve, wait)).then(ask);
+      return asked;
+    },
+    hint() {
+      if (!isStopped) fresh().catch(() => undefined);
+    },
+    status: () => ({ age: clock.monotonic() - goodAt, failure, seen, looks, reloads }),
+    async stop() {
+      isStopped = true;
+      if (timer !== null) clearTimeout(timer);
+      await (next ?? running)?.catch(() => undefined);
+    },
+  };
+}
+
+async function connectionsTold(connections: Pick<Connections, 'run'>, ids: readonly string[]) {
+  const [rows = []] = await connections.run(connectionsOfGateways(ids), LOOK_DEADLINE);
+  return rows.map(readConnectionsRow);
+}
+
+/** Rejects a standby, whose state is behind and which takes no writes. */
+function readHeads(rows: readonly Row[] | undefined, schemaVersion: number) {
+  const [state, stateMark, counters, countersMark, isStandby, version, gateways] = rows?.[0] ?? [];
+  if (state == null || stateMark == null || counters == null || countersMark == null)
+    throw new StatementError('refused', 'the database holds no state of a Keyway');
+  if (isStandby === 't') throw new StatementError('refused', 'the database is a standby, which takes no writes');
+  if (Number(version) < schemaVersion)
+    throw new StatementError('refused', `the schema is of version ${version}, older than this Keyway needs`);
+  const heard = (gateways ?? '').split(',').flatMap((told): [string, boolean][] => {
+    const [id = '', isHeardOf] = told.split(' ');
+    return id === '' ? [] : [[id, isHeardOf === 'true']];
+  });
+  return {
+    seen: { state: BigInt(state), stateMark, counters: BigInt(counters), countersMark },
+    gateways: new Map(heard),
+  };
+}
+
+function readSession([api, digest = null, number]: Row): FollowedSession {
+  return { api: api ?? '', digest, number: BigInt(number ?? 0) };
+}
+
+function readAuditRow([id, time, eventEn, eventRu, success]: Row): AuditEntry {
+  return { id: id ?? '', time: time ?? '', eventEn: eventEn ?? '', eventRu: eventRu ?? '', success: success === 't' };
+}

@@ -1,0 +1,215 @@
+import type { KeyRegistry } from '../core/keys/types.js';
+import type { AccessKey, TrafficCounters } from '../core/model.js';
+import type { Row } from './connection.js';
+
+/** A key's row as the database has it. Numbers of writes stay below 2^53. */
+export interface KeyRow extends AccessKey {
+  readonly removed: boolean;
+  /** The order of registration. */
+  readonly position: number;
+  readonly ordinal: number;
+  /** The write that set its counters to zero, also where there are none yet. */
+  readonly incarnation: number;
+  /** Null for a key without counters. */
+  readonly counters: CountersRow | null;
+}
+
+export interface CountersRow {
+  readonly incarnation: number;
+  /** The last batch that counted. */
+  readonly number: number;
+  readonly bytesUp: bigint;
+  readonly bytesDown: bigint;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
+}
+
+/** What the keys in memory are of those in the database. A row is taken only over an older one. */
+export interface Replica {
+  /** Changed keys, in the order of registration. */
+  takeKeys(rows: readonly KeyRow[]): void;
+  takeCounters(rows: readonly (readonly [string, CountersRow])[]): void;
+  takeConnections(rows: readonly ConnectionsRow[]): void;
+  /** All keys that there are, in the order of registration, whatever was known before. */
+  replaceAll(rows: readonly KeyRow[]): void;
+  /** The write that set the key's counters to zero; null for a key that is not known. */
+  incarnation(accessKey: string): number | null;
+  /** The write that registered the key; 0 for a key that is not known. */
+  registeredAt(accessKey: string): number;
+}
+
+export interface ConnectionsRow {
+  readonly accessKey: string;
+  readonly incarnation: number;
+  readonly connections: bigint;
+}
+
+export function createReplica(keys: KeyRegistry): Replica {
+  /** By the slot of the registry's entry. */
+  const known = createSlots();
+
+  function drop(accessKey: string): void {
+    keys.setAside(accessKey);
+    keys.forget(accessKey);
+  }
+
+  function take(row: KeyRow, isOlderTaken: boolean): void {
+    const { accessKey, name, limitBytes, position, ordinal, counters } = row;
+    const before = keys.get(accessKey);
+    if (row.removed) {
+      if (before !== undefined) drop(accessKey);
+      return;
+    }
+    const isSame = before !== undefined && known.isAt(before.slot, position, ordinal);
+    if (before !== undefined && !isSame && !isOlderTaken) drop(accessKey);
+    const record = { accessKey, name, limitBytes };
+    const entry = keys.get(accessKey);
+    if (entry === undefined || (counters === null && entry.counters !== null)) keys.createWithoutCounters(record);
+    else if (entry.name !== name || entry.limitBytes !== limitBytes) putRecord(record, counters !== null);
+    const { slot = -1, counters: present = null } = keys.get(accessKey) ?? {};
+    if (entry === undefined) known.clear(slot);
+    known.place(slot, position, ordinal);
+    if (counters === null) {
+      known.count(slot, { incarnation: row.incarnation, number: 0 });
+      return;
+    }
+    if (present !== null && !isOlderTaken && !known.isOlder(slot, counters)) return;
+    const connections = known.incarnation(slot) === counters.incarnation ? (present?.connections ?? 0n) : 0n;
+    keys.takeOver({ accessKey, ...counters, connections, leftAt: null });
+    known.count(slot, counters);
+  }
+
+  function putRecord(record: AccessKey, hasCounters: boolean): void {
+    if (hasCounters) keys.update(record);
+    else keys.createWithoutCounters(record);
+  }
+
+  return {
+    takeKeys(rows) {
+      for (const row of rows) take(row, false);
+    },
+    takeCounters(rows) {
+      for (const [accessKey, counters] of rows) {
+        const entry = keys.get(accessKey);
+        if (entry === undefined || !known.isOlder(entry.slot, counters)) continue;
+        const connections = known.incarnation(entry.slot) === counters.incarnation ? connectionsOf(entry.counters) : 0n;
+        keys.load({ accessKey, ...counters, connections, leftAt: null });
+        known.count(entry.slot, counters);
+      }
+    },
+    takeConnections(rows) {
+      for (const { accessKey, incarnation, connections } of rows) {
+        const entry = keys.get(accessKey);
+        const counters = entry?.counters ?? null;
+        if (entry === undefined || counters === null || counters.connections === connections) continue;
+        if (known.incarnation(entry.slot) === incarnation)
+          keys.load({ accessKey, ...counters, connections, leftAt: null });
+      }
+    },
+    replaceAll(rows) {
+      const wanted = new Set(rows.map(({ accessKey }) => accessKey));
+      // Who stands in the same order as before stays; from the first that does not on, all are registered again.
+      let place = 0;
+      let isInOrder = true;
+      for (const { accessKey } of [...keys.entries()]) {
+        isInOrder &&= !wanted.has(accessKey) || rows[place]?.accessKey === accessKey;
+        if (isInOrder && wanted.has(accessKey)) place += 1;
+        else drop(accessKey);
+      }
+      for (const row of rows) take(row, true);
+    },
+    incarnation(accessKey) {
+      const entry = keys.get(accessKey);
+      return entry === undefined ? null : known.incarnation(entry.slot);
+    },
+    registeredAt(accessKey) {
+      const entry = keys.get(accessKey);
+      return entry === undefined ? 0 : known.position(entry.slot);
+    },
+  };
+}
+
+function connectionsOf(counters: TrafficCounters | null): bigint {
+  return counters?.connections ?? 0n;
+}
+
+const ROW = 4;
+const POSITION = 0;
+const ORDINAL = 1;
+const INCARNATION = 2;
+const NUMBER = 3;
+
+/** What is known of each key, by slot; a million keys need no objects for it. */
+function createSlots() {
+  let rows = new Float64Array(64 * ROW);
+
+  function rowOf(slot: number): number {
+    const at = slot * ROW;
+    if (at >= rows.length) {
+      const wider = new Float64Array(Math.max(rows.length * 2, at + ROW));
+      wider.set(rows);
+      rows = wider;
+    }
+    return at;
+  }
+
+  return {
+    isAt(slot: number, position: number, ordinal: number): boolean {
+      const at = rowOf(slot);
+      return rows[at + POSITION] === position && rows[at + ORDINAL] === ordinal;
+    },
+    place(slot: number, position: number, ordinal: number): void {
+      const at = rowOf(slot);
+      rows[at + POSITION] = position;
+      rows[at + ORDINAL] = ordinal;
+    },
+    position: (slot: number): number => rows[rowOf(slot) + POSITION] ?? 0,
+    incarnation: (slot: number): number => rows[rowOf(slot) + INCARNATION] ?? 0,
+    isOlder(slot: number, { incarnation, number }: CountersRow): boolean {
+      const at = rowOf(slot);
+      const [present = 0, counted = 0] = [rows[at + INCARNATION], rows[at + NUMBER]];
+      return incarnation > present || (incarnation === present && number > counted);
+    },
+    count(slot: number, { incarnation, number }: Pick<CountersRow, 'incarnation' | 'number'>): void {
+      const at = rowOf(slot);
+      rows[at + INCARNATION] = incarnation;
+      rows[at + NUMBER] = number;
+    },
+    clear(slot: number): void {
+      rows.fill(-1, rowOf(slot), rowOf(slot) + ROW);
+    },
+  };
+}
+
+export function readKeyRow(row: Row): KeyRow {
+  const [accessKey, removed, name = null, limit, position, ordinal, incarnation, number, present, up, down, createdAt] =
+    row;
+  return {
+    accessKey: accessKey ?? '',
+    removed: removed === 't',
+    name,
+    limitBytes: limit == null ? null : BigInt(limit),
+    position: Number(position),
+    ordinal: Number(ordinal),
+    incarnation: Number(incarnation),
+    counters: present === 't' ? countersOf([incarnation, number, up, down, createdAt]) : null,
+  };
+}
+
+export function readCountersRow([accessKey, ...counters]: Row): readonly [string, CountersRow] {
+  return [accessKey ?? '', countersOf(counters)];
+}
+
+function countersOf([incarnation, number, up, down, createdAt]: readonly (string | null | undefined)[]): CountersRow {
+  return {
+    incarnation: Number(incarnation),
+    number: Number(number),
+    bytesUp: BigInt(up ?? 0),
+    bytesDown: BigInt(down ?? 0),
+    createdAt: Number(createdAt),
+  };
+}
+
+export function readConnectionsRow([accessKey, incarnation, connections]: Row): ConnectionsRow {
+  return { accessKey: accessKey ?? '', incarnation: Number(incarnation), connections: BigInt(connections ?? 0) };
+}

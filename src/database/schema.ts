@@ -1,0 +1,92 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Connections, StatementError } from './connection.js';
+
+/** The version of the schema that this Keyway is made for: the number of the last file in `schema/`. */
+export const SCHEMA_VERSION = 1;
+
+/** The oldest version for which a Keyway may have been made that goes on beside each version. */
+const SERVES_FROM: Readonly<Record<number, number>> = { 1: 1 };
+
+/** What a Keyway is to do about the schema that it finds. */
+export interface SchemaState {
+  /** 0 for none. */
+  readonly version: number;
+  /** Null where this Keyway can serve; else why it cannot, for people. */
+  readonly problem: string | null;
+}
+
+const DEADLINE = 60_000;
+/** Any number, the same for every Keyway. */
+const LOCK = 7_346_911_203;
+
+const VERSIONS = `create schema if not exists keyway;
+create table if not exists keyway.schema_versions (
+  version integer primary key,
+  -- The oldest version of the schema whose Keyway may go on with this one.
+  serves_from integer not null,
+  applied_at timestamptz not null default now()
+)`;
+
+/** Looks whether this Keyway can serve over the database. Rejects with `StatementError`. */
+export async function readSchema(connections: Pick<Connections, 'run'>): Promise<SchemaState> {
+  const [found] = await connections.run("select to_regclass('keyway.schema_versions') is not null", DEADLINE);
+  if (found?.[0]?.[0] !== 't') return { version: 0, problem: 'the database holds no state of a Keyway yet' };
+  const [rows] = await connections.run(
+    'select version, serves_from from keyway.schema_versions order by version desc limit 1',
+    DEADLINE,
+  );
+  const [version, servesFrom] = (rows?.[0] ?? ['0', '0']).map(Number) as [number, number];
+  return { version, problem: problemOf(version, servesFrom) };
+}
+
+function problemOf(version: number, servesFrom: number): string | null {
+  if (version < SCHEMA_VERSION)
+    return `the database's schema is of version ${version}, and this Keyway needs version ${SCHEMA_VERSION}`;
+  if (servesFrom > SCHEMA_VERSION)
+    return `the database's schema is of version ${version}, which this Keyway is too old for: it knows version ${SCHEMA_VERSION}`;
+  return null;
+}
+
+/**
+ * Applies the versions that are missing, all in one transaction and one Keyway at a time. Resolves to their numbers. Rejects
+ * with `StatementError`, and then nothing has changed.
+ */
+export async function migrate(connections: Pick<Connections, 'session'>): Promise<readonly number[]> {
+  const steps = await readSteps();
+  return connections.session(async (run) => {
+    await run('begin', DEADLINE);
+    await run(`select pg_advisory_xact_lock(${LOCK})`, DEADLINE);
+    await run(VERSIONS, DEADLINE);
+    const [rows] = await run('select coalesce(max(version), 0) from keyway.schema_versions', DEADLINE);
+    const present = Number(rows?.[0]?.[0] ?? 0);
+    const missing = steps.filter(({ version }) => version > present);
+    for (const { version, sql } of missing) {
+      await run(sql, DEADLINE);
+      const servesFrom = SERVES_FROM[version] ?? version;
+      await run(
+        `insert into keyway.schema_versions (version, serves_from) values (${version}, ${servesFrom})`,
+        DEADLINE,
+      );
+    }
+    await run('commit', DEADLINE);
+    return missing.map(({ version }) => version);
+  });
+}
+
+/** Words for people about a database that cannot be used. */
+export function databaseProblem(error: unknown): string {
+  if (!(error instanceof StatementError)) return error instanceof Error ? error.message : String(error);
+  return error.reached === 'not sent' ? `the database cannot be reached: ${error.message}` : error.message;
+}
+
+async function readSteps(): Promise<readonly { readonly version: number; readonly sql: string }[]> {
+  const folder = join(import.meta.dirname, 'schema');
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
+  return Promise.all(
+    names.map(async (name) => ({
+      version: Number.parseInt(name, 10),
+      sql: await readFile(join(folder, name), 'utf8'),
+    })),
+  );
+}

@@ -1,0 +1,469 @@
+-- What Keyways share. Whoever writes calls one function in one statement, which commits by itself. The first thing it does is
+-- to take the next number of a head row: so numbers rise as commits do, and a reader that has seen all up to one number has
+-- missed nothing. Each later statement of a function sees what was committed before that row was locked.
+
+create table keyway.heads (
+  name text primary key,
+  number bigint not null
+) with (fillfactor = 50);
+
+-- Every write by the random id that its gateway gave it, which is also the mark of its number.
+create table keyway.operations (
+  id uuid primary key,
+  -- Both null: the write was prevented before it came, and never happens.
+  head text,
+  number bigint,
+  -- `done`, `prevented`, or the error that the write ended with.
+  outcome text not null,
+  at timestamptz not null default clock_timestamp()
+);
+create unique index operations_number on keyway.operations (head, number);
+create index operations_at on keyway.operations (at);
+
+insert into keyway.heads values ('state', 0), ('counters', 0);
+insert into keyway.operations (id, head, number, outcome)
+  select gen_random_uuid(), name, number, 'done' from keyway.heads;
+
+create table keyway.keys (
+  access_key text collate "C" primary key,
+  name text,
+  limit_bytes numeric(20),
+  -- Of the last write of this row.
+  number bigint not null,
+  -- The order of registration: the write that registered the key, and the key's place in it.
+  position bigint not null,
+  ordinal integer not null,
+  -- A tombstone, so that followers learn of the removal.
+  removed boolean not null
+);
+create index keys_number on keyway.keys (number);
+
+-- What is counted has no index: an update then changes one row in its place.
+create table keyway.counters (
+  id bigint generated always as identity primary key,
+  access_key text collate "C" not null unique,
+  -- The write of the state that set these counters to zero.
+  incarnation bigint not null,
+  -- The last batch that counted here, 0 for none since then.
+  number bigint not null,
+  -- False for a key made in bulk that nothing has happened to.
+  present boolean not null,
+  bytes_up numeric(20) not null,
+  bytes_down numeric(20) not null,
+  created_at timestamptz not null,
+  -- When the key left by the configuration; its counters wait for it.
+  left_at timestamptz
+) with (fillfactor = 70);
+create index counters_left on keyway.counters (left_at) where left_at is not null;
+
+-- Which counters a batch has changed.
+create table keyway.batches (
+  number bigint primary key,
+  ids bigint[] not null,
+  at timestamptz not null default clock_timestamp()
+);
+
+-- One process each. What it said of connections counts while it is heard of.
+create table keyway.gateways (
+  id uuid primary key,
+  seen_at timestamptz not null
+) with (fillfactor = 50);
+
+create table keyway.connections (
+  id bigint not null,
+  gateway uuid not null,
+  value numeric(20) not null,
+  primary key (id, gateway)
+) with (fillfactor = 70);
+
+create table keyway.reports (
+  id text collate "C" primary key,
+  place bigint generated always as identity
+);
+create index reports_place on keyway.reports (place);
+
+create table keyway.sessions (
+  api text primary key,
+  -- SHA-256 of the token; null once the session has ended.
+  digest bytea,
+  number bigint not null
+);
+
+create table keyway.audit (
+  number bigint primary key,
+  id text not null,
+  time text not null,
+  event_en text not null,
+  event_ru text not null,
+  success boolean not null
+);
+
+-- `server`: what a gateway uses of the configuration besides keys. `audit`: the last change of the audit list.
+create table keyway.settings (
+  name text primary key,
+  number bigint not null,
+  value jsonb not null
+);
+
+-- Texts of configurations, packed by gzip but for the first.
+create table keyway.contents (
+  id uuid primary key,
+  content bytea not null,
+  at timestamptz not null default clock_timestamp()
+);
+alter table keyway.contents alter column content set storage external;
+
+-- The configuration as it was last put. Changes since then stand in keys and settings.
+create table keyway.document (
+  name text primary key,
+  number bigint not null,
+  -- Whether keys and settings were taken from it: not where its mode is not `server`.
+  applied boolean not null,
+  content uuid not null references keyway.contents
+);
+
+insert into keyway.settings (name, number, value) values ('audit', 0, 'null'), ('server', 0, '{}');
+with first as (
+  insert into keyway.contents (id, content)
+  values (gen_random_uuid(), convert_to(E'{\n  "mode": "server",\n  "access_keys": []\n}\n', 'UTF8')) returning id
+)
+insert into keyway.document (name, number, applied, content) select 'server', 0, true, f.id from first f;
+
+create table keyway.versions (
+  id text primary key,
+  kept_at timestamptz not null,
+  forever boolean not null,
+  content uuid not null references keyway.contents
+);
+
+create function keyway.max_u64() returns numeric language sql immutable as 'select 18446744073709551615::numeric';
+
+-- Takes the next number for a write. A second write of the same id fails: it was counted, or prevented.
+create function keyway.take(op uuid, head_name text) returns bigint language plpgsql as $$
+declare
+  taken bigint;
+begin
+  update keyway.heads set number = number + 1 where name = head_name returning number into taken;
+  insert into keyway.operations (id, head, number, outcome) values (op, head_name, taken, 'done');
+  return taken;
+end $$;
+
+-- Waits for the write of this id where it is on its way, and prevents it where it has not come.
+create function keyway.settle(op uuid, out number bigint, out outcome text) language plpgsql as $$
+begin
+  insert into keyway.operations (id, outcome) values (op, 'prevented') on conflict (id) do nothing;
+  select o.number, o.outcome into settle.number, settle.outcome from keyway.operations o where o.id = op;
+end $$;
+
+create function keyway.refuse(op uuid, reason text) returns void language sql as
+  'update keyway.operations set outcome = reason where id = op';
+
+-- Counters at zero, of a new incarnation.
+create function keyway.start_counters(keys text[], taken bigint, are_present boolean) returns void language plpgsql as $$
+begin
+  with started as (
+    insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at)
+    select k, taken, 0, are_present, 0, 0, now() from unnest(keys) k
+    on conflict (access_key) do update set incarnation = taken, number = 0, present = are_present,
+      bytes_up = 0, bytes_down = 0, created_at = now(), left_at = null
+    returning c.id
+  )
+  delete from keyway.connections x using started s where x.id = s.id;
+end $$;
+
+-- Registers these keys, in this order; one that is there keeps its place.
+create function keyway.put_keys(keys text[], names text[], limits numeric[], taken bigint) returns void
+language sql as $$
+  insert into keyway.keys as k (access_key, name, limit_bytes, number, position, ordinal, removed)
+  select e.access_key, e.name, e.limit_bytes, taken, taken, e.ordinal, false
+  from unnest(keys, names, limits) with ordinality as e (access_key, name, limit_bytes, ordinal)
+  on conflict (access_key) do update set name = excluded.name, limit_bytes = excluded.limit_bytes, number = taken,
+    position = case when k.removed then taken else k.position end,
+    ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
+    removed = false
+$$;
+
+create function keyway.create_keys(op uuid, keys text[], names text[], limits numeric[], are_present boolean,
+  out number bigint, out outcome text) language plpgsql as $$
+begin
+  number := keyway.take(op, 'state');
+  perform keyway.put_keys(keys, names, limits, number);
+  perform keyway.start_counters(keys, number, are_present);
+  outcome := 'done';
+end $$;
+
+create function keyway.update_key(op uuid, key text, sets_name boolean, new_name text, new_limit numeric,
+  out number bigint, out outcome text) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+begin
+  number := taken;
+  outcome := 'done';
+  update keyway.keys k set name = case when sets_name then new_name else k.name end, limit_bytes = new_limit,
+    number = taken where k.access_key = key and not k.removed;
+  if found then
+    update keyway.counters c set present = true, incarnation = taken, number = 0, created_at = now()
+      where c.access_key = key and not c.present;
+  else
+    outcome := 'userNotFound';
+    perform keyway.refuse(op, outcome);
+  end if;
+end $$;
+
+create function keyway.delete_key(op uuid, key text, out number bigint, out outcome text) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+begin
+  number := taken;
+  outcome := 'done';
+  update keyway.keys k set removed = true, name = null, limit_bytes = null, number = taken
+    where k.access_key = key and not k.removed;
+  if found then
+    with gone as (delete from keyway.counters c where c.access_key = key returning c.id)
+    delete from keyway.connections x using gone g where x.id = g.id;
+  else
+    outcome := 'userNotFound';
+    perform keyway.refuse(op, outcome);
+  end if;
+end $$;
+
+create function keyway.reset_key(op uuid, key text, out number bigint, out outcome text) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+  reset bigint;
+begin
+  number := taken;
+  outcome := 'done';
+  update keyway.counters c set incarnation = taken, number = 0, bytes_up = 0, bytes_down = 0
+    where c.access_key = key and c.present and c.left_at is null returning c.id into reset;
+  if reset is null then
+    outcome := 'userNotFound';
+    perform keyway.refuse(op, outcome);
+  else
+    delete from keyway.connections x where x.id = reset;
+    update keyway.keys k set number = taken where k.access_key = key;
+  end if;
+end $$;
+
+create function keyway.replace_rules(op uuid, rules jsonb, out number bigint, out outcome text) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+begin
+  number := taken;
+  outcome := 'done';
+  update keyway.settings s set number = taken, value = jsonb_set(s.value, '{outbound,rules}', rules)
+    where s.name = 'server' and jsonb_typeof(s.value -> 'outbound') = 'object';
+  if not found then
+    outcome := 'outboundNotConfigured';
+    perform keyway.refuse(op, outcome);
+  end if;
+end $$;
+
+create function keyway.change_dns(op uuid, change jsonb, out number bigint, out outcome text) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+begin
+  number := taken;
+  outcome := 'done';
+  update keyway.settings s set number = taken, value = s.value || jsonb_build_object(
+      'dns', coalesce(s.value -> 'dns', '{}') || change,
+      'dnsFirst', change || coalesce(s.value -> 'dnsFirst', '{}'),
+      'dnsChange', coalesce(s.value -> 'dnsChange', '{}') || change)
+    where s.name = 'server';
+end $$;
+
+-- Replaces the configuration; `version` is the text that it replaces. Where other writes came between `expected` and this
+-- one, that text is not what stands there: nothing happens, and the caller looks again.
+create function keyway.put_document(op uuid, expected bigint, new_content uuid, is_applied boolean, server jsonb,
+  keys text[], names text[], limits numeric[], version text, version_content uuid, version_forever boolean,
+  out number bigint, out outcome text) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+begin
+  number := taken;
+  outcome := 'done';
+  if taken <> expected + 1 then
+    raise exception 'others have written since %', expected using errcode = 'KW001';
+  end if;
+  if version is not null then
+    insert into keyway.versions (id, kept_at, forever, content) values (version, now(), version_forever, version_content);
+  end if;
+  insert into keyway.document as d (name, number, applied, content) values ('server', taken, is_applied, new_content)
+    on conflict (name) do update set number = taken, applied = is_applied, content = new_content;
+  if not is_applied then
+    return;
+  end if;
+  -- Other credentials end every session.
+  if exists (select from keyway.settings s where s.name = 'server' and (s.value -> 'listener' -> 'token',
+      s.value -> 'listener' -> 'username', s.value -> 'listener' -> 'passwordHash') is distinct from
+      (server -> 'listener' -> 'token', server -> 'listener' -> 'username', server -> 'listener' -> 'passwordHash')) then
+    update keyway.sessions s set digest = null, number = taken where s.digest is not null;
+  end if;
+  insert into keyway.settings as s (name, number, value) values ('server', taken, server)
+    on conflict (name) do update set number = taken, value = server;
+  with given as (select unnest(keys) as access_key),
+  gone as (
+    update keyway.keys k set removed = true, name = null, limit_bytes = null, number = taken
+    where not k.removed and not exists (select from given g where g.access_key = k.access_key)
+    returning k.access_key
+  )
+  update keyway.counters c set left_at = now() from gone g where c.access_key = g.access_key;
+  insert into keyway.keys as k (access_key, name, limit_bytes, number, position, ordinal, removed)
+  select e.access_key, e.name, e.limit_bytes, taken, taken, e.ordinal, false
+  from unnest(keys, names, limits) with ordinality as e (access_key, name, limit_bytes, ordinal)
+  left join keyway.keys p on p.access_key = e.access_key
+  left join keyway.counters c on c.access_key = e.access_key
+  where p.access_key is null or p.removed or p.name is distinct from e.name
+    or p.limit_bytes is distinct from e.limit_bytes or c.present is not true
+  order by e.ordinal
+  on conflict (access_key) do update set name = excluded.name, limit_bytes = excluded.limit_bytes, number = taken,
+    position = case when k.removed then taken else k.position end,
+    ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
+    removed = false;
+  insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at)
+  select k, taken, 0, true, 0, 0, now() from unnest(keys) k
+  on conflict (access_key) do update set left_at = null, present = true,
+    incarnation = case when c.present then c.incarnation else taken end
+    where c.left_at is not null or not c.present;
+end $$;
+
+create function keyway.begin_session(op uuid, path text, token_digest bytea, out number bigint, out outcome text)
+language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+begin
+  number := taken;
+  outcome := 'done';
+  insert into keyway.sessions as s (api, digest, number) values (path, token_digest, taken)
+    on conflict (api) do update set digest = token_digest, number = taken;
+end $$;
+
+create function keyway.add_audit(op uuid, entry_id text, entry_time text, en text, ru text, is_success boolean,
+  most integer, out number bigint, out outcome text) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+begin
+  number := taken;
+  outcome := 'done';
+  insert into keyway.audit values (taken, entry_id, entry_time, en, ru, is_success);
+  delete from keyway.audit a where a.number <=
+    (select b.number from keyway.audit b order by b.number desc offset most limit 1);
+  update keyway.settings s set number = taken where s.name = 'audit';
+end $$;
+
+create function keyway.clear_audit(op uuid, out number bigint, out outcome text) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'state');
+begin
+  number := taken;
+  outcome := 'done';
+  delete from keyway.audit;
+  update keyway.settings s set number = taken where s.name = 'audit';
+end $$;
+
+create function keyway.see_gateway(gateway uuid) returns void language sql as $$
+  insert into keyway.gateways as g (id, seen_at) values (gateway, clock_timestamp())
+  on conflict (id) do update set seen_at = clock_timestamp()
+$$;
+
+-- Its connections count no more.
+create function keyway.leave_gateway(gateway uuid) returns void language sql as
+  $$ update keyway.gateways set seen_at = '-infinity' where id = gateway $$;
+
+-- Counts reports. An entry names its report (null for one without an id) and its key by their places in the arrays, from 1 on.
+-- Where `known` is given, an entry counts only in the incarnation that its gateway knew.
+create function keyway.count_usage(op uuid, gateway uuid, report_ids text[], keys text[], known bigint[],
+  entry_report integer[], entry_key integer[], up numeric[], down numeric[], connections numeric[],
+  out number bigint, out outcome text, out repeated integer[], out unknown integer[]) language plpgsql as $$
+declare
+  taken bigint := keyway.take(op, 'counters');
+begin
+  number := taken;
+  outcome := 'done';
+  with fresh as (
+    insert into keyway.reports (id) select r from unnest(report_ids) with ordinality as g (r, place) order by place
+    on conflict (id) do nothing returning id
+  )
+  select coalesce(array_agg(g.place::integer), '{}') into count_usage.repeated
+    from unnest(report_ids) with ordinality as g (r, place) left join fresh f on f.id = g.r where f.id is null;
+  with named as (
+    select k.access_key, k.place::integer as place, k.incarnation
+    from unnest(keys, known) with ordinality as k (access_key, incarnation, place)
+  ), found as (
+    select c.id, c.access_key, n.place, n.incarnation from named n join keyway.counters c using (access_key)
+    where c.left_at is null
+  ), sums as (
+    select f.id, f.incarnation, sum(e.up) as up, sum(e.down) as down,
+      (array_agg(e.value order by e.place desc) filter (where e.value is not null))[1] as value
+    from unnest(entry_report, entry_key, up, down, connections) with ordinality as e (report, key, up, down, value, place)
+    join found f on f.place = e.key
+    where e.report is null or not (e.report = any (count_usage.repeated))
+    group by f.id, f.access_key, f.incarnation order by f.access_key
+  ), counted as (
+    update keyway.counters c set number = taken, present = true,
+      created_at = case when c.present then c.created_at else now() end,
+      bytes_up = least(c.bytes_up + s.up, keyway.max_u64()), bytes_down = least(c.bytes_down + s.down, keyway.max_u64())
+    from sums s where c.id = s.id and (s.incarnation is null or s.incarnation = c.incarnation)
+    returning c.id, s.value
+  ), connected as (
+    insert into keyway.connections as x (id, gateway, value)
+    select n.id, count_usage.gateway, n.value from counted n
+    left join keyway.connections before on before.id = n.id and before.gateway = count_usage.gateway
+    where n.value is not null and n.value is distinct from before.value
+    on conflict on constraint connections_pkey do update set value = excluded.value
+  ), noted as (
+    insert into keyway.batches (number, ids) select taken, coalesce(array_agg(n.id), '{}') from counted n
+  )
+  select coalesce(array_agg(n.place), '{}') into count_usage.unknown
+    from named n where not exists (select from found f where f.place = n.place);
+  perform keyway.see_gateway(gateway);
+end $$;
+
+-- Counters as they are told, instead of what there is; keys that are not registered have left. Times are milliseconds since
+-- the epoch. For an import, in the transaction of the configuration's write.
+create function keyway.put_counters(taken bigint, gateway uuid, keys text[], up numeric[], down numeric[],
+  connections numeric[], created bigint[], gone bigint[]) returns void language sql as $$
+  with told as (
+    select * from unnest(keys, up, down, connections, created, gone)
+      as t (access_key, up, down, connections, created, gone)
+  ), put as (
+    insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at, left_at)
+    select t.access_key, taken, 0, true, t.up, t.down, timestamptz 'epoch' + t.created * interval '1 millisecond',
+      case when k.access_key is null then coalesce(timestamptz 'epoch' + t.gone * interval '1 millisecond', now()) end
+    from told t left join keyway.keys k on k.access_key = t.access_key and not k.removed
+    on conflict (access_key) do update set incarnation = taken, number = 0, present = true, bytes_up = excluded.bytes_up,
+      bytes_down = excluded.bytes_down, created_at = excluded.created_at, left_at = excluded.left_at
+    returning c.id, c.access_key
+  ), touched as (
+    update keyway.keys k set number = taken from told t where k.access_key = t.access_key
+  )
+  insert into keyway.connections (id, gateway, value)
+  select p.id, put_counters.gateway, t.connections from put p join told t using (access_key) where t.connections > 0
+  on conflict on constraint connections_pkey do update set value = excluded.value
+$$;
+
+-- What nobody needs any more. A follower that has not seen all that is forgotten misses the mark of its number, and loads anew.
+create function keyway.forget(most_reports bigint, keep_gone interval) returns void language plpgsql as $$
+declare
+  seen bigint;
+begin
+  select max(o.number) into seen from keyway.operations o
+    where o.head = 'state' and o.at < clock_timestamp() - interval '1 hour'
+      and o.number < (select h.number from keyway.heads h where h.name = 'state');
+  delete from keyway.operations o where o.head = 'state' and o.number <= seen;
+  delete from keyway.keys k where k.removed and k.number <= seen;
+  select max(b.number) into seen from keyway.batches b
+    where b.at < clock_timestamp() - interval '5 minutes'
+      and b.number < (select h.number from keyway.heads h where h.name = 'counters');
+  delete from keyway.operations o where o.head = 'counters' and o.number <= seen;
+  delete from keyway.batches b where b.number <= seen;
+  delete from keyway.operations o where o.head is null and o.at < clock_timestamp() - interval '1 day';
+  delete from keyway.reports r where r.place <= (select max(l.place) from keyway.reports l) - most_reports;
+  delete from keyway.counters c where c.left_at < clock_timestamp() - keep_gone;
+  delete from keyway.connections x where not exists (
+    select from keyway.gateways g where g.id = x.gateway and g.seen_at > clock_timestamp() - interval '10 minutes');
+  delete from keyway.gateways g where g.seen_at < clock_timestamp() - interval '10 minutes';
+  delete from keyway.contents c where c.at < clock_timestamp() - interval '1 hour'
+    and not exists (select from keyway.document d where d.content = c.id)
+    and not exists (select from keyway.versions v where v.content = c.id);
+end $$;

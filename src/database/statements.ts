@@ -1,0 +1,252 @@
+import { AUDIT_LENGTH } from '../core/audit.js';
+import type { KeyUpdate } from '../core/backend.js';
+import type { KeptCounters } from '../core/keys/types.js';
+import type { AccessKey, AuditEntry } from '../core/model.js';
+import * as literals from './literals.js';
+
+const { bytes, flag, json, number, numbers, text, texts } = literals;
+
+/** A write as one statement; it answers its number and its outcome. The operation's id is a UUID. */
+export type WriteStatement = (operation: string) => string;
+
+const write =
+  (name: string, ...values: readonly literals.Literal[]): WriteStatement =>
+  (operation) =>
+    `select * from keyway.${name}(${[text(operation), ...values].join(', ')})`;
+
+const recordsOf = (keys: readonly AccessKey[]): readonly literals.Literal[] => [
+  texts(keys.map(({ accessKey }) => accessKey)),
+  texts(keys.map(({ name }) => name)),
+  numbers(
+    keys.map(({ limitBytes }) => limitBytes),
+    'numeric',
+  ),
+];
+
+/** Each is a function of the schema, which says what it does. */
+export const WRITES = {
+  createKeys: (keys: readonly AccessKey[], withCounters: boolean) =>
+    write('create_keys', ...recordsOf(keys), flag(withCounters)),
+  updateKey: (accessKey: string, { name, limitBytes }: KeyUpdate) =>
+    write('update_key', text(accessKey), flag(name !== undefined), text(name ?? null), number(limitBytes)),
+  deleteKey: (accessKey: string) => write('delete_key', text(accessKey)),
+  resetKey: (accessKey: string) => write('reset_key', text(accessKey)),
+  replaceRules: (rules: unknown) => write('replace_rules', json(rules)),
+  changeDns: (change: unknown) => write('change_dns', json(change)),
+  beginSession: (api: string, digest: Buffer) => write('begin_session', text(api), bytes(digest)),
+  addAudit: ({ id, time, eventEn, eventRu, success }: AuditEntry) =>
+    write('add_audit', text(id), text(time), text(eventEn), text(eventRu), flag(success), number(AUDIT_LENGTH)),
+  clearAudit: () => write('clear_audit'),
+  putDocument: (put: DocumentPut) =>
+    write(
+      'put_document',
+      number(put.expected),
+      text(put.content),
+      flag(put.settings !== null),
+      json(put.settings),
+      ...recordsOf(put.keys),
+      text(put.version?.id ?? null),
+      text(put.version?.content ?? null),
+      flag(put.version?.forever ?? false),
+    ),
+  countUsage: (batch: UsageBatch) =>
+    write(
+      'count_usage',
+      text(batch.gateway),
+      texts(batch.reportIds),
+      texts(batch.keys),
+      numbers(batch.incarnations, 'bigint'),
+      numbers(batch.entryReports, 'integer'),
+      numbers(batch.entryKeys, 'integer'),
+      numbers(batch.up, 'numeric'),
+      numbers(batch.down, 'numeric'),
+      numbers(batch.connections, 'numeric'),
+    ),
+} as const;
+
+/** A configuration that replaces another. Contents are ids of `INSERT_CONTENT`. */
+export interface DocumentPut {
+  /** The number of the state that it was made for. */
+  readonly expected: bigint;
+  readonly content: string;
+  /** Null where the configuration is not one of a server: nothing is taken from it. */
+  readonly settings: unknown;
+  readonly keys: readonly AccessKey[];
+  /** What is kept of the configuration before. */
+  readonly version: { readonly id: string; readonly content: string; readonly forever: boolean } | null;
+}
+
+/** Entries of reports, column by column; places in `reportIds` and `keys` count from 1. */
+export interface UsageBatch {
+  readonly gateway: string;
+  readonly reportIds: readonly string[];
+  readonly keys: readonly string[];
+  /** Per key the one incarnation that its entries count in; null for whichever there is. */
+  readonly incarnations: readonly (bigint | null)[];
+  readonly entryReports: readonly (number | null)[];
+  readonly entryKeys: readonly number[];
+  readonly up: readonly bigint[];
+  readonly down: readonly bigint[];
+  readonly connections: readonly (bigint | null)[];
+}
+
+export const settle = (operation: string): string => `select * from keyway.settle(${text(operation)})`;
+
+/** Parameters: id, bytes. */
+export const INSERT_CONTENT = 'insert into keyway.contents (id, content) values ($1, $2)';
+
+/** Columns of a key's row, as `replica.ts` reads them. `c` are its counters. */
+const KEY_COLUMNS = `k.access_key, k.removed, k.name, k.limit_bytes, k.position, k.ordinal, c.incarnation, c.number,
+  c.present, c.bytes_up, c.bytes_down, (extract(epoch from c.created_at) * 1000)::bigint`;
+
+const KEYS = 'keyway.keys k left join keyway.counters c on c.access_key = k.access_key';
+
+/** Seconds after which a gateway that was not heard of has no connections. */
+const SILENT = 60;
+
+const isHeardOf = `g.seen_at > clock_timestamp() - interval '${SILENT} seconds'`;
+
+/** What a follower has seen: numbers and their marks. */
+export interface Seen {
+  readonly state: bigint;
+  readonly stateMark: string;
+  readonly counters: bigint;
+  readonly countersMark: string;
+}
+
+/** Keys that changed at once, beyond which everything is loaded anew. */
+export const MOST_CHANGED = 50_000;
+
+const READ_ONLY = 'begin isolation level repeatable read read only';
+
+/** The heads with their marks, whether this is a standby, the newest version of the schema, the gateways and whether they are heard of. */
+const HEADS = `
+  select s.number, so.id, c.number, co.id, pg_is_in_recovery(), (select max(v.version) from keyway.schema_versions v),
+    (select coalesce(string_agg(g.id || ' ' || (${isHeardOf})::text, ',' order by g.id), '') from keyway.gateways g)
+  from keyway.heads s join keyway.operations so on so.head = 'state' and so.number = s.number,
+    keyway.heads c join keyway.operations co on co.head = 'counters' and co.number = c.number
+  where s.name = 'state' and c.name = 'counters'`;
+
+const settingsAfter = (state: bigint): string =>
+  `select name, value, number from keyway.settings where number > ${state}`;
+const sessionsAfter = (state: bigint): string =>
+  `select api, encode(digest, 'hex'), number from keyway.sessions where number > ${state}`;
+const auditAfter = (state: bigint): string => `select id, time, event_en, event_ru, success from keyway.audit
+  where exists (select from keyway.settings s where s.name = 'audit' and s.number > ${state}) order by number desc`;
+
+/** Everything that came after what was seen, from one snapshot; as `readChanges` takes it apart. */
+export function changesSince(seen: Seen): string {
+  return [
+    READ_ONLY,
+    HEADS,
+    `select count(*) from keyway.operations where (head = 'state' and number = ${seen.state} and id = ${text(seen.stateMark)})
+      or (head = 'counters' and number = ${seen.counters} and id = ${text(seen.countersMark)})`,
+    `select ${KEY_COLUMNS} from ${KEYS} where k.number > ${seen.state} order by k.position, k.ordinal limit ${MOST_CHANGED + 1}`,
+    settingsAfter(seen.state),
+    sessionsAfter(seen.state),
+    auditAfter(seen.state),
+    `select c.access_key, c.incarnation, c.number, c.bytes_up, c.bytes_down, (extract(epoch from c.created_at) * 1000)::bigint
+      from keyway.counters c where c.present and c.left_at is null
+        and c.id in (select unnest(b.ids) from keyway.batches b where b.number > ${seen.counters})`,
+    connectionsOf(`x.id in (select unnest(b.ids) from keyway.batches b where b.number > ${seen.counters} union all
+      select n.id from keyway.keys k join keyway.counters n on n.access_key = k.access_key where k.number > ${seen.state})`),
+    'commit',
+  ].join(';\n');
+}
+
+/** The connections of keys that one of these gateways has told of. */
+export function connectionsOfGateways(gateways: readonly string[]): string {
+  const told = `select t.id from keyway.connections t where t.gateway = any (${texts(gateways)}::uuid[])`;
+  return connectionsOf(`x.id in (${told})`);
+}
+
+function connectionsOf(which: string): string {
+  return `select c.access_key, c.incarnation, least(coalesce(sum(x.value) filter (where ${isHeardOf}), 0), keyway.max_u64())
+    from keyway.connections x join keyway.counters c on c.id = x.id left join keyway.gateways g on g.id = x.gateway
+    where ${which} group by c.id`;
+}
+
+/** The statements of a first load, one after the other in one session. */
+export const LOAD = {
+  begin: READ_ONLY,
+  heads: HEADS,
+  declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from ${KEYS} where not k.removed order by k.position, k.ordinal`,
+  fetch: 'fetch 20000 from keyway_keys',
+  settings: settingsAfter(-1n),
+  sessions: sessionsAfter(-1n),
+  audit: auditAfter(-1n),
+  connections: connectionsOf('true'),
+  commit: 'commit',
+} as const;
+
+export const seeGateway = (gateway: string): string => `select keyway.see_gateway(${text(gateway)})`;
+export const leaveGateway = (gateway: string): string => `select keyway.leave_gateway(${text(gateway)})`;
+
+/** `keepGone` in milliseconds. */
+export const forget = (mostReports: number, keepGone: number): string =>
+  `select keyway.forget(${mostReports}, interval '${Math.ceil(keepGone / 1000)} seconds')`;
+
+export const NOTIFY_CHANNEL = 'keyway';
+export const notify = (gateway: string): string => `select pg_notify('${NOTIFY_CHANNEL}', ${text(gateway)})`;
+
+/** One message of an import, in the transaction of the configuration's write. */
+export const putCounters = (taken: bigint, gateway: string, counters: readonly KeptCounters[]): string =>
+  `select keyway.put_counters(${[
+    number(taken),
+    text(gateway),
+    texts(counters.map(({ accessKey }) => accessKey)),
+    numbers(
+      counters.map(({ bytesUp }) => bytesUp),
+      'numeric',
+    ),
+    numbers(
+      counters.map(({ bytesDown }) => bytesDown),
+      'numeric',
+    ),
+    numbers(
+      counters.map(({ connections }) => connections),
+      'numeric',
+    ),
+    numbers(
+      counters.map(({ createdAt }) => Math.floor(createdAt)),
+      'bigint',
+    ),
+    numbers(
+      counters.map(({ leftAt }) => (leftAt === null ? null : Math.floor(leftAt))),
+      'bigint',
+    ),
+  ].join(', ')})`;
+
+export const rememberReports = (ids: readonly string[]): string =>
+  `insert into keyway.reports (id) select r from unnest(${texts(ids)}) with ordinality as g (r, place) order by place
+    on conflict (id) do nothing`;
+
+/** What an import starts from: the number of the state, which stays until its end, and the keys that there are. */
+export const IMPORT_STATE = `select number, (select count(*) from keyway.keys where not removed) from keyway.heads
+  where name = 'state' for update`;
+
+/** Everything that is counted, from one snapshot. */
+export const EXPORT = {
+  begin: READ_ONLY,
+  number: "select number from keyway.heads where name = 'state'",
+  declare: `declare keyway_counters no scroll cursor for select c.access_key, c.bytes_up, c.bytes_down,
+    (select coalesce(sum(x.value), 0) from keyway.connections x join keyway.gateways g on g.id = x.gateway
+      where x.id = c.id and ${isHeardOf}),
+    (extract(epoch from c.created_at) * 1000)::bigint, (extract(epoch from c.left_at) * 1000)::bigint
+    from keyway.counters c where c.present order by c.access_key`,
+  fetch: 'fetch 20000 from keyway_counters',
+  reports: 'select id from keyway.reports order by place',
+  commit: 'commit',
+} as const;
+
+/** The configuration as it was last put: number, whether it was applied, its text (gzip, hexadecimal). */
+export const DOCUMENT = `select d.number, d.applied, encode(c.content, 'hex')
+  from keyway.document d join keyway.contents c on c.id = d.content`;
+
+/** Kept versions, oldest first: id, milliseconds since the epoch, whether for ever. */
+export const VERSIONS =
+  'select id, (extract(epoch from kept_at) * 1000)::bigint, forever from keyway.versions order by kept_at, id';
+export const versionContent = (id: string): string =>
+  `select encode(c.content, 'hex') from keyway.versions v join keyway.contents c on c.id = v.content where v.id = ${text(id)}`;
+export const forgetVersions = (ids: readonly string[]): string =>
+  `delete from keyway.versions where id = any (${texts(ids)})`;

@@ -1,0 +1,63 @@
+import type { Family } from './family.js';
+
+/** What is read of a shared database; counts are since the start. */
+export interface DatabaseFigures {
+  /** Milliseconds since the moment whose state is in memory. */
+  readonly age: number;
+  readonly looks: number;
+  readonly reloads: number;
+  readonly isListening: boolean;
+  readonly writes: Readonly<Record<'done' | 'nothing' | 'unknown', number>>;
+  readonly counting: {
+    readonly batches: number;
+    readonly failed: number;
+    readonly entries: number;
+    readonly waitingBytes: number;
+  };
+}
+
+export function databaseFamilies(figures: () => DatabaseFigures): readonly Family[] {
+  const counter = (name: string, help: string, read: () => number): Family => ({ name, help, type: 'counter', read });
+  const gauge = (name: string, help: string, read: () => number): Family => ({ name, help, type: 'gauge', read });
+  return [
+    gauge(
+      'keyway_database_age_seconds',
+      'How old what is in memory may be: rises while the database does not answer.',
+      () => figures().age / 1000,
+    ),
+    counter('keyway_database_looks_total', 'Looks for changes in the database.', () => figures().looks),
+    counter(
+      'keyway_database_reloads_total',
+      'Times that everything was read anew, because the database had lost writes or too much had changed.',
+      () => figures().reloads,
+    ),
+    gauge('keyway_database_listening', '1 while hints of changes are heard.', () => (figures().isListening ? 1 : 0)),
+    {
+      name: 'keyway_database_writes_total',
+      help: 'Writes by how they ended; unknown: it could not be found out in time.',
+      type: 'counter',
+      labelNames: ['outcome'],
+      read: () => Object.entries(figures().writes).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    },
+    {
+      name: 'keyway_database_batches_total',
+      help: 'Batches of counters that were to be written to the database.',
+      type: 'counter',
+      labelNames: ['outcome'],
+      read: () => [
+        { labels: { outcome: 'written' }, value: figures().counting.batches },
+        { labels: { outcome: 'failed' }, value: figures().counting.failed },
+      ],
+    },
+    counter(
+      'keyway_database_entries_total',
+      'Entries of usage reports in batches that were written.',
+      () => figures().counting.entries,
+    ),
+    gauge(
+      'keyway_database_waiting_bytes',
+      'Memory of reports that were acknowledged and are not in the database yet.',
+      () => figures().counting.waitingBytes,
+    ),
+  ];
+}

@@ -1,0 +1,340 @@
+import { expect, it } from 'vitest';
+import type { UsageReport } from '../../src/core/backend.js';
+import { MAX_U64 } from '../../src/core/model.js';
+import { describeDatabase, freshDatabase, query } from './database.js';
+import { openBackend, seesAll } from './gateways.js';
+import { poolerForTest } from './pooler.js';
+import { proxyForTest } from './proxy.js';
+
+const key = (accessKey: string, name: string | null = null, limitBytes: bigint | null = null) => ({
+  accessKey,
+  name,
+  limitBytes,
+});
+const report = (
+  id: string | null,
+  accessKey: string,
+  bytes: bigint,
+  connections: bigint | null = null,
+): UsageReport => ({
+  id,
+  entries: [{ accessKey, bytesUp: bytes, bytesDown: bytes, connections }],
+});
+
+async function pair() {
+  const url = await freshDatabase();
+  return { url, one: await openBackend(url), other: await openBackend(url) };
+}
+
+describeDatabase('two gateways over one database', () => {
+  it('show each other what was written, at once where it was and within a second elsewhere', async () => {
+    const { one, other } = await pair();
+    await one.createKey(key('a', 'n', 5n));
+    expect(one.keys.get('a')).toMatchObject({ name: 'n', limitBytes: 5n, counters: { bytesUp: 0n } });
+    await expect.poll(() => other.keys.get('a')?.name, { timeout: 1_000 }).toBe('n');
+    await other.updateKey('a', { limitBytes: 7n });
+    await expect.poll(() => one.keys.get('a')?.limitBytes, { timeout: 1_000 }).toBe(7n);
+    await one.deleteKey('a');
+    await expect.poll(() => other.keys.get('a'), { timeout: 1_000 }).toBe(undefined);
+  });
+
+  it('look a key up in the database that they do not know, once for all who ask', async () => {
+    const url = await freshDatabase();
+    const one = await openBackend(url);
+    const other = await openBackend(url, { pollMilliseconds: 60_000, listens: false });
+    await one.createKey(key('a'));
+    const { looks } = other.status();
+    const found = await Promise.all(Array.from({ length: 20 }, () => other.live?.key('a')));
+    expect(found.map((entry) => entry?.accessKey)).toEqual(Array(20).fill('a'));
+    expect(other.status().looks - looks).toBeLessThanOrEqual(2);
+  });
+
+  it('list equal keys in the same order, whoever made them', async () => {
+    const { one, other } = await pair();
+    await Promise.all(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? one : other).createKey(key(`k${n}`))));
+    await other.deleteKey('k7');
+    await one.createKey(key('k7'));
+    await Promise.all([seesAll(one), seesAll(other)]);
+    const listed = [one, other].map(({ keys }) => keys.ordered().map(({ accessKey }) => accessKey));
+    expect(listed[0]).toHaveLength(40);
+    expect(listed[0]).toEqual(listed[1]);
+    expect(listed[0]?.at(-1)).toBe('k7');
+  });
+
+  it('count a report once that is sent to both, also at the same time', async () => {
+    const { one, other } = await pair();
+    await one.createKey(key('a'));
+    await Promise.all([one, other].map((backend) => backend.count(report('r', 'a', 3n), 'durable')));
+    const again = await other.count(report('r', 'a', 3n), 'durable');
+    expect(again).toMatchObject({ repeated: true, durability: 'durable' });
+    await Promise.all([seesAll(one), seesAll(other)]);
+    for (const { keys } of [one, other]) expect(keys.get('a')?.counters).toMatchObject({ bytesUp: 3n, bytesDown: 3n });
+  });
+
+  it('add up what each counts, exactly, and stop at 2^64-1', async () => {
+    const { one, other } = await pair();
+    await one.createKey(key('a', null, MAX_U64));
+    await seesAll(other);
+    await Promise.all(
+      Array.from({ length: 30 }, (_, n) =>
+        (n % 2 === 0 ? one : other).count(report(`r${n}`, 'a', 2n ** 58n + 1n), 'durable'),
+      ),
+    );
+    await seesAll(one);
+    expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 30n * (2n ** 58n + 1n), limitBytes: MAX_U64 });
+    await other.count(report(null, 'a', MAX_U64), 'durable');
+    expect(other.keys.get('a')?.counters).toMatchObject({ bytesUp: MAX_U64, bytesDown: MAX_U64 });
+    expect(other.keys.get('a')?.overLimit).toBe(true);
+  });
+
+  it('sum the connections that each has told of, and forget those of one that has ended', async () => {
+    const { url, one } = await pair();
+    const leaving = await openBackend(url);
+    await one.createKey(key('a'));
+    await one.count(report(null, 'a', 1n, 2n), 'durable');
+    await leaving.count(report(null, 'a', 1n, 3n), 'durable');
+    await seesAll(one);
+    expect(one.keys.get('a')?.counters?.connections).toBe(5n);
+    await leaving.close();
+    await expect.poll(() => one.keys.get('a')?.counters?.connections, { timeout: 2_000 }).toBe(2n);
+  });
+
+  it('count what was acknowledged from memory only as the key was then', async () => {
+    const { one, other } = await pair();
+    await one.createKey(key('a'));
+    await seesAll(other);
+    await other.count(report(null, 'a', 5n), 'memory');
+    await expect.poll(() => other.keys.get('a')?.counters?.bytesUp).toBe(5n);
+    await one.resetKey('a');
+    await seesAll(other);
+    expect(other.keys.get('a')?.counters?.bytesUp).toBe(0n);
+  });
+
+  it('have a key that two of them write at once as one of them wrote it, the same at both', async () => {
+    const { one, other } = await pair();
+    await one.createKey(key('a'));
+    await seesAll(other);
+    const writes = Array.from({ length: 40 }, (_, n) =>
+      (n % 2 === 0 ? one : other).updateKey('a', { name: `${n}`, limitBytes: BigInt(n) }),
+    );
+    await Promise.all(writes);
+    await Promise.all([seesAll(one), seesAll(other)]);
+    const [first, second] = [one, other].map(({ keys }) => keys.get('a'));
+    expect(first?.name).toBe(`${first?.limitBytes}`);
+    expect([second?.name, second?.limitBytes]).toEqual([first?.name, first?.limitBytes]);
+  });
+
+  it('make keys in bulk beside deletions, none lost and none back', async () => {
+    const { one, other } = await pair();
+    const made = await one.createBareKeys(Array.from({ length: 50 }, (_, n) => key(`b${n}`)));
+    await seesAll(other);
+    await Promise.all([
+      ...made.slice(0, 25).map((accessKey) => other.deleteKey(accessKey)),
+      one.createBareKeys(Array.from({ length: 50 }, (_, n) => key(`c${n}`))),
+    ]);
+    await Promise.all([seesAll(one), seesAll(other)]);
+    expect([one.keys.size, other.keys.size]).toEqual([75, 75]);
+    expect(one.keys.get('c0')?.counters).toBe(null);
+  });
+
+  it('end a session everywhere that another has replaced, and hold digests alone', async () => {
+    const { url, one, other } = await pair();
+    const [here, there] = [one.sessions?.('/api'), other.sessions?.('/api')];
+    await here?.begin('first');
+    expect(await there?.matches('first')).toBe(true);
+    await there?.begin('second');
+    expect(await here?.matches('second')).toBe(true);
+    expect(await here?.matches('first')).toBe(false);
+    const rows = await query(url, "select encode(digest, 'hex') as digest from keyway.sessions");
+    expect(rows).toEqual([{ digest: expect.stringMatching(/^[0-9a-f]{64}$/) }]);
+  });
+
+  it('have the audit list in common, of 100 entries', async () => {
+    const { one, other } = await pair();
+    for (let n = 0; n < 102; n += 1)
+      await (n % 2 === 0 ? one : other).audit?.add({ eventEn: `${n}`, eventRu: '', success: true });
+    await Promise.all([seesAll(one), seesAll(other)]);
+    const lists = [await one.audit?.list(), await other.audit?.list()];
+    expect(lists[0]).toHaveLength(100);
+    expect(lists[0]?.[0]?.eventEn).toBe('101');
+    expect(lists[0]).toEqual(lists[1]);
+    await other.audit?.clear();
+    await seesAll(one);
+    expect(await one.audit?.list()).toEqual([]);
+  });
+
+  it('keep a configuration as it was put, with what was changed since, and its versions', async () => {
+    const { one, other } = await pair();
+    const text = '{\n  // ours\n  "mode": "server",\n  "access_keys": ["a", "b"],\n  "other": [1.50]\n}\n';
+    await one.document.put(Buffer.from(text));
+    expect((await one.document.text()).toString()).toBe(text);
+    await other.deleteKey('a');
+    await other.createKey(key('c'));
+    await one.changeDns({ enabled: true });
+    const changed = (await other.document.text()).toString();
+    expect(changed).toContain('// ours');
+    expect(JSON.parse((await one.document.read()).toString())).toEqual({
+      mode: 'server',
+      access_keys: ['b', 'c'],
+      other: [1.5],
+      dns: { enabled: true },
+    });
+    await one.document.replace(Buffer.from('{"mode":"server","access_keys":["z"]}'));
+    const versions = await other.document.versions();
+    const restored = await other.document.restore(versions.at(-1)?.id ?? '');
+    expect(restored.id).toBe(versions.at(-1)?.id);
+    expect((await one.document.text()).toString()).toBe(changed);
+    await seesAll(one);
+    expect([...one.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['b', 'c']);
+  });
+
+  it('bring a key that the configuration has back with the counters that it had', async () => {
+    const { one, other } = await pair();
+    await one.document.put(Buffer.from('{"mode":"server","access_keys":["a"]}'));
+    await one.count(report(null, 'a', 4n, 2n), 'durable');
+    await one.document.put(Buffer.from('{"mode":"server","access_keys":[]}'));
+    await seesAll(other);
+    expect(other.keys.size).toBe(0);
+    await other.document.put(Buffer.from('{"mode":"server","access_keys":["a"]}'));
+    for (const { keys } of [one, other]) {
+      await expect.poll(() => keys.get('a')?.counters?.bytesUp, { timeout: 1_000 }).toBe(4n);
+    }
+  });
+
+  it('refuse what PostgreSQL cannot hold, and say what', async () => {
+    const { one } = await pair();
+    await expect(one.createKey(key('a\0'))).rejects.toMatchObject({ code: 'invalidBody', detail: /access_key/ });
+    await expect(one.createKey(key('a', 'n\0'))).rejects.toMatchObject({ code: 'invalidBody', detail: /name/ });
+    await expect(one.createKey(key('é'.repeat(1353)))).rejects.toMatchObject({ code: 'invalidBody' });
+    await one.createKey(key('é'.repeat(1352)));
+    expect(one.keys.size).toBe(1);
+  });
+});
+
+describeDatabase('a gateway whose connection goes wrong', () => {
+  it.each(['before', 'after'] as const)('makes a key once where it is cut %s the commit', async (when) => {
+    const url = await freshDatabase();
+    const proxy = await proxyForTest(url);
+    const backend = await openBackend(proxy.url);
+    proxy.cutAround('create_keys', when);
+    await backend.createKey(key('a', 'n'));
+    expect(backend.keys.get('a')?.name).toBe('n');
+    expect(
+      await query(url, "select count(*)::int as n from keyway.operations where outcome = 'done' and number > 0"),
+    ).toEqual([{ n: 1 }]);
+  });
+
+  it.each(['before', 'after'] as const)('counts a report once where it is cut %s the commit', async (when) => {
+    const url = await freshDatabase();
+    const proxy = await proxyForTest(url);
+    const backend = await openBackend(proxy.url);
+    await backend.createKey(key('a'));
+    for (const acknowledgement of ['durable', 'memory'] as const) {
+      proxy.cutAround('count_usage', when);
+      await backend.count(report(null, 'a', 1n), acknowledgement);
+    }
+    await expect.poll(() => backend.keys.get('a')?.counters?.bytesUp).toBe(2n);
+  });
+
+  it('refuses writes at once while nobody is there, serves what it knows as long as it may, and comes back by itself', async () => {
+    const proxy = await proxyForTest(await freshDatabase());
+    const backend = await openBackend(proxy.url, { stale: 400 });
+    await backend.createKey(key('a', 'n'));
+    proxy.refuse(true);
+    await expect.poll(() => backend.problems()).toHaveLength(1);
+    await expect(backend.createKey(key('b'))).rejects.toMatchObject({ code: 'saveFailed' });
+    await expect(backend.audit?.add({ eventEn: '', eventRu: '', success: true })).rejects.toMatchObject({
+      code: 'backendAway',
+    });
+    await expect(backend.sessions?.('/api').begin('t')).rejects.toMatchObject({ code: 'backendAway' });
+    await expect(backend.count(report('r', 'a', 1n), 'durable')).rejects.toMatchObject({ code: 'backendAway' });
+    await expect(backend.document.read()).rejects.toMatchObject({ code: 'configReadFailed' });
+    await expect(backend.document.replace(Buffer.from('{"mode":"server"}'))).rejects.toMatchObject({
+      code: 'configWriteFailed',
+    });
+    expect(await backend.replica?.find('a')).toMatchObject({ name: 'n' });
+    await expect.poll(() => tryTo(() => backend.live?.key('a'))).toBe('backendAway');
+    expect(tryTo(() => backend.live?.status())).toBe('backendAway');
+    expect(await backend.replica?.find('a')).toMatchObject({ name: 'n' });
+    await expect(backend.replica?.find('nobody')).rejects.toMatchObject({ code: 'backendAway' });
+    expect(await backend.problems()).toMatchObject([{ problem: 'database_away' }]);
+    proxy.refuse(false);
+    await expect.poll(() => backend.problems()).toEqual([]);
+    await backend.createKey(key('b'));
+    expect(backend.keys.size).toBe(2);
+  });
+
+  it('sees changes within a second or so where hints are swallowed', async () => {
+    const url = await freshDatabase();
+    const proxy = await proxyForTest(url);
+    const [one, other] = [await openBackend(url), await openBackend(proxy.url)];
+    await expect.poll(() => other.status().isListening).toBe(true);
+    proxy.swallowHints(true);
+    await one.createKey(key('a'));
+    await expect.poll(() => other.keys.get('a')?.accessKey, { timeout: 2_000 }).toBe('a');
+  });
+
+  it('reads everything anew, and says so, where an older copy of the database is in its place', async () => {
+    const url = await freshDatabase();
+    const said: string[] = [];
+    const log = { debug() {}, info() {}, error() {}, warn: (_: unknown, text: string) => said.push(text) };
+    const backend = await openBackend(url, { log });
+    const name = new URL(url).pathname.slice(1);
+    await backend.createKey(key('old'));
+    await backend.count(report('r', 'old', 1n), 'durable');
+    const admin = new URL(url);
+    admin.pathname = '/postgres';
+    const copy = async (from: string, to: string) => {
+      await query(admin.href, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${from}'`);
+      await query(admin.href, `create database ${to} template ${from}`);
+    };
+    await expect
+      .poll(() =>
+        copy(name, `${name}_copy`).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true);
+    await expect
+      .poll(() =>
+        backend.createKey(key('lost')).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true);
+    await query(admin.href, `drop database ${name} with (force)`);
+    await query(admin.href, `alter database ${name}_copy rename to ${name}`);
+    await expect.poll(() => backend.keys.get('lost')).toBe(undefined);
+    expect([...backend.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['old']);
+    expect(said.join()).toContain('has lost writes');
+    await backend.createKey(key('new'));
+    expect(backend.keys.size).toBe(2);
+  });
+
+  it('works through a pooler that gives every transaction another connection', async () => {
+    const url = await freshDatabase();
+    const pooled = await poolerForTest(url);
+    const [one, other] = [await openBackend(pooled), await openBackend(pooled, { listenUrl: url })];
+    await one.createKey(key('a'));
+    await other.count(report('r', 'a', 2n), 'durable');
+    await one.document.put(Buffer.from('{"mode":"server","access_keys":["a","b"]}'));
+    await seesAll(other);
+    expect([...other.keys.entries()].map(({ accessKey, counters }) => [accessKey, counters?.bytesUp])).toEqual([
+      ['a', 2n],
+      ['b', 0n],
+    ]);
+    await expect.poll(() => other.status().isListening).toBe(true);
+    expect(one.status().isListening).toBe(false);
+  });
+});
+
+/** The code of what it fails with, else its value. */
+function tryTo(act: () => unknown): unknown {
+  try {
+    return act();
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? error.code : error;
+  }
+}

@@ -1,0 +1,124 @@
+import { createConnection, createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** What the proxy does to bytes. */
+export interface Faults {
+  /** New connections are refused, and present ones cut. */
+  refuse(isRefusing: boolean): void;
+  /** Cuts every connection. */
+  cut(): void;
+  /** Nothing goes through any more, either way, and nobody is told; or all of it at once again. */
+  hang(isHanging: boolean): void;
+  /** The next message that contains this text is cut off: before it goes to the database, or before its answer comes back. */
+  cutAround(text: string, when: 'before' | 'after'): void;
+  /** What the database says to connections that listen is swallowed. */
+  swallowHints(isSwallowing: boolean): void;
+}
+
+export interface DatabaseProxy extends Faults {
+  /** The same database, by way of the proxy. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  listens: boolean;
+  swallowsAnswer: boolean;
+}
+
+/** A proxy before a PostgreSQL over which things go wrong. */
+export async function startProxy(target: string): Promise<DatabaseProxy> {
+  const { hostname, port } = new URL(target);
+  const pairs = new Set<Pair>();
+  let isRefusing = false;
+  let isHanging = false;
+  let isSwallowing = false;
+  let around: { readonly text: string; readonly when: 'before' | 'after' } | null = null;
+
+  function end(pair: Pair): void {
+    pairs.delete(pair);
+    pair.client.destroy();
+    pair.server.destroy();
+  }
+
+  const proxy = createServer((client) => {
+    if (isRefusing) {
+      client.destroy();
+      return;
+    }
+    const server = createConnection(Number(port), hostname);
+    const pair: Pair = { client, server, listens: false, swallowsAnswer: false };
+    pairs.add(pair);
+    client.setNoDelay(true);
+    server.setNoDelay(true);
+    client.on('data', (bytes) => {
+      if (bytes.includes('listen keyway')) pair.listens = true;
+      if (around !== null && bytes.includes(around.text)) {
+        const { when } = around;
+        around = null;
+        if (when === 'before') {
+          end(pair);
+          return;
+        }
+        pair.swallowsAnswer = true;
+      }
+      server.write(bytes);
+    });
+    server.on('data', (bytes) => {
+      if (pair.swallowsAnswer) end(pair);
+      else if (!(pair.listens && isSwallowing)) client.write(bytes);
+    });
+    for (const socket of [client, server]) {
+      socket.on('error', () => end(pair));
+      socket.on('close', () => end(pair));
+    }
+    if (isHanging) pause(pair, true);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const address = proxy.address();
+  if (typeof address !== 'object' || address === null) throw new Error('no address');
+  const url = new URL(target);
+  url.port = `${address.port}`;
+
+  const cut = () => {
+    for (const pair of [...pairs]) end(pair);
+  };
+  return {
+    url: url.href,
+    cut,
+    refuse(refusing) {
+      isRefusing = refusing;
+      if (refusing) cut();
+    },
+    hang(hanging) {
+      isHanging = hanging;
+      for (const pair of pairs) pause(pair, hanging);
+    },
+    cutAround(text, when) {
+      around = { text, when };
+    },
+    swallowHints(swallowing) {
+      isSwallowing = swallowing;
+    },
+    async close() {
+      cut();
+      await new Promise((resolve) => proxy.close(resolve));
+    },
+  };
+}
+
+function pause({ client, server }: Pair, isPaused: boolean): void {
+  for (const socket of [client, server]) {
+    if (isPaused) socket.pause();
+    else socket.resume();
+  }
+}
+
+/** One that closes with the test. */
+export async function proxyForTest(target: string): Promise<DatabaseProxy> {
+  const proxy = await startProxy(target);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
