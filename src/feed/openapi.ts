@@ -146,6 +146,12 @@ const ACK = query('ack', Type.Union([Type.Literal('durable'), Type.Literal('memo
     'When to answer: once the report outlives a crash, or at once; then the last second may be lost in a crash.',
 });
 
+/** In front of a running server; for a day they go on from what was last known of it. */
+const AWAY: Members = {
+  502: failure('The server behind Keyway cannot be reached, or does not let Keyway in, and too little is known of it.'),
+  504: failure('The server behind Keyway did not answer in time, and too little is known of it.'),
+};
+
 /** What the document says of each route. */
 const OPERATIONS: Readonly<Record<FeedRoute, Members>> = {
   '/v1/counters': {
@@ -211,6 +217,7 @@ const OPERATIONS: Readonly<Record<FeedRoute, Members>> = {
       },
       304: { description: 'What the caller has by `If-None-Match` is current.' },
       ...refusals(['since', 'wait']),
+      ...AWAY,
     },
   },
   '/v1/admit': {
@@ -221,6 +228,7 @@ const OPERATIONS: Readonly<Record<FeedRoute, Members>> = {
     responses: {
       200: { description: 'The decision.', content: json(ADMISSION) },
       ...refusals(['access_key', 'body', 'Content-Type']),
+      ...AWAY,
       413: tooLarge(),
     },
   },

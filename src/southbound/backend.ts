@@ -120,7 +120,7 @@ function createUpstreamBackend(parts: Parts): UpstreamBackend & { load(): Promis
     for (const listener of listeners) listener(reason);
   };
 
-  const undone = createUndoneKeys((accessKey) => writes.again(accessKey), log);
+  const undone = createUndoneKeys((accessKey) => writes.again(accessKey).finally(() => renewals.look()), log);
   const settling = createSettling({
     notes,
     clock,

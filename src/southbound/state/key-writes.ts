@@ -6,7 +6,6 @@ import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { ClockPort, LogPort, ProgressPort } from '../../core/ports.js';
 import type { Purpose, Sent, UpstreamServer } from '../server.js';
 import { UpstreamError } from '../upstream-error.js';
-import { fateOf } from './fate.js';
 import type { KeyFacts } from './key-facts.js';
 import { type KeyState, sameState, stateOf } from './key-state.js';
 import type { Effect, KeyReplica } from './replica.js';
@@ -101,7 +100,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     const read = await server.getUser(accessKey, purpose);
     const found = withKnownName(stateOf(read.value));
     const write = settling.watched().get(accessKey);
-    if (write === undefined || fateOf(write, found, read.sentAt, tellsNames()) !== 'undone') {
+    if (write === undefined || settling.see(accessKey, found, read.sentAt)) {
       replica.takeRead(accessKey, read);
       return found;
     }

@@ -9,6 +9,8 @@ import type { Witness } from './replica.js';
 export interface Waiting extends Unsettled {
   /** How often it has been made again. */
   readonly again: number;
+  /** A process before acknowledged it, too long ago for whatever is seen now to be the server's doing. */
+  readonly isOld: boolean;
   /** Seen long enough afterwards. It goes on waiting where the server would not start with it. */
   readonly isSettled: boolean;
 }
@@ -56,19 +58,10 @@ export function createSettling(options: SettlingOptions): Settling {
   /** Found undone, and not made again yet. */
   const undone = new Set<string>();
 
-  restore();
-
-  function restore(): void {
-    const stale: string[] = [];
-    for (const { accessKey, after, formers, at } of notes.found) {
-      const age = Math.max(0, clock.now() - at);
-      if (age > MOST_ABSENCE && startsWithKeys()) stale.push(accessKey);
-      else {
-        const answeredAt = clock.monotonic() - age;
-        waiting.set(accessKey, { after, formers, answeredAt, isSettled: false, again: 0 });
-      }
-    }
-    notes.drop(stale);
+  for (const { accessKey, after, formers, at } of notes.found) {
+    const age = Math.max(0, clock.now() - at);
+    const answeredAt = clock.monotonic() - age;
+    waiting.set(accessKey, { after, formers, answeredAt, isSettled: false, again: 0, isOld: age > MOST_ABSENCE });
   }
 
   function drop(accessKey: string): void {
@@ -107,6 +100,11 @@ export function createSettling(options: SettlingOptions): Settling {
     see(accessKey, state, sentAt) {
       const write = waiting.get(accessKey);
       if (write === undefined) return true;
+      // Only now it is known of which line the server is.
+      if (write.isOld && startsWithKeys()) {
+        drop(accessKey);
+        return true;
+      }
       switch (fateOf(write, state, sentAt, tellsNames())) {
         case 'undone':
           return !isUndone(accessKey, write);
@@ -133,7 +131,7 @@ export function createSettling(options: SettlingOptions): Settling {
           notes.drop([accessKey]);
           return [];
         }
-        waiting.set(accessKey, { ...next, isSettled: false, again });
+        waiting.set(accessKey, { ...next, isSettled: false, again, isOld: false });
         return [{ accessKey, after: next.after, formers: next.formers, at: clock.now() }];
       });
       return kept.length === 0 ? Promise.resolve() : notes.keep(kept);

@@ -169,3 +169,16 @@ describe('counting', () => {
     await backend.close();
   });
 });
+
+describe('the audit list of a running server', () => {
+  it('is asked for at most once a second, since anyone may, and shows what was added here at once', async () => {
+    const { world, server, backend } = await staged();
+    const list = () => world.until(Promise.resolve(backend.audit?.list()));
+    for (let i = 0; i < 20; i += 1) await list();
+    expect(server.calls.filter((call) => call === 'audit')).toHaveLength(1);
+    await world.until(Promise.resolve(backend.audit?.add({ eventEn: 'one', eventRu: '', success: true })));
+    expect(await list()).toMatchObject([{ eventEn: 'one' }]);
+    expect(await list()).toBe(await list());
+    await backend.close();
+  });
+});

@@ -109,7 +109,7 @@ describe('a write that a running server has acknowledged', () => {
     await world.pass(1);
     await world.until(backend.updateKey('a', { limitBytes: 2n }));
     expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'n'));
-    await backend.close();
+    await world.until(backend.close());
   });
 
   it('that changed what somebody else had just changed is undone to that', async () => {
