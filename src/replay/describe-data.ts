@@ -1,9 +1,9 @@
-import type { ErrorTable } from '../wire/errors.js';
+import type { ErrorTable, Failure } from '../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
 import type { Recorded } from '../wire/schemas.js';
 import type { Replacements } from './replacements.js';
-import { isSecretMember, stripJson } from './strip.js';
+import { isSecretMember, PROGRAM_NAMES, stripJson } from './strip.js';
 
 /** What decides how a value of an exchange is written down. */
 export interface Describing {
@@ -35,7 +35,23 @@ function describeError(text: string, { errors, replacements }: Describing): stri
   const open = rows.find(
     (row) => row.withDetail === true && row.text.startsWith('Failed') && text.startsWith(row.text),
   );
-  return open === undefined ? replacements.value('text', text) : `<text starting:${open.text}>`;
+  if (open !== undefined) return `<text starting:${open.text}>`;
+  return isOwnWords(text, rows) ? text : replacements.value('text', text);
+}
+
+/** What an answer says of its own beside the table: of a path that nobody serves, of a member of a known body. */
+const WORDS = `not found allowed here only expected a an of or and is but in member body json object array string
+  integer unsigned null true false boolean number missing unknown use method methods get head post put delete patch
+  options`;
+
+/** Whether a text is made of the API's own words alone, so that nothing of somebody's is in it. */
+function isOwnWords(text: string, rows: readonly Failure[]): boolean {
+  const known = new Set(wordsIn([WORDS, ...PROGRAM_NAMES, ...rows.map((row) => row.text)].join(' ')));
+  return wordsIn(text).every((word) => known.has(word) || word === '64-bit');
+}
+
+function wordsIn(text: string): readonly string[] {
+  return text.toLowerCase().match(/[^\s:;,.'"()/]+/g) ?? [];
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Caller } from '../southbound/call.js';
+import type { Answer, Caller } from '../southbound/call.js';
 import type { TargetCredentials } from '../southbound/control.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
@@ -21,21 +21,31 @@ export const STAND_IN = {
 
 /** A caller that puts the run's own credentials where a recording's stood. */
 export function fillCredentials(caller: Caller, { authorization, credentials, apiRoot }: FillIn): Caller {
+  let held = authorization;
   return {
     close: () => caller.close(),
-    send(call) {
+    async send(call) {
       const headers = new Map(
         [...call.headers].map(([name, value]) => {
           const isStandIn = name.toLowerCase() === 'authorization' && value.includes(STAND_IN.token);
-          return [name, isStandIn && authorization !== null ? authorization : value];
+          return [name, isStandIn && held !== null ? held : value];
         }),
       );
       const path = call.path.startsWith(apiRoot) ? call.path.slice(apiRoot.length) : '';
       const isLogin = matchOperation(call.method, path)?.operation.name === 'login';
       const body = isLogin && call.body !== undefined ? withOperator(call.body, credentials) : call.body;
-      return caller.send({ ...call, headers, body });
+      const answer = await caller.send({ ...call, headers, body });
+      // A session that the scenario begins ends the one that the run held.
+      if (isLogin && answer.status === 200 && held !== `Bearer ${credentials.token}`) held = bearerIn(answer) ?? held;
+      return answer;
     },
   };
+}
+
+function bearerIn({ body }: Answer): string | null {
+  const envelope = jsonIn(body);
+  const data = isJsonObject(envelope) ? envelope.data : undefined;
+  return isJsonObject(data) && typeof data.token === 'string' ? `Bearer ${data.token}` : null;
 }
 
 function withOperator(body: Buffer, { operator }: TargetCredentials): Buffer {

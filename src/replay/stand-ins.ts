@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
+import type { Revision } from '../wire/traits/revision.js';
 import { matchOperation, operationPath } from './effects.js';
 import { type Bindings, createBindings, fillText } from './placeholders.js';
 import { type Exchange, type GivenListener, isExchange, type Scenario } from './scenario.js';
@@ -8,20 +9,34 @@ import { STAND_IN } from './secrets.js';
 
 const NUMBERED = /<((?:key|name|text|secret):(\d+))>/g;
 
+/** The server that stand-ins are for. */
+interface StandingFor {
+  /** Its operator's name; undefined where none is known. */
+  readonly username?: string | undefined;
+  /** What it speaks; left out where it has a login. */
+  readonly traits?: Revision;
+}
+
 /**
  * Values for those placeholders of a recording that a client brought along: no answer tells them before they are sent.
  * A credential that was accepted gets the marks that the run's own credential is put in for; one that was refused, a wrong one.
  * The name of an accepted login is `username`, where there is one. Keys are left out but for a client's own new one: a request about a key that nothing told cannot be played.
  */
-export function standInsFor(scenario: Scenario, unique: string, username: string | null = null): Bindings {
+export function standInsFor(scenario: Scenario, unique: string, { username, traits }: StandingFor = {}): Bindings {
   const bindings = createBindings(scenario.anonymous === true);
+  // Where nobody can log in, or no answer tells it, the run's own credential stands for a session.
+  const answers = writeJson(scenario.exchanges.filter(isExchange).map(({ response }) => response.body ?? null));
+  const canLogin = traits === undefined || traits.capabilities.login !== undefined;
+  for (const name of sessionsIn(scenario)) {
+    if (!canLogin || !answers.includes(`<${name}>`)) bindings.set(name, STAND_IN.token);
+  }
   const told = new Set<string>();
   const operatorNames = new Set(scenario.exchanges.filter(isExchange).filter(isAcceptedLogin).map(usernameOf));
   for (const exchange of scenario.exchanges.filter(isExchange)) {
     for (const [, name = ''] of writeJson(requestOf(exchange)).matchAll(NUMBERED)) {
       if (told.has(name) || bindings.has(name)) continue;
       const isOperator = operatorNames.has(`<${name}>`);
-      const value = isOperator && username !== null ? username : standIn(name, exchange, unique);
+      const value = isOperator && username !== undefined ? username : standIn(name, exchange, unique);
       if (value !== null) bindings.set(name, value);
     }
     for (const [, name = ''] of writeJson(exchange.response.body ?? null).matchAll(NUMBERED)) told.add(name);

@@ -21,7 +21,7 @@ const KEY_LIST = new Set(['access_keys', 'users']);
 /** Objects whose member names are somebody's: domain names. */
 const MAPS = new Set(['custom_domains']);
 /** Names of members that programs chose; any other name may be somebody's, and becomes a placeholder too. */
-const PROGRAM_NAMES = new Set(
+export const PROGRAM_NAMES: ReadonlySet<string> = new Set(
   `ok data error mode access_keys access_key name limit_bytes count api enabled bind token webpath username password
   password_hash version uptime_seconds active_users total_users bytes_up bytes_down connections online last_seen eventEn
   eventRu success id time timestamp domain client_ip blocked domain_suffix ip_cidr protocol action outbound address port

@@ -129,7 +129,10 @@ async function playOn(live: Live, file: ScenarioFile, watching: Watching): Promi
     const options = { target: live.target, addresses: DEFAULT_ADDRESSES, stage: NO_STAGE, pages: 'ignored' as const };
     if (!hasGivenState(scenario)) {
       const filled = fillCredentials(guarded, { authorization, credentials: live.options.credentials, ...live.target });
-      const bindings = standInsFor(scenario, live.own.prefix, live.options.credentials.operator?.username);
+      const bindings = standInsFor(scenario, live.own.prefix, {
+        username: live.options.credentials.operator?.username,
+        traits: live.options.revision,
+      });
       return await playFile(file, { ...options, bindings, ...watching, caller: filled });
     }
     const cast = await prepare(live, scenario, authorization);

@@ -239,8 +239,10 @@ function isLink(body: Exchange['response']['body']): boolean {
 }
 
 /** A recording of a live server: it may only change what it makes itself. */
-function recordingReason(exchanges: readonly Exchange[], { facts }: Circumstances): string | null {
-  const signsIn = exchanges.some(({ operation, response }) => operation === 'login' && response.status === 200);
+function recordingReason(exchanges: readonly Exchange[], { facts, revision }: Circumstances): string | null {
+  const canSignIn = revision.capabilities.login !== undefined;
+  const signsIn =
+    canSignIn && exchanges.some(({ operation, response }) => operation === 'login' && response.status === 200);
   if (signsIn && !facts.hasOperator && !facts.isOpen) return 'signs in: needs --username and the password';
   const authorized = exchanges.some((each) => authorizationOf(each) !== undefined && each.response.status !== 401);
   if (authorized && !signsIn && !facts.isOpen && !facts.hasToken && !facts.hasOperator)

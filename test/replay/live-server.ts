@@ -48,7 +48,14 @@ export interface LiveServer {
 }
 
 /** A gateway as an operator runs it, with login guard, perhaps with a panel of these files and further options; it closes with the test. */
-export async function startLiveServer(
+export async function startLiveServer(...asked: Parameters<typeof openLiveServer>): Promise<LiveServer> {
+  const server = await openLiveServer(...asked);
+  onTestFinished(server.close);
+  return server;
+}
+
+/** The same, to be closed by whoever opened it. */
+export async function openLiveServer(
   revision: string,
   panel: Readonly<Record<string, string>> = {},
   options: Partial<GatewayOptions> = {},
@@ -77,7 +84,6 @@ export async function startLiveServer(
     await app.close();
     await rm(folder, { recursive: true, force: true });
   };
-  onTestFinished(close);
   return {
     origin,
     app,

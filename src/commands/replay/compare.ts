@@ -207,7 +207,10 @@ async function compareOne(
     [left, settings.left],
   ] as const) {
     const steps: RunStep[] = [];
-    const bindings = standInsFor(file.scenario, 'keyway-compare-', side.credentials.operator?.username);
+    const bindings = standInsFor(file.scenario, 'keyway-compare-', {
+      username: side.credentials.operator?.username,
+      traits: side.revision,
+    });
     for (const [name, key] of sharedKeys(runs[0], player)) bindings.set(name, key);
     const played = await player.play(file, { onStep: (step) => steps.push(step), isStopped, bindings });
     if (played.outcome === 'broken') return { result: played, differences: [] };

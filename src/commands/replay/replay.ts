@@ -168,19 +168,23 @@ async function readElsewhere(
 async function playOne(
   file: ScenarioFile | BrokenFile,
   player: TargetPlayer,
-  { update, credentials, revision }: ReplaySettings & { readonly revision: Revision },
+  { update, credentials, revision, revisionText }: OnTarget,
   { context, isStopped }: Playing,
 ): Promise<ScenarioResult> {
   if (file.kind === 'broken') return brokenResult(file);
   if (!update) return player.play(file, { isStopped });
   const steps: PlayedStep[] = [];
-  const bindings = standInsFor(file.scenario, player.keyPrefix, credentials.operator?.username);
+  const bindings = standInsFor(file.scenario, player.keyPrefix, {
+    username: credentials.operator?.username,
+    traits: revision,
+  });
   const result = await player.play(file, { isStopped, bindings, onStep: (step) => steps.push(step) });
   if (result.outcome !== 'different' || isStopped()) return result;
   if (file.scenario.source === 'spec')
     return { ...result, hint: 'not rewritten: this scenario is written from the specification' };
   const date = new Date(context.clock.now()).toISOString().slice(0, 10);
-  const marks = { serverVersion: player.facts.version, date, traits: revision };
+  const { facts, target } = player;
+  const marks = { serverVersion: facts.version, date, revision: revisionText ?? revision.id, traits: revision, target };
   const content = formatScenario(updatedScenario(file.scenario, { steps, bindings }, marks));
   await context.fileSystem.overwrite(file.path, Buffer.from(content));
   context.complain(`rewrote ${file.path}`);
