@@ -19,7 +19,11 @@ const PRIVATE = 0o600;
  * Keeps the files of one recording in a folder. A file that stands there already is never touched: the next free number is
  * taken. Files of this recording grow with their session.
  */
-export function createRecordingFiles(folder: string, recorder: Recorder, fileSystem: FileSystemPort): RecordingFiles {
+export function createRecordingFiles(
+  folder: string,
+  recorder: Pick<Recorder, 'scenario'>,
+  fileSystem: FileSystemPort,
+): RecordingFiles {
   const paths = new Map<number, string>();
   const waiting = new Set<number>();
   let work: Promise<void> = Promise.resolve();

@@ -57,6 +57,71 @@ describe('keyway record', () => {
     expect((await runKeyway(['replay', 'out'], { folder })).code).toBe(0);
   });
 
+  /** A saved archive with a page of the panel and a read of the API below each of these web paths. */
+  async function savedFrom(...webpaths: readonly string[]) {
+    const entry = (path: string, type: string, text: string) => ({
+      request: { method: 'GET', url: `http://127.0.0.1:9${path}`, headers: [] },
+      response: { status: 200, headers: [{ name: 'content-type', value: type }], content: { text } },
+    });
+    const folder = await emptyFolder();
+    const entries = [
+      ...(webpaths.length === 0 ? [entry('/', 'text/html', '<title>something else</title>')] : []),
+      ...webpaths.flatMap((each) => [
+        entry(`${each}/`, 'text/html', '<title>panel</title>'),
+        entry(`${each}/api/audit`, 'application/json', '{"ok":true,"data":[]}'),
+      ]),
+    ];
+    await writeFile(join(folder, 'saved.har'), JSON.stringify({ log: { entries } }));
+    const record = (target: string, revision = 'current') =>
+      runHere(['record', '--from-har', 'saved.har', '--target', target, '--revision', revision, '--out', 'out'], {
+        folder,
+      });
+    return { folder, record };
+  }
+
+  test.each([
+    'http://127.0.0.1:9',
+    'http://127.0.0.1:9/',
+    'http://127.0.0.1:9/panel',
+  ])('of %s finds the API where it stands, says so, and replays it', async (target) => {
+    const { folder, record } = await savedFrom('/deep/secret');
+    const ended = await record(target);
+    expect(ended).toMatchObject({ code: 0, complaints: '' });
+    expect(ended.output).toContain('The API is at /deep/secret/api\n2 exchanges in 1 session\n');
+    const replayed = await runHere(['replay', 'out'], { folder });
+    expect(replayed.output).toContain('compatible as far as seen: 1 of 1 operations');
+    expect(replayed.code).toBe(0);
+  });
+
+  test('of a server with several takes the one that the address names, and names the others', async () => {
+    const { folder, record } = await savedFrom('/old', '/new');
+    const ended = await record('http://127.0.0.1:9/new');
+    expect(ended.output).toContain('The API is at /new/api\n');
+    expect(ended.complaints).toContain('an API answered at /old/api, too: name it in --target');
+    const [name = ''] = await readdir(join(folder, 'out'));
+    expect(await readFile(join(folder, 'out', name), 'utf8')).toContain('"path":"/audit"');
+  });
+
+  test.each([
+    ['nothing of the API', [], 'current', 1, 'nothing of the API was recorded: no exchange shows one, at /panel/api'],
+    ['an API that the revision has elsewhere', ['/panel'], 'earliest', 1, 'is earliest what the server speaks?'],
+  ] as const)('of %s says so, exits 1 and leaves no folder', async (_, webpaths, revision, code, words) => {
+    const { folder, record } = await savedFrom(...webpaths);
+    const ended = await record('http://127.0.0.1:9', revision);
+    expect(ended.complaints).toContain(words);
+    expect(ended.code).toBe(code);
+    expect(existsSync(join(folder, 'out'))).toBe(false);
+  });
+
+  test('of an archive that is none leaves no folder', async () => {
+    const { folder, record } = await savedFrom('/panel');
+    await writeFile(join(folder, 'saved.har'), '{"log":{}}');
+    const ended = await record('http://127.0.0.1:9');
+    expect(ended.complaints).toContain('/log: expected a member entries');
+    expect(ended.code).toBe(2);
+    expect(existsSync(join(folder, 'out'))).toBe(false);
+  });
+
   test('with a port in use or a folder that is a file says so at the start', async () => {
     const server = await startLiveServer('current');
     const folder = await emptyFolder();

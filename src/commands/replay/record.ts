@@ -3,8 +3,8 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { readHar } from '../../replay/har.js';
 import { type RecordingProxy, startProxy } from '../../replay/proxy.js';
-import { createRecorder, type Recorder } from '../../replay/recorder.js';
 import { createRecordingFiles, type RecordingFiles } from '../../replay/recording-files.js';
+import { createRootedRecorder, type RootedRecorder } from '../../replay/rooted-recorder.js';
 import { hostAndPort } from '../../settings/bind-address.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';
@@ -70,11 +70,8 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   const settings = readSettings(argv, context);
   if (!('target' in settings)) return usageProblem(context, 'record', settings);
   try {
-    await prepareFolder(settings.out, context);
-    const { base, api } = settings.revision.root.paths(settings.target.webpath);
-    const recorder = createRecorder({
-      base,
-      apiRoot: api,
+    const recorder = createRootedRecorder({
+      webpath: settings.target.webpath,
       revision: settings.revisionText,
       traits: settings.revision,
       date: new Date(context.clock.now()).toISOString().slice(0, 10),
@@ -102,24 +99,28 @@ async function prepareFolder(out: string, { fileSystem, random }: CommandContext
 }
 
 interface Recording {
-  readonly recorder: Recorder;
+  readonly recorder: RootedRecorder;
   readonly files: RecordingFiles;
   readonly context: CommandContext;
 }
 
-async function recordUntilStopped(
-  { target, listen }: RecordSettings,
-  { recorder, files, context }: Recording,
-): Promise<ExitCode> {
+async function recordUntilStopped(settings: RecordSettings, recording: Recording): Promise<ExitCode> {
+  const { target, listen, out } = settings;
+  const { recorder, files, context } = recording;
   const stopped = context.untilStopped();
   let failures = 0;
+  let isRootTold = false;
   const proxy = await listening(() =>
     startProxy({
       origin: target.origin,
       listen,
       onExchange: (exchange) => {
         // After the answer has gone out: what is written never holds a client up.
-        setImmediate(() => files.changed(recorder.add(exchange)));
+        setImmediate(() => {
+          for (const session of recorder.add(exchange)) files.changed(session);
+          if (!isRootTold && recorder.apiRoot !== null) tellRoot(recorder.apiRoot, context);
+          isRootTold = recorder.apiRoot !== null;
+        });
       },
       onFailure: (reason) => {
         failures += 1;
@@ -127,6 +128,10 @@ async function recordUntilStopped(
       },
     }),
   );
+  await prepareFolder(out, context).catch(async (error: unknown) => {
+    await proxy.close();
+    throw error;
+  });
   const timer = setInterval(() => {
     files.flush().catch((error: unknown) => context.complain(`keyway record: ${wordsOf(error)}`));
   }, FLUSH_EVERY);
@@ -136,9 +141,15 @@ async function recordUntilStopped(
   clearInterval(timer);
   await proxy.close();
   await new Promise(setImmediate);
+  for (const session of recorder.settle()) files.changed(session);
+  if (!isRootTold && recorder.apiRoot !== null) tellRoot(recorder.apiRoot, context);
   await files.flush();
-  report({ recorder, files, context });
-  return failures > 0 ? 1 : 0;
+  const isUseful = report(settings, recording);
+  return failures > 0 || !isUseful ? 1 : 0;
+}
+
+function tellRoot(apiRoot: string, { output }: CommandContext): void {
+  output.line(`The API is at ${apiRoot}`);
 }
 
 async function listening(start: () => Promise<RecordingProxy>): Promise<RecordingProxy> {
@@ -149,24 +160,40 @@ async function listening(start: () => Promise<RecordingProxy>): Promise<Recordin
   }
 }
 
-async function convertHar(path: string, { target }: RecordSettings, recording: Recording): Promise<ExitCode> {
+async function convertHar(path: string, settings: RecordSettings, recording: Recording): Promise<ExitCode> {
+  const { target, out } = settings;
   const { recorder, files, context } = recording;
   const content = await context.fileSystem.read(path, FILE_LIMITS.archive).catch((error: unknown) => {
     throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
   });
   const exchanges = readHar(content.toString('utf8'), path, target.origin);
   if (exchanges.length === 0) throw new Error(`${path} holds no exchange with ${target.origin}`);
-  for (const exchange of exchanges) files.changed(recorder.add(exchange));
-  await files.flush();
-  report(recording);
-  return 0;
+  const sessions = [...exchanges.flatMap((each) => recorder.add(each)), ...recorder.settle()];
+  if (recorder.apiRoot !== null) {
+    tellRoot(recorder.apiRoot, context);
+    await prepareFolder(out, context);
+    for (const session of sessions) files.changed(session);
+    await files.flush();
+  }
+  return report(settings, recording) ? 0 : 1;
 }
 
-function report({ recorder, files, context }: Recording): void {
-  const { count, sessions, panelFiles } = recorder;
+/** Says what was recorded; false where none of it is of the API, so that nothing could be played. */
+function report({ target, revision, revisionText }: RecordSettings, { recorder, files, context }: Recording): boolean {
+  const { count, sessions, panelFiles, apiRoot, otherRoots } = recorder;
+  for (const each of otherRoots)
+    context.complain(`keyway record: an API answered at ${each}, too: name it in --target to record that one`);
+  if (apiRoot === null) {
+    const { api } = revision.root.paths(target.webpath);
+    context.complain(
+      `keyway record: nothing of the API was recorded: no exchange shows one, at ${api} or elsewhere; is ${revisionText} what the server speaks?`,
+    );
+    return false;
+  }
   const leftOut = panelFiles === 0 ? '' : `; ${counted(panelFiles, 'file')} of the panel itself left out`;
   context.output.line(`${counted(count, 'exchange')} in ${counted(sessions.length, 'session')}${leftOut}`);
   for (const path of files.paths.values()) context.output.line(`Wrote ${path}`);
+  return true;
 }
 
 function counted(count: number, noun: string): string {
@@ -189,7 +216,7 @@ Nothing secret is written: credentials, tokens, passwords and hashes become <sec
 names <key:n> and <name:n>, other texts of a configuration <text:n>; the same value is the same
 placeholder in all files of a recording.
 
-  --target URL     The server's base URL, with its web path when it has one.
+  --target URL     The server's base URL. Where its web path is left out, it is found in what passes.
   --revision R     What the server speaks: earliest, dns, current, or a version such as 0.2.48.
   --out DIR        Where the files go; made when it is missing.
   --listen ADDR    Where clients connect to instead, host:port. Default: 127.0.0.1, a free port.
@@ -197,6 +224,8 @@ placeholder in all files of a recording.
   --from-har FILE  Takes the exchanges with the target out of a HAR file that a browser saved.
 
   keyway record --target http://127.0.0.1:9090 --revision 0.2.48 --out recordings --listen 127.0.0.1:9191
-  keyway replay recordings --revision 0.3.6`,
+  keyway replay recordings --revision 0.3.6
+
+Exit codes: 0 recorded, 1 nothing of the API passed or the server failed to answer, 2 could not run.`,
   run,
 };
