@@ -87,6 +87,8 @@ export interface DnsQuery {
   readonly domain: string;
   readonly clientIp: string;
   readonly blocked: boolean;
+  /** Whether the answer was SERVFAIL: nobody could be asked. Absent where it is not known. */
+  readonly failed?: boolean;
 }
 
 /** What decides access. An absent `token` is null; an empty one is a configured token that nothing matches. */

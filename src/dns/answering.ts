@@ -73,17 +73,22 @@ function respond(
   const custom = now.custom.answer(query.name, query.type);
   const blocked = custom === null && now.blocklist().blocks(query.name);
   if (blocked) counts.blocked += 1;
-  queryLog.add({
+  const logged = {
     timestamp: Math.floor(clock.now() / 1000),
     domain: query.name === '' ? '.' : query.name,
     clientIp: plainAddress(client.address),
     blocked,
-  });
+    failed: false,
+  };
+  queryLog.add(logged);
   if (custom !== null) return writeReply(query, custom, { ...form, age: 0 });
   if (blocked) return writeReply(query, blockedAnswer(query.type, now.blockedAnswer), { ...form, age: 0 });
+  const reply = ({ answer, age }: CachedAnswer) => {
+    logged.failed = answer.rcode === RCODE.servFail;
+    return writeReply(query, answer, { ...form, age });
+  };
   // Asking the upstream for its own address would wait for itself: the machine's other name servers may know it.
-  if (isOwnLookup(query.name) || now.forwarder === null) return writeReply(query, UNREACHABLE, { ...form, age: 0 });
-  const reply = ({ answer, age }: CachedAnswer) => writeReply(query, answer, { ...form, age });
+  if (isOwnLookup(query.name) || now.forwarder === null) return reply({ answer: UNREACHABLE, age: 0 });
   const resolved = now.forwarder.resolve(query);
   return resolved instanceof Promise ? resolved.then(reply) : reply(resolved);
 }

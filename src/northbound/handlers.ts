@@ -174,11 +174,12 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   listDnsQueries: ({ context: { core } }) =>
     withNow(core.queries(), (queries) =>
       answer(
-        queries.map(({ timestamp, domain, clientIp, blocked }) => ({
+        queries.map(({ timestamp, domain, clientIp, blocked, failed }) => ({
           timestamp,
           domain,
           client_ip: clientIp,
           blocked,
+          ...(failed === true ? { failed } : {}),
         })),
       ),
     ),

@@ -9,6 +9,7 @@ const QUERIES = Type.Array(
     domain: text('The name asked for.'),
     client_ip: text('Who asked.'),
     blocked: flag('Whether a blocklist answered.'),
+    failed: Type.Optional(flag('There, and true, where the answer was SERVFAIL.')),
   }),
 );
 
