@@ -47,11 +47,14 @@ export async function assembleGateway(options: ComposeOptions, state: GatewaySta
 
 function assemble(options: ComposeOptions, state: GatewayState): Gateway {
   const { clock = systemClock, random = systemRandom, log = silent } = options;
-  const { backend } = state;
+  const { backend, local } = state;
   const listener = listenerOf(options, backend);
+  const holdSessions = () => local?.keptSessions?.holdTo(JSON.stringify(listener.credentials()));
+  holdSessions();
   const mounts = createMounts(options, backend, listener);
   const core = createCore({ backend, clock, random, resolver: options.resolver ?? noResolver });
   const endSessions = whenCredentialsChange(listener.credentials, () => {
+    holdSessions();
     const ended = mounts.map(async (mount) => mount.session.end());
     Promise.all(ended).then(
       () => log.info({}, 'the credentials changed: every session has ended'),
@@ -138,11 +141,11 @@ function createMounts(
     const { revision } = wanted;
     const version = options.reportVersion ?? wanted.version;
     const folder = wanted.panelDir ?? options.panelDir;
-    const servers = options.panelServers ?? [];
+    const { panelServers: servers = [], ownVersion: keyway = null, subscriptions = null } = options;
     const isOpen = () => revision.auth.isOpen(credentials());
     const panel =
       folder === undefined
-        ? embeddedPanel({ revision, version, servers, isOpen })
+        ? embeddedPanel({ revision, version, servers, keyway, subscriptions, isOpen })
         : panelFolder(folder, fileSystem, options.log ?? silent);
     return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel }, backend.sessions);
   });

@@ -3,6 +3,7 @@ import type { Backend } from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort, ResolverPort } from '../core/ports.js';
+import type { PanelServer, SubscriptionAddress } from '../northbound/embedded-panel.js';
 import type { LoginGuardLimit } from '../northbound/login-guard.js';
 import type { Mount } from '../northbound/mount.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
@@ -61,8 +62,12 @@ export interface GatewayOptions {
   /** The version that the status reports, instead of the mount's own. */
   readonly reportVersion?: string;
   readonly panelDir?: string;
-  /** API roots of further servers that the embedded panel may speak to, such as `https://host:9090/panel/api`. */
-  readonly panelServers?: readonly string[];
+  /** Further servers that the embedded panel may speak to, by API roots such as `https://host:9090/panel/api`. */
+  readonly panelServers?: readonly PanelServer[];
+  /** Keyway's own version, which the embedded panel shows; default none. */
+  readonly ownVersion?: string;
+  /** Where subscriptions alone are served, for the URLs that the embedded panel hands out; default the API's own. */
+  readonly subscriptions?: SubscriptionAddress | null;
   /** Asks for the mount's credential on the audit operations too; default false, as the protocol says. */
   readonly protectAudit?: boolean;
   readonly inPlace?: boolean;

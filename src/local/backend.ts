@@ -16,6 +16,7 @@ import { type ConfigurationFile, createConfigurationFile } from './configuration
 import { type Counters, openCounters } from './counters/open-counters.js';
 import { dataFolderOf } from './file/data-folder.js';
 import { createJobs, type Jobs } from './jobs/jobs.js';
+import { type KeptSessions, openKeptSessions } from './kept-sessions.js';
 import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
 import { createProblems } from './problems.js';
 
@@ -25,6 +26,8 @@ export interface LocalBackend extends Backend {
   /** Null in the run-time-only mode. */
   readonly configuration: ConfigurationFile | null;
   readonly counters: Counters;
+  /** Null where nothing outlives the process. */
+  readonly keptSessions: KeptSessions | null;
   /** What commands have asked of it; to be looked at once it is open. */
   readonly jobs: Jobs;
 }
@@ -89,7 +92,8 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
       clock,
       log,
     });
-    return createLocalBackend({ configuration, counters, ...options });
+    const keptSessions = dataFolder === null ? null : await openKeptSessions({ dataFolder, fileSystem, log });
+    return createLocalBackend({ configuration, counters, keptSessions, ...options });
   } catch (error) {
     await configuration?.close();
     throw error;
@@ -101,10 +105,11 @@ export interface LocalBackendParts extends Pick<LocalBackendOptions, 'fileSystem
   readonly configuration: ConfigurationFile | null;
   /** Loaded for the keys of that configuration. */
   readonly counters: Counters;
+  readonly keptSessions?: KeptSessions | null;
 }
 
 export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
-  const { configuration, counters, fileSystem, clock, log, progress } = parts;
+  const { configuration, counters, keptSessions = null, fileSystem, clock, log, progress } = parts;
   const { keys, usage, sources, store } = counters;
   const listeners: ((reason: ChangeReason) => void)[] = [];
   let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load());
@@ -156,6 +161,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     keys,
     configuration,
     counters,
+    keptSessions,
     jobs,
     settings: () => settings,
     onChange(listener) {
@@ -181,7 +187,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     },
     document: configuration === null ? null : { read: configuration.readAsJson, replace: configuration.replace },
     audit: null,
-    sessions: null,
+    sessions: keptSessions === null ? null : keptSessions.session,
     live: null,
     replica: null,
     refreshBlocklists: null,
@@ -192,6 +198,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     }),
     async close() {
       await jobs.close();
+      await keptSessions?.close();
       await counters.close();
       await configuration?.close();
     },

@@ -10,10 +10,30 @@ export interface EmbeddedPanelOptions {
   readonly revision: Revision;
   /** The server package version that the mount stands for. */
   readonly version: string;
-  /** API roots of further servers that the panel may speak to (`--panel-server`), without a trailing slash. */
-  readonly servers: readonly string[];
+  /** Further servers that the panel may speak to (`--panel-server`). */
+  readonly servers: readonly PanelServer[];
+  /** Keyway's own version, shown beside the one that the mount stands for; null is not told. */
+  readonly keyway: string | null;
+  /** Where subscriptions alone are served; null where clients get them from the API. */
+  readonly subscriptions: SubscriptionAddress | null;
   /** Whether the mount answers without a credential just now. */
   readonly isOpen: () => boolean;
+}
+
+/** A server that the panel may speak to. */
+export interface PanelServer {
+  /** Its API root, without a trailing slash. */
+  readonly root: string;
+  /** What the panel calls it; empty for its host and path. */
+  readonly name: string;
+}
+
+/** An address of its own for subscriptions. */
+export interface SubscriptionAddress {
+  /** Null where it listens on every address: then it is the one that the panel was reached by. */
+  readonly host: string | null;
+  readonly port: number;
+  readonly tls: boolean;
 }
 
 /** Where the build stands as the sources see it, whose own `panel/` is no build, and then as the compiled code does. */
@@ -39,8 +59,16 @@ export function embeddedPanel(options: EmbeddedPanelOptions): PanelFiles {
   };
 }
 
-function configFile({ revision, servers, isOpen }: EmbeddedPanelOptions, headers: Headers): PanelFile {
-  const config = { offers: capabilitiesOf(revision), open: isOpen(), servers };
+function configFile(options: EmbeddedPanelOptions, headers: Headers): PanelFile {
+  const { revision, servers, keyway, subscriptions, isOpen } = options;
+  const config = {
+    offers: capabilitiesOf(revision),
+    open: isOpen(),
+    token: revision.auth.encode({ kind: 'token', secret: 'x' }) !== null,
+    servers,
+    keyway,
+    subscriptions,
+  };
   return {
     content: Buffer.from(JSON.stringify(config)),
     contentType: 'application/json',
@@ -51,8 +79,8 @@ function configFile({ revision, servers, isOpen }: EmbeddedPanelOptions, headers
 type Headers = Readonly<Record<string, string>>;
 
 /** The policy lets the page load nothing and reach nobody but its own origin and the servers it was told of. */
-function headersFor(servers: readonly string[]): Headers {
-  const reachable = [...new Set(servers.map((server) => new URL(server).origin))];
+function headersFor(servers: readonly PanelServer[]): Headers {
+  const reachable = [...new Set(servers.map(({ root }) => new URL(root).origin))];
   const policy = [
     "default-src 'none'",
     "script-src 'self'",

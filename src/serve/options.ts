@@ -1,5 +1,8 @@
+import { isIPv6 } from 'node:net';
 import type { ComposeOptions, DatabaseOptions, ResolvedMount, ResolvedUpstream } from '../gateway/options.js';
 import { dataFolderOf } from '../local/file/data-folder.js';
+import type { SubscriptionAddress } from '../northbound/embedded-panel.js';
+import { listenAddress } from '../settings/bind-address.js';
 import type { UpstreamAddress } from '../settings/kinds.js';
 import type { Settings } from '../settings/table.js';
 
@@ -38,6 +41,7 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     }),
     ...(settings.reportVersion === null ? {} : { reportVersion: settings.reportVersion }),
     panelServers: settings.panelServer,
+    subscriptions: subscriptionAddress(settings),
     protectAudit: settings.protectAudit,
     inPlace: settings.inPlace,
     guardConfig: settings.guardConfig,
@@ -70,4 +74,13 @@ function databaseOptions(url: string, { databaseListenUrl, databaseStale, noMigr
 function withoutNulls<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], null> } {
   const given = Object.entries(values).filter(([, value]) => value !== null);
   return Object.fromEntries(given) as { [K in keyof T]?: Exclude<T[K], null> }; // Only the nulls were left out.
+}
+
+/** Where clients reach the listener for subscriptions, as far as its setting says it; null for none, a Unix socket and a free port. */
+function subscriptionAddress({ subscriptionBind, tlsCert }: Settings): SubscriptionAddress | null {
+  if (subscriptionBind === null) return null;
+  const address = listenAddress(subscriptionBind);
+  if (address.kind === 'socket' || address.port === 0) return null;
+  const host = isIPv6(address.host) ? `[${address.host}]` : address.host;
+  return { host: ['0.0.0.0', '[::]'].includes(host) ? null : host, port: address.port, tls: tlsCert !== null };
 }

@@ -26,6 +26,8 @@ export interface ServePorts {
 
 /** What is there before the gateway is. */
 export interface Around {
+  /** Keyway's own. */
+  readonly version: string;
   readonly settings: Settings;
   readonly connections: Connections;
   /** Null where no operator's listener is asked for. */
@@ -57,6 +59,7 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   const composed = gatewayOptions(settings);
   const options: ComposeOptions = {
     ...composed,
+    ownVersion: around.version,
     ...ports,
     ...(composed.upstream === undefined ? {} : { upstream: await trusting(composed.upstream, settings, ports) }),
     resolvesForUpstream: resolver !== null,

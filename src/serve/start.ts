@@ -38,7 +38,7 @@ export async function startGateway(
       ? null
       : await (await import('./ops.js')).startOps({ bind, allowHosts, version, readiness, connections }, log);
   try {
-    const serving = await startServing({ settings, connections, ops }, ports);
+    const serving = await startServing({ version, settings, connections, ops }, ports);
     if (serving === null) {
       await ops?.close();
       return null;

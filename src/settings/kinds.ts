@@ -276,6 +276,21 @@ export const revision = stringKind(
   'revisions',
 );
 
+/** One `--panel-server`: what the panel calls it, empty for its host and path, and the root of its API. */
+export interface PanelServerSetting {
+  readonly name: string;
+  readonly root: string;
+}
+
+export const panelServer = stringKind(
+  "a server's API as http(s)://host:port/webpath/api, without ? or #, perhaps with a name and = before it",
+  (text, folder): PanelServerSetting | undefined => {
+    const [, name = '', url = text] = /^(?!https?:)([^=]+)=(.*)$/i.exec(text) ?? [];
+    const root = apiRoot.read(url, folder);
+    return root === undefined || CONTROL_CHARACTER.test(name) ? undefined : { name: name.trim(), root };
+  },
+);
+
 /** An address alone stands for itself. */
 export const proxyAddress = stringKind('an IP address, a range such as 10.0.0.0/8 or fd00::/8, or unix', (text) => {
   if (text === 'unix') return text;

@@ -304,13 +304,13 @@ export const SETTINGS = {
     description:
       'A folder with another panel build, for all revisions or for one (as written in --revision). Hidden files are not served. Repeatable.',
   }),
-  panelServer: many(kinds.apiRoot, {
+  panelServer: many(kinds.panelServer, {
     flag: 'panel-server',
-    placeholder: 'URL',
+    placeholder: '[NAME=]URL',
     default: [],
     defaultText: 'none',
     description:
-      "Another server's API that the embedded panel may speak to, for the list on its login page. Anyone who reaches the panel can read the URL. Repeatable.",
+      "Another server's API that the embedded panel may speak to, for the list on its login page, perhaps with what it is called there. Anyone who reaches the panel can read both. Repeatable.",
   }),
   protectAudit: one(kinds.onOrOff, {
     flag: 'protect-audit',
