@@ -22,7 +22,8 @@ const PURPOSES = {
   semver: 'Which revision a server package version speaks.',
   typebox: 'The shapes of bodies: their check, and the OpenAPI documents.',
   undici: 'HTTP of the DNS server: its upstream and the blocklists.',
-  uqr: 'QR codes of share links.',
+  uqr: 'QR codes of what is handed out.',
+  diff: 'The comparison of a configuration with what the server has.',
 };
 
 /** The names of the packages that the panel's sources import, which its build takes in. */
