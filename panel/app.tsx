@@ -16,6 +16,7 @@ import { createWorkspace, type Workspace, WorkspaceContext } from './state/works
 import { keptInTab } from './store/kept.js';
 import { useStore } from './store/store.js';
 import { ContactBar, Navigation } from './ui/frame.js';
+import { Shortcuts } from './ui/shortcuts.js';
 import { Toasts } from './ui/toasts.js';
 
 const VIEWS: Readonly<Record<Page, () => preact.JSX.Element>> = {
@@ -91,6 +92,7 @@ function Desk({ hidden }: { readonly hidden: boolean }) {
         <View key={page} />
       </main>
       {printing !== null && <QrSheet keys={printing} />}
+      {!hidden && <Shortcuts />}
     </div>
   );
 }

@@ -14,6 +14,8 @@ export interface HttpCall {
   readonly authorization?: string;
   /** Milliseconds until the whole answer must be there. */
   readonly timeout?: number;
+  /** It may end the session that it is sent with, and is not held up by what begins the next. */
+  readonly endsSession?: boolean;
   /** Goes on after the page is left. */
   readonly keepalive?: boolean;
 }

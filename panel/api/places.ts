@@ -5,18 +5,32 @@ import { FEATURES, NOTHING_KNOWN, type Offers } from './offers.js';
 export interface Place {
   /** The API root, without a trailing slash. */
   readonly root: string;
+  /** What people call it; empty where it was given no name. */
+  readonly name: string;
+  /** The API root that clients fetch their subscriptions from: another where the server has an address for them alone. */
+  readonly subscriptions: string;
+  /** Keyway's own version, where the page was told of it; null of other servers. */
+  readonly keyway: string | null;
   /** Whether it is the one that the page came from. */
   readonly own: boolean;
   /** What it says of itself, so that nothing need be tried; unknown for others. */
   readonly offers: Offers;
+  /** Whether it takes a static token; null where that must be tried. */
+  readonly token: boolean | null;
   /** Whether it answers without a credential; null where that must be tried. */
   readonly open: boolean | null;
 }
 
-/** Host and path for people, without the scheme where it is the page's own. */
-export function placeName(root: string): string {
+/** What the page calls a server: its name, else host and path. */
+export function placeName({ name, root }: Place): string {
+  if (name !== '') return name;
   const { host, pathname } = new URL(root);
   return `${host}${pathname}`;
+}
+
+/** Where a client fetches the configuration of a key (protocol: "Subscription"). */
+export function subscriptionUrl({ subscriptions }: Place, key: string): string {
+  return `${subscriptions}/subscribe/${encodeURIComponent(key)}`;
 }
 
 /**
@@ -25,18 +39,38 @@ export function placeName(root: string): string {
  */
 export async function findPlaces(base: string): Promise<readonly Place[]> {
   const config = await readConfig(base);
+  const root = `${base}api`;
   const own: Place = {
-    root: `${base}api`,
+    root,
+    name: '',
+    subscriptions: subscriptionRoot(root, config.subscriptions),
+    keyway: typeof config.keyway === 'string' ? config.keyway : null,
     own: true,
     offers: offersOf(config.offers),
+    token: flagOrNull(config.token),
     open: flagOrNull(config.open),
   };
   const others = Array.isArray(config.servers) ? config.servers : [];
-  const roots = others.filter((root): root is string => typeof root === 'string' && URL.canParse(root));
+  return [own, ...others.flatMap(otherPlace)];
+}
+
+function otherPlace(server: unknown): readonly Place[] {
+  if (!isObject(server) || typeof server.root !== 'string' || !URL.canParse(server.root)) return [];
+  const root = server.root.replace(/\/+$/, '');
+  const name = typeof server.name === 'string' ? server.name : '';
   return [
-    own,
-    ...roots.map((root): Place => ({ root: root.replace(/\/+$/, ''), own: false, offers: NOTHING_KNOWN, open: null })),
+    { root, name, subscriptions: root, keyway: null, own: false, offers: NOTHING_KNOWN, token: null, open: null },
   ];
+}
+
+/** The same path at the address for subscriptions, whose host is that of the page where it listens on all of them. */
+function subscriptionRoot(root: string, address: unknown): string {
+  if (!isObject(address)) return root;
+  const url = new URL(root);
+  url.protocol = address.tls === true ? 'https:' : 'http:';
+  if (typeof address.host === 'string') url.hostname = address.host;
+  url.port = String(address.port);
+  return url.href;
 }
 
 async function readConfig(base: string): Promise<Readonly<Record<string, unknown>>> {

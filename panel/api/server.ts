@@ -14,7 +14,8 @@ export interface NewUser {
 
 /** Every operation of the API, typed. Each rejects with `ApiFailure`. */
 export interface Server {
-  status(): Promise<wire.ServerStatus>;
+  /** `timeout` in milliseconds. */
+  status(timeout?: number): Promise<wire.ServerStatus>;
   /** The whole answer as text, so that an unchanged list need not be read again. */
   usersText(): Promise<string>;
   user(key: string): Promise<wire.User>;
@@ -56,7 +57,10 @@ export function createServer(send: Sender): Server {
   const write = async (call: Parameters<Sender>[0]) => dataOf(await send(call));
   const user = (key: string, rest = '') => `/users/${keyPath(key)}${rest}`;
   return {
-    status: async () => wire.readStatus(await get('/server/status')),
+    status: async (timeout) =>
+      wire.readStatus(
+        dataOf(await send({ method: 'GET', path: '/server/status', ...(timeout === undefined ? {} : { timeout }) })),
+      ),
     usersText: () => send({ method: 'GET', path: '/users', timeout: LIST_TIMEOUT }),
     user: async (key) => wire.readUsers([await get(user(key))])[0] ?? Promise.reject(new ApiFailure('garbled')),
     createUser: async (body) => wire.readText(await write({ method: 'POST', path: '/users', body }), 'data'),
@@ -78,7 +82,7 @@ export function createServer(send: Sender): Server {
     clientConfig: async (key) => JSON.stringify(await get(`/subscribe/${keyPath(key)}`), null, 2),
     configText: () => send({ method: 'GET', path: '/server/config', timeout: LIST_TIMEOUT }),
     replaceConfig: async (text) =>
-      void (await write({ method: 'PUT', path: '/server/config', text, timeout: LIST_TIMEOUT })),
+      void (await write({ method: 'PUT', path: '/server/config', text, timeout: LIST_TIMEOUT, endsSession: true })),
     audit: async () => wire.readAudit(await get('/audit')),
     addAudit: async (eventEn, eventRu, success) =>
       void (await write({ method: 'POST', path: '/audit', body: { eventEn, eventRu, success }, keepalive: true })),

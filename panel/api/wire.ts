@@ -37,6 +37,8 @@ export interface OutboundRule {
   readonly ip_cidr: readonly string[];
   readonly protocol?: string | null;
   readonly action: RuleAction;
+  /** In a file of the newer layout the tag that stands for the action. */
+  readonly outbound?: string;
 }
 
 /** Members that the page does not know are kept and sent back. */
@@ -54,6 +56,8 @@ export interface DnsQuery {
   readonly domain: string;
   readonly client_ip: string;
   readonly blocked: boolean;
+  /** Whether nobody could answer it; absent where the server does not tell. */
+  readonly failed: boolean;
 }
 
 function garbled(place: string): never {
@@ -169,6 +173,7 @@ export function readQueries(data: unknown): readonly DnsQuery[] {
       domain: String(query.domain ?? ''),
       client_ip: String(query.client_ip ?? ''),
       blocked: query.blocked === true,
+      failed: query.failed === true,
     };
   });
 }

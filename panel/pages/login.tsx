@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/failure.js';
 import { placeName } from '../api/places.js';
 import { type MessageName, sentence, useWords, type Words } from '../i18n/text.js';
@@ -10,7 +10,10 @@ import { useStore } from '../store/store.js';
 import { Choices } from '../ui/choices.js';
 import { Field, Switch } from '../ui/field.js';
 import { Notice } from '../ui/notice.js';
+import { SecretField } from '../ui/secret-field.js';
 import { ServerChoice } from '../ui/server-choice.js';
+
+type Way = 'password' | 'token';
 
 interface LoginProps {
   readonly session: Exclude<SessionState, { readonly phase: 'signedIn' }>;
@@ -22,6 +25,12 @@ export function Login({ session }: LoginProps) {
   const workspace = useWorkspace();
   const { all } = usePlaces();
   const heading = useId();
+  const hasLogin = useStore(workspace.offers, ({ login }) => login);
+  const [way, setWay] = useState<Way>(hasLogin === false ? 'token' : 'password');
+  useEffect(() => {
+    if (hasLogin === false) setWay('token');
+  }, [hasLogin]);
+  const offersToken = session.phase === 'lost' && session.reason === 'replaced' && workspace.place.token !== false;
   return (
     <main class="login" id="content" aria-labelledby={heading}>
       <div class="login-card">
@@ -31,7 +40,15 @@ export function Login({ session }: LoginProps) {
         </header>
         {session.phase === 'lost' && (
           <Notice tone="warn" urgent>
-            {words(`login.lost.${session.reason}`)} {words('login.lost.stays')}
+            <span>
+              {words(`login.lost.${session.reason}`)} {words('login.lost.stays')}
+              {offersToken && ` ${words('login.lost.useToken')}`}
+            </span>
+            {offersToken && way === 'password' && (
+              <button type="button" class="button button-small" onClick={() => setWay('token')}>
+                {words('login.byToken')}
+              </button>
+            )}
           </Notice>
         )}
         {all.length > 1 && (
@@ -49,7 +66,7 @@ export function Login({ session }: LoginProps) {
             </button>
           </Notice>
         ) : (
-          <Credentials />
+          <Credentials key={way} way={way} onWay={setWay} />
         )}
       </div>
       <Choices />
@@ -57,17 +74,23 @@ export function Login({ session }: LoginProps) {
   );
 }
 
-function Credentials() {
+interface CredentialsProps {
+  readonly way: Way;
+  readonly onWay: (way: Way) => void;
+}
+
+function Credentials({ way, onWay }: CredentialsProps) {
   const words = useWords();
   const workspace = useWorkspace();
+  const { all } = usePlaces();
   const hasLogin = useStore(workspace.offers, ({ login }) => login);
-  const [way, setWay] = useState<'password' | 'token'>(hasLogin === false ? 'token' : 'password');
-  useEffect(() => {
-    if (hasLogin === false) setWay('token');
-  }, [hasLogin]);
+  const form = useRef<HTMLFormElement>(null);
+  // Not on a phone, whose keyboard would cover the half of it.
+  useLayoutEffect(() => {
+    if (matchMedia('(pointer: fine)').matches) form.current?.querySelector('input')?.focus();
+  }, []);
   const [username, setUsername] = useState('');
   const [secret, setSecret] = useState('');
-  const [visible, setVisible] = useState(false);
   const [stays, setStays] = useState(false);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
@@ -96,29 +119,26 @@ function Credentials() {
     }
   };
 
-  const choose = (next: 'password' | 'token') => {
-    setWay(next);
-    setSecret('');
-    setProblem(null);
-    setMissing(null);
-  };
-  const host = placeName(workspace.place.root);
+  const host = placeName(workspace.place);
   return (
-    <form class="login-form" onSubmit={submit} novalidate>
+    <form ref={form} class="login-form" onSubmit={submit} novalidate>
       <div class="segments" role="group" aria-label={words('login.title')}>
         <button
           type="button"
           aria-pressed={way === 'password'}
           disabled={hasLogin === false}
-          onClick={() => choose('password')}
+          onClick={() => onWay('password')}
         >
           {words('login.withPassword')}
         </button>
-        <button type="button" aria-pressed={way === 'token'} onClick={() => choose('token')}>
+        <button type="button" aria-pressed={way === 'token'} onClick={() => onWay('token')}>
           {words('login.withToken')}
         </button>
       </div>
       {hasLogin === false && <p class="hint">{words('absent.login')}</p>}
+      {all.length > 1 && (
+        <p class="destination">{words(way === 'password' ? 'login.sends' : 'login.sendsToken', { host })}</p>
+      )}
       {way === 'password' && (
         <Field label={words('login.username')} problem={missing === 'username' ? words('login.needed') : null}>
           {(control) => (
@@ -134,28 +154,14 @@ function Credentials() {
           )}
         </Field>
       )}
-      <p class="destination">{words(way === 'password' ? 'login.sends' : 'login.sendsToken', { host })}</p>
-      <Field
+      <SecretField
         label={words(way === 'password' ? 'login.password' : 'login.token')}
         problem={problem ?? (missing === 'secret' ? words('login.needed') : null)}
-      >
-        {(control) => (
-          <span class="joined">
-            <input
-              {...control}
-              {...(visible ? { type: 'text' } : { type: 'password' })}
-              class="grow"
-              name={way}
-              autocomplete={way === 'password' ? 'current-password' : 'off'}
-              value={secret}
-              onInput={(event) => setSecret(event.currentTarget.value)}
-            />
-            <button type="button" class="button" aria-pressed={visible} onClick={() => setVisible(!visible)}>
-              {words(visible ? 'login.hide' : 'login.show')}
-            </button>
-          </span>
-        )}
-      </Field>
+        name={way}
+        autocomplete={way === 'password' ? 'current-password' : 'off'}
+        value={secret}
+        onChange={setSecret}
+      />
       <Switch label={words('login.stay')} checked={stays} onChange={setStays} />
       <button type="submit" class="button button-primary button-wide" aria-disabled={busy}>
         {words(busy ? 'login.checking' : 'login.submit')}
@@ -164,7 +170,7 @@ function Credentials() {
   );
 }
 
-function problemOf(error: unknown, way: 'password' | 'token', words: Words): string {
+function problemOf(error: unknown, way: Way, words: Words): string {
   if (!(error instanceof ApiFailure)) return sentence(error, words);
   const wrong: MessageName = way === 'password' ? 'login.wrong' : 'login.wrongToken';
   if (error.kind === 'unauthorized' && error.retryAfter !== null) return words('login.wait', { n: error.retryAfter });

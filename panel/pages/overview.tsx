@@ -1,13 +1,16 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import type { User } from '../api/wire.js';
-import { clockTime, duration, sentence, useWords } from '../i18n/text.js';
-import { isNear, isOver, titleOf, usedPart } from '../state/key-list.js';
+import { clockTime, duration, fullTime, sentence, useWords } from '../i18n/text.js';
+import type { TrafficPoint } from '../state/history.js';
+import { titleOf } from '../state/key-list.js';
+import { isConnected, NEAR, tellsOnline, usedPart } from '../state/key-status.js';
+import { keysViewOf } from '../state/keys-view.js';
 import { goTo, hrefOf } from '../state/route.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { add, type Whole } from '../text/exact-json.js';
-import { formatExact } from '../text/sizes.js';
+import { formatExact, formatSize } from '../text/sizes.js';
 import { TrafficChart } from '../ui/chart.js';
 import { Icon } from '../ui/icon.js';
 import { Notice } from '../ui/notice.js';
@@ -15,77 +18,80 @@ import { Size } from '../ui/size.js';
 import { Sparkline } from '../ui/sparkline.js';
 import { Usage } from './keys/row.js';
 
-const TOP = 8;
+/** Keys of one list. */
+const TOP = 10;
 
 interface Summary {
   readonly up: Whole;
   readonly down: Whole;
-  readonly online: number;
+  readonly connected: readonly User[];
   readonly top: readonly User[];
   readonly near: readonly User[];
-  /** Whether `online` says that the key is connected; on older servers it says that it has counters. */
-  readonly tellsOnline: boolean;
+  /** Whether the server knows who is connected. */
+  readonly knowsOnline: boolean;
 }
 
 function summarise(users: readonly User[]): Summary {
   let up: Whole = 0;
   let down: Whole = 0;
-  let online = 0;
   for (const user of users) {
     up = add(up, user.bytes_up);
     down = add(down, user.bytes_down);
-    if (user.online) online += 1;
   }
+  const connected = users
+    .filter(isConnected)
+    .sort((a, b) => (a.connections === b.connections ? 0 : a.connections > b.connections ? -1 : 1));
   const top = users
     .filter((user) => user.bytes_down > 0)
     .sort((a, b) => (a.bytes_down === b.bytes_down ? 0 : a.bytes_down > b.bytes_down ? -1 : 1))
     .slice(0, TOP);
   const near = users
-    .filter((user) => isNear(user) || isOver(user))
+    .filter((user) => (usedPart(user) ?? 0) >= NEAR)
     .sort((a, b) => (usedPart(b) ?? 0) - (usedPart(a) ?? 0))
     .slice(0, TOP);
-  const tellsOnline = users.every((user) => user.last_seen !== undefined);
-  return { up, down, online, top, near, tellsOnline };
+  return { up, down, connected, top, near, knowsOnline: users.every(tellsOnline) };
 }
 
-/** How the server and its traffic stand. */
+/** How the server and its traffic stand, and who is there. */
 export function OverviewPage() {
   const words = useWords();
-  const { status: statusStore, users, contact } = useWorkspace();
+  const { status: statusStore, users } = useWorkspace();
   const status = useStore(statusStore);
   const { users: list, error } = useStore(users.state);
-  useEffect(() => contact.add(users.load), [contact, users]);
   const summary = useMemo(() => (list === null ? null : summarise(list)), [list]);
   const whole = (value: Whole) => formatExact(value, words.language);
+  const blind = summary !== null && !summary.knowsOnline;
   return (
     <div class="page">
-      <h1>{words('page.overview')}</h1>
+      <div class="toolbar-line">
+        <h1>{words('page.overview')}</h1>
+        <Health />
+      </div>
       {error !== null && list === null && <Notice tone="bad">{sentence(error, words)}</Notice>}
       <dl class="figures">
         <Figure label={words('overview.keys')}>{status === null ? '…' : whole(status.total_users)}</Figure>
-        <Figure
-          label={words('overview.online')}
-          hint={summary?.tellsOnline === false ? words('absent.online') : undefined}
-        >
-          {summary === null ? '…' : whole(summary.online)}
+        <Figure label={words('overview.online')} hint={blind ? words('absent.online') : undefined}>
+          {summary === null ? '…' : blind ? '—' : whole(summary.connected.length)}
         </Figure>
         <Figure label={words('overview.active')}>{status === null ? '…' : whole(status.active_users)}</Figure>
         <Figure label={words('overview.down')}>{summary === null ? '…' : <Size bytes={summary.down} />}</Figure>
         <Figure label={words('overview.up')}>{summary === null ? '…' : <Size bytes={summary.up} />}</Figure>
-        <Figure label={words('overview.uptime')}>
-          {status === null ? '…' : duration(Number(status.uptime_seconds), words)}
-        </Figure>
-        <Figure label={words('overview.version')}>{status?.version ?? '…'}</Figure>
       </dl>
-      <Traffic />
-      <div class="columns">
+      {blind && <p class="hint">{words('absent.online')}</p>}
+      {list !== null && list.length === 0 && <NoKeys />}
+      <div class="board">
+        <Traffic />
+        {summary !== null && <Present connected={summary.connected} blind={blind} users={list ?? []} />}
         <section class="card">
           <h2>{words('overview.top')}</h2>
-          <p class="hint">{words('overview.topNote')}</p>
-          {summary !== null && summary.top.length === 0 && <NoKeys any={list !== null && list.length > 0} />}
+          <p class="hint">{words(summary?.top.length === 0 ? 'overview.noTraffic' : 'overview.topNote')}</p>
           <ol class="ranking">
             {summary?.top.map((user) => (
-              <Ranked key={user.access_key} user={user}>
+              <Ranked
+                key={user.access_key}
+                user={user}
+                part={Number(user.bytes_down) / Number(summary.top[0]?.bytes_down)}
+              >
                 <Sparkline points={users.history.of(user.access_key)} />
                 <Size bytes={user.bytes_down} />
               </Ranked>
@@ -108,6 +114,22 @@ export function OverviewPage() {
   );
 }
 
+/** Whether the server answers, how quickly, since when it runs, and what it is. */
+function Health() {
+  const words = useWords();
+  const { status: statusStore, contact, place } = useWorkspace();
+  const status = useStore(statusStore);
+  const away = useStore(contact.state, ({ failingSince }) => failingSince !== null);
+  if (status === null) return null;
+  const parts = [
+    away ? words('overview.away') : words('overview.answers', { n: Math.max(1, Math.round(status.took)) }),
+    words('overview.uptime', { time: duration(Number(status.uptime_seconds), words) }),
+    words('overview.version', { version: status.version }),
+    ...(place.keyway === null ? [] : [`Keyway ${place.keyway}`]),
+  ];
+  return <p class={away ? 'health health-away' : 'health'}>{parts.join(' · ')}</p>;
+}
+
 interface FigureProps {
   readonly label: string;
   readonly hint?: string | undefined;
@@ -119,44 +141,112 @@ function Figure({ label, hint, children }: FigureProps) {
     <div title={hint} class={hint === undefined ? '' : 'missing'}>
       <dt>{label}</dt>
       <dd>{children}</dd>
-      {hint !== undefined && <dd class="visually-hidden">{hint}</dd>}
     </div>
   );
 }
 
-function Ranked({ user, children }: { readonly user: User; readonly children: ComponentChildren }) {
+interface RankedProps {
+  readonly user: User;
+  /** How long its bar is, 1 being all of the width; absent for none. */
+  readonly part?: number;
+  readonly children: ComponentChildren;
+}
+
+function Ranked({ user, part, children }: RankedProps) {
   return (
     <li>
-      <a href={hrefOf('keys', user.access_key)}>{titleOf(user).slice(0, 120)}</a>
+      {part !== undefined && <span class="ranked-bar" style={{ width: `${Math.round(part * 100)}%` }} />}
+      <a href={hrefOf('keys', user.access_key)} dir="auto">
+        {titleOf(user).slice(0, 120)}
+      </a>
       <span class="ranked">{children}</span>
     </li>
   );
 }
 
-function NoKeys({ any }: { readonly any: boolean }) {
+function NoKeys() {
   const words = useWords();
-  if (any) return <p class="hint">{words('key.noTraffic')}</p>;
   return (
-    <>
-      <p class="hint">{words('overview.noKeys')}</p>
+    <Notice tone="plain">
+      {words('overview.noKeys')}
       <button type="button" class="button button-primary" onClick={() => goTo('keys')}>
         <Icon name="plus" /> {words('overview.first')}
       </button>
-    </>
+    </Notice>
   );
 }
 
+interface PresentProps {
+  readonly connected: readonly User[];
+  /** Where the server cannot know who is connected, those are shown whose counters just moved. */
+  readonly blind: boolean;
+  readonly users: readonly User[];
+}
+
+/** Who is there now. */
+function Present({ connected, blind, users: list }: PresentProps) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const { history } = workspace.users;
+  const lastOf = (user: User): TrafficPoint | undefined => history.of(user.access_key).at(-1);
+  const shown = useMemo(() => {
+    const rate = (user: User) => {
+      const last = lastOf(user);
+      return last === undefined ? 0 : (last.up + last.down) / last.seconds;
+    };
+    const candidates = blind ? list : connected;
+    return candidates
+      .flatMap((user) => (blind && rate(user) === 0 ? [] : [{ user, rate: rate(user) }]))
+      .sort((a, b) => b.rate - a.rate);
+  }, [list]);
+  const showAll = () => {
+    keysViewOf(workspace).patch({ filter: 'online' });
+    goTo('keys');
+  };
+  return (
+    <section class="card">
+      <h2>{words(blind ? 'overview.moving' : 'overview.online')}</h2>
+      {shown.length === 0 && <p class="hint">{words(blind ? 'overview.noneMoving' : 'overview.noneOnline')}</p>}
+      <ol class="ranking">
+        {shown.slice(0, TOP).map(({ user, rate }) => (
+          <Ranked key={user.access_key} user={user}>
+            <span class="quiet">
+              {words('overview.perSecond', { size: formatSize(Math.round(rate), words.language) })}
+            </span>
+            {!blind && <span>{words('overview.connections', { n: user.connections })}</span>}
+          </Ranked>
+        ))}
+      </ol>
+      {!blind && shown.length > TOP && (
+        <button type="button" class="button button-small" onClick={showAll}>
+          {words('overview.all', { n: shown.length })}
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** What moved while the page was open. */
 function Traffic() {
   const words = useWords();
   const { users } = useWorkspace();
   useStore(users.state, ({ loadedAt }) => loadedAt);
   const { history } = users;
+  const points = history.total();
+  const sum = (side: 'up' | 'down') =>
+    formatSize(
+      points.reduce((total, point) => total + point[side], 0),
+      words.language,
+    );
+  const { since } = history;
+  const isToday = since !== null && Date.now() - since < 43_200_000;
+  const time = since === null ? '' : (isToday ? clockTime : fullTime)(since, words.language);
   return (
-    <section class="card">
+    <section class="card board-wide">
       <h2>{words('overview.chart')}</h2>
-      <TrafficChart points={history.total()} label={words('overview.chart')} />
-      {history.since !== null && (
-        <p class="hint">{words('overview.chartSince', { time: clockTime(history.since, words.language) })}</p>
+      <TrafficChart points={points} label={words('overview.chart')} height={220} />
+      {since !== null && points.length > 0 && (
+        <p class="hint">{words('overview.chartSince', { time, down: sum('down'), up: sum('up') })}</p>
       )}
     </section>
   );

@@ -1,8 +1,11 @@
 import { ApiFailure, isAway } from '../api/failure.js';
 import { createStore, type Store } from '../store/store.js';
 
-/** Milliseconds between refreshes, and at most after failures. */
+/** Milliseconds between refreshes, and between the beginnings of two tries while the server is away. */
 const INTERVAL = 5_000;
+const RETRY = 4_000;
+/** At least between two tries, and at most between two refreshes. */
+const BREATH = 500;
 const LONGEST = 60_000;
 /** A refresh that takes long (a list of 100,000 keys) is given this many times its own duration to rest. */
 const REST = 8;
@@ -12,10 +15,9 @@ export interface ContactState {
   readonly reachedAt: number | null;
   readonly failingSince: number | null;
   readonly failure: ApiFailure | null;
-  readonly nextTryAt: number | null;
 }
 
-/** Refreshes what the page shows: every 5 s, not in a hidden tab, slower while the server is away. */
+/** Refreshes what the page shows: every 5 s, not in a hidden tab. While the server is away it is only asked whether it is back. */
 export interface Contact {
   readonly state: Store<ContactState>;
   /** Adds something to refresh, and refreshes it at once. Returns what ends it. */
@@ -28,32 +30,33 @@ export interface Contact {
   isContinuous(): boolean;
 }
 
-export function createContact(): Contact {
-  const state = createStore<ContactState>({ reachedAt: null, failingSince: null, failure: null, nextTryAt: null });
+/** `probe` asks little, and gives up soon. */
+export function createContact(probe: () => Promise<void>): Contact {
+  const state = createStore<ContactState>({ reachedAt: null, failingSince: null, failure: null });
   const tasks = new Set<() => Promise<void>>();
   let timer: number | undefined;
   let running = false;
-  let failures = 0;
   let turn: Promise<void> | null = null;
   let following: Promise<void> | null = null;
 
   async function run(): Promise<void> {
     const started = Date.now();
+    if (state.get().failingSince !== null && isAway(await failureOf(probe))) {
+      schedule(Math.max(BREATH, started + RETRY - Date.now()));
+      return;
+    }
     const results = await Promise.allSettled([...tasks].map((task) => task()));
     const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
     const away = reasons.find(isAway);
-    const reached = results.some(({ status }) => status === 'fulfilled') || (reasons.length > 0 && away === undefined);
-    failures = away === undefined ? 0 : failures + 1;
-    const rest = Math.max(INTERVAL, (Date.now() - started) * REST);
-    const wait = Math.min(LONGEST, failures === 0 ? rest : INTERVAL * 2 ** (failures - 1));
     const before = state.get();
     state.set({
-      reachedAt: reached && away === undefined ? Date.now() : before.reachedAt,
+      reachedAt: away === undefined && results.length > 0 ? Date.now() : before.reachedAt,
       failingSince: away === undefined ? null : (before.failingSince ?? started),
       failure: away instanceof ApiFailure ? away : null,
-      nextTryAt: Date.now() + wait,
     });
-    schedule(wait);
+    const took = Date.now() - started;
+    const patience = away === undefined || before.failingSince !== null ? INTERVAL : RETRY;
+    schedule(Math.min(LONGEST, Math.max(patience, took * REST)));
   }
 
   function schedule(wait: number): void {
@@ -97,16 +100,27 @@ export function createContact(): Contact {
       if (running) return;
       running = true;
       document.addEventListener('visibilitychange', onVisibility);
+      window.addEventListener('online', onVisibility);
       void now();
     },
     stop() {
       running = false;
       clearTimeout(timer);
       document.removeEventListener('visibilitychange', onVisibility);
+      window.removeEventListener('online', onVisibility);
     },
     isContinuous() {
       const { reachedAt, failingSince } = state.get();
       return failingSince === null && reachedAt !== null && Date.now() - reachedAt < 4 * INTERVAL;
     },
   };
+}
+
+async function failureOf(act: () => Promise<void>): Promise<unknown> {
+  try {
+    await act();
+    return null;
+  } catch (error) {
+    return error;
+  }
 }

@@ -1,8 +1,9 @@
-import { sentence, wordsIn } from '../i18n/text.js';
+import { wordsIn } from '../i18n/text.js';
 import { preferences } from '../store/preferences.js';
 import { createStore, type Store } from '../store/store.js';
 import { note } from './audit-notes.js';
 import { runBatch } from './batch.js';
+import { failureText, labelOf, type NamedKey } from './named-keys.js';
 import { perWorkspace } from './per-workspace.js';
 import { say } from './toasts.js';
 import type { Workspace } from './workspace.js';
@@ -14,10 +15,10 @@ export const UNDO_TIME = 5_000;
 export const leavingOf = perWorkspace<Store<ReadonlySet<string>>>(() => createStore<ReadonlySet<string>>(new Set()));
 
 /** Deletes after the time to undo; when the page is left before, at once. */
-export function deleteLater(workspace: Workspace, keys: readonly string[], name: string): void {
+export function deleteLater(workspace: Workspace, keys: readonly NamedKey[]): void {
   const words = wordsIn(preferences.get().language);
   const leaving = leavingOf(workspace);
-  leaving.set(new Set([...leaving.get(), ...keys]));
+  leaving.set(new Set([...leaving.get(), ...keys.map(({ key }) => key)]));
   const end = () => {
     clearTimeout(timer);
     window.removeEventListener('pagehide', leave);
@@ -30,7 +31,7 @@ export function deleteLater(workspace: Workspace, keys: readonly string[], name:
   };
   const leave = () => {
     end();
-    for (const key of keys) workspace.server.deleteUser(key, true).catch(() => undefined);
+    for (const { key } of keys) workspace.server.deleteUser(key, true).catch(() => undefined);
     // Nobody is here to hear the answers: what was asked for is noted as done.
     note(workspace, 'event.deleteKeys', true, { n: keys.length });
   };
@@ -39,25 +40,26 @@ export function deleteLater(workspace: Workspace, keys: readonly string[], name:
     void deleteNow(workspace, keys);
   }, UNDO_TIME);
   window.addEventListener('pagehide', leave);
+  const [first] = keys;
   const dismiss = say({
     tone: 'plain',
-    text: words('delete.waiting', { n: keys.length, name }),
+    text: words('delete.waiting', { n: keys.length, name: first === undefined ? '' : labelOf(first) }),
     action: { label: words('action.undo'), run: undo },
     lasts: UNDO_TIME,
   });
 }
 
-async function deleteNow(workspace: Workspace, keys: readonly string[]): Promise<void> {
+async function deleteNow(workspace: Workspace, keys: readonly NamedKey[]): Promise<void> {
   const words = wordsIn(preferences.get().language);
-  const { done, failed, error } = await runBatch(keys, (key) => workspace.server.deleteUser(key)).finished;
-  note(workspace, 'event.deleteKeys', failed === 0, { n: keys.length });
+  const { done, failed } = await runBatch(keys, ({ key }) => workspace.server.deleteUser(key)).finished;
+  note(workspace, 'event.deleteKeys', failed.length === 0, { n: keys.length });
   await workspace.contact.now();
   release(leavingOf(workspace), keys);
   if (done > 0) say({ tone: 'good', text: words('delete.done', { n: done }) });
-  if (failed > 0) say({ tone: 'bad', text: words('batch.failed', { n: failed, why: sentence(error, words) }) });
+  if (failed.length > 0) say({ tone: 'bad', text: failureText('delete', failed, words), lasts: null });
 }
 
-function release(leaving: Store<ReadonlySet<string>>, keys: readonly string[]): void {
-  const gone = new Set(keys);
+function release(leaving: Store<ReadonlySet<string>>, keys: readonly NamedKey[]): void {
+  const gone = new Set(keys.map(({ key }) => key));
   leaving.set(new Set([...leaving.get()].filter((key) => !gone.has(key))));
 }

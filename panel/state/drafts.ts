@@ -8,13 +8,21 @@ export interface Draft<T> {
   readonly now: T;
 }
 
-const all = new Set<Store<Draft<unknown> | null>>();
+const unsaved = new Set<() => boolean>();
+
+/** Has the browser ask before the tab is closed while this says that something is not saved. */
+export function watchDraft(isUnsaved: () => boolean): void {
+  unsaved.add(isUnsaved);
+}
 
 /** A place for one kind of draft, so that nothing typed is lost when the page or the server is changed. */
 export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | null> {
   return perWorkspace(() => {
     const store = createStore<Draft<T> | null>(null);
-    all.add(store);
+    watchDraft(() => {
+      const draft = store.get();
+      return draft !== null && draft.base !== draft.now;
+    });
     return store;
   });
 }
@@ -22,10 +30,6 @@ export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | nu
 /** Has the browser ask before a tab is closed in which something is edited and not saved. */
 export function askBeforeLeaving(): void {
   window.addEventListener('beforeunload', (event) => {
-    const unsaved = [...all].some((store) => {
-      const draft = store.get();
-      return draft !== null && draft.base !== draft.now;
-    });
-    if (unsaved) event.preventDefault();
+    if ([...unsaved].some((isUnsaved) => isUnsaved())) event.preventDefault();
   });
 }

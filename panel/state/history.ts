@@ -1,7 +1,8 @@
+import { isObject } from '../api/objects.js';
 import type { User } from '../api/wire.js';
 import type { Whole } from '../text/exact-json.js';
 
-/** Bytes that moved between two refreshes; `time` is when the second was seen, `seconds` how long after the first. */
+/** Bytes that moved in an interval that was seen whole: it ended at `time` and lasted `seconds`. */
 export interface TrafficPoint {
   readonly time: number;
   readonly seconds: number;
@@ -9,73 +10,125 @@ export interface TrafficPoint {
   readonly down: number;
 }
 
-/** What the page saw moving since it was opened. It knows nothing of before, nor of while it was hidden. */
+/** What the page saw moving. It knows nothing of the time between two visits, which stays a gap. */
 export interface TrafficHistory {
+  /** When the first interval began; null before anything was seen. */
   readonly since: number | null;
   total(): readonly TrafficPoint[];
-  /** One key's share of the same points; empty where it did not move. */
+  /** One key's share of the last hour's intervals; empty where it did not move. */
   of(key: string): readonly TrafficPoint[];
   /** Takes the next list; `before` is the last one by key, null at first. */
   record(users: readonly User[], before: ReadonlyMap<string, User> | null, time: number): void;
+  /** Everything as text, for `createHistory` after a reload. */
+  kept(): string;
+  clear(): void;
 }
 
-/** An hour of refreshes in total; half of that for each of the keys that moved last. */
-const TOTAL_POINTS = 720;
-const KEY_POINTS = 360;
+/** Milliseconds. A shorter interval would make a rate of what is hardly one. */
+const SHORTEST = 5_000;
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** Points that are older than an hour are joined into intervals of this many seconds. */
+const JOINED = 60;
+/** How many of the keys that moved last are remembered, and how many of their points are kept over a reload. */
 const MOST_KEYS = 2_000;
+const MOST_KEPT = 20_000;
 
-export function createHistory(): TrafficHistory {
-  let since: number | null = null;
-  let last = 0;
-  const total: TrafficPoint[] = [];
-  const keys = new Map<string, TrafficPoint[]>();
+interface KeyHistory {
+  /** Since when its points are all there. */
+  readonly from: number;
+  points: readonly TrafficPoint[];
+}
 
-  function addTo(key: string, point: TrafficPoint): void {
-    const points = keys.get(key) ?? [];
+export function createHistory(kept: string | null = null, now: number = Date.now()): TrafficHistory {
+  let total: readonly TrafficPoint[] = [];
+  let keys = new Map<string, KeyHistory>();
+  /** Where the interval under way began, and what has moved in it. */
+  let from: number | null = null;
+  let moving = new Map<string, { up: number; down: number }>();
+  let hasForgotten = false;
+  restore(kept);
+
+  function restore(text: string | null): void {
+    const read = readKept(text);
+    total = read.total.filter(({ time }) => time > now - DAY && time <= now);
+    keys = new Map(
+      read.keys.map(([key, points]) => [key, { from: read.since, points: points.filter(({ time }) => time <= now) }]),
+    );
+  }
+
+  function addTo(key: string, point: TrafficPoint, began: number): void {
+    const known = keys.get(key) ?? { from: hasForgotten ? began : 0, points: [] };
     keys.delete(key);
-    keys.set(key, points);
-    points.push(point);
-    if (points.length > KEY_POINTS) points.shift();
-    for (const oldest of keys.keys()) {
-      if (keys.size <= MOST_KEYS) break;
-      keys.delete(oldest);
+    keys.set(key, { ...known, points: [...known.points.filter(({ time }) => time > point.time - HOUR), point] });
+    const oldest = keys.size > MOST_KEYS ? keys.keys().next().value : undefined;
+    if (oldest === undefined) return;
+    keys.delete(oldest);
+    hasForgotten = true;
+  }
+
+  function finish(began: number, time: number): void {
+    const seconds = (time - began) / 1000;
+    let up = 0;
+    let down = 0;
+    for (const [key, moved] of moving) {
+      up += moved.up;
+      down += moved.down;
+      addTo(key, { time, seconds, ...moved }, began);
     }
+    moving = new Map();
+    total = joinOld([...total.filter((point) => point.time > time - DAY), { time, seconds, up, down }], time - HOUR);
   }
 
   return {
     get since() {
-      return since;
+      const first = total[0];
+      return first === undefined ? from : first.time - first.seconds * 1000;
     },
     total: () => total,
     of(key) {
-      const points = keys.get(key);
-      if (points === undefined) return [];
-      const moved = new Map(points.map((point) => [point.time, point]));
-      return total.slice(-KEY_POINTS).map(({ time, seconds }) => moved.get(time) ?? { time, seconds, up: 0, down: 0 });
+      const known = keys.get(key);
+      const last = total[total.length - 1]?.time ?? 0;
+      if (known === undefined || (known.points[known.points.length - 1]?.time ?? 0) <= last - HOUR) return [];
+      const moved = new Map(known.points.map((point) => [point.time, point]));
+      return total
+        .filter(({ time, seconds }) => time > last - HOUR && time - seconds * 1000 >= known.from)
+        .map(({ time, seconds }) => moved.get(time) ?? { time, seconds, up: 0, down: 0 });
     },
     record(users, before, time) {
-      const seconds = (time - last) / 1000;
-      last = time;
-      if (before === null || since === null) {
-        since = time;
+      if (before === null || from === null) {
+        from = time;
+        moving = new Map();
         return;
       }
-      let up = 0;
-      let down = 0;
       for (const user of users) {
         const earlier = before.get(user.access_key);
         if (earlier === undefined || earlier === user) continue;
-        const moved = {
-          up: growth(earlier.bytes_up, user.bytes_up),
-          down: growth(earlier.bytes_down, user.bytes_down),
-        };
-        if (moved.up === 0 && moved.down === 0) continue;
-        up += moved.up;
-        down += moved.down;
-        addTo(user.access_key, { time, seconds, ...moved });
+        const up = growth(earlier.bytes_up, user.bytes_up);
+        const down = growth(earlier.bytes_down, user.bytes_down);
+        if (up === 0 && down === 0) continue;
+        const known = moving.get(user.access_key);
+        moving.set(user.access_key, { up: up + (known?.up ?? 0), down: down + (known?.down ?? 0) });
       }
-      total.push({ time, seconds, up, down });
-      if (total.length > TOTAL_POINTS) total.shift();
+      if (time - from < SHORTEST) return;
+      finish(from, time);
+      from = time;
+    },
+    kept() {
+      let room = MOST_KEPT;
+      const recent = [...keys].reverse().filter(([, { points }]) => {
+        room -= points.length;
+        return room >= 0;
+      });
+      return JSON.stringify({
+        total: total.map(pack),
+        keys: recent.map(([key, { points }]) => [key, points.map(pack)]),
+      });
+    },
+    clear() {
+      total = [];
+      keys = new Map();
+      from = null;
     },
   };
 }
@@ -84,4 +137,54 @@ export function createHistory(): TrafficHistory {
 function growth(before: Whole, now: Whole): number {
   if (before === now) return 0;
   return now > before ? Number(BigInt(now) - BigInt(before)) : Number(now);
+}
+
+/** Whether nothing was missed between two points. */
+export function follows(before: TrafficPoint, point: TrafficPoint): boolean {
+  return point.time - point.seconds * 1000 - before.time < 1000;
+}
+
+/** Neighbours before `until` become one, where nothing is between them. */
+function joinOld(points: readonly TrafficPoint[], until: number): readonly TrafficPoint[] {
+  const joined: TrafficPoint[] = [];
+  for (const point of points) {
+    const last = joined[joined.length - 1];
+    if (last !== undefined && point.time < until && last.seconds + point.seconds <= JOINED && follows(last, point)) {
+      const { time } = point;
+      const seconds = last.seconds + point.seconds;
+      joined[joined.length - 1] = { time, seconds, up: last.up + point.up, down: last.down + point.down };
+    } else joined.push(point);
+  }
+  return joined;
+}
+
+type Packed = readonly [number, number, number, number];
+
+const pack = ({ time, seconds, up, down }: TrafficPoint): Packed => [time, seconds, up, down];
+
+interface Kept {
+  readonly since: number;
+  readonly total: readonly TrafficPoint[];
+  readonly keys: readonly (readonly [string, readonly TrafficPoint[]])[];
+}
+
+function readKept(text: string | null): Kept {
+  try {
+    const value: unknown = JSON.parse(text ?? '{}');
+    if (!isObject(value) || !Array.isArray(value.total) || !Array.isArray(value.keys)) throw new TypeError();
+    const total = value.total.flatMap(unpack);
+    const keys = value.keys.map(([key, points]): readonly [string, readonly TrafficPoint[]] => [
+      String(key),
+      Array.isArray(points) ? points.flatMap(unpack) : [],
+    ]);
+    return { since: total[0] === undefined ? 0 : total[0].time - total[0].seconds * 1000, total, keys };
+  } catch {
+    return { since: 0, total: [], keys: [] };
+  }
+}
+
+function unpack(packed: unknown): readonly TrafficPoint[] {
+  if (!Array.isArray(packed) || !packed.every(Number.isFinite)) return [];
+  const [time = 0, seconds = 0, up = 0, down = 0] = packed as readonly number[]; // All of them are numbers.
+  return [{ time, seconds, up, down }];
 }

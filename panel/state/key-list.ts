@@ -1,10 +1,13 @@
 import type { User } from '../api/wire.js';
-import { add, type Whole } from '../text/exact-json.js';
+import type { Whole } from '../text/exact-json.js';
+import { visible } from '../text/visible.js';
+import { type KeyStatus, STATUSES, statusOf, usedPart } from './key-status.js';
 
-export const FILTERS = ['all', 'online', 'near', 'over', 'unlimited'] as const;
+/** Every key, those of one status, or those without a limit. */
+export const FILTERS = ['all', ...STATUSES, 'unlimited'] as const;
 export type Filter = (typeof FILTERS)[number];
 
-export const COLUMNS = ['name', 'key', 'down', 'up', 'used', 'limit', 'connections', 'online'] as const;
+export const COLUMNS = ['name', 'key', 'down', 'up', 'used', 'limit', 'connections', 'status'] as const;
 export type Column = (typeof COLUMNS)[number];
 
 export interface Sorting {
@@ -15,53 +18,26 @@ export interface Sorting {
 /** Columns whose values do not move by themselves, so that sorting by them again disturbs nobody. */
 export const STEADY: ReadonlySet<Column> = new Set(['name', 'key', 'limit']);
 
-/** A part of the limit from which a key counts as near it. */
-const NEAR = 0.8;
-
 /** What is looked for: a part of a name or key, or whole names and keys that were pasted as lines. */
 export type Query =
   | { readonly kind: 'part'; readonly text: string }
   | { readonly kind: 'lines'; readonly lines: readonly string[] };
 
-export function usedBytes(user: User): Whole {
-  return add(user.bytes_up, user.bytes_down);
-}
-
-/** The part of the limit that is used, 1 being all of it; null without a limit. */
-export function usedPart(user: User): number | null {
-  const { limit_bytes: limit } = user;
-  if (limit === null) return null;
-  const used = usedBytes(user);
-  if (used >= limit) return Math.max(1, limit === 0 ? 1 : Number(used) / Number(limit));
-  return Math.min(Number(used) / Number(limit), 0.9999);
-}
-
-export function isOver(user: User): boolean {
-  return user.limit_bytes !== null && usedBytes(user) >= user.limit_bytes;
-}
-
-export function isNear(user: User): boolean {
-  return !isOver(user) && (usedPart(user) ?? 0) >= NEAR;
-}
-
 /** What people call the key: its name, else the key. */
 export function titleOf(user: Pick<User, 'access_key' | 'name'>): string {
-  return user.name === undefined || user.name === null || user.name === '' ? user.access_key : user.name;
+  return visible(user.name === undefined || user.name === null || user.name === '' ? user.access_key : user.name);
 }
 
-const MATCHES: Readonly<Record<Filter, (user: User) => boolean>> = {
-  all: () => true,
-  online: (user) => user.online,
-  near: isNear,
-  over: isOver,
-  unlimited: (user) => user.limit_bytes === null,
-};
+function passes(user: User, filter: Filter): boolean {
+  if (filter === 'all') return true;
+  return filter === 'unlimited' ? user.limit_bytes === null : statusOf(user) === filter;
+}
 
 /** The keys that a filter and a query let through, in the order of the list. */
 export function filterUsers(users: readonly User[], filter: Filter, query: Query): readonly User[] {
   const fits = matcher(query);
   if (filter === 'all' && fits === null) return users;
-  return users.filter((user) => MATCHES[filter](user) && (fits === null || fits(user)));
+  return users.filter((user) => passes(user, filter) && (fits === null || fits(user)));
 }
 
 function matcher(query: Query): ((user: User) => boolean) | null {
@@ -76,6 +52,8 @@ function matcher(query: Query): ((user: User) => boolean) | null {
 
 type Sortable = string | Whole;
 
+const RANK = Object.fromEntries(STATUSES.map((status, rank) => [status, rank])) as Readonly<Record<KeyStatus, number>>; // Made of all of them.
+
 const VALUES: Readonly<Record<Column, (user: User) => Sortable>> = {
   name: (user) => (user.name ?? '').toLowerCase(),
   key: (user) => user.access_key,
@@ -84,7 +62,7 @@ const VALUES: Readonly<Record<Column, (user: User) => Sortable>> = {
   used: (user) => usedPart(user) ?? -1,
   limit: (user) => user.limit_bytes ?? -1,
   connections: (user) => user.connections,
-  online: (user) => (user.online ? 1 : 0),
+  status: (user) => STATUSES.length - RANK[statusOf(user)],
 };
 
 /** A sorted copy; equal values stay in the order of the list, and keys without a name come last. */

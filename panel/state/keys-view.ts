@@ -1,8 +1,10 @@
+import { isObject } from '../api/objects.js';
+import { keptInTab } from '../store/kept.js';
 import { createStore, type Store } from '../store/store.js';
-import type { Filter, Query, Sorting } from './key-list.js';
+import { COLUMNS, FILTERS, type Filter, type Query, type Sorting } from './key-list.js';
 import { perWorkspace } from './per-workspace.js';
 
-/** How the list of keys is looked at. It stays while another page is open. */
+/** How the list of keys is looked at. It stays while another page is open; all but the selection over a reload too. */
 export interface KeysView {
   readonly query: Query;
   readonly filter: Filter;
@@ -12,12 +14,50 @@ export interface KeysView {
 
 export const EVERYTHING: Query = { kind: 'part', text: '' };
 
-/** The view of one server's keys; in the beginning all of them, as the server sorts them. */
-export const keysViewOf = perWorkspace<Store<KeysView>>(() =>
-  createStore<KeysView>({
-    query: EVERYTHING,
-    filter: 'all',
-    sorting: { column: 'down', descending: true },
-    selected: new Set(),
-  }),
-);
+/** In the beginning all keys, as the server sorts them. */
+const FIRST: KeysView = {
+  query: EVERYTHING,
+  filter: 'all',
+  sorting: { column: 'down', descending: true },
+  selected: new Set(),
+};
+
+/** The view of one server's keys. */
+export const keysViewOf = perWorkspace<Store<KeysView>>(({ place, session }) => {
+  const name = `keyway:keys:${place.root}`;
+  const view = createStore<KeysView>({ ...FIRST, ...read(keptInTab.read(name)) });
+  view.subscribe(() => {
+    const { query, filter, sorting } = view.get();
+    keptInTab.write(name, JSON.stringify({ query, filter, sorting }));
+  });
+  session.state.subscribe(() => {
+    if (session.state.get().phase === 'signedOut') view.set(FIRST);
+  });
+  return view;
+});
+
+function read(text: string | null): Partial<KeysView> {
+  if (text === null) return {};
+  try {
+    const kept: unknown = JSON.parse(text);
+    if (!isObject(kept)) return {};
+    const { query, sorting } = kept;
+    const filter = FILTERS.find((name) => name === kept.filter);
+    const column = isObject(sorting) ? COLUMNS.find((name) => name === sorting.column) : undefined;
+    return {
+      ...(isObject(query) ? { query: readQuery(query) } : {}),
+      ...(filter === undefined ? {} : { filter }),
+      ...(column === undefined
+        ? {}
+        : { sorting: { column, descending: isObject(sorting) && sorting.descending === true } }),
+    };
+  } catch {
+    return {};
+  }
+}
+
+function readQuery({ text, lines }: Readonly<Record<string, unknown>>): Query {
+  return Array.isArray(lines)
+    ? { kind: 'lines', lines: lines.map(String) }
+    : { kind: 'part', text: String(text ?? '') };
+}

@@ -8,7 +8,12 @@ import { createStore, type Store } from '../store/store.js';
 import { type Credential, createCredentialKeeper } from './credential.js';
 
 /** Why a session that stood has ended, as far as can be told. */
-export type LossReason = 'replaced' | 'ended' | 'tokenRefused' | 'signedOutElsewhere';
+export type LossReason = 'replaced' | 'ended' | 'changed' | 'tokenRefused' | 'signedOutElsewhere';
+
+/** What to sign in with after a change of the credentials. */
+export type Again =
+  | { readonly kind: 'password'; readonly username: string; readonly password: string }
+  | { readonly kind: 'token'; readonly token: string };
 
 export type SessionState =
   | { readonly phase: 'starting' }
@@ -27,6 +32,11 @@ export interface Session {
   signIn(username: string, password: string, stays: boolean): Promise<void>;
   /** Rejects with `ApiFailure('unauthorized')` where the server does not take the token. */
   useToken(token: string, stays: boolean): Promise<void>;
+  /**
+   * Makes a change after which the credential that stands may count no longer, and signs in again; a null `again` leaves that
+   * to the login. Calls that are refused meanwhile wait for it. Rejects as the change does.
+   */
+  replaceCredentials(change: () => Promise<void>, again: Again | null): Promise<void>;
   signOut(): void;
 }
 
@@ -34,6 +44,10 @@ export interface Session {
 export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean): Session {
   const keeper = createCredentialKeeper(place.root);
   const state = createStore<SessionState>({ phase: 'starting' });
+
+  /** The sign-in after a change of credentials that is under way; it never rejects. */
+  let renewal: Promise<void> | null = null;
+  let changed = false;
 
   const begin = (credential: Credential | null) => state.set({ phase: 'signedIn', credential });
 
@@ -56,6 +70,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
       return await sendWith(call, used);
     } catch (error) {
       if (!(error instanceof ApiFailure) || error.kind !== 'unauthorized') throw error;
+      if (call.endsSession !== true) await renewal;
       const newer = await newerThan(used);
       if (newer === null) {
         lose(used);
@@ -76,8 +91,13 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     const now = state.get();
     if (now.phase !== 'signedIn' || now.credential?.value !== used?.value) return;
     if (used !== null) keeper.forget(used);
-    const reason = used?.kind === 'token' ? 'tokenRefused' : used !== null && isContinuous() ? 'replaced' : 'ended';
-    state.set({ phase: 'lost', reason });
+    state.set({ phase: 'lost', reason: reasonFor(used) });
+  }
+
+  function reasonFor(used: Credential | null): LossReason {
+    if (changed) return 'changed';
+    if (used?.kind === 'token') return 'tokenRefused';
+    return used !== null && isContinuous() ? 'replaced' : 'ended';
   }
 
   /** Null where the server answers without a credential, else why it does not. */
@@ -89,6 +109,23 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     } catch (error) {
       return error instanceof ApiFailure ? error : new ApiFailure('unreachable');
     }
+  }
+
+  async function signIn(username: string, password: string, stays: boolean): Promise<void> {
+    const text = await request(place.root, { method: 'POST', path: '/login', body: { username, password } });
+    take({ kind: 'session', value: readToken(dataOf(text)), stays });
+  }
+
+  async function useToken(token: string, stays: boolean): Promise<void> {
+    const credential: Credential = { kind: 'token', value: token, stays };
+    await sendWith({ method: 'GET', path: '/server/status' }, credential);
+    take(credential);
+  }
+
+  function take(credential: Credential): void {
+    changed = false;
+    keeper.keep(credential);
+    begin(credential);
   }
 
   return {
@@ -103,17 +140,24 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
       if (offers.get().login === null) offers.patch({ login: await hasLogin(place.root) });
       state.set({ phase: 'signedOut', problem: problem.kind === 'unauthorized' ? null : problem });
     },
-    async signIn(username, password, stays) {
-      const text = await request(place.root, { method: 'POST', path: '/login', body: { username, password } });
-      const credential: Credential = { kind: 'session', value: readToken(dataOf(text)), stays };
-      keeper.keep(credential);
-      begin(credential);
-    },
-    async useToken(token, stays) {
-      const credential: Credential = { kind: 'token', value: token, stays };
-      await sendWith({ method: 'GET', path: '/server/status' }, credential);
-      keeper.keep(credential);
-      begin(credential);
+    signIn,
+    useToken,
+    async replaceCredentials(change, again) {
+      const stays = current()?.stays ?? false;
+      const run = async () => {
+        await change();
+        changed = true;
+        if (again === null) return;
+        const renewed =
+          again.kind === 'token' ? useToken(again.token, stays) : signIn(again.username, again.password, stays);
+        // A server that takes the change at its next start refuses the new one now, and the old one goes on.
+        await renewed.catch(() => undefined);
+      };
+      const running = run();
+      renewal = running.catch(() => undefined);
+      await running.finally(() => {
+        renewal = null;
+      });
     },
     signOut() {
       const credential = current();

@@ -1,6 +1,7 @@
 import { dataOf } from '../api/http.js';
 import type { Server } from '../api/server.js';
 import { readUsers, type User } from '../api/wire.js';
+import { keptInTab } from '../store/kept.js';
 import { createStore, type Store } from '../store/store.js';
 import { createHistory, type TrafficHistory } from './history.js';
 
@@ -19,14 +20,20 @@ export interface Users {
   readonly history: TrafficHistory;
   /** Rejects as the call did; the last good list stays. */
   load(): Promise<void>;
+  /** Drops what was seen, also what would be kept over a reload. */
+  forget(): void;
 }
 
 /** Characters. A longer answer is not kept for comparison with the next. */
 const LONGEST_KEPT = 32_000_000;
 
-export function createUsers(server: Server): Users {
+/** The traffic that was seen is kept for this tab over a reload of the page. */
+export function createUsers(server: Server, root: string): Users {
   const state = createStore<UsersState>({ users: null, byKey: new Map(), loadedAt: 0, error: null });
-  const history = createHistory();
+  const name = `keyway:traffic:${root}`;
+  const history = createHistory(keptInTab.read(name));
+  const keep = () => keptInTab.write(name, history.since === null ? null : history.kept());
+  window.addEventListener('pagehide', keep);
   let lastText = '';
 
   function take(text: string): void {
@@ -54,6 +61,10 @@ export function createUsers(server: Server): Users {
         state.patch({ error });
         throw error;
       }
+    },
+    forget() {
+      history.clear();
+      keep();
     },
   };
 }

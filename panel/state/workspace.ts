@@ -9,6 +9,11 @@ import { type Contact, createContact } from './contact.js';
 import { createSession, type Session } from './session.js';
 import { createUsers, type Users } from './users.js';
 
+/** What the server said of itself last, and how long that took in milliseconds. */
+export interface SeenStatus extends ServerStatus {
+  readonly took: number;
+}
+
 /** Everything that belongs to one server: what it offers, who is signed in, what was last seen of it. */
 export interface Workspace {
   readonly place: Place;
@@ -16,7 +21,7 @@ export interface Workspace {
   readonly session: Session;
   readonly offers: Store<Offers>;
   readonly contact: Contact;
-  readonly status: Store<ServerStatus | null>;
+  readonly status: Store<SeenStatus | null>;
   readonly users: Users;
   /** Signs nobody in; begins with what is kept. */
   start(): Promise<void>;
@@ -24,14 +29,24 @@ export interface Workspace {
   stop(): void;
 }
 
+/** Milliseconds that a server which was away is given to answer. */
+const PATIENCE = 4_000;
+
 export function createWorkspace(place: Place): Workspace {
   const offers = createStore(place.offers);
-  const contact = createContact();
+  const contact = createContact(() => askStatus(PATIENCE));
   const session = createSession(place, offers, contact.isContinuous);
   const server = createServer(session.send);
-  const status = createStore<ServerStatus | null>(null);
-  const users = createUsers(server);
-  contact.add(async () => status.set(await server.status()));
+  const status = createStore<SeenStatus | null>(null);
+  const users = createUsers(server, place.root);
+  contact.add(() => askStatus());
+  contact.add(users.load);
+
+  async function askStatus(timeout?: number): Promise<void> {
+    const asked = performance.now();
+    const seen = await server.status(timeout);
+    status.set({ ...seen, took: performance.now() - asked });
+  }
 
   async function begin(): Promise<void> {
     contact.start();
@@ -40,8 +55,10 @@ export function createWorkspace(place: Place): Workspace {
 
   let unsubscribe = () => {};
   const follow = () => {
-    if (session.state.get().phase === 'signedIn') void begin();
+    const { phase } = session.state.get();
+    if (phase === 'signedIn') void begin();
     else contact.stop();
+    if (phase === 'signedOut') users.forget();
   };
 
   return {

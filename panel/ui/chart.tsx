@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { clockTime, useWords, type Words } from '../i18n/text.js';
-import type { TrafficPoint } from '../state/history.js';
+import { follows, type TrafficPoint } from '../state/history.js';
 import { formatSize } from '../text/sizes.js';
 import { useWidth } from './width.js';
 
@@ -16,7 +16,7 @@ interface ChartProps {
   readonly height?: number;
 }
 
-/** Bytes per second down and up over time, from what the page saw; hover or arrow keys read single points. */
+/** Bytes per second down and up, each interval as it was seen; what was not seen stays empty. Hover or arrow keys read single ones. */
 export function TrafficChart(props: ChartProps) {
   const words = useWords();
   if (props.points.length === 0) return <p class="chart-empty hint">{words('overview.chartWaiting')}</p>;
@@ -55,7 +55,10 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
         onBlur={() => setChosen(null)}
       >
         <Axes scale={scale} height={height} words={words} points={points} />
-        <path class="chart-area" d={`${scale.line('down')}V${height - BOTTOM}H${scale.x(points[0]?.time ?? 0)}Z`} />
+        {scale.gaps.map(({ from, to }) => (
+          <rect key={from} class="chart-gap" x={from} width={to - from} y={TOP} height={height - BOTTOM - TOP} />
+        ))}
+        <path class="chart-area" d={scale.area} />
         <path class="chart-line chart-down" d={scale.line('down')} />
         <path class="chart-line chart-up" d={scale.line('up')} />
         {at !== undefined && (
@@ -65,6 +68,7 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
       <figcaption>
         <span class="legend legend-down">{words('overview.down.short')}</span>
         <span class="legend legend-up">{words('overview.up.short')}</span>
+        {scale.gaps.length > 0 && <span class="legend legend-gap">{words('overview.gap')}</span>}
         <output>{readout(at ?? points[points.length - 1], words)}</output>
       </figcaption>
     </figure>
@@ -74,6 +78,8 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
 interface Scale {
   readonly right: number;
   readonly most: number;
+  readonly gaps: readonly { readonly from: number; readonly to: number }[];
+  readonly area: string;
   x(time: number): number;
   y(rate: number): number;
   timeAt(x: number): number;
@@ -84,23 +90,48 @@ function rate(point: TrafficPoint, side: 'up' | 'down'): number {
   return point[side] / Math.max(point.seconds, 0.001);
 }
 
+function startOf({ time, seconds }: TrafficPoint): number {
+  return time - seconds * 1000;
+}
+
 function scaleOf(points: readonly TrafficPoint[], width: number, height: number): Scale {
-  const first = points[0]?.time ?? 0;
+  const first = points[0] === undefined ? 0 : startOf(points[0]);
   const last = points[points.length - 1]?.time ?? first;
   const span = Math.max(last - first, 1);
   const peak = points.reduce((most, point) => Math.max(most, rate(point, 'up'), rate(point, 'down')), 0);
   const most = roundUp(peak);
   const right = width - 8;
+  const bottom = height - BOTTOM;
   const x = (time: number) => Math.round((MARGIN + ((time - first) / span) * (right - MARGIN)) * 10) / 10;
-  const y = (value: number) => Math.round((height - BOTTOM - (value / most) * (height - BOTTOM - TOP)) * 10) / 10;
+  const y = (value: number) => Math.round((bottom - (value / most) * (bottom - TOP)) * 10) / 10;
+  const runs = unbroken(points);
+  const steps = (run: readonly TrafficPoint[], side: 'up' | 'down') =>
+    run.map((point) => `V${y(rate(point, side))}H${x(point.time)}`).join('');
+  const begin = (run: readonly TrafficPoint[]) => x(run[0] === undefined ? first : startOf(run[0]));
   return {
     right,
     most,
     x,
     y,
     timeAt: (position) => first + ((position - MARGIN) / (right - MARGIN)) * span,
-    line: (side) => `M${points.map((point) => `${x(point.time)} ${y(rate(point, side))}`).join('L')}`,
+    gaps: runs.slice(1).map((run, index) => ({ from: x(runs[index]?.at(-1)?.time ?? first), to: begin(run) })),
+    area: runs.map((run) => `M${begin(run)} ${bottom}${steps(run, 'down')}V${bottom}Z`).join(''),
+    line: (side) =>
+      runs
+        .map((run) => `M${begin(run)} ${y(run[0] === undefined ? 0 : rate(run[0], side))}${steps(run, side)}`)
+        .join(''),
   };
+}
+
+/** The points in runs between which something was not seen. */
+function unbroken(points: readonly TrafficPoint[]): readonly (readonly TrafficPoint[])[] {
+  const runs: TrafficPoint[][] = [];
+  points.forEach((point, index) => {
+    const before = points[index - 1];
+    if (before !== undefined && follows(before, point)) runs[runs.length - 1]?.push(point);
+    else runs.push([point]);
+  });
+  return runs;
 }
 
 /** The next of 1, 2, 4, … 512 in a binary unit, so that the axis reads well. */
@@ -122,7 +153,7 @@ function readout(point: TrafficPoint | undefined, words: Words): string {
   if (point === undefined) return '';
   const side = (name: 'up' | 'down') =>
     `${words(`overview.${name}.short`)} ${words('overview.perSecond', { size: formatSize(Math.round(rate(point, name)), words.language) })}`;
-  return `${clockTime(point.time, words.language)} · ${side('down')} · ${side('up')}`;
+  return `${clockTime(startOf(point), words.language)}–${clockTime(point.time, words.language)} · ${side('down')} · ${side('up')}`;
 }
 
 interface AxesProps {
@@ -133,8 +164,10 @@ interface AxesProps {
 }
 
 function Axes({ scale, height, words, points }: AxesProps) {
-  const first = points[0];
-  const last = points[points.length - 1];
+  const start = points[0] === undefined ? 0 : startOf(points[0]);
+  const end = points[points.length - 1]?.time ?? start;
+  const parts = Math.max(1, Math.floor((scale.right - MARGIN) / 170));
+  const ticks = Array.from({ length: parts + 1 }, (_, index) => index / parts);
   return (
     <g class="chart-axes">
       {[0, 0.5, 1].map((part) => (
@@ -145,14 +178,16 @@ function Axes({ scale, height, words, points }: AxesProps) {
           </text>
         </g>
       ))}
-      <text x={MARGIN} y={height - 5}>
-        {first === undefined ? '' : clockTime(first.time, words.language)}
-      </text>
-      {points.length > 1 && last !== undefined && (
-        <text x={scale.right} y={height - 5} text-anchor="end">
-          {clockTime(last.time, words.language)}
+      {ticks.map((part) => (
+        <text
+          key={part}
+          x={MARGIN + part * (scale.right - MARGIN)}
+          y={height - 5}
+          text-anchor={part === 0 ? 'start' : part === 1 ? 'end' : 'middle'}
+        >
+          {clockTime(start + part * (end - start), words.language)}
         </text>
-      )}
+      ))}
     </g>
   );
 }

@@ -1,4 +1,5 @@
-import type { Feature } from '../api/offers.js';
+import { useState } from 'preact/hooks';
+import type { Feature, Offers } from '../api/offers.js';
 import { placeName } from '../api/places.js';
 import { clockTime, sentence, useWords } from '../i18n/text.js';
 import { usePlaces } from '../state/places.js';
@@ -9,9 +10,31 @@ import { Choices } from './choices.js';
 import { Icon } from './icon.js';
 import { Notice } from './notice.js';
 import { ServerChoice } from './server-choice.js';
+import { shortcutsOpen } from './shortcuts.js';
 
 /** What a page needs of the server. */
 const NEEDS: Partial<Record<Page, Feature>> = { configuration: 'config', rules: 'rules', dns: 'dns', audit: 'audit' };
+
+/** What can be edited in the file where the server has no operations for it. */
+const EDITED_IN_FILE: ReadonlySet<Page> = new Set(['rules', 'dns']);
+
+function isMissing(page: Page, offers: Offers): boolean {
+  const feature = NEEDS[page];
+  if (feature === undefined || offers[feature] !== false) return false;
+  return !(EDITED_IN_FILE.has(page) && offers.config === true);
+}
+
+/** The server's version as it says it, and that of the Keyway which answers for it. */
+function Versions({ version, keyway }: { readonly version: string | null; readonly keyway: string | null }) {
+  const words = useWords();
+  if (version === null) return null;
+  const own = keyway === null ? '' : `Keyway ${keyway}`;
+  return (
+    <span class="version" title={words('app.versions', { version })}>
+      {keyway === null ? version : `${own} · ${version}`}
+    </span>
+  );
+}
 
 /** The pages, those greyed that the server has nothing for. */
 export function Navigation() {
@@ -22,6 +45,7 @@ export function Navigation() {
   const offers = useStore(offersStore);
   const status = useStore(statusStore);
   const state = useStore(session.state);
+  const [open, setOpen] = useState(false);
   const signedIn = state.phase === 'signedIn' && state.credential !== null;
   return (
     <aside class="side">
@@ -29,21 +53,20 @@ export function Navigation() {
         <span class="mark" aria-hidden="true" />
         <div class="brand-text">
           <strong>Keyway</strong>
-          {all.length > 1 ? <ServerChoice /> : <span title={place.root}>{placeName(place.root)}</span>}
+          {all.length > 1 ? <ServerChoice /> : <span title={place.root}>{placeName(place)}</span>}
         </div>
       </div>
       <nav aria-label={words('app.menu')}>
         <ul>
           {PAGES.map((name) => {
-            const feature = NEEDS[name];
-            const missing = feature !== undefined && offers[feature] === false ? words(`absent.${feature}`) : undefined;
+            const missing = isMissing(name, offers) ? words(`absent.${NEEDS[name] ?? 'config'}`) : undefined;
             return (
               <li key={name}>
                 <a
                   href={hrefOf(name)}
                   aria-current={page === name ? 'page' : undefined}
                   class={missing === undefined ? '' : 'missing'}
-                  title={missing}
+                  title={missing ?? words(`page.${name}`)}
                 >
                   <Icon name={name} />
                   <span>{words(`page.${name}`)}</span>
@@ -55,19 +78,39 @@ export function Navigation() {
         </ul>
       </nav>
       <div class="side-foot">
-        <Choices />
-        {signedIn && (
+        <button
+          type="button"
+          class="icon-button menu-toggle"
+          aria-label={words('app.more')}
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
+          <Icon name="more" />
+        </button>
+        <div class={open ? 'foot-tools foot-tools-open' : 'foot-tools'}>
+          <Choices />
           <button
             type="button"
-            class="icon-button"
-            aria-label={words('login.signOut')}
-            title={words('login.signOut')}
-            onClick={() => session.signOut()}
+            class="icon-button wide-only"
+            aria-label={words('shortcuts.title')}
+            title={words('shortcuts.title')}
+            onClick={() => shortcutsOpen.set(true)}
           >
-            <Icon name="exit" />
+            <Icon name="help" />
           </button>
-        )}
-        {status !== null && <span class="version">{status.version}</span>}
+          {signedIn && (
+            <button
+              type="button"
+              class="icon-button"
+              aria-label={words('login.signOut')}
+              title={words('login.signOut')}
+              onClick={() => session.signOut()}
+            >
+              <Icon name="exit" />
+            </button>
+          )}
+        </div>
+        <Versions version={status?.version ?? null} keyway={place.keyway} />
       </div>
     </aside>
   );
@@ -77,7 +120,7 @@ export function Navigation() {
 export function ContactBar() {
   const words = useWords();
   const { contact } = useWorkspace();
-  const { reachedAt, failingSince, failure, nextTryAt } = useStore(contact.state);
+  const { reachedAt, failingSince, failure } = useStore(contact.state);
   if (failingSince === null) return null;
   const time = (value: number) => clockTime(value, words.language);
   return (
@@ -86,8 +129,7 @@ export function ContactBar() {
         <strong>
           {reachedAt === null ? words('contact.never') : words('contact.lost', { time: time(reachedAt) })}
         </strong>{' '}
-        {failure !== null && sentence(failure, words)}{' '}
-        {nextTryAt !== null && words('contact.next', { time: time(nextTryAt) })}
+        {failure !== null && sentence(failure, words)} {words('contact.next')}
       </span>
       <button type="button" class="button button-small" onClick={() => void contact.now()}>
         {words('contact.now')}

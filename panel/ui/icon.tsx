@@ -27,6 +27,10 @@ const PATHS = {
   warning: 'M12 4l9 16H3zM12 10v4M12 17h.01',
   gauge: 'M4 17a8 8 0 1 1 16 0M12 17l4-5',
   print: 'M7 9V4h10v5M7 17H4V9h16v8h-3M7 14h10v6H7z',
+  more: 'M5 12h.01M12 12h.01M19 12h.01',
+  qr: 'M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h2v2h-2zM18 14h2v2M14 18v2h2M18 18h2v2h-2z',
+  share: 'M12 15V4M8 8l4-4 4 4M6 12H5v8h14v-8h-1',
+  help: 'M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4M12 17.5h.01',
   refresh: 'M19 12a7 7 0 1 1-2-5l3 3M20 5v5h-5',
 } as const;
 

@@ -20,11 +20,15 @@ export function Qr({ text, label }: { readonly text: string; readonly label: str
   );
 }
 
+/** One stroke for each run of dark modules, so that a sheet of thousands stays small. */
 function pathOf(text: string): { readonly size: number; readonly path: string } | null {
   try {
     const { data, size } = encode(text, { ecc: 'M', border: 3 });
-    const path = data.map((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : '')).join('')).join('');
-    return { size, path };
+    const strokes = data.flatMap((row, y) => {
+      const line = row.map((dark) => (dark ? '1' : '0')).join('');
+      return [...line.matchAll(/1+/g)].map((run) => `M${run.index} ${y + 0.5}h${run[0].length}`);
+    });
+    return { size, path: strokes.join('') };
   } catch {
     return null;
   }

@@ -17,7 +17,7 @@ export function ServerChoice({ control, disabled = false }: ServerChoiceProps) {
     <select
       {...control}
       aria-label={control === undefined ? words('login.server') : undefined}
-      title={placeName(current.root)}
+      title={current.root}
       value={current.root}
       disabled={disabled}
       onChange={(event) => {
@@ -25,9 +25,9 @@ export function ServerChoice({ control, disabled = false }: ServerChoiceProps) {
         if (place !== undefined) choose(place);
       }}
     >
-      {all.map(({ root, own }) => (
-        <option key={root} value={root}>
-          {own ? `${placeName(root)} (${words('login.thisServer')})` : placeName(root)}
+      {all.map((place) => (
+        <option key={place.root} value={place.root} title={place.root}>
+          {place.own ? `${placeName(place)} (${words('login.thisServer')})` : placeName(place)}
         </option>
       ))}
     </select>

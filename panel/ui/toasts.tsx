@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { toasts } from '../state/toasts.js';
 import { useStore } from '../store/store.js';
@@ -7,8 +8,20 @@ import { Icon } from './icon.js';
 export function Toasts() {
   const words = useWords();
   const shown = useStore(toasts);
+  const list = useRef<HTMLDivElement>(null);
+  // Shown anew at each change, so that it is above a dialog that opened meanwhile. On a phone the page makes room for it.
+  useLayoutEffect(() => {
+    const element = list.current;
+    if (element === null) return;
+    if (element.matches(':popover-open')) element.hidePopover();
+    if (shown.length > 0) element.showPopover();
+    document.documentElement.style.setProperty(
+      '--toasts',
+      shown.length === 0 ? '0px' : `${element.offsetHeight + 16}px`,
+    );
+  }, [shown]);
   return (
-    <div class="toasts" role="status" aria-live="polite">
+    <div ref={list} class="toasts" popover="manual" role="status" aria-live="polite">
       {shown.map(({ id, tone, text, action }) => (
         <div key={id} class={`toast toast-${tone}`}>
           <span>{text}</span>

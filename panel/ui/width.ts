@@ -15,3 +15,16 @@ export function useWidth(element: RefObject<Element | null>, first: number): num
   }, [element]);
   return width;
 }
+
+const NARROW = window.matchMedia('(max-width: 760px)');
+
+/** Whether the window is as narrow as a phone's. The stylesheets say the same width. */
+export function useNarrow(): boolean {
+  const [narrow, setNarrow] = useState(NARROW.matches);
+  useLayoutEffect(() => {
+    const change = () => setNarrow(NARROW.matches);
+    NARROW.addEventListener('change', change);
+    return () => NARROW.removeEventListener('change', change);
+  }, []);
+  return narrow;
+}

@@ -38,7 +38,7 @@ it('100,000 keys scroll without blank rows, and a refresh does not move them', a
   stage.app.keyway.local?.keys.setCounters('key-099999', { bytesUp: 5n, bytesDown: 10n ** 15n, connections: 1n });
   const refreshed = async () => {
     await refreshNow(page);
-    return page.getByText('Order of').count();
+    return page.getByText('Sorted at').count();
   };
   await expect.poll(refreshed, { timeout: 60_000 }).toBe(1);
   expect(await page.evaluate(first)).toBe(before);

@@ -16,6 +16,35 @@ function sha256(text: string): string {
 }
 
 describe('signing in', () => {
+  it('begins in the first field, and names no address where there is one server', async () => {
+    await withPanel(
+      'current',
+      async (page) => {
+        await page.getByLabel('Username').waitFor();
+        await page.keyboard.type('admin');
+        expect(await page.getByLabel('Username').inputValue()).toBe('admin');
+        expect(await page.locator('main').innerText()).not.toContain('127.0.0.1');
+      },
+      { signed: false },
+    );
+  });
+
+  it('servers of the list are called as the operator called them, and Keyway’s own version stands beside the one it speaks', async () => {
+    const other = await startStage('earliest');
+    const panelServers = [{ root: `${other.origin}/api`, name: 'Rotterdam' }];
+    const stage = await startStage('current', { panelServers, ownVersion: '9.8.7' });
+    const { page, expectClean } = await open(stage.panel, { allowed: [other.origin] });
+    await page.getByLabel('Server').selectOption('Rotterdam');
+    await page.getByText('Your token will be sent to Rotterdam').waitFor();
+    await page.getByLabel('Server').selectOption({ index: 0 });
+    await signIn(page);
+    await page.getByText('Keyway 9.8.7 · 0.3.6').waitFor();
+    expectClean();
+    await page.context().close();
+    await stage.close();
+    await other.close();
+  });
+
   it('says what is wrong, shares a session between tabs, and takes a static token', async () => {
     await withPanel(
       'current',
@@ -32,10 +61,10 @@ describe('signing in', () => {
         await tab.getByRole('button', { name: 'Sign out' }).click();
         await page.getByText('You signed out in another tab.').waitFor();
         await tab.getByRole('button', { name: 'Token' }).click();
-        await tab.getByLabel('Static API token').fill('nonsense');
+        await tab.getByLabel('API token').fill('nonsense');
         await tab.keyboard.press('Enter');
-        await tab.getByText('The server does not take this token.').waitFor();
-        await tab.getByLabel('Static API token').fill(TOKEN);
+        await tab.getByText('The server does not accept this token.').waitFor();
+        await tab.getByLabel('API token').fill(TOKEN);
         await tab.keyboard.press('Enter');
         await tab.getByRole('link', { name: 'Guests' }).waitFor();
         await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
@@ -55,9 +84,12 @@ describe('signing in', () => {
         body: JSON.stringify({ username: 'admin', password: 'password' }),
       });
       await refreshNow(page);
-      await page.getByText('Somebody else signed in.').waitFor();
+      await page.getByText('Somebody else signed in').waitFor();
       await picture(page, 'current-lost-session');
-      await signIn(page);
+      await page.getByText('sign in with the API token: it ends nobody’s session').waitFor();
+      await page.getByRole('button', { name: 'Use the token' }).click();
+      await page.getByLabel('API token').fill(TOKEN);
+      await page.keyboard.press('Enter');
       await page.getByRole('link', { name: 'Guests' }).waitFor();
       expect(await page.getByLabel('Search by name or key').inputValue()).toBe('Gue');
     });
@@ -73,7 +105,7 @@ describe('signing in', () => {
     const restart = async () => {
       await stage.close();
       await page.clock.fastForward(120_000);
-      await page.getByText('Not reached since').waitFor();
+      await page.getByText('No connection since').waitFor();
       stage = await startStage('current', { port });
       await page.clock.fastForward(120_000);
     };
@@ -82,13 +114,13 @@ describe('signing in', () => {
     await restart();
     await page.getByText('Your session has ended: the server was restarted').waitFor();
     await page.getByRole('button', { name: 'Token' }).click();
-    await page.getByLabel('Static API token').fill(TOKEN);
+    await page.getByLabel('API token').fill(TOKEN);
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').getByRole('heading', { name: 'Guests' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await restart();
-    await page.getByText('Not reached since').waitFor({ state: 'detached' });
+    await page.getByText('No connection since').waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'Guests' }).waitFor();
     expectClean();
     await page.context().close();
@@ -152,17 +184,17 @@ it('two mounts on one origin keep their own sessions, and each speaks to its own
 
 it('speaks to an earliest server on another origin, whose host stands above the field', async () => {
   const other = await startStage('earliest');
-  const stage = await startStage('current', { panelServers: [`${other.origin}/api`] });
+  const stage = await startStage('current', { panelServers: [{ root: `${other.origin}/api`, name: '' }] });
   const { page, expectClean } = await open(stage.panel, { allowed: [other.origin] });
   await page.getByLabel('Server').selectOption(`${other.origin}/api`);
-  await page.getByText(`The token goes to ${new URL(other.origin).host}/api`).waitFor();
-  await page.getByText('This server has no login with a password').waitFor();
-  await page.getByLabel('Static API token').fill(TOKEN);
+  await page.getByText(`Your token will be sent to ${new URL(other.origin).host}/api`).waitFor();
+  await page.getByText('This server version has no password sign-in').waitFor();
+  await page.getByLabel('API token').fill(TOKEN);
   await page.keyboard.press('Enter');
   await goTo(page, 'Keys');
   await page.getByText('guest-2026').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Edit' }).click();
-  await page.getByText('Leave the name as it is').waitFor();
+  await page.getByText('Keep the name').waitFor();
   await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Limit', { exact: true }).fill('60');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog', { name: 'Edit key' }).waitFor({ state: 'detached' });
@@ -175,7 +207,7 @@ it('speaks to an earliest server on another origin, whose host stands above the 
     await expectAccessible(page);
     await picture(page, `earliest-${name.toLowerCase()}`);
   }
-  expect(await page.locator('nav a.missing').count()).toBe(3);
+  expect(await page.locator('nav a.missing').count()).toBe(1);
   expectClean();
   await page.context().close();
   await stage.close();
@@ -184,7 +216,7 @@ it('speaks to an earliest server on another origin, whose host stands above the 
 
 it('a password goes to the server that stands above its field, and each server gets its own credential alone', async () => {
   const other = await startStage('dns', { file: SERVER_FILE.replace(/5e884898\w+/, sha256('another')) });
-  const stage = await startStage('current', { panelServers: [other.api] });
+  const stage = await startStage('current', { panelServers: [{ root: other.api, name: '' }] });
   const { page, expectClean } = await open(stage.panel, { allowed: [other.origin] });
   const sent = new Map<string, Set<string>>();
   page.on('request', (request) => {
@@ -192,13 +224,13 @@ it('a password goes to the server that stands above its field, and each server g
     const shown = [request.headers().authorization ?? '', request.postData() ?? ''].filter((text) => text !== '');
     sent.set(origin, new Set([...(sent.get(origin) ?? []), ...shown]));
   });
-  await page.getByText(`The password goes to ${new URL(stage.api).host}/office/panel/api`).waitFor();
+  await page.getByText(`Your password will be sent to ${new URL(stage.api).host}/office/panel/api`).waitFor();
   await signIn(page);
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   await goTo(page, 'Configuration');
   await page.getByLabel('Username').fill('half typ');
   await page.locator('.brand').getByLabel('Server').selectOption(other.api);
-  await page.getByText(`The password goes to ${new URL(other.api).host}/office/panel/api`).waitFor();
+  await page.getByText(`Your password will be sent to ${new URL(other.api).host}/office/panel/api`).waitFor();
   await signIn(page, 'another');
   await goTo(page, 'DNS');
   await page.getByLabel('Upstream').waitFor();

@@ -47,6 +47,36 @@ export const SERVER_FILE = `{
 }
 `;
 
+/** The same in the layout of newer servers. */
+export const INBOUNDS_FILE = `{
+  "mode": "server",
+  "log": { "level": "info" },
+  "inbounds": [
+    {
+      "protocol": "ostp", "tag": "in", "listen": "203.0.113.7", "port": 50000,
+      "users": [
+        { "key": "0c9e8d7f6a5b4c3d2e1f00112233ff44", "name": "Anna's laptop" },
+        { "key": "guest-2026", "name": "Guests", "limit_bytes": 53687091200 }
+      ]
+    },
+    {
+      "protocol": "api", "tag": "api", "listen": "127.0.0.1", "port": 9090,
+      "token": "${TOKEN}", "webpath": "office/panel", "username": "admin", "password_hash": "${PASSWORD_HASH}"
+    }
+  ],
+  "outbounds": [
+    { "protocol": "socks5", "tag": "tor", "server": "127.0.0.1", "port": 9050 },
+    { "protocol": "direct", "tag": "direct" },
+    { "protocol": "block", "tag": "block" }
+  ],
+  "routing": {
+    "rules": [{ "domain_suffix": [".onion"], "outbound": "tor" }, { "ip_cidr": ["10.0.0.0/8"], "outbound": "block" }],
+    "default_outbound": "direct"
+  },
+  "dns": { "enabled": true, "doh_upstream": "https://cloudflare-dns.com/dns-query", "adblock_urls": [], "custom_domains": {} }
+}
+`;
+
 const COUNTERS: readonly (readonly [string, bigint, bigint, bigint])[] = [
   ['6f1d2c3b4a5968778695a4b3c2d1e0ff', 18_240_331_021n, 220_018_002_113n, 3n],
   ['0c9e8d7f6a5b4c3d2e1f00112233ff44', 1_881_102_113n, 30_117_002_001n, 1n],

@@ -6,7 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { en } from '../../panel/i18n/en.js';
 import { fill, type Message } from '../../panel/i18n/message.js';
 import { ru } from '../../panel/i18n/ru.js';
-import { filterUsers, keepOrder, sortUsers, usedPart } from '../../panel/state/key-list.js';
+import { planImport } from '../../panel/state/import-plan.js';
+import { filterUsers, keepOrder, sortUsers } from '../../panel/state/key-list.js';
+import { usedPart } from '../../panel/state/key-status.js';
+import { csvField, parseCsv } from '../../panel/text/csv.js';
 import { add, encodeExact, parseExact } from '../../panel/text/exact-json.js';
 import { JsonProblem } from '../../panel/text/json-reader.js';
 import { parseTree, printTree, text, withValue } from '../../panel/text/json-tree.js';
@@ -14,6 +17,7 @@ import { diffLines, hunks } from '../../panel/text/line-diff.js';
 import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
 import { sha256 } from '../../panel/text/sha256.js';
 import { formatSize, readLimit, splitLimit } from '../../panel/text/sizes.js';
+import { visible } from '../../panel/text/visible.js';
 import { ROOT } from '../build.js';
 
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
@@ -108,6 +112,22 @@ describe('limits', () => {
   });
 
   it.each([
+    ['1.5', 'GiB'],
+    ['5', 'GB'],
+    ['50', 'GiB'],
+    ['0.25', 'TiB', '256', 'GiB'],
+    ['1536', 'MiB', '1.5', 'GiB'],
+    ['750', 'MB'],
+    ['18446744073709551615', 'B'],
+  ] as const)('shows %s %s as it is typed', (amount, unit, shownAmount: string = amount, shownUnit: string = unit) => {
+    const reading = readLimit(amount, unit);
+    expect(reading.ok && reading.bytes !== null && splitLimit(reading.bytes)).toEqual({
+      amount: shownAmount,
+      unit: shownUnit,
+    });
+  });
+
+  it.each([
     ['1.5', 'GiB', 1610612736],
     ['1,5 ГиБ', 'B', 1610612736],
     ['10 GiB', 'B', 10737418240],
@@ -115,12 +135,16 @@ describe('limits', () => {
     ['1 024', 'B', 1024],
     ['', 'GiB', null],
     ['0', 'GiB', 0],
+    ['5 GB', 'B', 5_000_000_000],
+    ['5 ГБ', 'B', 5_000_000_000],
+    ['2 g', 'B', 2_147_483_648],
+    ['3 т', 'B', 3_298_534_883_328],
   ] as const)('reads %j in %s as %s bytes', (typed, unit, bytes) => {
     expect(readLimit(typed, unit)).toMatchObject({ ok: true, bytes });
   });
 
   it.each([
-    ['1.5 GB', 'decimalUnit'],
+    ['1.5 cows', 'notANumber'],
     ['-1', 'negative'],
     ['abc', 'notANumber'],
     ['18446744073709551616', 'tooLarge'],
@@ -171,6 +195,35 @@ describe('the list of keys', () => {
     expect(usedPart({ ...user('a', 2n ** 60n - 1n), limit_bytes: 2n ** 60n })).toBeLessThan(1);
     expect(usedPart(user('a', 100))).toBe(1);
   });
+});
+
+describe('a table of keys', () => {
+  it('gives back any fields that were written as CSV', () => {
+    const field = fc.string().filter((text) => text.trim() === text && !/^[=+\-@]/.test(text) && !text.includes('\0'));
+    fc.assert(
+      fc.property(fc.array(fc.tuple(field, field, field), { minLength: 1 }), (rows) => {
+        const kept = rows.filter((row) => row.some((value) => value !== ''));
+        const csv = rows.map((row) => row.map(csvField).join(',')).join('\r\n');
+        expect(parseCsv(`a,b,c\r\n${csv}`).slice(1)).toEqual(kept);
+      }),
+    );
+  });
+
+  it.each([
+    ['key,name,limit\nk,n,1 KiB', { key: 'k', name: 'n', limit: 1024 }],
+    ['k;n;1 КиБ', { key: 'k', name: 'n', limit: 1024 }],
+    ['Ключ\tЛимит\nk\t5', { key: 'k', limit: 5 }],
+    ['name\nn', { key: '', name: 'n', effect: 'create' }],
+    ['k,n,lots', { effect: 'bad', problem: 'notANumber' }],
+    ['k\nk', { effect: 'create' }],
+  ])('reads %j', (text, line) => {
+    expect(planImport(text, new Map())[0]).toMatchObject(line);
+  });
+});
+
+it('direction marks and control characters are shown, and letters of every script stay', () => {
+  expect(visible('a\u202eb\u2066\u0007')).toBe('a[U+202E]b[U+2066][U+0007]');
+  expect(visible('Анна עברית 👩\u200d💻')).toBe('Анна עברית 👩\u200d💻');
 });
 
 describe('the line comparison', () => {

@@ -1,152 +1,61 @@
-import { useEffect, useState } from 'preact/hooks';
-import { ApiFailure } from '../../api/failure.js';
-import { sentence, useWords } from '../../i18n/text.js';
-import { note } from '../../state/audit-notes.js';
-import { createDrafts } from '../../state/drafts.js';
-import { say } from '../../state/toasts.js';
+import { useState } from 'preact/hooks';
+import { useWords } from '../../i18n/text.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import { printTree } from '../../text/json-tree.js';
 import { Absent } from '../../ui/absent.js';
 import { download, fileStamp } from '../../ui/download.js';
 import { Icon } from '../../ui/icon.js';
-import { Notice } from '../../ui/notice.js';
+import { readingOf } from '../file/file-draft.js';
+import { FilePage } from '../file/file-page.js';
+import { Problem } from '../file/problem.js';
+import { RestoreButton } from '../file/restore-button.js';
+import { useFile } from '../file/use-file.js';
+import { CodeEditor } from './code-editor.js';
 import { ConfigurationForm } from './configuration-form.js';
-import { countAt, placesIn, readConfiguration, textFromAnswer } from './document.js';
-import { Problem } from './problem.js';
-import { RestoreButton } from './restore-button.js';
-import { Review } from './review.js';
 
-const draftOf = createDrafts<string>();
-
-/** The server's file, as a form and as text. Nothing is saved before its difference was seen. */
+/** The server's file, as a form and as text. */
 export function ConfigurationPage() {
   const words = useWords();
-  const workspace = useWorkspace();
-  const has = useStore(workspace.offers, ({ config }) => config);
+  const has = useStore(useWorkspace().offers, ({ config }) => config);
   if (has === false) return <Absent feature="config" icon="configuration" title={words('page.configuration')} />;
   return <Editor />;
 }
 
 function Editor() {
   const words = useWords();
-  const workspace = useWorkspace();
-  const { server } = workspace;
-  const store = draftOf(workspace);
-  const draft = useStore(store);
+  const file = useFile();
   const [view, setView] = useState<'form' | 'text'>('form');
-  const [error, setError] = useState<unknown>(null);
-  const [review, setReview] = useState<string | null>(null);
-  const [generation, setGeneration] = useState(0);
-
-  const fetchText = async () => textFromAnswer(await server.configText());
-  /** Empty where the server cannot read its own file: then there is nothing to compare with, and all the more to restore. */
-  const currentText = () =>
-    fetchText().catch((problem: unknown) => {
-      if (problem instanceof ApiFailure && problem.kind === 'refused') return '';
-      throw problem;
-    });
-  /** Runs something that asks the server, and shows why it failed. */
-  const attempt = async (act: () => Promise<void>) => {
-    setError(null);
-    try {
-      await act();
-    } catch (problem) {
-      setError(problem);
-    }
-  };
-  const load = () =>
-    attempt(async () => {
-      const text = await fetchText();
-      store.set({ base: text, now: text });
-      setGeneration((last) => last + 1);
-    });
-  const restore = (file: File) =>
-    attempt(async () => {
-      store.set({ base: await currentText(), now: await file.text() });
-      setGeneration((last) => last + 1);
-      setView('text');
-      say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
-    });
-  useEffect(() => {
-    const known = store.get();
-    if (known === null || known.base === known.now) void load();
-  }, [store]);
-
-  if (draft === null) {
-    return (
-      <div class="page">
-        <h1>{words('page.configuration')}</h1>
-        {error === null ? (
-          <p class="hint loading">{words('config.loading')}</p>
-        ) : (
-          <Notice tone="bad" urgent>
-            {words('config.unreadable')} {sentence(error, words)}{' '}
-            <button type="button" class="button button-small" onClick={load}>
-              {words('login.retry')}
-            </button>{' '}
-            <RestoreButton onRestore={restore} />
-          </Notice>
-        )}
-      </div>
-    );
-  }
-  const reading = readConfiguration(draft.now);
-  const dirty = draft.now !== draft.base;
-  const change = (now: string) => store.set({ base: draft.base, now });
+  const [fieldsValid, setFieldsValid] = useState(true);
+  const [textValid, setTextValid] = useState(true);
+  const { draft } = file;
+  // In the text view nothing is read before the typing rests.
+  const reading = draft === null || view === 'text' ? null : readingOf(draft.now);
+  const passwordsAgree = draft === null || draft.password.typed === draft.password.repeated;
+  const valid = view === 'text' ? textValid : fieldsValid && passwordsAgree && reading?.ok === true;
   const saveBackup = () =>
-    attempt(async () => download(`config-${fileStamp(Date.now())}.json`, await fetchText(), 'application/json'));
-  const openReview = () =>
-    attempt(async () => {
-      const current = await currentText();
-      if (current === draft.now) {
-        store.set({ base: current, now: current });
-        say({ tone: 'plain', text: words('config.noChanges') });
-      } else setReview(current);
-    });
-  const save = async () => {
-    const current = await currentText();
-    if (current !== review) {
-      setReview(current);
-      return;
-    }
-    try {
-      await server.replaceConfig(draft.now);
-    } catch (problem) {
-      note(workspace, 'event.saveConfig', false);
-      throw problem;
-    }
-    note(workspace, 'event.saveConfig', true);
-    setReview(null);
-    say({ tone: 'good', text: words('config.saved') });
-    await load();
-    void workspace.contact.now();
+    file.attempt(async () =>
+      download(`config-${fileStamp(Date.now())}.json`, await file.fetchText(), 'application/json'),
+    );
+  const restore = async (chosen: File) => {
+    await file.restore(chosen);
+    setView('text');
   };
-
+  const tools = (
+    <>
+      <button
+        type="button"
+        class="button"
+        aria-label={words('config.download')}
+        title={words('config.download')}
+        onClick={saveBackup}
+      >
+        <Icon name="download" /> <span class="wide-only">{words('config.download')}</span>
+      </button>
+      <RestoreButton onRestore={restore} />
+    </>
+  );
   return (
-    <div class="page">
-      <div class="toolbar-line">
-        <h1>{words('page.configuration')}</h1>
-        {dirty && <span class="badge badge-warn">{words('config.unsaved')}</span>}
-        <span class="grow" />
-        <button type="button" class="button" onClick={saveBackup}>
-          <Icon name="download" /> {words('config.download')}
-        </button>
-        <RestoreButton onRestore={restore} />
-        {dirty && (
-          <button type="button" class="button" onClick={load}>
-            {words('action.discard')}
-          </button>
-        )}
-        <button type="button" class="button button-primary" disabled={!dirty || !reading.ok} onClick={openReview}>
-          {words('config.review')}
-        </button>
-      </div>
-      {error !== null && (
-        <Notice tone="bad" urgent>
-          {sentence(error, words)}
-        </Notice>
-      )}
+    <FilePage file={file} title={words('page.configuration')} valid={valid} tools={tools}>
       <div class="toolbar-line">
         <div class="segments" role="group" aria-label={words('page.configuration')}>
           {(['form', 'text'] as const).map((name) => (
@@ -155,44 +64,20 @@ function Editor() {
             </button>
           ))}
         </div>
-        <Problem reading={reading} />
+        {reading?.ok === false && <Problem reading={reading} />}
       </div>
-      {view === 'form' && reading.ok && (
-        <ConfigurationForm key={generation} tree={reading.tree} onChange={(tree) => change(`${printTree(tree)}\n`)} />
-      )}
-      {view === 'text' && (
-        <textarea
-          class="code-editor"
-          aria-label={words('config.editor')}
-          aria-invalid={!reading.ok}
-          aria-describedby="config-problem"
-          spellcheck={false}
-          autocomplete="off"
-          autocapitalize="off"
-          wrap="off"
-          value={draft.now}
-          onInput={(event) => change(event.currentTarget.value)}
+      {draft !== null && reading?.ok === true && (
+        <ConfigurationForm
+          key={draft.generation}
+          tree={reading.tree}
+          file={file}
+          onChange={file.change}
+          onValid={setFieldsValid}
         />
       )}
-      {review !== null && (
-        <Review
-          before={review}
-          after={draft.now}
-          changedMeanwhile={review !== draft.base}
-          keysGone={keysGone(review, draft.now)}
-          onClose={() => setReview(null)}
-          onSave={save}
-        />
+      {draft !== null && view === 'text' && (
+        <CodeEditor key={draft.generation} draft={draft} onType={file.type} onReading={({ ok }) => setTextValid(ok)} />
       )}
-    </div>
+    </FilePage>
   );
-}
-
-/** How many keys fewer the new file has. */
-function keysGone(before: string, after: string): number {
-  const count = (text: string) => {
-    const reading = readConfiguration(text);
-    return reading.ok ? countAt(reading.tree, placesIn(reading.tree).keys) : 0;
-  };
-  return Math.max(0, count(before) - count(after));
 }

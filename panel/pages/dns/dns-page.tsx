@@ -8,14 +8,15 @@ import { encodeExact } from '../../text/exact-json.js';
 import { Absent } from '../../ui/absent.js';
 import { Icon } from '../../ui/icon.js';
 import { Notice } from '../../ui/notice.js';
+import { DnsInFile } from '../file/dns-in-file.js';
 import { DnsSettingsForm, dnsDraftOf } from './dns-settings.js';
 import { QueryLog } from './query-log.js';
 
 export function DnsPage() {
   const words = useWords();
-  const { offers } = useWorkspace();
-  const has = useStore(offers, ({ dns }) => dns);
-  if (has === false) return <Absent feature="dns" icon="dns" title={words('page.dns')} />;
+  const { dns, config } = useStore(useWorkspace().offers);
+  if (dns === false && config === true) return <DnsInFile />;
+  if (dns === false) return <Absent feature="dns" icon="dns" title={words('page.dns')} />;
   return <DnsControl />;
 }
 

@@ -7,6 +7,12 @@ import { Empty } from '../../ui/notice.js';
 /** Lines drawn at once; a server keeps a thousand. */
 const MOST = 300;
 
+const BADGES = { blocked: 'badge-block', failed: 'badge-warn', allowed: '' } as const;
+
+function outcomeOf({ blocked, failed }: DnsQuery): keyof typeof BADGES {
+  return blocked ? 'blocked' : failed ? 'failed' : 'allowed';
+}
+
 /** The last queries, newest first, with a filter. */
 export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] }) {
   const words = useWords();
@@ -31,6 +37,7 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
           <Icon name="search" />
           <input
             type="search"
+            data-search=""
             aria-label={words('dns.filter')}
             placeholder={words('dns.filter')}
             value={part}
@@ -66,9 +73,7 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
                   <td class="mono">{query.domain.slice(0, 255)}</td>
                   <td class="mono">{query.client_ip}</td>
                   <td>
-                    <span class={query.blocked ? 'badge badge-block' : 'badge'}>
-                      {words(query.blocked ? 'dns.blocked' : 'dns.allowed')}
-                    </span>
+                    <span class={`badge ${BADGES[outcomeOf(query)]}`}>{words(`dns.${outcomeOf(query)}`)}</span>
                   </td>
                 </tr>
               ))}

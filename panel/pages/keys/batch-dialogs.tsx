@@ -1,9 +1,9 @@
-import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { type MessageName, sentence, useWords } from '../../i18n/text.js';
+import { type MessageName, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { type Batch, runBatch } from '../../state/batch.js';
 import { deleteLater, UNDO_TIME } from '../../state/deletion.js';
+import { type Action, failureText, labelOf, type NamedKey } from '../../state/named-keys.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
@@ -13,17 +13,51 @@ import { LimitField, useLimit } from './limit-field.js';
 
 /** More keys than this want their number typed. */
 const TYPED_FROM = 10;
+/** Names that are listed; beyond, their number is. */
+const MOST_NAMES = 2_000;
 
 interface KeysDialogProps {
-  readonly keys: readonly string[];
-  /** What people call the key, where it is one. */
-  readonly name: string;
+  readonly keys: readonly NamedKey[];
+  /** Those of them that the list does not show just now. */
+  readonly unseen: ReadonlySet<string>;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
+/** Which keys it is about, by name, always; those that are not on the screen first, and apart. */
+function Names({ keys, unseen }: Pick<KeysDialogProps, 'keys' | 'unseen'>) {
+  const words = useWords();
+  const hidden = keys.filter(({ key }) => unseen.has(key));
+  const seen = keys.filter(({ key }) => !unseen.has(key));
+  return (
+    <>
+      {hidden.length > 0 && (
+        <>
+          <p class="hint hint-bad">{words('keys.notShown', { n: hidden.length })}</p>
+          <NameList keys={hidden} />
+        </>
+      )}
+      {seen.length > 0 && <NameList keys={seen} />}
+    </>
+  );
+}
+
+function NameList({ keys }: { readonly keys: readonly NamedKey[] }) {
+  const words = useWords();
+  const more = keys.length - MOST_NAMES;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+    <ul class="subject" tabIndex={0}>
+      {keys.slice(0, MOST_NAMES).map((key) => (
+        <li key={key.key}>{labelOf(key)}</li>
+      ))}
+      {more > 0 && <li class="quiet">{words('failed.more', { n: more })}</li>}
+    </ul>
+  );
+}
+
 /** Asks before keys are deleted, and then leaves a few seconds to take it back. */
-export function DeleteDialog({ keys, name, onClose, onDone }: KeysDialogProps) {
+export function DeleteDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
   const [typed, setTyped] = useState('');
@@ -35,13 +69,13 @@ export function DeleteDialog({ keys, name, onClose, onDone }: KeysDialogProps) {
       setWrong(true);
       return;
     }
-    deleteLater(workspace, keys, name);
+    deleteLater(workspace, keys);
     onDone();
   };
   return (
     <Dialog title={words('delete.title', { n: keys.length })} onClose={onClose}>
       <form class="dialog-body" onSubmit={submit}>
-        {keys.length === 1 && <p class="subject">{name}</p>}
+        <Names keys={keys} unseen={unseen} />
         <p>{words('delete.text', { n: keys.length, s: UNDO_TIME / 1000 })}</p>
         {mustType && (
           <Field
@@ -74,14 +108,14 @@ export function DeleteDialog({ keys, name, onClose, onDone }: KeysDialogProps) {
 }
 
 /** Asks before counters go back to zero. */
-export function ResetDialog({ keys, name, onClose, onDone }: KeysDialogProps) {
+export function ResetDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) {
   const words = useWords();
   const { server } = useWorkspace();
-  const batch = useKeyBatch('reset.done', 'event.resetKeys', onDone);
+  const batch = useKeyBatch('reset', 'event.resetKeys', onDone);
   return (
     <Dialog title={words('reset.title', { n: keys.length })} onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => batch.start(event, keys, (key) => server.resetUser(key))}>
-        {keys.length === 1 && <p class="subject">{name}</p>}
+      <form class="dialog-body" onSubmit={(event) => batch.start(event, keys, ({ key }) => server.resetUser(key))}>
+        <Names keys={keys} unseen={unseen} />
         <p>{words('reset.text')}</p>
         <BatchFoot batch={batch.running} onClose={onClose} label={words('key.reset')} />
       </form>
@@ -90,20 +124,21 @@ export function ResetDialog({ keys, name, onClose, onDone }: KeysDialogProps) {
 }
 
 /** Gives several keys the same limit. */
-export function LimitDialog({ keys, onClose, onDone }: KeysDialogProps) {
+export function LimitDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) {
   const words = useWords();
   const { server } = useWorkspace();
   const limit = useLimit(null);
-  const batch = useKeyBatch('limit.done', 'event.setLimit', onDone);
+  const batch = useKeyBatch('limit', 'event.setLimit', onDone);
   const submit = (event: Event) => {
     event.preventDefault();
     if (!limit.reading.ok) return;
     const { bytes } = limit.reading;
-    batch.start(event, keys, (key) => server.setLimit(key, bytes));
+    batch.start(event, keys, ({ key }) => server.setLimit(key, bytes));
   };
   return (
     <Dialog title={words('limit.title', { n: keys.length })} onClose={onClose}>
       <form class="dialog-body" onSubmit={submit}>
+        <Names keys={keys} unseen={unseen} />
         <LimitField draft={limit.draft} reading={limit.reading} onChange={limit.setDraft} autofocus />
         <BatchFoot batch={batch.running} onClose={onClose} label={words('action.save')} />
       </form>
@@ -111,38 +146,38 @@ export function LimitDialog({ keys, onClose, onDone }: KeysDialogProps) {
   );
 }
 
+const DONE: Readonly<Record<'limit' | 'reset', MessageName>> = { limit: 'limit.done', reset: 'reset.done' };
+
 /** Runs one operation over keys, notes it, and says how it went. */
-function useKeyBatch(done: MessageName, event: Parameters<typeof note>[1], onDone: () => void) {
+function useKeyBatch(action: Action & keyof typeof DONE, event: Parameters<typeof note>[1], onDone: () => void) {
   const words = useWords();
   const workspace = useWorkspace();
-  const [running, setRunning] = useState<Batch | null>(null);
-  const start = (submit: Event, keys: readonly string[], act: (key: string) => Promise<void>) => {
+  const [running, setRunning] = useState<Batch<NamedKey> | null>(null);
+  const start = (submit: Event, keys: readonly NamedKey[], act: (key: NamedKey) => Promise<void>) => {
     submit.preventDefault();
     if (running !== null) return;
     const batch = runBatch(keys, act);
     setRunning(batch);
-    void batch.finished.then((end) => {
-      note(workspace, event, end.failed === 0, { n: end.done });
+    void batch.finished.then(({ done, failed, stopped, total }) => {
+      note(workspace, event, failed.length === 0, { n: done });
       void workspace.contact.now();
-      if (end.failed > 0)
-        say({ tone: 'bad', text: words('batch.failed', { n: end.failed, why: sentence(end.error, words) }) });
-      else if (end.stopped) say({ tone: 'plain', text: words('batch.stopped', { done: end.done, n: end.total }) });
-      else say({ tone: 'good', text: words(done, { n: end.done }) });
+      if (failed.length > 0) say({ tone: 'bad', text: failureText(action, failed, words), lasts: null });
+      else if (stopped) say({ tone: 'plain', text: words('batch.stopped', { done, n: total }) });
+      if (done > 0 && !stopped) say({ tone: 'good', text: words(DONE[action], { n: done }) });
       onDone();
     });
   };
   return { running, start };
 }
 
-interface BatchFootProps {
-  readonly batch: Batch | null;
+interface BatchFootProps<T> {
+  readonly batch: Batch<T> | null;
   readonly onClose: () => void;
   readonly label: string;
-  readonly children?: ComponentChildren;
 }
 
 /** Cancel and go; while it runs, how far it is and a way to stop. */
-export function BatchFoot({ batch, onClose, label }: BatchFootProps) {
+export function BatchFoot<T>({ batch, onClose, label }: BatchFootProps<T>) {
   const words = useWords();
   if (batch !== null) return <Progress batch={batch} />;
   return (
@@ -157,13 +192,14 @@ export function BatchFoot({ batch, onClose, label }: BatchFootProps) {
   );
 }
 
-export function Progress({ batch }: { readonly batch: Batch }) {
+function Progress<T>({ batch }: { readonly batch: Batch<T> }) {
   const words = useWords();
   const { done, failed, total } = useStore(batch.state);
-  const text = words('batch.progress', { done: done + failed, n: total });
+  const ended = done + failed.length;
+  const text = words('batch.progress', { done: ended, n: total });
   return (
     <footer class="dialog-foot progress">
-      <progress max={total} value={done + failed} aria-label={text} />
+      <progress max={total} value={ended} aria-label={text} />
       <span>{text}</span>
       <button type="button" class="button" onClick={batch.stop}>
         {words('batch.stop')}

@@ -3,6 +3,7 @@ import { isAbsent } from '../../api/failure.js';
 import { sentence, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { type Batch, runBatch } from '../../state/batch.js';
+import type { NamedKey } from '../../state/named-keys.js';
 import { useWorkspace, type Workspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
@@ -10,8 +11,9 @@ import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 import { Notice } from '../../ui/notice.js';
 import { BatchFoot } from './batch-dialogs.js';
-import { Handout, type NamedKey } from './handout.js';
+import { Handout } from './handout.js';
 import { LimitField, useLimit } from './limit-field.js';
+import { createKey } from './save-key.js';
 
 const MOST = 10_000;
 /** Protocol: "Limits": at most so many keys in one bulk request. */
@@ -25,7 +27,7 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
   const [count, setCount] = useState('10');
   const [prefix, setPrefix] = useState('');
   const limit = useLimit(null);
-  const [batch, setBatch] = useState<Batch | null>(null);
+  const [batch, setBatch] = useState<Batch<unknown> | null>(null);
   const [made, setMade] = useState<readonly NamedKey[] | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const number = /^\s*\d{1,5}\s*$/.test(count) ? Number(count) : 0;
@@ -44,17 +46,20 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
     setProblem(null);
     setBatch(attempt);
     let end = await attempt.finished;
-    if (isAbsent(end.error) && keys.length === 0) {
+    if (isAbsent(end.failed[0]?.error) && keys.length === 0) {
       workspace.offers.patch({ bulk: false });
       const again = begin(workspace, { count: number, prefix: prefix.trim(), limit: bytes, together: false }, keys);
       setBatch(again);
       end = await again.finished;
     }
     setBatch(null);
-    note(workspace, 'event.createKeys', end.failed === 0, { n: keys.length });
+    note(workspace, 'event.createKeys', end.failed.length === 0, { n: keys.length });
     void workspace.contact.now();
-    if (end.failed > 0) setProblem(words('batch.failed', { n: number - keys.length, why: sentence(end.error, words) }));
-    else if (end.stopped) setProblem(words('batch.stopped', { done: keys.length, n: number }));
+    if (end.failed.length > 0) {
+      const why = sentence(end.failed[0]?.error, words);
+      setProblem(words('failed.create', { n: number - keys.length, why }));
+    }
+    if (end.failed.length === 0 && end.stopped) setProblem(words('batch.stopped', { done: keys.length, n: number }));
     if (keys.length > 0) setMade(keys);
   };
 
@@ -117,21 +122,17 @@ interface BulkOrder {
 }
 
 /** Begins to create keys; each is added to `made` as the server answers. */
-function begin({ server }: Workspace, { count, prefix, limit, together }: BulkOrder, made: NamedKey[]): Batch {
+function begin(workspace: Workspace, { count, prefix, limit, together }: BulkOrder, made: NamedKey[]): Batch<unknown> {
   if (together && prefix === '') {
     const parts = Array.from({ length: Math.ceil(count / AT_ONCE) }, (_, part) =>
       Math.min(AT_ONCE, count - part * AT_ONCE),
     );
     return runBatch(parts, async (part) => {
-      for (const key of await server.createUsers(part, limit)) made.push({ key, name: '' });
+      for (const key of await workspace.server.createUsers(part, limit)) made.push({ key, name: '' });
     });
   }
   const names = Array.from({ length: count }, (_, index) => (prefix === '' ? '' : `${prefix} ${index + 1}`));
   return runBatch(names, async (name) => {
-    const key = await server.createUser({
-      ...(name === '' ? {} : { name }),
-      ...(limit === null ? {} : { limit_bytes: limit }),
-    });
-    made.push({ key, name });
+    made.push({ key: await createKey(workspace, { key: '', name, limit }), name });
   });
 }

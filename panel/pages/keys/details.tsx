@@ -1,9 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
-import { clockTime, useWords } from '../../i18n/text.js';
-import { titleOf, usedBytes } from '../../state/key-list.js';
+import { clockTime, sentence, useWords } from '../../i18n/text.js';
+import { titleOf } from '../../state/key-list.js';
+import { tellsOnline, usedBytes } from '../../state/key-status.js';
+import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
+import { visible } from '../../text/visible.js';
 import { TrafficChart } from '../../ui/chart.js';
 import { CopyButton } from '../../ui/copy.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -12,8 +15,10 @@ import { Notice } from '../../ui/notice.js';
 import { Size } from '../../ui/size.js';
 import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
 import { EditDialog } from './edit-dialog.js';
-import { Usage } from './row.js';
-import { Share } from './share.js';
+import { raised } from './limit-field.js';
+import { Status, Usage } from './row.js';
+import { changeKey } from './save-key.js';
+import { ClientConfiguration, Share } from './share.js';
 
 interface DetailsProps {
   readonly accessKey: string;
@@ -31,15 +36,13 @@ export function Details({ accessKey, onClose }: DetailsProps) {
   const shown = user ?? last;
   if (shown === undefined) return <Gone onClose={onClose} />;
   const name = titleOf(shown).slice(0, 120);
-  const dialog = { keys: [accessKey], name, onClose: () => setDoing(null) };
+  const named = { key: accessKey, name: shown.name ?? '' };
+  const dialog = { keys: [named], unseen: NONE, onClose: () => setDoing(null) };
   return (
     <Dialog title={name} kind="side" onClose={onClose}>
       <div class="dialog-body">
         {user === undefined && <Notice tone="warn">{words('keys.gone')}</Notice>}
-        <div class="copy-line">
-          <code class="wrap">{accessKey}</code>
-          <CopyButton text={accessKey} label={`${words('action.copy')}: ${words('keys.key')}`} />
-        </div>
+        <Share of={named} />
         <div class="buttons">
           <button type="button" class="button" onClick={() => setDoing('edit')}>
             <Icon name="edit" /> {words('key.edit')}
@@ -52,9 +55,13 @@ export function Details({ accessKey, onClose }: DetailsProps) {
           </button>
         </div>
         <Facts user={shown} />
+        <div class="copy-line">
+          <code class="wrap">{visible(accessKey)}</code>
+          <CopyButton text={accessKey} label={`${words('action.copy')}: ${words('keys.key')}`} />
+        </div>
         <h3>{words('key.traffic')}</h3>
         <KeyTraffic accessKey={accessKey} />
-        <Share accessKey={accessKey} />
+        <ClientConfiguration accessKey={accessKey} />
       </div>
       {doing === 'edit' && <EditDialog user={shown} onClose={() => setDoing(null)} />}
       {doing === 'reset' && <ResetDialog {...dialog} onDone={() => setDoing(null)} />}
@@ -62,6 +69,8 @@ export function Details({ accessKey, onClose }: DetailsProps) {
     </Dialog>
   );
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 function Gone({ onClose }: { readonly onClose: () => void }) {
   const words = useWords();
@@ -76,7 +85,7 @@ function Gone({ onClose }: { readonly onClose: () => void }) {
 
 function Facts({ user }: { readonly user: User }) {
   const words = useWords();
-  const tellsSeen = user.last_seen !== undefined;
+  const tellsSeen = tellsOnline(user);
   const untold = [
     ...(user.name === undefined ? [words('absent.names')] : []),
     ...(tellsSeen ? [] : [words('absent.online'), words('absent.lastSeen')]),
@@ -87,7 +96,7 @@ function Facts({ user }: { readonly user: User }) {
         <div>
           <dt>{words('key.status')}</dt>
           <dd>
-            <span class={user.online ? 'dot dot-on' : 'dot'} /> {words(user.online ? 'keys.online' : 'keys.offline')}
+            <Status user={user} />
           </dd>
         </div>
         <div>
@@ -116,7 +125,8 @@ function Facts({ user }: { readonly user: User }) {
           <dt>{words('keys.limit')}</dt>
           <dd>
             {user.limit_bytes === null ? words('keys.unlimited') : <Size bytes={user.limit_bytes} />}{' '}
-            {user.limit_bytes !== null && <Usage user={user} />}
+            <MoreButton user={user} />
+            <Usage user={user} />
           </dd>
         </div>
         <div class={tellsSeen ? '' : 'missing'}>
@@ -126,6 +136,30 @@ function Facts({ user }: { readonly user: User }) {
       </dl>
       {untold.length > 0 && <p class="hint">{untold.join(' ')}</p>}
     </>
+  );
+}
+
+/** Raises the limit at once. */
+function MoreButton({ user }: { readonly user: User }) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const [busy, setBusy] = useState(false);
+  if (user.limit_bytes === null) return null;
+  const raise = async () => {
+    if (busy) return;
+    setBusy(true);
+    try {
+      await changeKey(workspace, user, { limit: raised(user.limit_bytes) });
+      await workspace.contact.now();
+    } catch (problem) {
+      say({ tone: 'bad', text: sentence(problem, words) });
+    }
+    setBusy(false);
+  };
+  return (
+    <button type="button" class="button button-small" aria-disabled={busy} onClick={raise}>
+      {words('edit.more')}
+    </button>
   );
 }
 

@@ -2,16 +2,16 @@ import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
-import { titleOf } from '../../state/key-list.js';
+import { labelOf } from '../../state/named-keys.js';
 import { goTo } from '../../state/route.js';
 import { say } from '../../state/toasts.js';
-import { useWorkspace, type Workspace } from '../../state/workspace.js';
+import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import type { Whole } from '../../text/exact-json.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field, Switch } from '../../ui/field.js';
 import { Notice } from '../../ui/notice.js';
 import { LimitField, useLimit } from './limit-field.js';
+import { changeKey, createKey } from './save-key.js';
 
 /** Characters. Nothing shows a longer name, and the request would be refused somewhere on its way. */
 const LONGEST_NAME = 10_000;
@@ -50,14 +50,16 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
     setError(null);
     try {
       const { bytes } = limit.reading;
-      if (user === null) await create(workspace, { key, name, limit: bytes });
-      else await change(workspace, user, keepName ? undefined : name, bytes);
-      say({
-        tone: 'good',
-        text: words(user === null ? 'edit.created' : 'edit.saved', {
-          name: shorten(name === '' ? (user === null ? words('edit.new') : titleOf(user)) : name),
-        }),
-      });
+      if (user === null) {
+        const made = await createKey(workspace, { key, name, limit: bytes });
+        note(workspace, 'event.createKey', true);
+        await workspace.contact.now();
+        onClose();
+        goTo('keys', made);
+        return;
+      }
+      await changeKey(workspace, user, { ...(keepName ? {} : { name }), limit: bytes });
+      say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
       onClose();
     } catch (problem) {
       setError(problem);
@@ -121,37 +123,4 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
       </form>
     </Dialog>
   );
-}
-
-function shorten(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
-}
-
-interface NewKey {
-  readonly key: string;
-  readonly name: string;
-  readonly limit: Whole | null;
-}
-
-async function create(workspace: Workspace, { key, name, limit }: NewKey): Promise<void> {
-  const made = await workspace.server.createUser({
-    ...(key === '' ? {} : { access_key: key }),
-    ...(name === '' ? {} : { name }),
-    ...(limit === null ? {} : { limit_bytes: limit }),
-  });
-  note(workspace, 'event.createKey', true);
-  await workspace.contact.now();
-  goTo('keys', made);
-}
-
-/** With the name left alone only the limit is sent, so that a name which the server does not tell is not lost. */
-async function change(workspace: Workspace, user: User, name: string | undefined, limit: Whole | null): Promise<void> {
-  const { server } = workspace;
-  if (name === undefined || name === (user.name ?? '')) {
-    await server.setLimit(user.access_key, limit);
-    note(workspace, 'event.setLimit', true, { n: 1 });
-    return;
-  }
-  await server.updateUser(user.access_key, name === '' ? null : name, limit);
-  note(workspace, 'event.updateKey', true);
 }

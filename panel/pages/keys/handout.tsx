@@ -1,16 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { Server } from '../../api/server.js';
 import { sentence, useWords } from '../../i18n/text.js';
+import type { NamedKey } from '../../state/named-keys.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { createStore, useStore } from '../../store/store.js';
-import { csvField, download, fileStamp } from '../../ui/download.js';
+import { csvField } from '../../text/csv.js';
+import { download, fileStamp } from '../../ui/download.js';
 import { Icon } from '../../ui/icon.js';
 import { Notice } from '../../ui/notice.js';
-
-export interface NamedKey {
-  readonly key: string;
-  readonly name: string;
-}
 
 export interface LinkedKey extends NamedKey {
   readonly link: string;
@@ -48,17 +45,17 @@ export function Handout({ keys }: { readonly keys: readonly NamedKey[] }) {
           class="button"
           onClick={withLinks((linked) => download(`${name}.csv`, csvOf(linked), 'text/csv'))}
         >
-          <Icon name="download" /> {words('bulk.csv')}
+          <Icon name="download" /> <span>{words('bulk.csv')}</span>
         </button>
         <button
           type="button"
           class="button"
           onClick={withLinks((linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}
         >
-          <Icon name="download" /> {words('bulk.links')}
+          <Icon name="download" /> <span>{words('bulk.links')}</span>
         </button>
         <button type="button" class="button" onClick={withLinks((linked) => sheet.set(linked))}>
-          <Icon name="print" /> {words('bulk.sheet')}
+          <Icon name="print" /> <span>{words('bulk.sheet')}</span>
         </button>
       </div>
       {busy && <progress aria-label={words('login.checking')} />}

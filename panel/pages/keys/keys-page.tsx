@@ -1,8 +1,8 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { sentence, useWords } from '../../i18n/text.js';
 import { leavingOf } from '../../state/deletion.js';
-import { titleOf } from '../../state/key-list.js';
 import { EVERYTHING, keysViewOf } from '../../state/keys-view.js';
+import { namedKeys } from '../../state/named-keys.js';
 import { goTo, route } from '../../state/route.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
@@ -14,6 +14,7 @@ import { DeleteDialog, LimitDialog, ResetDialog } from './batch-dialogs.js';
 import { BulkDialog } from './bulk-dialog.js';
 import { Details } from './details.js';
 import { EditDialog } from './edit-dialog.js';
+import { ImportDialog } from './import-dialog.js';
 import { type Doing, SelectionBar } from './selection-bar.js';
 import { KeyTable } from './table.js';
 import { Toolbar } from './toolbar.js';
@@ -22,7 +23,7 @@ import { Toolbar } from './toolbar.js';
 export function KeysPage() {
   const words = useWords();
   const workspace = useWorkspace();
-  const { users, contact, server } = workspace;
+  const { users, server } = workspace;
   const { users: list, byKey, error } = useStore(users.state);
   const openKey = useStore(route, ({ key }) => key);
   const leaving = useStore(leavingOf(workspace));
@@ -30,14 +31,21 @@ export function KeysPage() {
   const { query, filter, sorting, selected } = useStore(view);
   const [doing, setDoing] = useState<Doing | null>(null);
   const [target, setTarget] = useState<string | null>(null);
+  const [editing, setEditing] = useState<string | null>(null);
   const grid = useRef<HTMLDivElement>(null);
-  useEffect(() => contact.add(users.load), [contact, users]);
   const isBusy = () => {
     const element = grid.current;
     return element !== null && (element.scrollTop > 0 || element.matches(':hover, :focus-within') || selected.size > 0);
   };
   const arranged = useArrangement(list ?? [], sorting, filter, query, isBusy);
+  const { rows, staleSince, sortAgain } = arranged;
+  const stale = staleSince === null ? null : { since: staleSince, sortAgain };
   const chosen = useMemo(() => [...selected].filter((key) => byKey.has(key)), [selected, byKey]);
+  const unseen = useMemo(() => {
+    if (chosen.length === 0) return new Set<string>();
+    const seen = new Set(rows.map((user) => user.access_key));
+    return new Set(chosen.filter((key) => !seen.has(key)));
+  }, [chosen, rows]);
 
   const select = (keys: readonly string[], on: boolean) => {
     const next = new Set(selected);
@@ -49,7 +57,6 @@ export function KeysPage() {
   };
   const unselect = () => view.patch({ selected: new Set() });
   const subject = target === null ? chosen : [target];
-  const one = byKey.get(subject[0] ?? '');
   const close = () => {
     setDoing(null);
     setTarget(null);
@@ -67,23 +74,15 @@ export function KeysPage() {
     }
   };
   const dialog = {
-    keys: subject,
-    name: one === undefined ? '' : titleOf(one).slice(0, 120),
+    keys: namedKeys(subject, byKey),
+    unseen,
     onClose: close,
     onDone: finish,
   };
 
   return (
     <div class="page page-keys">
-      <Toolbar
-        view={view}
-        shown={arranged.rows.length}
-        total={list?.length ?? null}
-        staleSince={arranged.staleSince}
-        onSortAgain={arranged.sortAgain}
-        onDo={setDoing}
-      />
-      {chosen.length > 0 && <SelectionBar chosen={chosen} byKey={byKey} onDo={setDoing} onClear={unselect} />}
+      <Toolbar view={view} users={list} rows={rows} stale={stale} onSelect={select} onDo={setDoing} />
       {error !== null && list === null && <Notice tone="bad">{sentence(error, words)}</Notice>}
       {list === null && error === null && <p class="hint loading">{words('keys.loading')}</p>}
       {list !== null && list.length === 0 && (
@@ -93,22 +92,28 @@ export function KeysPage() {
           </button>
         </Empty>
       )}
-      {list !== null && list.length > 0 && arranged.rows.length === 0 && (
+      {list !== null && list.length > 0 && rows.length === 0 && (
         <Empty icon="search" title={words('keys.noMatch')} text={words('keys.noMatchText')}>
           <button type="button" class="button" onClick={() => view.patch({ query: EVERYTHING, filter: 'all' })}>
             {words('keys.showAll')}
           </button>
         </Empty>
       )}
-      {arranged.rows.length > 0 && (
+      {rows.length > 0 && (
         <KeyTable
-          rows={arranged.rows}
+          rows={rows}
           sorting={sorting}
           onSort={(next) => view.patch({ sorting: next })}
           selected={selected}
           onSelect={select}
           leaving={leaving}
+          editing={editing}
+          stale={stale}
           onOpen={(key) => goTo('keys', key)}
+          onEdit={(key) => {
+            setEditing(key);
+            if (key === null) grid.current?.focus();
+          }}
           onCopy={copyLink}
           onDelete={(key) => {
             setTarget(key);
@@ -117,9 +122,19 @@ export function KeysPage() {
           grid={grid}
         />
       )}
+      {list !== null && list.length > 0 && (
+        <SelectionBar
+          chosen={namedKeys(chosen, byKey)}
+          unseen={unseen.size}
+          onDo={setDoing}
+          onClear={unselect}
+          onShow={() => view.patch({ query: { kind: 'lines', lines: chosen }, filter: 'all' })}
+        />
+      )}
       {openKey !== null && list !== null && <Details key={openKey} accessKey={openKey} onClose={() => goTo('keys')} />}
       {doing === 'create' && <EditDialog user={null} onClose={close} />}
       {doing === 'bulk' && <BulkDialog onClose={close} />}
+      {doing === 'import' && <ImportDialog onClose={close} />}
       {doing === 'delete' && <DeleteDialog {...dialog} />}
       {doing === 'limit' && <LimitDialog {...dialog} />}
       {doing === 'reset' && <ResetDialog {...dialog} />}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useWords, type Words } from '../../i18n/text.js';
-import type { Whole } from '../../text/exact-json.js';
+import { narrow, type Whole } from '../../text/exact-json.js';
 import { formatExact, type LimitReading, readLimit, splitLimit, UNITS, type Unit, unitName } from '../../text/sizes.js';
 import { Field } from '../../ui/field.js';
 
@@ -12,6 +12,21 @@ export interface LimitDraft {
 
 export function limitDraft(limit: Whole | null): LimitDraft {
   return limit === null ? { amount: '', unit: 'GiB' } : splitLimit(limit);
+}
+
+/** A limit as one text, exactly: `1.5 GiB`, and nothing for none. */
+export function limitText(limit: Whole | null, language: string): string {
+  if (limit === null) return '';
+  const { amount, unit } = splitLimit(limit);
+  return `${amount} ${unitName(unit, language)}`;
+}
+
+const MORE = 10n * 1024n ** 3n;
+
+/** The limit with 10 GiB more, at most the largest there is. */
+export function raised(limit: Whole | null): Whole {
+  const more = BigInt(limit ?? 0) + MORE;
+  return narrow(more < 2n ** 64n ? more : 2n ** 64n - 1n);
 }
 
 /** The draft of a limit field and what it reads as. */
@@ -62,6 +77,14 @@ export function LimitField({ draft, reading, onChange, autofocus = false }: Limi
               </option>
             ))}
           </select>
+          <button
+            type="button"
+            class="button"
+            disabled={!reading.ok}
+            onClick={() => reading.ok && onChange(splitLimit(raised(reading.bytes)))}
+          >
+            {words('edit.more')}
+          </button>
         </span>
       )}
     </Field>

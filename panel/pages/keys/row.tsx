@@ -1,37 +1,50 @@
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
-import { isNear, isOver, titleOf, usedBytes, usedPart } from '../../state/key-list.js';
+import { titleOf } from '../../state/key-list.js';
+import { isConnected, statusOf, usedBytes, usedPart } from '../../state/key-status.js';
 import { hrefOf } from '../../state/route.js';
 import { formatSize } from '../../text/sizes.js';
-import { Icon } from '../../ui/icon.js';
+import { visible } from '../../text/visible.js';
+import { Icon, type IconName } from '../../ui/icon.js';
 import { Size } from '../../ui/size.js';
+import { RowEdit } from './row-edit.js';
 
-interface RowProps {
+/** What can be done with one key of the list. */
+export interface RowActions {
+  readonly onOpen: (key: string) => void;
+  /** Copies the key's share link. */
+  readonly onCopy: (key: string) => void;
+  /** Edits name and limit in the row; null ends that. */
+  readonly onEdit: (key: string | null) => void;
+  readonly onDelete: (key: string) => void;
+}
+
+interface RowProps extends RowActions {
   readonly user: User;
   readonly index: number;
   readonly top: number;
   readonly active: boolean;
   readonly selected: boolean;
+  readonly editing: boolean;
   /** Its deletion is confirmed and can still be taken back. */
   readonly leaving: boolean;
-  readonly onSelect: (keys: readonly string[], on: boolean) => void;
-  readonly onOpen: (key: string) => void;
-  readonly onCopy: (key: string) => void;
+  /** Ticks or unticks this row, or with `range` all from the last ticked one to it. */
+  readonly onTick: (index: number, on: boolean, range: boolean) => void;
 }
 
 /** Characters of a name or key that a row draws: more would never be seen. */
 const SHOWN = 160;
 
-export function KeyRow({ user, index, top, active, selected, leaving, onSelect, onOpen, onCopy }: RowProps) {
+export function KeyRow(props: RowProps) {
+  const { user, index, top, active, selected, leaving, editing } = props;
   const words = useWords();
   const key = user.access_key;
   const classes = ['row', active ? 'row-active' : '', selected ? 'row-selected' : '', leaving ? 'row-leaving' : ''];
-  const name = user.name ?? '';
-  const noName = user.name === undefined ? words('keys.untold') : words('keys.unnamed');
+  const title = titleOf(user).slice(0, SHOWN);
   const open = (event: MouseEvent) => {
-    if (event.target instanceof Element && event.target.closest('a,input,button') !== null) return;
+    if (event.target instanceof Element && event.target.closest('a,input,button,form') !== null) return;
     if (window.getSelection()?.isCollapsed === false) return;
-    onOpen(key);
+    props.onOpen(key);
   };
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the grid around the rows takes the keys
@@ -49,37 +62,57 @@ export function KeyRow({ user, index, top, active, selected, leaving, onSelect, 
         <input
           type="checkbox"
           tabIndex={-1}
-          aria-label={words('keys.select', { name: titleOf(user).slice(0, SHOWN) })}
+          aria-label={words('keys.select', { name: title })}
           checked={selected}
-          onChange={(event) => onSelect([key], event.currentTarget.checked)}
+          onClick={(event) => props.onTick(index, event.currentTarget.checked, event.shiftKey)}
         />
       </div>
-      <div class="cell cell-online" role="gridcell">
-        <span class={user.online ? 'dot dot-on' : 'dot'} title={words(user.online ? 'keys.online' : 'keys.offline')} />
-        <span class="visually-hidden">{words(user.online ? 'keys.online' : 'keys.offline')}</span>
+      <div class="cell cell-status" role="gridcell">
+        <Status user={user} />
       </div>
+      {editing ? (
+        <div class="cell cell-edit" role="gridcell">
+          <RowEdit user={user} onClose={() => props.onEdit(null)} />
+        </div>
+      ) : (
+        <Facts {...props} title={title} />
+      )}
+    </div>
+  );
+}
+
+function Facts({ user, title, onOpen, onCopy, onEdit }: RowProps & { readonly title: string }) {
+  const words = useWords();
+  const key = user.access_key;
+  const name = visible((user.name ?? '').slice(0, SHOWN));
+  const noName = user.name === undefined ? words('keys.untold') : words('keys.unnamed');
+  const action = (icon: IconName, label: string, act: () => void) => (
+    <button
+      type="button"
+      class="icon-button"
+      tabIndex={-1}
+      aria-label={`${label}: ${title}`}
+      title={label}
+      onClick={act}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+  return (
+    <>
       <div class="cell cell-name" role="gridcell">
         <a
           href={hrefOf('keys', key)}
           tabIndex={-1}
+          dir="auto"
           class={name === '' ? 'unnamed' : ''}
-          title={user.name === undefined ? words('absent.names') : name.slice(0, SHOWN)}
+          title={user.name === undefined ? words('absent.names') : name}
         >
-          {name === '' ? noName : name.slice(0, SHOWN)}
+          {name === '' ? noName : name}
         </a>
       </div>
-      <div class="cell cell-key" role="gridcell" title={key.slice(0, SHOWN)}>
-        {key.slice(0, SHOWN)}
-        <button
-          type="button"
-          class="icon-button row-copy"
-          tabIndex={-1}
-          aria-label={`${words('key.copyLink')}: ${titleOf(user).slice(0, SHOWN)}`}
-          title={words('key.copyLink')}
-          onClick={() => onCopy(key)}
-        >
-          <Icon name="copy" />
-        </button>
+      <div class="cell cell-key" role="gridcell" title={visible(key.slice(0, SHOWN))}>
+        {visible(key.slice(0, SHOWN))}
       </div>
       <div class="cell cell-down" role="gridcell">
         <Size bytes={user.bytes_down} />
@@ -100,7 +133,24 @@ export function KeyRow({ user, index, top, active, selected, leaving, onSelect, 
       <div class="cell cell-connections" role="gridcell">
         {String(user.connections)}
       </div>
-    </div>
+      <div class="cell cell-actions" role="gridcell">
+        {action('copy', words('key.copyLink'), () => onCopy(key))}
+        {action('qr', words('key.showQr'), () => onOpen(key))}
+        <span class="row-pencil">{action('edit', words('key.edit'), () => onEdit(key))}</span>
+      </div>
+    </>
+  );
+}
+
+/** The key's one word, and its colour. */
+export function Status({ user }: { readonly user: User }) {
+  const words = useWords();
+  const status = statusOf(user);
+  const also = status !== 'online' && isConnected(user) ? ` · ${words('keys.status.online')}` : '';
+  return (
+    <span class={`status status-${status}`} title={words(`keys.status.${status}`) + also}>
+      {words(`keys.status.${status}`)}
+    </span>
   );
 }
 
@@ -109,7 +159,8 @@ export function Usage({ user }: { readonly user: User }) {
   const words = useWords();
   const part = usedPart(user);
   if (part === null || user.limit_bytes === null) return <span class="quiet">—</span>;
-  const tone = isOver(user) ? 'usage-over' : isNear(user) ? 'usage-near' : '';
+  const status = statusOf(user);
+  const tone = status === 'over' || status === 'near' ? `usage-${status}` : '';
   const used = formatSize(usedBytes(user), words.language);
   const text = words('keys.ofLimit', { used, limit: formatSize(user.limit_bytes, words.language) });
   const percent = new Intl.NumberFormat(words.language, { style: 'percent', maximumFractionDigits: 0 });

@@ -1,10 +1,10 @@
 import type { User } from '../../api/wire.js';
-import { type MessageName, useWords } from '../../i18n/text.js';
+import { clockTime, type MessageName, useWords } from '../../i18n/text.js';
 import type { Column, Sorting } from '../../state/key-list.js';
 import { Icon } from '../../ui/icon.js';
 
 const HEADS: readonly { readonly column: Column; readonly label: MessageName; readonly long?: MessageName }[] = [
-  { column: 'online', label: 'key.status' },
+  { column: 'status', label: 'key.status' },
   { column: 'name', label: 'keys.name' },
   { column: 'key', label: 'keys.key' },
   { column: 'down', label: 'keys.down' },
@@ -17,6 +17,13 @@ const HEADS: readonly { readonly column: Column; readonly label: MessageName; re
 /** Text columns begin with A, numbers with the largest. */
 const RISING: ReadonlySet<Column> = new Set(['name', 'key']);
 
+/** That the order on the screen is an earlier one, and what puts it right. */
+export interface Stale {
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  readonly sortAgain: () => void;
+}
+
 /** The order after a press on a column's head. */
 export function nextSorting(now: Sorting, column: Column): Sorting {
   return { column, descending: now.column === column ? !now.descending : !RISING.has(column) };
@@ -28,28 +35,17 @@ interface HeadProps {
   readonly onSort: (sorting: Sorting) => void;
   readonly selected: ReadonlySet<string>;
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
+  readonly stale: Stale | null;
 }
 
-export function TableHead({ rows, sorting, onSort, selected, onSelect }: HeadProps) {
+export function TableHead({ rows, sorting, onSort, selected, onSelect, stale }: HeadProps) {
   const words = useWords();
   const untold = rows[0]?.name === undefined;
-  const all = selected.size > 0 && rows.length > 0 && rows.every((user) => selected.has(user.access_key));
   return (
     <div class="grid-head" role="rowgroup">
       <div class="row row-head" role="row" aria-rowindex={1}>
         <div class="cell cell-check" role="columnheader">
-          <input
-            type="checkbox"
-            aria-label={words('keys.selectAll')}
-            title={words('keys.selectAll')}
-            checked={all}
-            onChange={() =>
-              onSelect(
-                rows.map((user) => user.access_key),
-                !all,
-              )
-            }
-          />
+          <SelectAll rows={rows} selected={selected} onSelect={onSelect} />
         </div>
         {HEADS.map(({ column, label, long }) => (
           <div
@@ -67,10 +63,49 @@ export function TableHead({ rows, sorting, onSort, selected, onSelect }: HeadPro
               <span>{words(label)}</span>
               {sorting.column === column && <Icon name={sorting.descending ? 'down' : 'up'} />}
             </button>
+            {column === 'key' && stale !== null && <StaleNote {...stale} />}
           </div>
         ))}
+        <div class="cell" role="columnheader">
+          <span class="visually-hidden">{words('keys.actions')}</span>
+        </div>
       </div>
     </div>
+  );
+}
+
+/** Says that rows stay where they are although values have moved. */
+export function StaleNote({ since, sortAgain }: Stale) {
+  const words = useWords();
+  return (
+    <span class="stale" title={words('keys.sortStaleWhy')}>
+      <span>{words('keys.sortStale', { time: clockTime(since, words.language) })}</span>
+      <button type="button" class="button button-small" onClick={sortAgain}>
+        {words('keys.sortAgain')}
+      </button>
+    </span>
+  );
+}
+
+/** Ticks every row that the list shows, or none of them. */
+export function SelectAll({ rows, selected, onSelect }: Pick<HeadProps, 'rows' | 'selected' | 'onSelect'>) {
+  const words = useWords();
+  const ticked = selected.size === 0 ? 0 : rows.filter((user) => selected.has(user.access_key)).length;
+  const all = ticked > 0 && ticked === rows.length;
+  return (
+    <input
+      type="checkbox"
+      aria-label={words('keys.selectAll')}
+      title={words('keys.selectAll')}
+      checked={all}
+      indeterminate={ticked > 0 && !all}
+      onChange={() =>
+        onSelect(
+          rows.map((user) => user.access_key),
+          !all,
+        )
+      }
+    />
   );
 }
 

@@ -3,25 +3,24 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
 import type { Sorting } from '../../state/key-list.js';
-import { KeyRow } from './row.js';
-import { TableHead } from './table-head.js';
+import { useNarrow } from '../../ui/width.js';
+import { KeyRow, type RowActions } from './row.js';
+import { type Stale, TableHead } from './table-head.js';
 
-const NARROW = window.matchMedia('(max-width: 760px)');
 const HEAD = 36;
 /** Rows drawn beyond what is seen, so that scrolling meets no blank ones. */
 const SPARE = 14;
 
-interface TableProps {
+interface TableProps extends RowActions {
   readonly rows: readonly User[];
   readonly sorting: Sorting;
   readonly onSort: (sorting: Sorting) => void;
   readonly selected: ReadonlySet<string>;
   readonly onSelect: (keys: readonly string[], on: boolean) => void;
   readonly leaving: ReadonlySet<string>;
-  readonly onOpen: (key: string) => void;
-  /** Copies a key's share link. */
-  readonly onCopy: (key: string) => void;
-  readonly onDelete: (key: string) => void;
+  /** The key that is edited in its row. */
+  readonly editing: string | null;
+  readonly stale: Stale | null;
   readonly grid: RefObject<HTMLDivElement | null>;
 }
 
@@ -29,12 +28,24 @@ interface TableProps {
 export function KeyTable(props: TableProps) {
   const { rows, grid, selected } = props;
   const words = useWords();
-  const rowHeight = useRowHeight();
+  const narrow = useNarrow();
+  const rowHeight = narrow ? 72 : 40;
   const window = useWindow(grid, rows.length, rowHeight);
   const [active, setActive] = useState<string | null>(null);
   useAnchor(grid, rows, rowHeight);
+  /** The row that was ticked last, from which Shift takes a range. */
+  const ticked = useRef<string | null>(null);
   const activeIndex = active === null ? -1 : indexNear(rows, active, window.first);
 
+  const tick = (index: number, on: boolean, range: boolean) => {
+    const last = range && ticked.current !== null ? indexNear(rows, ticked.current, index) : -1;
+    const [from, to] = last < 0 ? [index, index] : [Math.min(last, index), Math.max(last, index)];
+    ticked.current = rows[index]?.access_key ?? null;
+    props.onSelect(
+      rows.slice(from, to + 1).map((user) => user.access_key),
+      on,
+    );
+  };
   const moveTo = (index: number) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
     if (row === undefined) return;
@@ -47,15 +58,24 @@ export function KeyTable(props: TableProps) {
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
     const step = steps[event.key];
     const current = rows[activeIndex]?.access_key;
-    if (step !== undefined) moveTo(activeIndex < 0 ? window.top : activeIndex + step);
-    else if (event.key === 'Home') moveTo(0);
+    if (step !== undefined) {
+      const to = Math.max(0, Math.min(rows.length - 1, activeIndex < 0 ? window.top : activeIndex + step));
+      if (event.shiftKey && activeIndex >= 0) {
+        if (!selected.has(current ?? '')) tick(activeIndex, true, false);
+        tick(to, true, true);
+      }
+      moveTo(to);
+    } else if (event.key === 'Home') moveTo(0);
     else if (event.key === 'End') moveTo(rows.length - 1);
     else if (current === undefined) return;
     else if (event.key === 'Enter') props.onOpen(current);
-    else if (event.key === ' ') props.onSelect([current], !selected.has(current));
+    else if (event.key === ' ') tick(activeIndex, !selected.has(current), event.shiftKey);
     else if (event.key === 'Delete') props.onDelete(current);
-    // By its place, so that it is the same key in every layout.
+    else if (event.key === 'F2') props.onEdit(current);
+    // By their places, so that they are the same keys in every layout.
     else if (event.code === 'KeyC') props.onCopy(current);
+    else if (event.code === 'KeyQ') props.onOpen(current);
+    else if (event.code === 'KeyE') props.onEdit(current);
     else return;
     event.preventDefault();
   };
@@ -72,7 +92,7 @@ export function KeyTable(props: TableProps) {
       aria-activedescendant={activeIndex < 0 ? undefined : `row-${activeIndex}`}
       onKeyDown={onKeyDown}
     >
-      <TableHead {...props} />
+      {!narrow && <TableHead {...props} />}
       <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
         {rows.slice(window.first, window.last).map((user, offset) => {
           const index = window.first + offset;
@@ -84,26 +104,19 @@ export function KeyTable(props: TableProps) {
               top={index * rowHeight}
               active={index === activeIndex}
               selected={selected.has(user.access_key)}
+              editing={props.editing === user.access_key}
               leaving={props.leaving.has(user.access_key)}
-              onSelect={props.onSelect}
+              onTick={tick}
               onOpen={props.onOpen}
               onCopy={props.onCopy}
+              onEdit={props.onEdit}
+              onDelete={props.onDelete}
             />
           );
         })}
       </div>
     </div>
   );
-}
-
-function useRowHeight(): number {
-  const [narrow, setNarrow] = useState(NARROW.matches);
-  useLayoutEffect(() => {
-    const change = () => setNarrow(NARROW.matches);
-    NARROW.addEventListener('change', change);
-    return () => NARROW.removeEventListener('change', change);
-  }, []);
-  return narrow ? 68 : 40;
 }
 
 interface Window {

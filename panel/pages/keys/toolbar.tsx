@@ -1,26 +1,32 @@
-import { clockTime, useWords } from '../../i18n/text.js';
-import { FILTERS, type Query } from '../../state/key-list.js';
+import { useMemo } from 'preact/hooks';
+import type { User } from '../../api/wire.js';
+import { useWords } from '../../i18n/text.js';
+import { FILTERS, type Filter, type Query } from '../../state/key-list.js';
+import { countStatuses, tellsOnline } from '../../state/key-status.js';
 import { EVERYTHING, type KeysView } from '../../state/keys-view.js';
 import { type Store, useStore } from '../../store/store.js';
+import { formatExact } from '../../text/sizes.js';
 import { Icon } from '../../ui/icon.js';
+import { useNarrow } from '../../ui/width.js';
 import type { Doing } from './selection-bar.js';
-import { SortChoice } from './table-head.js';
+import { SelectAll, SortChoice, type Stale, StaleNote } from './table-head.js';
 
 interface ToolbarProps {
   readonly view: Store<KeysView>;
-  readonly shown: number;
   /** Null while the list is loading. */
-  readonly total: number | null;
-  readonly staleSince: number | null;
-  readonly onSortAgain: () => void;
+  readonly users: readonly User[] | null;
+  readonly rows: readonly User[];
+  readonly stale: Stale | null;
+  readonly onSelect: (keys: readonly string[], on: boolean) => void;
   readonly onDo: (doing: Doing) => void;
 }
 
 /** Search, filters and what makes new keys. */
-export function Toolbar(props: ToolbarProps) {
+export function Toolbar({ view, users, rows, stale, onSelect, onDo }: ToolbarProps) {
   const words = useWords();
-  const { view, shown, total, staleSince } = props;
-  const { query, filter, sorting } = useStore(view);
+  const { query, filter, sorting, selected } = useStore(view);
+  const narrow = useNarrow();
+  const total = users?.length ?? null;
   return (
     <div class="toolbar">
       <div class="toolbar-line">
@@ -28,43 +34,94 @@ export function Toolbar(props: ToolbarProps) {
         <span class="count" role="status">
           {total === null
             ? ''
-            : shown === total
+            : rows.length === total
               ? words('keys.count', { n: total })
-              : words('keys.countOf', { shown, n: total })}
+              : words('keys.countOf', { shown: rows.length, n: total })}
         </span>
         <span class="grow" />
-        <button type="button" class="button" onClick={() => props.onDo('bulk')}>
-          <Icon name="many" /> {words('keys.bulk')}
+        <button
+          type="button"
+          class="button"
+          aria-label={words('import.open')}
+          title={words('import.title')}
+          onClick={() => onDo('import')}
+        >
+          <Icon name="upload" /> <span class="wide-only">{words('import.open')}</span>
         </button>
-        <button type="button" class="button button-primary" onClick={() => props.onDo('create')}>
+        <button
+          type="button"
+          class="button"
+          aria-label={words('keys.bulk')}
+          title={words('bulk.title')}
+          onClick={() => onDo('bulk')}
+        >
+          <Icon name="many" /> <span class="wide-only">{words('keys.bulk')}</span>
+        </button>
+        <button type="button" class="button button-primary" onClick={() => onDo('create')}>
           <Icon name="plus" /> {words('keys.create')}
         </button>
       </div>
-      <div class="toolbar-line">
+      <div class="toolbar-line filter-line">
         <Search query={query} onQuery={(next) => view.patch({ query: next })} />
-        <div class="segments" role="group" aria-label={words('keys.filter')}>
-          {FILTERS.map((name) => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={filter === name}
-              onClick={() => view.patch({ filter: name })}
-            >
-              {words(`keys.filter.${name}`)}
-            </button>
-          ))}
-        </div>
-        <SortChoice sorting={sorting} onSort={(next) => view.patch({ sorting: next })} />
-        {staleSince !== null && (
-          <span class="stale">
-            {words('keys.sortStale', { time: clockTime(staleSince, words.language) })}
-            <button type="button" class="button button-small" onClick={props.onSortAgain}>
-              {words('keys.sortAgain')}
-            </button>
+        <Filters users={users ?? []} filter={filter} onFilter={(next) => view.patch({ filter: next })} />
+        {narrow && (
+          <span class="narrow-tools">
+            {rows.length > 0 && <SelectAll rows={rows} selected={selected} onSelect={onSelect} />}
+            <SortChoice sorting={sorting} onSort={(next) => view.patch({ sorting: next })} />
+            {stale !== null && <StaleNote {...stale} />}
           </span>
         )}
       </div>
     </div>
+  );
+}
+
+interface FiltersProps {
+  readonly users: readonly User[];
+  readonly filter: Filter;
+  readonly onFilter: (filter: Filter) => void;
+}
+
+/** What is shown, each with how many it is: buttons, and one menu where there is no room for them. */
+function Filters({ users, filter, onFilter }: FiltersProps) {
+  const words = useWords();
+  const counts = useMemo(
+    () => ({
+      ...countStatuses(users),
+      all: users.length,
+      unlimited: users.filter((user) => user.limit_bytes === null).length,
+    }),
+    [users],
+  );
+  const blind = users[0] !== undefined && !tellsOnline(users[0]);
+  const names = FILTERS.filter((name) => !(blind && name === 'online'));
+  const text = (name: Filter) => ({
+    label: words(name === 'all' || name === 'unlimited' ? `keys.filter.${name}` : `keys.status.${name}`),
+    count: formatExact(counts[name], words.language),
+  });
+  return (
+    <>
+      <div class="segments filter-buttons" role="group" aria-label={words('keys.filter')}>
+        {names.map((name) => (
+          <button key={name} type="button" aria-pressed={filter === name} onClick={() => onFilter(name)}>
+            {text(name).label} <span class="quiet">{text(name).count}</span>
+          </button>
+        ))}
+      </div>
+      <select
+        class="filter-menu"
+        aria-label={words('keys.filter')}
+        value={filter}
+        onChange={(event) => onFilter(FILTERS.find((name) => name === event.currentTarget.value) ?? 'all')}
+      >
+        {names.map((name) => (
+          <option key={name} value={name}>
+            {`${text(name).label} ${text(name).count}`}
+          </option>
+        ))}
+      </select>
+      {blind && <span class="hint">{words('absent.online')}</span>}
+    </>
   );
 }
 
@@ -116,6 +173,7 @@ function Search({ query, onQuery }: SearchProps) {
       <Icon name="search" />
       <input
         type="search"
+        data-search=""
         aria-label={words('keys.search')}
         placeholder={words('keys.search')}
         aria-invalid={tooLong}

@@ -4,6 +4,7 @@ import { useWords, type Words } from '../../i18n/text.js';
 import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
+import type { Target } from '../file/document.js';
 
 const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
 
@@ -15,14 +16,23 @@ interface RuleDialogProps {
   readonly rule: OutboundRule;
   /** Whether this server's rules have a protocol. */
   readonly hasProtocol: boolean;
+  /** What a rule can send traffic to, where that has names of its own. */
+  readonly targets?: readonly Target[];
   readonly onClose: () => void;
   readonly onApply: (rule: OutboundRule) => void;
 }
 
 /** Edits one rule; every suffix and network is checked. */
-export function RuleDialog({ title, rule, hasProtocol, onClose, onApply }: RuleDialogProps) {
+export function RuleDialog({ title, rule, hasProtocol, targets = [], onClose, onApply }: RuleDialogProps) {
   const words = useWords();
-  const [action, setAction] = useState(rule.action);
+  const choices = targets.length > 0 ? targets : ACTIONS.map((action) => ({ tag: undefined, action }));
+  const [place, setPlace] = useState(() =>
+    Math.max(
+      0,
+      choices.findIndex(({ tag, action }) => tag === rule.outbound && action === rule.action),
+    ),
+  );
+  const chosen = choices[place];
   const [domains, setDomains] = useState(rule.domain_suffix.join('\n'));
   const [networks, setNetworks] = useState(rule.ip_cidr.join('\n'));
   const [protocol, setProtocol] = useState(rule.protocol ?? '');
@@ -34,7 +44,8 @@ export function RuleDialog({ title, rule, hasProtocol, onClose, onApply }: RuleD
     const trimmed = protocol.trim();
     onApply({
       ...rule,
-      action,
+      action: chosen?.action ?? rule.action,
+      ...(chosen?.tag === undefined ? {} : { outbound: chosen.tag }),
       domain_suffix: linesOf(domains),
       ip_cidr: linesOf(networks),
       ...(hasProtocol ? { protocol: trimmed === '' ? null : trimmed } : {}),
@@ -45,10 +56,11 @@ export function RuleDialog({ title, rule, hasProtocol, onClose, onApply }: RuleD
       <form class="dialog-body" onSubmit={submit}>
         <fieldset class="choices">
           <legend>{words('rules.action')}</legend>
-          {ACTIONS.map((name) => (
-            <label key={name} class={`choice choice-${name}`}>
-              <input type="radio" name="action" checked={action === name} onChange={() => setAction(name)} />
-              {words(`rules.${name}`)}
+          {choices.map((choice, index) => (
+            <label key={choice.tag ?? choice.action} class={`choice choice-${choice.action}`}>
+              <input type="radio" name="action" checked={index === place} onChange={() => setPlace(index)} />
+              {words(`rules.${choice.action}`)}
+              {choice.tag !== undefined && <span class="quiet">{choice.tag}</span>}
             </label>
           ))}
         </fieldset>

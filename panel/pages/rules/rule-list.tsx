@@ -65,7 +65,10 @@ export function RuleList({ rules, onChange, onEdit }: RuleListProps) {
               <Icon name="grip" />
             </span>
             <span class="rule-number">{index + 1}</span>
-            <span class={`badge badge-${rule.action}`}>{words(`rules.${rule.action}`)}</span>
+            <span class={`badge badge-${rule.action}`}>
+              {words(`rules.${rule.action}`)}
+              {rule.outbound !== undefined && ` · ${rule.outbound}`}
+            </span>
             <RuleText rule={rule} />
             <span class="rule-buttons">
               <IconButton

@@ -11,6 +11,7 @@ import { encodeExact } from '../../text/exact-json.js';
 import { Absent } from '../../ui/absent.js';
 import { Icon } from '../../ui/icon.js';
 import { Empty, Notice } from '../../ui/notice.js';
+import { RulesInFile } from '../file/rules-in-file.js';
 import { NEW_RULE, RuleDialog } from './rule-dialog.js';
 import { RuleList } from './rule-list.js';
 
@@ -20,9 +21,9 @@ const draftOf = createDrafts<Rules>();
 
 export function RulesPage() {
   const words = useWords();
-  const { offers } = useWorkspace();
-  const has = useStore(offers, ({ rules }) => rules);
-  if (has === false) return <Absent feature="rules" icon="rules" title={words('page.rules')} />;
+  const { rules, config } = useStore(useWorkspace().offers);
+  if (rules === false && config === true) return <RulesInFile />;
+  if (rules === false) return <Absent feature="rules" icon="rules" title={words('page.rules')} />;
   return <RulesEditor />;
 }
 

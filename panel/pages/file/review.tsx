@@ -3,15 +3,9 @@ import { sentence, useWords } from '../../i18n/text.js';
 import { type DiffLine, diffLines, hunks } from '../../text/line-diff.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Notice } from '../../ui/notice.js';
+import type { OpenReview } from './use-file.js';
 
-interface ReviewProps {
-  /** What the server has now. */
-  readonly before: string;
-  readonly after: string;
-  /** Whether the server's file changed since the edit began. */
-  readonly changedMeanwhile: boolean;
-  /** Keys that the server has and the new file does not. */
-  readonly keysGone: number;
+interface ReviewProps extends OpenReview {
   readonly onClose: () => void;
   /** Rejects when it could not be saved. */
   readonly onSave: () => Promise<void>;
@@ -21,7 +15,7 @@ interface ReviewProps {
 const MOST_LINES = 2_000;
 
 /** The difference line by line, before anything is saved. */
-export function Review({ before, after, changedMeanwhile, keysGone, onClose, onSave }: ReviewProps) {
+export function Review({ before, after, changedMeanwhile, keysGone, credentials, onClose, onSave }: ReviewProps) {
   const words = useWords();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -53,6 +47,7 @@ export function Review({ before, after, changedMeanwhile, keysGone, onClose, onS
           </Notice>
         )}
         {keysGone > 0 && <Notice tone="warn">{words('config.keysGone', { n: keysGone })}</Notice>}
+        {credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${credentials}`)}</Notice>}
         <p class="hint">
           {words('config.lines', { added: count('added'), removed: count('removed') })}. {words('config.comments')}
         </p>

@@ -18,8 +18,14 @@ export function RestoreButton({ onRestore }: RestoreButtonProps) {
   };
   return (
     <>
-      <button type="button" class="button" onClick={() => input.current?.click()}>
-        <Icon name="upload" /> {words('config.restore')}
+      <button
+        type="button"
+        class="button"
+        aria-label={words('config.restore')}
+        title={words('config.restore')}
+        onClick={() => input.current?.click()}
+      >
+        <Icon name="upload" /> <span class="wide-only">{words('config.restore')}</span>
       </button>
       <input
         ref={input}

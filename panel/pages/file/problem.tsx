@@ -2,8 +2,14 @@ import { useWords } from '../../i18n/text.js';
 import { Icon } from '../../ui/icon.js';
 import type { Reading } from './document.js';
 
+interface ProblemProps {
+  readonly reading: Reading;
+  /** Goes to a line and column of the text, both from 1; absent where the text is not shown. */
+  readonly onJump?: (line: number, column: number) => void;
+}
+
 /** Whether the text is a configuration, or what is wrong with it and where. */
-export function Problem({ reading }: { readonly reading: Reading }) {
+export function Problem({ reading, onJump }: ProblemProps) {
   const words = useWords();
   if (reading.ok) {
     return (
@@ -23,7 +29,12 @@ export function Problem({ reading }: { readonly reading: Reading }) {
         });
   return (
     <p id="config-problem" class="hint hint-bad" role="alert">
-      <Icon name="warning" /> {text}
+      <Icon name="warning" /> {text}{' '}
+      {onJump !== undefined && typeof problem !== 'string' && (
+        <button type="button" class="button button-small" onClick={() => onJump(problem.line, problem.column)}>
+          {words('config.jump')}
+        </button>
+      )}
     </p>
   );
 }

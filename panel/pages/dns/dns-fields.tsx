@@ -1,0 +1,230 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { DnsSettings } from '../../api/wire.js';
+import { useWords, type Words } from '../../i18n/text.js';
+import { isAddress, isDomainSuffix, isWebAddress, linesOf } from '../../text/networks.js';
+import { Field, Switch } from '../../ui/field.js';
+import { Icon } from '../../ui/icon.js';
+
+interface NameRow {
+  readonly id: number;
+  readonly name: string;
+  readonly address: string;
+}
+
+let lastRow = 0;
+const rowOf = (name: string, address: string): NameRow => {
+  lastRow += 1;
+  return { id: lastRow, name, address };
+};
+
+interface DnsFieldsProps {
+  /** The settings that the edit began with: what is typed begins anew with others. */
+  readonly base: DnsSettings;
+  readonly now: DnsSettings;
+  /** Whether the members that stand in a file alone are shown, also where they are absent. */
+  readonly ofFile: boolean;
+  readonly onChange: (members: Partial<DnsSettings>) => void;
+  /** Told whether everything that is typed is right. */
+  readonly onValid: (valid: boolean) => void;
+}
+
+/** Whether the server runs, where it asks, what it blocks, and names with addresses of their own. */
+export function DnsFields({ base, now, ofFile, onChange, onValid }: DnsFieldsProps) {
+  const words = useWords();
+  const [lists, setLists] = useState(now.adblock_urls.join('\n'));
+  const [rows, setRows] = useState(() => rowsOf(now));
+  const [from, setFrom] = useState(base);
+  if (from !== base) {
+    setFrom(base);
+    setLists(now.adblock_urls.join('\n'));
+    setRows(rowsOf(now));
+  }
+  const changeRows = (next: readonly NameRow[]) => {
+    setRows(next);
+    onChange({ custom_domains: Object.fromEntries(next.map(({ name, address }) => [name.trim(), address.trim()])) });
+  };
+  const upstreamProblem = now.doh_upstream === '' || isWebAddress(now.doh_upstream) ? null : words('dns.badUpstream');
+  const badList = linesOf(lists).find((line) => !isWebAddress(line, ['http:', 'https:', 'file:']));
+  const listProblem = badList === undefined ? null : words('dns.badList', { line: badList.slice(0, 100) });
+  const rowProblems = rows.map((row) => rowProblem(row, rows, words));
+  const valid = upstreamProblem === null && listProblem === null && rowProblems.every((problem) => problem === null);
+  useEffect(() => onValid(valid), [valid]);
+  return (
+    <>
+      <Switch
+        label={words('dns.enabled')}
+        hint={words('dns.enabledHint')}
+        checked={now.enabled}
+        onChange={(enabled) => onChange({ enabled })}
+      />
+      <div class="fields">
+        <Field label={words('dns.upstream')} problem={upstreamProblem}>
+          {(control) => (
+            <input
+              {...control}
+              class="mono"
+              inputMode="url"
+              autocomplete="off"
+              spellcheck={false}
+              placeholder="https://cloudflare-dns.com/dns-query"
+              value={now.doh_upstream}
+              onInput={(event) => onChange({ doh_upstream: event.currentTarget.value.trim() })}
+            />
+          )}
+        </Field>
+        <Field label={words('dns.lists')} hint={words('dns.listsHint')} problem={listProblem}>
+          {(control) => (
+            <textarea
+              {...control}
+              class="mono"
+              rows={3}
+              spellcheck={false}
+              value={lists}
+              onInput={(event) => {
+                setLists(event.currentTarget.value);
+                onChange({ adblock_urls: linesOf(event.currentTarget.value) });
+              }}
+            />
+          )}
+        </Field>
+        <FileMembers now={now} ofFile={ofFile} onChange={onChange} />
+      </div>
+      <CustomNames rows={rows} problems={rowProblems} onChange={changeRows} />
+    </>
+  );
+}
+
+function rowsOf(settings: DnsSettings): readonly NameRow[] {
+  return Object.entries(settings.custom_domains).map(([name, address]) => rowOf(name, address));
+}
+
+function rowProblem(row: NameRow, rows: readonly NameRow[], words: Words): string | null {
+  if (!isDomainSuffix(row.name.trim().replace(/^\*\./, ''))) return words('dns.badName');
+  if (rows.some((other) => other.id !== row.id && other.name.trim() === row.name.trim())) return words('dns.twice');
+  return isAddress(row.address.trim()) ? null : words('dns.badAddress');
+}
+
+/** Members that only a file has, or only some servers tell, each with what stands in its place while it is absent. */
+const NUMBERS = [
+  { member: 'local_port', label: 'dns.port', fallback: '50053', most: 65_535 },
+  { member: 'refresh_hours', label: 'dns.refreshHours', fallback: '24', most: 576 },
+] as const;
+
+function FileMembers({ now, ofFile, onChange }: Pick<DnsFieldsProps, 'now' | 'ofFile' | 'onChange'>) {
+  const words = useWords();
+  const has = (member: string) => ofFile || member in now;
+  const textOf = (member: string) => (typeof now[member] === 'string' ? String(now[member]) : '');
+  return (
+    <>
+      {has('bind') && (
+        <Field label={words('dns.bind')}>
+          {(control) => (
+            <input
+              {...control}
+              class="mono"
+              autocomplete="off"
+              spellcheck={false}
+              placeholder="127.0.0.1"
+              value={textOf('bind')}
+              onInput={({ currentTarget: { value } }) =>
+                onChange({ bind: value.trim() === '' ? undefined : value.trim() })
+              }
+            />
+          )}
+        </Field>
+      )}
+      {NUMBERS.filter(({ member }) => has(member)).map(({ member, label, fallback, most }) => (
+        <Field key={member} label={words(label)}>
+          {(control) => (
+            <input
+              {...control}
+              type="number"
+              min={1}
+              max={most}
+              placeholder={fallback}
+              value={typeof now[member] === 'number' ? String(now[member]) : ''}
+              onInput={({ currentTarget: { value } }) =>
+                onChange({ [member]: value === '' ? undefined : Number(value) })
+              }
+            />
+          )}
+        </Field>
+      ))}
+      {has('blocked_answer') && (
+        <Field label={words('dns.blockedAnswer')}>
+          {(control) => (
+            <select
+              {...control}
+              value={textOf('blocked_answer') || 'nxdomain'}
+              onChange={(event) => onChange({ blocked_answer: event.currentTarget.value })}
+            >
+              <option value="nxdomain">{words('dns.nxdomain')}</option>
+              <option value="zero">{words('dns.zero')}</option>
+            </select>
+          )}
+        </Field>
+      )}
+      {'intercept_all_port53' in now && (
+        <Switch
+          label={words('dns.intercept')}
+          checked={now.intercept_all_port53 === true}
+          onChange={(on) => onChange({ intercept_all_port53: on })}
+        />
+      )}
+    </>
+  );
+}
+
+interface CustomNamesProps {
+  readonly rows: readonly NameRow[];
+  readonly problems: readonly (string | null)[];
+  readonly onChange: (rows: readonly NameRow[]) => void;
+}
+
+function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
+  const words = useWords();
+  const edit = (id: number, members: Partial<NameRow>) =>
+    onChange(rows.map((row) => (row.id === id ? { ...row, ...members } : row)));
+  return (
+    <fieldset class="names">
+      <legend>{words('dns.custom')}</legend>
+      {rows.length === 0 && <p class="hint">{words('dns.noCustom')}</p>}
+      {rows.map((row, index) => (
+        <div key={row.id} class="name-row">
+          <input
+            class="mono"
+            aria-label={words('dns.customName')}
+            placeholder="*.home.example"
+            autocomplete="off"
+            spellcheck={false}
+            aria-invalid={problems[index] !== null}
+            value={row.name}
+            onInput={(event) => edit(row.id, { name: event.currentTarget.value })}
+          />
+          <input
+            class="mono"
+            aria-label={words('dns.customAddress')}
+            placeholder="192.0.2.1"
+            autocomplete="off"
+            spellcheck={false}
+            aria-invalid={problems[index] !== null}
+            value={row.address}
+            onInput={(event) => edit(row.id, { address: event.currentTarget.value })}
+          />
+          <button
+            type="button"
+            class="icon-button"
+            aria-label={`${words('action.remove')} ${row.name}`}
+            onClick={() => onChange(rows.filter(({ id }) => id !== row.id))}
+          >
+            <Icon name="trash" />
+          </button>
+          {problems[index] !== null && <p class="hint hint-bad">{problems[index]}</p>}
+        </div>
+      ))}
+      <button type="button" class="button button-small" onClick={() => onChange([...rows, rowOf('', '')])}>
+        <Icon name="plus" /> {words('action.add')}
+      </button>
+    </fieldset>
+  );
+}

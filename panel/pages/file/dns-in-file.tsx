@@ -1,0 +1,65 @@
+import { useMemo, useState } from 'preact/hooks';
+import { readDns } from '../../api/wire.js';
+import { useWords } from '../../i18n/text.js';
+import { encodeExact, parseExact } from '../../text/exact-json.js';
+import { type JsonNode, memberOf, parseTree, printTree, withValue } from '../../text/json-tree.js';
+import { Notice } from '../../ui/notice.js';
+import { DnsFields } from '../dns/dns-fields.js';
+import { FromFile } from './file-page.js';
+import { useFile } from './use-file.js';
+
+/** The DNS settings of the file, for servers that have no operations for them. */
+export function DnsInFile() {
+  const words = useWords();
+  const file = useFile();
+  const [valid, setValid] = useState(true);
+  return (
+    <FromFile file={file} title={words('page.dns')} valid={valid}>
+      {(tree) => (
+        <section class="card">
+          <DnsOfFile key={file.draft?.generation} tree={tree} onChange={file.change} onValid={setValid} />
+        </section>
+      )}
+    </FromFile>
+  );
+}
+
+interface DnsOfFileProps {
+  readonly tree: JsonNode;
+  readonly onChange: (tree: JsonNode) => void;
+  readonly onValid: (valid: boolean) => void;
+}
+
+/** Every DNS setting that a file can have; only those that are changed are written. */
+export function DnsOfFile({ tree, onChange, onValid }: DnsOfFileProps) {
+  const words = useWords();
+  const node = memberOf(tree, 'dns');
+  const now = useMemo(() => settingsIn(node), [node]);
+  const [base] = useState(now);
+  if (now === null || base === null) return <Notice tone="warn">{words('dns.otherKind')}</Notice>;
+  return (
+    <DnsFields
+      base={base}
+      now={now}
+      ofFile
+      onChange={(members) =>
+        onChange(
+          Object.entries(members).reduce<JsonNode>(
+            (changed, [name, value]) =>
+              withValue(changed, ['dns', name], value === undefined ? undefined : parseTree(encodeExact(value))),
+            tree,
+          ),
+        )
+      }
+      onValid={onValid}
+    />
+  );
+}
+
+function settingsIn(node: JsonNode | undefined) {
+  try {
+    return readDns(node === undefined ? {} : parseExact(printTree(node)));
+  } catch {
+    return null;
+  }
+}

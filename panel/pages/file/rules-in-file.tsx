@@ -1,0 +1,130 @@
+import { useState } from 'preact/hooks';
+import { type OutboundRule, type RuleAction, readRules } from '../../api/wire.js';
+import { useWords } from '../../i18n/text.js';
+import { encodeExact, parseExact } from '../../text/exact-json.js';
+import { type JsonNode, memberOf, parseTree, printTree, textOf, withValue } from '../../text/json-tree.js';
+import { Icon } from '../../ui/icon.js';
+import { Empty, Notice } from '../../ui/notice.js';
+import { RuleDialog } from '../rules/rule-dialog.js';
+import { RuleList } from '../rules/rule-list.js';
+import { type Path, placesIn, type Target, targetsIn, valueAt } from './document.js';
+import { FromFile } from './file-page.js';
+import { useFile } from './use-file.js';
+
+/** The outbound rules of the file, for servers that have no operations for them. */
+export function RulesInFile() {
+  const words = useWords();
+  const file = useFile();
+  const [adding, setAdding] = useState(false);
+  const add = (
+    <button type="button" class="button" onClick={() => setAdding(true)}>
+      <Icon name="plus" /> {words('rules.add')}
+    </button>
+  );
+  return (
+    <FromFile file={file} title={words('page.rules')} valid tools={add}>
+      {(tree) => (
+        <RulesForm
+          key={file.draft?.generation}
+          tree={tree}
+          onChange={file.change}
+          adding={adding}
+          onAdded={() => setAdding(false)}
+        />
+      )}
+    </FromFile>
+  );
+}
+
+interface RulesFormProps {
+  readonly tree: JsonNode;
+  readonly onChange: (tree: JsonNode) => void;
+  readonly adding: boolean;
+  readonly onAdded: () => void;
+}
+
+function RulesForm({ tree, onChange, adding, onAdded }: RulesFormProps) {
+  const words = useWords();
+  const [read] = useState(() => rulesIn(tree));
+  const [rules, setRules] = useState(read?.rules ?? []);
+  const [editing, setEditing] = useState<number | null>(null);
+  if (read === null) return <Notice tone="warn">{words('rules.notConfigured')}</Notice>;
+  const change = (next: readonly OutboundRule[]) => {
+    setRules(next);
+    const items = next.map((rule) => read.nodes.get(rule) ?? nodeOf(rule, read.targets));
+    onChange(withValue(tree, read.place, { kind: 'array', items }));
+  };
+  const close = () => {
+    setEditing(null);
+    onAdded();
+  };
+  const apply = (rule: OutboundRule) => {
+    change(editing === null ? [...rules, rule] : rules.map((old, index) => (index === editing ? rule : old)));
+    close();
+  };
+  const edited = editing === null ? undefined : rules[editing];
+  return (
+    <>
+      {rules.length === 0 ? (
+        <Empty icon="rules" title={words('rules.none')} text={words('rules.noneText')} />
+      ) : (
+        <>
+          <p class="hint">
+            {words('rules.intro')} {words('rules.reorder')}
+          </p>
+          <RuleList rules={rules} onChange={change} onEdit={setEditing} />
+        </>
+      )}
+      {(adding || edited !== undefined) && (
+        <RuleDialog
+          title={editing === null ? words('rules.new') : words('rules.edit', { n: editing + 1 })}
+          rule={edited ?? newRule(read.targets)}
+          hasProtocol
+          targets={read.targets}
+          onClose={close}
+          onApply={apply}
+        />
+      )}
+    </>
+  );
+}
+
+function newRule(targets: readonly Target[]): OutboundRule {
+  const [target] = targets;
+  return { domain_suffix: [], ip_cidr: [], action: target?.action ?? 'proxy', ...(target && { outbound: target.tag }) };
+}
+
+interface RulesOfFile {
+  readonly place: Path;
+  /** The tags that a rule can name; none where it names an action. */
+  readonly targets: readonly Target[];
+  readonly rules: readonly OutboundRule[];
+  /** The spelling of each rule, which one that only moves keeps. */
+  readonly nodes: ReadonlyMap<OutboundRule, JsonNode | undefined>;
+}
+
+/** The rules of a file, or null where outbound routing is not configured in it, or its rules are of another kind. */
+function rulesIn(tree: JsonNode): RulesOfFile | null {
+  const { layout, rules: place } = placesIn(tree);
+  const targets = layout === 'inbounds' ? targetsIn(tree) : [];
+  const configured = layout === 'inbounds' ? targets.length > 0 : valueAt(tree, ['outbound'])?.kind === 'object';
+  const list = valueAt(tree, place) ?? { kind: 'array', items: [] };
+  if (!configured || list.kind !== 'array') return null;
+  const actionOf = (node: JsonNode): RuleAction | undefined =>
+    targets.find(({ tag }) => tag === textOf(memberOf(node, 'outbound')))?.action;
+  const withAction = (node: JsonNode) => {
+    const action = actionOf(node);
+    return action === undefined ? node : withValue(node, ['action'], { kind: 'string', value: action });
+  };
+  try {
+    const rules = readRules(parseExact(printTree({ kind: 'array', items: list.items.map(withAction) })));
+    return { place, targets, rules, nodes: new Map(rules.map((rule, index) => [rule, list.items[index]])) };
+  } catch {
+    return null;
+  }
+}
+
+/** A rule as its layout writes it: with an action, or with the tag of what it sends traffic to. */
+function nodeOf({ action, ...rule }: OutboundRule, targets: readonly Target[]): JsonNode {
+  return parseTree(encodeExact(targets.length === 0 ? { ...rule, action } : rule));
+}

@@ -1,0 +1,202 @@
+import { useEffect, useState } from 'preact/hooks';
+import { ApiFailure } from '../../api/failure.js';
+import { useWords } from '../../i18n/text.js';
+import { note } from '../../state/audit-notes.js';
+import type { Again } from '../../state/session.js';
+import { say } from '../../state/toasts.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { useStore } from '../../store/store.js';
+import type { JsonNode } from '../../text/json-tree.js';
+import { sha256 } from '../../text/sha256.js';
+import { countAt, credentialsIn, placesIn, type Reading, readConfiguration, textFromAnswer } from './document.js';
+import {
+  type Content,
+  type FileDraft,
+  fileDraftOf,
+  isDirty,
+  NO_PASSWORD,
+  readingOf,
+  textOfFile,
+} from './file-draft.js';
+
+/** What saving would change about who gets in. */
+export type CredentialChange =
+  | 'none'
+  /** The page signs in again by itself. */
+  | 'signedInAgain'
+  | 'signInAgain';
+
+/** A review that is open: what the server has now, and what that means. */
+export interface OpenReview {
+  readonly before: string;
+  readonly after: string;
+  readonly changedMeanwhile: boolean;
+  readonly keysGone: number;
+  readonly credentials: CredentialChange;
+}
+
+/** The server's file as a page edits it. Nothing is saved before its difference was seen. */
+export interface FileEditing {
+  /** Null until it was read. */
+  readonly draft: FileDraft | null;
+  readonly error: unknown;
+  readonly dirty: boolean;
+  readonly review: OpenReview | null;
+  readonly credentials: CredentialChange;
+  readonly load: () => Promise<void>;
+  readonly change: (tree: JsonNode) => void;
+  readonly type: (text: string) => void;
+  readonly patch: (members: Partial<FileDraft>) => void;
+  readonly restore: (file: File) => Promise<void>;
+  /** The file as the server has it. */
+  readonly fetchText: () => Promise<string>;
+  readonly attempt: (act: () => Promise<void>) => Promise<void>;
+  readonly openReview: () => Promise<void>;
+  readonly closeReview: () => void;
+  /** Rejects when it could not be saved. */
+  readonly save: () => Promise<void>;
+}
+
+export function useFile(): FileEditing {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const { server, session } = workspace;
+  const store = fileDraftOf(workspace);
+  const draft = useStore(store);
+  const [error, setError] = useState<unknown>(null);
+  const [review, setReview] = useState<OpenReview | null>(null);
+
+  const fetchText = async () => textFromAnswer(await server.configText());
+  /** Empty where the server cannot read its own file: then there is nothing to compare with, and all the more to restore. */
+  const currentText = () =>
+    fetchText().catch((problem: unknown) => {
+      if (problem instanceof ApiFailure && problem.kind === 'refused') return '';
+      throw problem;
+    });
+  /** Runs something that asks the server, and shows why it failed. */
+  const attempt = async (act: () => Promise<void>) => {
+    setError(null);
+    try {
+      await act();
+    } catch (problem) {
+      setError(problem);
+    }
+  };
+  const begin = (base: Content, now: Content) =>
+    store.set({ base, now, generation: (store.get()?.generation ?? 0) + 1, password: NO_PASSWORD });
+  const load = () =>
+    attempt(async () => {
+      const content = { text: await fetchText() };
+      begin(content, content);
+    });
+  const patch = (members: Partial<FileDraft>) => {
+    const known = store.get();
+    if (known !== null) store.set({ ...known, ...members });
+  };
+  useEffect(() => {
+    // What is typed before the answer has come stays, and so does a form that shows the same already.
+    void attempt(async () => {
+      if (isDirty(store.get())) return;
+      const content = { text: await fetchText() };
+      const known = store.get();
+      if (known === null || (!isDirty(known) && textOfFile(known.base) !== content.text)) begin(content, content);
+    });
+  }, [store]);
+
+  const openWith = (current: string, known: FileDraft) =>
+    setReview({
+      before: current,
+      after: textOfFile(known.now),
+      changedMeanwhile: current !== textOfFile(known.base),
+      keysGone: keysGone(readConfiguration(current), readingOf(known.now)),
+      credentials: renewalFor(known).change,
+    });
+  const openReview = () =>
+    attempt(async () => {
+      const known = store.get();
+      if (known === null) return;
+      const current = await currentText();
+      if (current === textOfFile(known.now)) {
+        const content = { text: current };
+        begin(content, content);
+        say({ tone: 'plain', text: words('config.noChanges') });
+      } else openWith(current, known);
+    });
+  const save = async () => {
+    const known = store.get();
+    if (known === null) return;
+    const current = await currentText();
+    if (current !== review?.before) {
+      openWith(current, known);
+      return;
+    }
+    const text = textOfFile(known.now);
+    const { change, again } = renewalFor(known);
+    try {
+      if (change === 'none') await server.replaceConfig(text);
+      else await session.replaceCredentials(() => server.replaceConfig(text), again);
+    } catch (problem) {
+      note(workspace, 'event.saveConfig', false);
+      throw problem;
+    }
+    begin(known.now, known.now);
+    note(workspace, 'event.saveConfig', true);
+    setReview(null);
+    say({ tone: 'good', text: words(again === null ? 'config.saved' : 'config.savedSignedIn') });
+    void workspace.contact.now();
+  };
+  /** What must be signed in with after saving, as far as the page knows it. */
+  function renewalFor(known: FileDraft): { readonly change: CredentialChange; readonly again: Again | null } {
+    const state = session.state.get();
+    const credential = state.phase === 'signedIn' ? state.credential : null;
+    const [before, after] = [readingOf(known.base), readingOf(known.now)];
+    if (!before.ok || !after.ok || credential === null) return { change: 'none', again: null };
+    const [old, now] = [credentialsIn(before.tree), credentialsIn(after.tree)];
+    const tokenChanged = old.token !== now.token;
+    if (credential.kind === 'token') {
+      if (!tokenChanged) return { change: 'none', again: null };
+      return now.token === ''
+        ? { change: 'signInAgain', again: null }
+        : { change: 'signedInAgain', again: { kind: 'token', token: now.token } };
+    }
+    if (!tokenChanged && old.username === now.username && old.passwordHash === now.passwordHash) {
+      return { change: 'none', again: null };
+    }
+    const { typed } = known.password;
+    if (typed !== '' && now.passwordHash === sha256(typed)) {
+      return { change: 'signedInAgain', again: { kind: 'password', username: now.username, password: typed } };
+    }
+    return { change: 'signInAgain', again: null };
+  }
+
+  return {
+    draft,
+    error,
+    dirty: isDirty(draft),
+    review,
+    credentials: draft !== null && isDirty(draft) && 'tree' in draft.now ? renewalFor(draft).change : 'none',
+    load,
+    change: (tree) => patch({ now: { tree } }),
+    type: (text) => {
+      const base = store.get()?.base;
+      patch({ now: base !== undefined && 'text' in base && base.text === text ? base : { text } });
+    },
+    patch,
+    restore: (file) =>
+      attempt(async () => {
+        begin({ text: await currentText() }, { text: await file.text() });
+        say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
+      }),
+    fetchText,
+    attempt,
+    openReview,
+    closeReview: () => setReview(null),
+    save,
+  };
+}
+
+/** How many keys fewer the new file has. */
+function keysGone(before: Reading, after: Reading): number {
+  const count = (reading: Reading) => (reading.ok ? countAt(reading.tree, placesIn(reading.tree).keys) : 0);
+  return Math.max(0, count(before) - count(after));
+}

@@ -1,0 +1,96 @@
+import { useState } from 'preact/hooks';
+import type { User } from '../../api/wire.js';
+import { sentence, useWords } from '../../i18n/text.js';
+import { note } from '../../state/audit-notes.js';
+import { labelOf } from '../../state/named-keys.js';
+import { say } from '../../state/toasts.js';
+import { useWorkspace } from '../../state/workspace.js';
+import { readLimit } from '../../text/sizes.js';
+import { Icon } from '../../ui/icon.js';
+import { limitText, raised } from './limit-field.js';
+import { changeKey } from './save-key.js';
+
+interface RowEditProps {
+  readonly user: User;
+  readonly onClose: () => void;
+}
+
+/** Name and limit of a key, edited where they stand. Enter saves, Escape leaves them as they were. */
+export function RowEdit({ user, onClose }: RowEditProps) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const [name, setName] = useState(user.name ?? '');
+  const [limit, setLimit] = useState(() => limitText(user.limit_bytes, words.language));
+  const [busy, setBusy] = useState(false);
+  const reading = readLimit(limit, 'GiB');
+  const label = labelOf({ key: user.access_key, name: user.name ?? '' });
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (busy || !reading.ok) return;
+    setBusy(true);
+    try {
+      await changeKey(workspace, user, { ...(user.name === undefined ? {} : { name }), limit: reading.bytes });
+      await workspace.contact.now();
+      say({ tone: 'good', text: words('edit.saved', { name: label }) });
+      onClose();
+    } catch (problem) {
+      note(workspace, 'event.updateKey', false);
+      say({ tone: 'bad', text: words('failed.save', { name: label, why: sentence(problem, words) }) });
+      setBusy(false);
+    }
+  };
+  return (
+    <form
+      class="row-edit"
+      onSubmit={save}
+      onKeyDown={(event) => {
+        event.stopPropagation();
+        if (event.key === 'Escape') onClose();
+      }}
+    >
+      <input
+        class="grow"
+        aria-label={words('edit.name')}
+        placeholder={words(user.name === undefined ? 'keys.untold' : 'edit.name')}
+        title={user.name === undefined ? words('absent.names') : undefined}
+        disabled={user.name === undefined}
+        autocomplete="off"
+        maxLength={10_000}
+        value={name}
+        ref={focusOnce}
+        onInput={(event) => setName(event.currentTarget.value)}
+      />
+      <input
+        class="row-edit-limit"
+        aria-label={words('edit.limit')}
+        aria-invalid={!reading.ok}
+        title={reading.ok ? words('edit.limitHint') : words(`edit.limit.${reading.problem}`)}
+        placeholder={words('keys.unlimited')}
+        autocomplete="off"
+        value={limit}
+        onInput={(event) => setLimit(event.currentTarget.value)}
+      />
+      <button
+        type="button"
+        class="button button-small"
+        disabled={!reading.ok}
+        onClick={() => reading.ok && setLimit(limitText(raised(reading.bytes), words.language))}
+      >
+        {words('edit.more')}
+      </button>
+      <button type="submit" class="button button-small button-primary" aria-disabled={busy}>
+        {words('action.save')}
+      </button>
+      <button type="button" class="icon-button" aria-label={words('action.cancel')} onClick={onClose}>
+        <Icon name="close" />
+      </button>
+    </form>
+  );
+}
+
+/** When it appears, and not at every later drawing. */
+function focusOnce(input: HTMLInputElement | null): void {
+  if (input === null || input.dataset.focused !== undefined) return;
+  input.dataset.focused = '';
+  if (!input.disabled) input.select();
+}

@@ -1,0 +1,38 @@
+import type { User } from '../api/wire.js';
+import { sentence, type Words } from '../i18n/text.js';
+import { visible } from '../text/visible.js';
+import type { Failed } from './batch.js';
+import { titleOf } from './key-list.js';
+
+/** A key and what people call it; the name may be empty. */
+export interface NamedKey {
+  readonly key: string;
+  readonly name: string;
+}
+
+/** Keys that something is done with, as they stood when it was asked for. */
+export function namedKeys(keys: readonly string[], byKey: ReadonlyMap<string, User>): readonly NamedKey[] {
+  return keys.map((key) => ({ key, name: byKey.get(key)?.name ?? '' }));
+}
+
+/** What a list of keys calls one of them, short enough for a line. */
+export function labelOf({ key, name }: NamedKey): string {
+  const title = titleOf({ access_key: key, name });
+  return title.length > 80 ? `${title.slice(0, 80)}…` : title;
+}
+
+const TOLD = 5;
+
+/** What was tried with several things at once, as the failures of it are told. */
+export type Action = 'delete' | 'limit' | 'reset';
+
+/** Which of them failed at what, and why the first did. */
+export function failureText(action: Action, failed: readonly Failed<NamedKey>[], words: Words): string {
+  const names = failed.slice(0, TOLD).map(({ item }) => labelOf(item));
+  const more = failed.length - names.length;
+  return words(`failed.${action}`, {
+    n: failed.length,
+    names: visible(names.join(', ')) + (more > 0 ? ` ${words('failed.more', { n: more })}` : ''),
+    why: sentence(failed[0]?.error, words),
+  });
+}

@@ -1,0 +1,58 @@
+import { useState } from 'preact/hooks';
+import { useWords } from '../i18n/text.js';
+import { generateSecret } from '../text/generated.js';
+import { CopyButton } from './copy.js';
+import { Field } from './field.js';
+
+interface SecretFieldProps {
+  readonly label: string;
+  readonly hint?: string;
+  readonly problem?: string | null;
+  readonly placeholder?: string;
+  readonly autocomplete: 'new-password' | 'current-password' | 'off';
+  readonly name?: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  /** Told of a secret that was made here; absent where none can be. */
+  readonly onGenerate?: (secret: string) => void;
+}
+
+/** A field whose letters are hidden until one asks, and that can fill itself. */
+export function SecretField({ label, hint, problem = null, onChange, onGenerate, ...rest }: SecretFieldProps) {
+  const words = useWords();
+  const [visible, setVisible] = useState(false);
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(control) => (
+        <span class="joined">
+          <input
+            {...control}
+            {...rest}
+            {...(visible ? { type: 'text' } : { type: 'password' })}
+            class="grow"
+            spellcheck={false}
+            onInput={(event) => onChange(event.currentTarget.value)}
+          />
+          {onGenerate !== undefined && visible && rest.value !== '' && (
+            <CopyButton text={rest.value} label={`${words('action.copy')}: ${label}`} />
+          )}
+          {onGenerate !== undefined && (
+            <button
+              type="button"
+              class="button"
+              onClick={() => {
+                onGenerate(generateSecret());
+                setVisible(true);
+              }}
+            >
+              {words('config.generate')}
+            </button>
+          )}
+          <button type="button" class="button" aria-pressed={visible} onClick={() => setVisible(!visible)}>
+            {words(visible ? 'login.hide' : 'login.show')}
+          </button>
+        </span>
+      )}
+    </Field>
+  );
+}

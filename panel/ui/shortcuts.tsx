@@ -1,0 +1,71 @@
+import { useEffect } from 'preact/hooks';
+import { type MessageName, useWords } from '../i18n/text.js';
+import { goTo } from '../state/route.js';
+import { createStore, type Store, useStore } from '../store/store.js';
+import { Dialog } from './dialog.js';
+
+/** Whether the list of shortcuts is shown. */
+export const shortcutsOpen: Store<boolean> = createStore(false);
+
+const SHORTCUTS: readonly { readonly keys: string; readonly does: MessageName }[] = [
+  { keys: '/', does: 'shortcuts.search' },
+  { keys: '?', does: 'shortcuts.help' },
+  { keys: '↑ ↓ PgUp PgDn Home End', does: 'shortcuts.move' },
+  { keys: 'Enter, Q', does: 'shortcuts.open' },
+  { keys: 'E, F2', does: 'shortcuts.edit' },
+  { keys: 'C', does: 'shortcuts.copy' },
+  { keys: 'Space', does: 'shortcuts.select' },
+  { keys: 'Shift', does: 'shortcuts.range' },
+  { keys: 'Delete', does: 'shortcuts.delete' },
+  { keys: 'Alt+↑ Alt+↓', does: 'shortcuts.rules' },
+  { keys: 'Esc', does: 'shortcuts.close' },
+];
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('input:not([type=checkbox]),textarea,select') !== null;
+}
+
+/** Puts the caret into the search of the page, where there is one. */
+function focusSearch(): boolean {
+  const search = document.querySelector<HTMLInputElement>('[data-search]');
+  search?.focus();
+  search?.select();
+  return search !== null;
+}
+
+/** The keys that work everywhere, and the list of all. */
+export function Shortcuts() {
+  const words = useWords();
+  const open = useStore(shortcutsOpen);
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (document.querySelector('dialog[open]') !== null) return;
+      if (event.key === '?') shortcutsOpen.set(true);
+      else if (event.key === '/') {
+        if (!focusSearch()) {
+          goTo('keys');
+          setTimeout(focusSearch, 50);
+        }
+      } else return;
+      event.preventDefault();
+    };
+    document.addEventListener('keydown', onKeyDown);
+    return () => document.removeEventListener('keydown', onKeyDown);
+  }, []);
+  if (!open) return null;
+  return (
+    <Dialog title={words('shortcuts.title')} onClose={() => shortcutsOpen.set(false)}>
+      <dl class="dialog-body shortcuts">
+        {SHORTCUTS.map(({ keys, does }) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{words(does)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

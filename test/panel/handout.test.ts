@@ -1,0 +1,118 @@
+import { expect, it } from 'vitest';
+import { expectAccessible, inBrowser } from './in-browser.js';
+import { contentOf, goTo } from './stage.js';
+
+const { withPanel } = inBrowser();
+
+it('a new key opens with its link and QR code at the top, and the subscription URL that is served beside it', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await page.evaluate('navigator.share = async ({ text }) => { window.shared = text; }');
+      await goTo(page, 'Keys');
+      await page.getByRole('button', { name: 'New key' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('Reception');
+      await page.getByLabel('Key', { exact: true }).fill('a/b');
+      await page.getByLabel('Limit', { exact: true }).fill('5 GB');
+      await page.getByText('= 5,000,000,000 bytes').waitFor();
+      await page.getByRole('button', { name: 'Create', exact: true }).click();
+      const drawer = page.getByRole('dialog', { name: 'Reception' });
+      const top = async (name: string) => (await drawer.getByRole('img', { name }).boundingBox())?.y ?? Number.NaN;
+      await drawer.getByRole('img', { name: 'QR code of the link' }).waitFor();
+      expect(await top('QR code of the link')).toBeLessThan(200);
+      await drawer.getByRole('button', { name: 'Subscription URL' }).click();
+      const url = `${stage.api}/subscribe/a%2Fb`;
+      expect(await drawer.locator('code').first().innerText()).toBe(url);
+      await drawer.getByRole('img', { name: 'QR code of the subscription URL' }).waitFor();
+      await drawer.getByRole('button', { name: 'Share…' }).click();
+      expect(await page.evaluate('window.shared')).toBe(url);
+      expect(await (await fetch(url, { headers: { accept: 'text/plain' } })).json()).toMatchObject({ ok: true });
+      await expectAccessible(page);
+      await drawer.getByRole('button', { name: 'Print' }).click();
+      await page.getByRole('dialog', { name: 'QR codes' }).getByText('Reception').waitFor();
+      await page.keyboard.press('Escape');
+      await drawer.getByRole('button', { name: 'Edit' }).click();
+      expect(
+        await page.getByRole('dialog', { name: 'Edit key' }).getByLabel('Limit', { exact: true }).inputValue(),
+      ).toBe('5');
+      expect(await page.getByLabel('Unit').inputValue()).toBe('GB');
+    },
+    { stage: { ownVersion: '9.8.7' } },
+  );
+});
+
+it('subscription URLs name the address that is for subscriptions alone', async () => {
+  await withPanel(
+    'current',
+    async (page) => {
+      await goTo(page, 'Keys');
+      await page.getByRole('button', { name: 'Show QR code: Guests' }).click();
+      await page.getByRole('button', { name: 'Subscription URL' }).click();
+      await page.getByText('https://127.0.0.1:8443/office/panel/api/subscribe/guest-2026').waitFor();
+    },
+    { stage: { subscriptions: { host: null, port: 8443, tls: true } } },
+  );
+});
+
+it('a sheet of 2,000 codes is drawn in portions, while the page goes on', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Keys');
+    await page.getByRole('button', { name: 'Create several' }).click();
+    await page.getByLabel('How many').fill('2000');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    await page.getByRole('heading', { name: '2,000 keys created' }).waitFor();
+    await page.evaluate(`{
+      window.longest = 0;
+      let last = performance.now();
+      setInterval(() => { window.longest = Math.max(window.longest, performance.now() - last); last = performance.now(); }, 0);
+    }`);
+    await page.getByRole('button', { name: 'QR sheet' }).click();
+    const print = page.getByRole('button', { name: 'Print' });
+    await print.waitFor();
+    expect(await print.isDisabled()).toBe(true);
+    await expect.poll(() => page.locator('.sheet .qr').count(), { timeout: 60_000 }).toBe(2_000);
+    await expect.poll(() => print.isDisabled()).toBe(false);
+    // Drawn at once it stands still for many seconds; a portion takes a small part of one.
+    expect(Number(await page.evaluate('window.longest'))).toBeLessThan(3_000);
+  });
+});
+
+it('a table of keys is shown with what it would change before it does, and failures are told by line', async () => {
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      await page.getByRole('button', { name: 'Import' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Import keys from CSV' });
+      const csv =
+        'name;limit;access_key\r\nVisitors;60 GiB;guest-2026\r\n"New; one";5 GB;desk-1\r\n;;exact-limit\r\nBad;lots;desk-2\r\nRefused;;desk-3\r\n';
+      await dialog
+        .getByLabel('CSV file')
+        .setInputFiles({ name: 'keys.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+      await dialog.getByText('New: 2 · Changed: 2 · Unchanged: 0 · Skipped: 1').waitFor();
+      await dialog.getByRole('row', { name: /2 guest-2026 Changed Guests → Visitors · 50 GiB → 60 GiB/ }).waitFor();
+      await dialog.getByRole('row', { name: /5 desk-2 Skipped Enter a number/ }).waitFor();
+      await expectAccessible(page);
+      expect(stage.app.keyway.core.keys.size).toBe(4);
+      await page.route(`${stage.api}/users`, async (route) => {
+        if (route.request().postData()?.includes('desk-3') === true) await route.fulfill({ status: 500, body: 'oops' });
+        else await route.continue();
+      });
+      await dialog.getByRole('button', { name: 'Import 4 keys' }).click();
+      await page.getByRole('heading', { name: '3 keys imported' }).waitFor();
+      await page.getByText('Line 6, Refused: Server error (500).').waitFor();
+      const [links] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Links' }).click(),
+      ]);
+      expect((await contentOf(links)).toString()).toContain('//desk-1@');
+      expect(await stage.call('GET', '/users/guest-2026')).toMatchObject({
+        name: 'Visitors',
+        limit_bytes: 64_424_509_440,
+      });
+      expect(await stage.call('GET', '/users/desk-1')).toMatchObject({ name: 'New; one', limit_bytes: 5_000_000_000 });
+      expect(await stage.call('GET', '/users/exact-limit')).toMatchObject({ name: null, limit_bytes: null });
+    },
+    { expected: /status of 500/ },
+  );
+});
