@@ -174,13 +174,15 @@ describe('an upstream', () => {
     expect(resolver.stats().upstreamErrors).toBe(2);
   });
 
-  it('that is not there leads to SERVFAIL, and is used when it comes back', async () => {
+  it('that is not there leads to SERVFAIL, which the query log tells from an answer, and is used when it comes back', async () => {
     const first = await runDoh((query) => addressAnswer(query), { port: await freePort() });
     await first.close();
-    const { port, lines } = await startResolver({ dohUpstream: first.url });
+    const { port, lines, resolver } = await startResolver({ dohUpstream: first.url });
     expect((await askUdp(port(), { name: 'a.example' })).rcode).toBe('SERVFAIL');
+    expect(resolver.queries().at(-1)?.failed).toBe(true);
     await doh((query) => addressAnswer(query), { port: first.port });
     await until(async () => (await askUdp(port(), { name: 'a.example' })).rcode === 'NOERROR', 'it answers again');
+    expect(resolver.queries().at(-1)?.failed).toBe(false);
     expect(lines.some(({ message }) => message === 'the DNS upstream answers again')).toBe(true);
   });
 

@@ -184,7 +184,9 @@ export function parseMembers(bytes: Buffer): Readonly<Record<string, unknown>> {
 /** Removes what a Keyway that was killed has left half-done in the folder. Only call while holding the lock. */
 export async function cleanDataFolder(fileSystem: FileSystemPort, folder: DataFolder): Promise<void> {
   for (const name of await fileSystem.list(folder.path)) {
-    const isHalfDone = [MARKER, 'sessions.json', 'unread-changes', 'meant-content'].some((whole) => name.startsWith(`${whole}.`));
+    const isHalfDone = [MARKER, 'sessions.json', 'unread-changes', 'meant-content'].some((whole) =>
+      name.startsWith(`${whole}.`),
+    );
     if (isHalfDone) await fileSystem.remove(join(folder.path, name)).catch(() => undefined);
   }
   await removeHalfKept(fileSystem, folder.versions);
