@@ -15,6 +15,13 @@ export type RevisionAnswer =
   | ({ readonly ok: true } & ResolvedRevision)
   | { readonly ok: false; readonly problem: string };
 
+/** The latest line: what commands speak to a Keyway on this machine. */
+export function newestRevision(): Revision {
+  const newest = REVISIONS.at(-1);
+  if (newest === undefined) throw new Error('there is no revision');
+  return newest;
+}
+
 /** Finds a revision by its id or by a server package version (semver); an unknown one is a problem that lists the known. */
 export function resolveRevision(text: string): RevisionAnswer {
   const named = REVISIONS.find(({ id }) => id === text && semver.valid(id) === null);

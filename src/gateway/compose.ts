@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { newestRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import { type Core, createCore } from '../core/core.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
@@ -28,6 +29,8 @@ export interface Gateway extends GatewayState {
   readonly callerOf: CallerOf;
   /** Another app over the same core that answers the subscriptions of every mount, and nothing else. */
   readonly subscriptions: (own: Pick<AppOptions, 'createServer'>) => FastifyInstance;
+  /** Another app over the same core, for whoever may open the socket that it listens on: the newest revision, without a credential. */
+  readonly control: () => FastifyInstance;
 }
 
 /** Opens the state that the options name and assembles the gateway over it. Rejects with an `Error` whose message is for people. */
@@ -95,7 +98,28 @@ function assemble(options: ComposeOptions, state: GatewayState): Gateway {
     tokens,
     callerOf,
     subscriptions: (own) => createApp({ ...appOptions, ...own, mounts: mounts.map(subscriptionsOf) }),
+    control: () =>
+      createApp({
+        ...appOptions,
+        mounts: [controlMount()],
+        credentials: () => NO_CREDENTIALS,
+        tokens: NO_TOKEN_GUARD,
+        loginGuard: null,
+        allowHosts: [],
+        requestLog: false,
+        protectAudit: false,
+        refusesOpen: () => false,
+      }),
   };
+}
+
+const NO_CREDENTIALS: Credentials = { token: null, username: '', passwordHash: '' };
+
+/** The newest revision without its panel. */
+function controlMount(): Mount {
+  const panel = { file: async () => null };
+  const revision = newestRevision();
+  return { ...createMount({ revision, version: revision.reportedVersion, webpath: '', panel }), hidesRest: true };
 }
 
 /** What the state says of the listener now, under what the options override. */

@@ -17,6 +17,8 @@ export interface ListenWords {
   readonly subject: string;
   /** What to do about it, naming the flag. */
   readonly remedy: string;
+  /** The mode of a Unix socket; default 0660. */
+  readonly socketMode?: number;
 }
 
 /** The owner and its group may connect: whoever is on the other side may run as another user. */
@@ -46,7 +48,7 @@ export async function listenAt(
     }
     await clearSocket(address.path, log);
     await app.listen({ path: address.path });
-    await chmod(address.path, SOCKET_MODE);
+    await chmod(address.path, words.socketMode ?? SOCKET_MODE);
     return `unix:${address.path}`;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;

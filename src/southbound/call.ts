@@ -62,6 +62,8 @@ export interface CallerOptions {
   readonly silenceMilliseconds?: number;
   /** How many connections there may be at once; default 1, so that calls go one after the other. */
   readonly connections?: number;
+  /** The Unix socket that is connected to instead of the origin. */
+  readonly socketPath?: string;
   /** Certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: Buffer;
   /** The most bytes that an answer's body may have; default 1 GiB. */
@@ -105,8 +107,9 @@ export function createCaller(options: CallerOptions): Caller {
     opened: secure ? 'secureConnect' : 'connect',
     options: {
       agent,
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: port === '' ? (secure ? 443 : 80) : Number(port),
+      ...(options.socketPath === undefined
+        ? { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? (secure ? 443 : 80) : Number(port) }
+        : { socketPath: options.socketPath }),
       timeout: silenceMilliseconds,
     },
     silence: silenceMilliseconds,

@@ -1,0 +1,195 @@
+import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import { isOn } from '../../settings/flags.js';
+import type { UpstreamServer } from '../../southbound/server.js';
+import type { Command, CommandContext } from '../command.js';
+import { type FlagReading, valueFlag } from '../replay/settings.js';
+import { allKeys, DRY_RUN, inTurn, keysCommand, keysNamed, printable } from './keys-command.js';
+import { LIMIT_EXPECTED, readLimit, sizeText } from './sizes.js';
+
+/** Random bytes of a new key, written in hexadecimal as servers make them. */
+const KEY_BYTES = 16;
+
+/** How a key is said to people. */
+export function keyLine({ accessKey, name, limitBytes }: AccessKey): string {
+  const named = name === null ? '' : `  ${printable(name)}`;
+  return `${printable(accessKey)}${named}  ${limitBytes === null ? 'no limit' : sizeText(limitBytes)}`;
+}
+
+function limitOf(reading: FlagReading): bigint | null | undefined {
+  const text = reading.value('limit');
+  if (text === null) return undefined;
+  const limit = readLimit(text);
+  if (limit === undefined) reading.problems.push(`--limit: expected ${LIMIT_EXPECTED}`);
+  return limit;
+}
+
+interface Adding {
+  readonly name: string;
+  readonly accessKey: string | null;
+  readonly limitBytes: bigint | null;
+  readonly count: number;
+  readonly dryRun: boolean;
+}
+
+async function add(server: UpstreamServer, asked: Adding, context: CommandContext): Promise<void> {
+  const { name, limitBytes, count, dryRun } = asked;
+  if (asked.accessKey !== null && (await server.getUser(asked.accessKey)).value !== undefined)
+    throw new Error(`there is a key ${JSON.stringify(asked.accessKey)} already: "keyway keys set" changes it`);
+  const keys = Array.from(
+    { length: count },
+    (_, index): AccessKey => ({
+      accessKey: asked.accessKey ?? context.random.bytes(KEY_BYTES).toString('hex'),
+      name: count === 1 ? name : `${name} ${index + 1}`,
+      limitBytes,
+    }),
+  );
+  if (dryRun) {
+    for (const key of keys)
+      context.output.line(
+        `would add ${asked.accessKey === null ? keyLine({ ...key, accessKey: 'a new key' }) : keyLine(key)}`,
+      );
+    return;
+  }
+  await inTurn(keys, context, 'adding keys', async (key) => {
+    await server.createUser(key);
+    context.output.line(key.accessKey);
+  });
+}
+
+export const keysAdd = keysCommand<Adding>({
+  name: 'keys add',
+  flags: [valueFlag('key', 'K'), valueFlag('limit', 'SIZE'), valueFlag('count', 'N'), DRY_RUN],
+  help: `Usage: keyway keys add NAME [--key K] [--limit SIZE] [--count N] [--dry-run]
+
+Adds a key of this name and prints it.
+
+  --key K          The key itself. Default: a new one, of 128 random bits.
+  --limit SIZE     ${LIMIT_EXPECTED}. Default: none.
+  --count N        So many keys, named NAME 1, NAME 2 and so on.
+  --dry-run        Says what would be added, and changes nothing.`,
+  read(reading, flags) {
+    const [name = ''] = flags.words;
+    const count = reading.value('count') ?? '1';
+    if (flags.words.length !== 1 || name === '') reading.problems.push('expected keyway keys add NAME, and flags');
+    if (!/^[1-9]\d{0,5}$/.test(count)) reading.problems.push('--count: expected a whole number from 1 to 999999');
+    if (reading.value('key') === '') reading.problems.push('--key: expected a key that is not empty');
+    if (reading.value('key') !== null && count !== '1')
+      reading.problems.push('--count: expected 1 where --key is given');
+    return {
+      name,
+      accessKey: reading.value('key'),
+      limitBytes: limitOf(reading) ?? null,
+      count: Number(count),
+      dryRun: isOn(flags, 'dry-run'),
+    };
+  },
+  work: add,
+});
+
+interface Setting {
+  readonly words: readonly string[];
+  /** Null takes it away, undefined leaves it. */
+  readonly name: string | null | undefined;
+  readonly limitBytes: bigint | null | undefined;
+  readonly dryRun: boolean;
+}
+
+/** Gives a key another name or limit and leaves what is undefined. */
+export async function changeKey(
+  server: UpstreamServer,
+  key: AccessKey,
+  { name, limitBytes }: Pick<Setting, 'name' | 'limitBytes'>,
+): Promise<void> {
+  const { accessKey } = key;
+  // A line that does not tell names would lose one that was sent back as none.
+  if (name !== undefined)
+    await server.updateUser({ accessKey, name, limitBytes: limitBytes === undefined ? key.limitBytes : limitBytes });
+  else if (limitBytes !== undefined) await server.setLimit(accessKey, limitBytes);
+}
+
+async function set(server: UpstreamServer, asked: Setting, context: CommandContext): Promise<void> {
+  const { name, limitBytes, dryRun } = asked;
+  const keys = keysNamed(await allKeys(server, context), asked.words);
+  const after = (key: KeySnapshot) => ({
+    ...key,
+    ...(name === undefined ? {} : { name }),
+    ...(limitBytes === undefined ? {} : { limitBytes }),
+  });
+  if (!dryRun) await inTurn(keys, context, 'changing keys', (key) => changeKey(server, key, asked));
+  for (const key of keys) context.output.line(`${dryRun ? 'would set' : 'Set'} ${keyLine(after(key))}`);
+}
+
+export const keysSet = keysCommand<Setting>({
+  name: 'keys set',
+  flags: [valueFlag('name', 'NAME'), valueFlag('limit', 'SIZE'), DRY_RUN],
+  help: `Usage: keyway keys set KEY… [--name NAME] [--limit SIZE] [--dry-run]
+
+Gives keys another name or limit; what is not given stays. A KEY is a key, or a name that one key
+has alone.
+
+  --name NAME      The name; empty for none.
+  --limit SIZE     ${LIMIT_EXPECTED}.
+  --dry-run        Says what would change, and changes nothing.`,
+  read(reading, flags) {
+    const name = reading.value('name');
+    const limitBytes = limitOf(reading);
+    if (flags.words.length === 0) reading.problems.push('expected keyway keys set KEY…, and flags');
+    if (name === null && reading.value('limit') === null) reading.problems.push('expected --name or --limit');
+    return {
+      words: flags.words,
+      name: name === null ? undefined : name === '' ? null : name,
+      limitBytes,
+      dryRun: isOn(flags, 'dry-run'),
+    };
+  },
+  work: set,
+});
+
+interface Named {
+  readonly words: readonly string[];
+  readonly dryRun: boolean;
+}
+
+/** A command that does one thing to each key that is named. */
+function toEach(what: {
+  readonly word: 'remove' | 'reset';
+  readonly done: string;
+  readonly doing: string;
+  readonly help: string;
+  readonly change: (server: UpstreamServer, accessKey: string) => Promise<unknown>;
+}): Command {
+  return keysCommand<Named>({
+    name: `keys ${what.word}`,
+    flags: [DRY_RUN],
+    help: `Usage: keyway keys ${what.word} KEY… [--dry-run]
+
+${what.help} A KEY is a key, or a name that one key has alone.
+
+  --dry-run        Says which keys those are, and changes nothing.`,
+    read(reading, flags) {
+      if (flags.words.length === 0) reading.problems.push(`expected keyway keys ${what.word} KEY…, and flags`);
+      return { words: flags.words, dryRun: isOn(flags, 'dry-run') };
+    },
+    async work(server, { words, dryRun }, context) {
+      const keys = keysNamed(await allKeys(server, context), words);
+      if (!dryRun) await inTurn(keys, context, what.doing, ({ accessKey }) => what.change(server, accessKey));
+      for (const key of keys) context.output.line(`${dryRun ? `would ${what.word}` : what.done} ${keyLine(key)}`);
+    },
+  });
+}
+
+export const keysRemove = toEach({
+  word: 'remove',
+  done: 'Removed',
+  doing: 'removing keys',
+  help: 'Removes keys, with their counters.',
+  change: (server, accessKey) => server.deleteUser(accessKey),
+});
+
+export const keysReset = toEach({
+  word: 'reset',
+  done: 'Reset',
+  doing: 'resetting keys',
+  help: 'Sets the traffic of keys to zero; their limits stay.',
+  change: (server, accessKey) => server.resetUser(accessKey),
+});

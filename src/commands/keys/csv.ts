@@ -1,0 +1,116 @@
+import type { AccessKey } from '../../core/model.js';
+import { LIMIT_EXPECTED, readLimit } from './sizes.js';
+
+/** One line of a table of keys; a member that its columns do not have is undefined. */
+export interface KeyRow {
+  /** Of the text, from 1. */
+  readonly line: number;
+  readonly accessKey: string;
+  readonly name?: string | null;
+  /** Bytes; null for none. */
+  readonly limitBytes?: bigint | null;
+}
+
+/** What columns may be called. The panel writes links, too, which say nothing that the key does not. */
+const COLUMNS: ReadonlyMap<string, 'key' | 'name' | 'limit' | 'link'> = new Map([
+  ['key', 'key'],
+  ['access_key', 'key'],
+  ['name', 'name'],
+  ['limit', 'limit'],
+  ['limit_bytes', 'limit'],
+  ['link', 'link'],
+]);
+
+/** A spreadsheet takes what begins so for a formula: an apostrophe before it says that it is none. */
+const FORMULA = /^'*[=+\-@\t\r]/;
+const GUARDED = /^'+[=+\-@\t\r]/;
+
+/** Keys as a table (RFC 4180), their columns named in its first line. */
+export function keysCsv(keys: readonly AccessKey[]): string {
+  const rows = keys.map(({ accessKey, name, limitBytes }) => [accessKey, name ?? '', limitBytes?.toString() ?? '']);
+  return [['key', 'name', 'limit'], ...rows].map((row) => row.map(field).join(',')).join('\n');
+}
+
+function field(value: string): string {
+  const safe = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** The keys of a table, or everything that is wrong with it, one sentence each. */
+export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; readonly problems: readonly string[] } {
+  const { records, problems } = parse(text.replace(/^\ufeff/, ''));
+  const [head, ...others] = records;
+  if (head === undefined)
+    return { rows: [], problems: [...problems, 'expected a first line with the columns key, name, limit'] };
+  const columns = head.fields.map((name) => COLUMNS.get(name.trim().toLowerCase()));
+  for (const [index, name] of head.fields.entries()) {
+    if (columns[index] === undefined)
+      problems.push(`line 1: expected the columns key, name and limit, with commas between them, got ${quoted(name)}`);
+  }
+  const twice = columns.filter((name, index) => name !== undefined && columns.indexOf(name) !== index);
+  for (const name of twice) problems.push(`line 1: the column ${name} stands twice`);
+  if (problems.length === 0 && !columns.includes('key')) problems.push('line 1: expected a column key');
+  if (problems.length > 0) return { rows: [], problems };
+  const seen = new Map<string, number>();
+  const rows = others.flatMap(({ line, fields }): readonly KeyRow[] => {
+    if (fields.length !== columns.length) {
+      problems.push(`line ${line}: expected ${columns.length} fields, got ${fields.length}`);
+      return [];
+    }
+    const cell = (column: 'key' | 'name' | 'limit') => {
+      const value = fields[columns.indexOf(column)];
+      return value === undefined ? undefined : GUARDED.test(value) ? value.slice(1) : value;
+    };
+    const accessKey = cell('key') ?? '';
+    const first = seen.get(accessKey);
+    if (accessKey === '') problems.push(`line ${line}: expected a key`);
+    else if (first !== undefined) problems.push(`line ${line}: the key of line ${first} again`);
+    else seen.set(accessKey, line);
+    const [name, limit] = [cell('name'), cell('limit')];
+    const limitBytes = limit === undefined ? undefined : readLimit(limit);
+    if (limit !== undefined && limitBytes === undefined)
+      problems.push(`line ${line}: limit: expected ${LIMIT_EXPECTED}, got ${quoted(limit)}`);
+    return [
+      {
+        line,
+        accessKey,
+        ...(name === undefined ? {} : { name: name === '' ? null : name }),
+        ...(limitBytes === undefined ? {} : { limitBytes }),
+      },
+    ];
+  });
+  return { rows, problems };
+}
+
+const quoted = (text: string) => JSON.stringify(text.slice(0, 100));
+
+interface CsvRecord {
+  readonly line: number;
+  readonly fields: readonly string[];
+}
+
+/** The records of a text; empty lines are none. */
+function parse(text: string): { readonly records: readonly CsvRecord[]; readonly problems: string[] } {
+  const records: CsvRecord[] = [];
+  const problems: string[] = [];
+  let line = 1;
+  let begun = 1;
+  let fields: string[] = [];
+  const FIELD = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
+  for (let at = 0; at < text.length || fields.length > 0; at = FIELD.lastIndex) {
+    FIELD.lastIndex = at;
+    const found = FIELD.exec(text);
+    if (found === null) {
+      problems.push(`line ${line}: a quotation mark stands where none may, or is never closed`);
+      break;
+    }
+    const [whole, inQuotes, plain = '', end] = found;
+    fields.push(inQuotes?.replaceAll('""', '"') ?? plain);
+    line += whole.split('\n').length - 1;
+    if (end === ',') continue;
+    if (fields.length > 1 || fields[0] !== '') records.push({ line: begun, fields });
+    fields = [];
+    begun = line;
+  }
+  return { records, problems };
+}

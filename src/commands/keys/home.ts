@@ -1,0 +1,130 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { REVISIONS } from '../../../revisions/all.js';
+import { newestRevision, resolveRevision } from '../../../revisions/index.js';
+import { composeGateway } from '../../gateway/compose.js';
+import { dataFolderOf } from '../../local/file/data-folder.js';
+import { failureCode } from '../../platform/failure-words.js';
+import { isMissing } from '../../platform/presence.js';
+import { controlSocketIn, listenForCommands } from '../../serve/control.js';
+import type { Settings } from '../../settings/table.js';
+import { type Caller, createCaller } from '../../southbound/call.js';
+import type { TargetCredentials } from '../../southbound/control.js';
+import { createRunningServer } from '../../southbound/running-server.js';
+import type { UpstreamServer } from '../../southbound/server.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import type { CommandContext } from '../command.js';
+import { complainingLog } from '../config/config.js';
+import type { BaseUrl } from '../replay/settings.js';
+
+/** Where keys are kept, reached as a running server is, whatever holds it. */
+export interface KeyHome {
+  readonly server: UpstreamServer;
+  close(): Promise<void>;
+}
+
+/** A running server of any line. */
+export interface TargetPlace extends BaseUrl {
+  /** Null to find out. */
+  readonly revision: Revision | null;
+  readonly credentials: TargetCredentials;
+}
+
+/** Milliseconds: a list of a million keys takes its time. */
+const TIMEOUT = 120_000;
+const NOBODY: TargetCredentials = { token: null, operator: null };
+
+/** Opens the server at an address. */
+export function openTarget({ origin, webpath, revision, credentials }: TargetPlace, context: CommandContext): KeyHome {
+  const caller = createCaller({ origin, timeoutMilliseconds: TIMEOUT });
+  const place = { origin, webpath: webpath.replace(/^\/+|\/+$/g, ''), revision, credentials };
+  return homeOver(createServer({ ...place, caller }, context));
+}
+
+type ServerPlace = Omit<TargetPlace, 'webpath'> & { readonly webpath: string; readonly caller: Caller };
+
+function createServer(place: ServerPlace, context: CommandContext): UpstreamServer {
+  const lines = { all: REVISIONS, resolve: resolveRevision };
+  return createRunningServer({ ...place, lines, clock: context.clock, log: QUIET });
+}
+
+/** What goes wrong is said by the call that it happens to. */
+const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
+
+function homeOver(server: UpstreamServer, closeBeside: () => Promise<void> = async () => undefined): KeyHome {
+  return {
+    server,
+    async close() {
+      server.close();
+      await closeBeside();
+    },
+  };
+}
+
+function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
+  const caller = createCaller({ origin: 'http://localhost', socketPath, timeoutMilliseconds: TIMEOUT });
+  const place = { origin: 'http://localhost', webpath: '', revision: newestRevision(), credentials: NOBODY, caller };
+  return createServer(place, context);
+}
+
+/**
+ * Opens a configuration file: through the Keyway that serves it, else by itself, for as long as the command takes. Rejects
+ * with an `Error` for people.
+ */
+export async function openFile(
+  settings: Pick<Settings, 'config' | 'dataDir' | 'inPlace'>,
+  context: CommandContext,
+): Promise<KeyHome> {
+  const { config, dataDir, inPlace } = settings;
+  const dataFolder = dataFolderOf({ config, dataDir });
+  if (config === null || dataFolder === null) throw new Error('expected a configuration file, or --target');
+  const socketPath = controlSocketIn(dataFolder);
+  if (await isAnswered(socketPath)) return homeOver(serverAt(socketPath, context));
+  const { fileSystem, clock, random } = context;
+  if (await isMissing(fileSystem, config))
+    throw new Error(`there is no configuration file ${config}: name it with --config`);
+  const revision = newestRevision();
+  const gateway = await composeGateway({
+    mounts: [{ revision, version: revision.reportedVersion }],
+    listener: { webpath: '' },
+    configPath: config,
+    dataDir: dataFolder,
+    inPlace,
+    fileSystem,
+    clock,
+    random,
+    log: complainingLog(context),
+  });
+  // A short path in a folder of its own: a socket takes no long one.
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-'));
+  const close = async () => {
+    await gateway.app.close();
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    const own = controlSocketIn(folder);
+    await listenForCommands(gateway, own, complainingLog(context));
+    return homeOver(serverAt(own, context), close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Whether a Keyway listens there. Rejects where it may not be asked. */
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', (error) => {
+      const code = failureCode(error);
+      if (code !== 'EACCES' && code !== 'EPERM') return resolve(false);
+      reject(new Error(`a Keyway serves the file, and its socket ${path} is not yours: run this as its user`));
+    });
+  });
+}

@@ -1,0 +1,176 @@
+import type { KeySnapshot } from '../../core/model.js';
+import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
+import { settingsHelp } from '../../settings/help.js';
+import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
+import type { UpstreamServer } from '../../southbound/server.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import {
+  baseUrlOf,
+  credentialsOf,
+  type FlagReading,
+  readFlags,
+  revisionOf,
+  switchFlag,
+  valueFlag,
+} from '../replay/settings.js';
+import { type KeyHome, openFile, openTarget, type TargetPlace } from './home.js';
+
+/** One of the commands over keys. */
+export interface KeysCommand<Asked> {
+  readonly name: string;
+  /** Flags besides those of the place and `--json`. */
+  readonly flags: readonly FlagShape[];
+  /** The help text above what all of them share. */
+  readonly help: string;
+  /** What is asked for; what is wrong with it goes to the reading's problems. */
+  read(reading: FlagReading, flags: ParsedFlags): Asked;
+  work(server: UpstreamServer, asked: Asked, context: CommandContext): Promise<void>;
+}
+
+const SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
+
+const TARGET_FLAGS: readonly FlagShape[] = [
+  valueFlag('target', 'URL'),
+  valueFlag('revision', 'R', 'revisions'),
+  valueFlag('username', 'NAME'),
+];
+
+const CREDENTIALS = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', token: 'KEYWAY_TOKEN' };
+
+export const DRY_RUN = switchFlag('dry-run');
+
+/** The command with the flags, the help and the opening of a place that all of them have. */
+export function keysCommand<Asked>(command: KeysCommand<Asked>): Command {
+  const flags = [...settingFlags(SETTINGS), ...TARGET_FLAGS, ...command.flags];
+  return {
+    name: command.name,
+    flags,
+    help: () => `${command.help}
+
+Where the keys are:
+${settingsHelp(SETTINGS)}
+  --target URL     A running server instead, with its web path when it has one. Its token comes from
+                   KEYWAY_TOKEN, or its password from KEYWAY_PASSWORD.
+  --revision R     The line that the target speaks. Default: what its version says.
+  --username NAME  The operator to sign in as (KEYWAY_USERNAME). That may sign out whoever is signed in.
+
+A file that a Keyway serves is changed through that Keyway, any other is opened by itself.`,
+    run: (argv, context) => run(command, flags, argv, context),
+  };
+}
+
+async function run<Asked>(
+  command: KeysCommand<Asked>,
+  shapes: readonly FlagShape[],
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { environment, folder, fileSystem } = context;
+  const flags = parseFlags(argv, shapes);
+  const answer = await readSettings({ flags, environment, folder, readFile: fileSystem.read }, SETTINGS);
+  const reading = readFlags(flags);
+  const target = targetOf(reading, context);
+  const asked = command.read(reading, flags);
+  const problems = [...(answer.ok ? [] : answer.problems.map(problemText)), ...reading.problems];
+  if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
+  let home: KeyHome | null = null;
+  try {
+    home = target === null ? await openFile(answer.settings, context) : openTarget(target, context);
+    await command.work(home.server, asked, context);
+    return 0;
+  } catch (error) {
+    context.complain(`keyway ${command.name}: ${wordsForTarget(wordsOf(error))}`);
+    return 1;
+  } finally {
+    await home?.close();
+    context.progress.clear();
+  }
+}
+
+function targetOf(reading: FlagReading, context: CommandContext): TargetPlace | null {
+  const url = baseUrlOf(reading, 'target');
+  if (reading.value('target') === null) {
+    for (const flag of ['revision', 'username'])
+      if (reading.value(flag) !== null) reading.problems.push(`--${flag}: expected --target with it`);
+    return null;
+  }
+  if (reading.value('config') !== null) reading.problems.push('--target: expected either this or --config, not both');
+  const revision = revisionOf(reading, 'revision');
+  const credentials = credentialsOf(reading, context, CREDENTIALS);
+  return url === null ? null : { ...url, revision, credentials };
+}
+
+/** A call names the flags with which Keyway stands in front of a server. */
+function wordsForTarget(words: string): string {
+  return words
+    .replaceAll('--upstream-token', 'KEYWAY_TOKEN')
+    .replaceAll('--upstream-username', '--username')
+    .replaceAll('--upstream-password', 'KEYWAY_PASSWORD');
+}
+
+/** All keys, with how far the list has come. */
+export async function allKeys(server: UpstreamServer, { progress }: CommandContext): Promise<readonly KeySnapshot[]> {
+  const onProgress = (bytes: number) => progress.show(`reading keys: ${(bytes / 1e6).toFixed(1)} MB`);
+  const { value } = await server.listUsers({ onProgress });
+  return value;
+}
+
+/**
+ * The keys that words stand for, each once: the key itself, else the one whose name that is. Throws an `Error` for people that
+ * names every word which stands for none, or for several.
+ */
+export function keysNamed(keys: readonly KeySnapshot[], words: readonly string[]): readonly KeySnapshot[] {
+  const found = words.map((word) => {
+    const exact = keys.find(({ accessKey }) => accessKey === word);
+    const candidates = exact === undefined ? keys.filter(({ name }) => name === word) : [exact];
+    return { word, candidates };
+  });
+  refuseUnclear(found);
+  return [...new Set(found.flatMap(({ candidates }) => candidates))];
+}
+
+/** One word and the keys that it may stand for. */
+export interface NamedKeys {
+  readonly word: string;
+  readonly candidates: readonly KeySnapshot[];
+}
+
+/** Throws unless every word stands for one key. */
+export function refuseUnclear(found: readonly NamedKeys[]): void {
+  const problems = found.flatMap(({ word, candidates }) => {
+    const shown = JSON.stringify(word);
+    if (candidates.length === 0) return [`there is no key ${shown}, and none with that name`];
+    return candidates.length === 1 ? [] : [`${shown} stands for ${candidates.length} keys: name one by its key`];
+  });
+  if (problems.length > 0) throw new Error(problems.join('; '));
+}
+
+/** Changes one after the other, with progress; the first signal stops between two of them. Rejects with what was done until then. */
+export async function inTurn<Item>(
+  items: readonly Item[],
+  context: CommandContext,
+  what: string,
+  change: (item: Item) => Promise<unknown>,
+): Promise<void> {
+  let signal: string | null = null;
+  if (items.length > 1)
+    void context.untilStopped().then((name) => {
+      signal = name;
+    });
+  for (const [done, item] of items.entries()) {
+    const sofar = `${done} of ${items.length} done`;
+    if (signal !== null) throw new Error(`stopped: ${sofar}`);
+    if (items.length > 1) context.progress.show(`${what}, ${done + 1} of ${items.length}`, done / items.length);
+    try {
+      await change(item);
+    } catch (error) {
+      throw new Error(items.length === 1 ? wordsOf(error) : `${wordsOf(error)}; ${sofar}`, { cause: error });
+    }
+  }
+  context.progress.clear();
+}
+
+/** A text for a terminal: control characters and what turns the direction of text would let a name write over it. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+}

@@ -1,0 +1,148 @@
+import type { KeySnapshot } from '../../core/model.js';
+import { isOn } from '../../settings/flags.js';
+import type { UpstreamServer } from '../../southbound/server.js';
+import { encodeJson } from '../../wire/json/encode.js';
+import { prettyJson } from '../../wire/json/json.js';
+import type { CommandContext } from '../command.js';
+import { switchFlag, valueFlag } from '../replay/settings.js';
+import { textTable } from '../text-table.js';
+import { keysCsv } from './csv.js';
+import { allKeys, keysCommand, printable } from './keys-command.js';
+import { sizeText } from './sizes.js';
+
+/** What a key is listed by, as its line shows it. */
+interface Listed extends KeySnapshot {
+  readonly isOnline: boolean;
+  readonly up: bigint;
+  readonly down: bigint;
+  readonly connections: bigint;
+}
+
+const FILTERS: Readonly<Record<string, (key: Listed) => boolean>> = {
+  online: ({ isOnline }) => isOnline,
+  offline: ({ isOnline }) => !isOnline,
+  'over-limit': ({ limitBytes, up, down }) => limitBytes !== null && up + down >= limitBytes,
+  'without-limit': ({ limitBytes }) => limitBytes === null,
+  unused: ({ up, down }) => up + down === 0n,
+};
+
+const byText = (of: (key: Listed) => string) => (a: Listed, b: Listed) => (of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : 0);
+const mostFirst = (of: (key: Listed) => bigint) => (a: Listed, b: Listed) =>
+  of(a) > of(b) ? -1 : of(a) < of(b) ? 1 : 0;
+
+const ORDERS: Readonly<Record<string, (a: Listed, b: Listed) => number>> = {
+  key: byText(({ accessKey }) => accessKey),
+  name: byText(({ name }) => name ?? ''),
+  bytes: mostFirst(({ up, down }) => up + down),
+  up: mostFirst(({ up }) => up),
+  down: mostFirst(({ down }) => down),
+  limit: mostFirst(({ limitBytes }) => limitBytes ?? 2n ** 64n),
+  connections: mostFirst(({ connections }) => connections),
+};
+
+interface Asked {
+  readonly words: readonly string[];
+  readonly search: string | null;
+  readonly filters: readonly string[];
+  readonly order: string | null;
+  readonly most: number | null;
+  readonly form: 'table' | 'json' | 'csv';
+}
+
+async function work(server: UpstreamServer, asked: Asked, context: CommandContext): Promise<void> {
+  const keys = await allKeys(server, context);
+  const line = await server.find();
+  const search = asked.search?.toLowerCase() ?? null;
+  const isMeant = ({ accessKey, name }: KeySnapshot) =>
+    asked.words.length === 0 ||
+    asked.words.some((word) => accessKey.startsWith(word) || name?.startsWith(word) === true);
+  const isFound = ({ accessKey, name }: KeySnapshot) =>
+    search === null || accessKey.toLowerCase().includes(search) || name?.toLowerCase().includes(search) === true;
+  const wanted = keys
+    .filter((key) => isMeant(key) && isFound(key))
+    .map((key): Listed => {
+      const { bytesUp: up = 0n, bytesDown: down = 0n, connections = 0n } = key.counters ?? {};
+      return { ...key, up, down, connections, isOnline: line.online.isOnline(key.counters) };
+    });
+  const filtered = wanted.filter((key) => asked.filters.every((name) => FILTERS[name]?.(key) ?? true));
+  const order = asked.order === null ? undefined : ORDERS[asked.order];
+  const sorted = order === undefined ? filtered : filtered.toSorted(order);
+  const shown = asked.most === null ? sorted : sorted.slice(0, asked.most);
+  context.progress.clear();
+  if (asked.form === 'csv') context.output.line(keysCsv(shown));
+  else if (asked.form === 'json') context.output.line(jsonText(shown));
+  else for (const text of tableLines(shown, filtered.length)) context.output.line(text);
+}
+
+function tableLines(shown: readonly Listed[], found: number): readonly string[] {
+  if (found === 0) return ['No key.'];
+  const rows = shown.map(({ accessKey, name, isOnline, up, down, limitBytes }) => [
+    printable(accessKey),
+    printable(name ?? ''),
+    isOnline ? 'online' : '',
+    sizeText(up),
+    sizeText(down),
+    limitBytes === null ? 'none' : sizeText(limitBytes),
+  ]);
+  const rest = found - shown.length;
+  return [textTable(['key', 'name', '', 'up', 'down', 'limit'], rows), ...(rest === 0 ? [] : [`and ${rest} more`])];
+}
+
+function jsonText(keys: readonly Listed[]): string {
+  const rows = keys.map(({ accessKey, name, limitBytes, isOnline, up, down, connections }) => ({
+    access_key: accessKey,
+    name,
+    limit_bytes: limitBytes,
+    online: isOnline,
+    bytes_up: up,
+    bytes_down: down,
+    connections,
+  }));
+  return prettyJson(Buffer.from(encodeJson(rows))).toString('utf8');
+}
+
+export const keysList = keysCommand<Asked>({
+  name: 'keys list',
+  flags: [
+    valueFlag('search', 'TEXT'),
+    ...Object.keys(FILTERS).map(switchFlag),
+    valueFlag('sort', 'ORDER', Object.keys(ORDERS)),
+    valueFlag('limit', 'N'),
+    switchFlag('json'),
+    switchFlag('csv'),
+  ],
+  help: `Usage: keyway keys list [KEY…] [--search TEXT] [--online|--over-limit|…] [--sort ORDER] [--limit N]
+                        [--json|--csv]
+
+Lists keys with their traffic. A KEY is the beginning of a key or of a name.
+
+  --search TEXT    Only keys in which, or in whose name, the text stands; case does not count.
+  --online         Only those that are online. Of several of these each has to hold.
+  --offline        Only those that are not.
+  --over-limit     Only those that have used up their limit.
+  --without-limit  Only those that have none.
+  --unused         Only those without any traffic.
+  --sort ORDER     key, name, bytes, up, down, limit or connections; numbers with the largest first.
+                   Default: the server's own order.
+  --limit N        At most so many.
+  --json           As a JSON array, numbers exact.
+  --csv            As "keyway keys import" reads it: key, name and limit.`,
+  read(reading, flags) {
+    const order = reading.value('sort');
+    if (order !== null && !Object.hasOwn(ORDERS, order))
+      reading.problems.push(`--sort: expected one of ${Object.keys(ORDERS).join(', ')}`);
+    const most = reading.value('limit');
+    if (most !== null && !/^\d{1,9}$/.test(most)) reading.problems.push('--limit: expected a whole number');
+    if (isOn(flags, 'json') && isOn(flags, 'csv'))
+      reading.problems.push('--csv: expected either this or --json, not both');
+    return {
+      words: flags.words,
+      search: reading.value('search'),
+      filters: Object.keys(FILTERS).filter((name) => isOn(flags, name)),
+      order,
+      most: most === null ? null : Number(most),
+      form: isOn(flags, 'csv') ? 'csv' : isOn(flags, 'json') ? 'json' : 'table',
+    };
+  },
+  work,
+});

@@ -1,0 +1,45 @@
+import { MAX_U64 } from '../../core/model.js';
+
+/** Bytes in one of each unit: decimal as disks are sold (IEC 80000-13 for the others). */
+const UNITS: ReadonlyMap<string, bigint> = new Map([
+  ['b', 1n],
+  ['kb', 10n ** 3n],
+  ['mb', 10n ** 6n],
+  ['gb', 10n ** 9n],
+  ['tb', 10n ** 12n],
+  ['pb', 10n ** 15n],
+  ['kib', 2n ** 10n],
+  ['mib', 2n ** 20n],
+  ['gib', 2n ** 30n],
+  ['tib', 2n ** 40n],
+  ['pib', 2n ** 50n],
+]);
+
+/** What `readLimit` takes, to follow the word "expected". */
+export const LIMIT_EXPECTED = 'a number of bytes, a size such as 10GB or 1.5 GiB, or none';
+
+/** Bytes as people write them, null for none; undefined for another text. A fraction of a byte is none. */
+export function readLimit(text: string): bigint | null | undefined {
+  const trimmed = text.trim().toLowerCase();
+  if (trimmed === '' || trimmed === 'none') return null;
+  const [, whole = '', fraction = '', unit = ''] = /^(\d{1,20})(?:\.(\d{1,15}))?\s*([a-z]*)$/.exec(trimmed) ?? [];
+  const factor = UNITS.get(unit === '' ? 'b' : unit);
+  if (whole === '' || factor === undefined) return undefined;
+  const scale = 10n ** BigInt(fraction.length);
+  const scaled = BigInt(whole + fraction) * factor;
+  const bytes = scaled / scale;
+  return scaled % scale === 0n && bytes <= MAX_U64 ? bytes : undefined;
+}
+
+const SHOWN = ['PB', 'TB', 'GB', 'MB', 'kB'] as const;
+
+/** Bytes for people, with three digits that count. */
+export function sizeText(bytes: bigint): string {
+  for (const unit of SHOWN) {
+    const factor = UNITS.get(unit.toLowerCase()) ?? 1n;
+    if (bytes < factor) continue;
+    const value = Number((bytes * 1000n) / factor) / 1000;
+    return `${value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2)} ${unit}`;
+  }
+  return `${bytes} B`;
+}

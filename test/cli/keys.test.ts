@@ -1,0 +1,288 @@
+import { copyFile, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { REVISIONS } from '../../revisions/all.js';
+import { keysCsv, readKeysCsv } from '../../src/commands/keys/csv.js';
+import { readLimit } from '../../src/commands/keys/sizes.js';
+import { type AccessKey, MAX_U64 } from '../../src/core/model.js';
+import { createGateway } from '../../src/index.js';
+import { ROOT } from '../build.js';
+import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
+import { runHere } from './context.js';
+
+const GUESTS = 'guest-2026';
+const ANNA = '0c9e8d7f6a5b4c3d2e1f00112233ff44';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await folderForTest();
+  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'keyway.jsonc'));
+});
+
+type Options = NonNullable<Parameters<typeof runHere>[1]>;
+
+const keys = (argv: readonly string[], options: Partial<Options> = {}) =>
+  runHere(['keys', ...argv], { folder, ...options });
+
+/** The keys that the command lists, with the names and limits that they have. */
+async function listed(argv: readonly string[] = [], options: Partial<Options> = {}) {
+  const { code, output, complaints } = await keys(['list', '--json', ...argv], options);
+  expect({ code, complaints }).toEqual({ code: 0, complaints: '' });
+  const rows: readonly { access_key: string; name: string | null; limit_bytes: number | null }[] = JSON.parse(output);
+  return rows.map(({ access_key, name, limit_bytes }) => [access_key, name, limit_bytes]);
+}
+
+const file = () => readFile(join(folder, 'keyway.jsonc'), 'utf8');
+
+const HOMES: readonly (readonly [string, () => Promise<ServedHere | null>])[] = [
+  ['opened by itself', async () => null],
+  [
+    'through the Keyway that serves it',
+    async () => {
+      const served = await serveHere(['serve', '--bind', '127.0.0.1:0'], { folder });
+      await served.url;
+      return served;
+    },
+  ],
+];
+
+describe.each(HOMES)('keyway keys on a file %s', (_name, open) => {
+  it('adds, changes, resets and removes keys in the file, by key and by name, and keeps its comments', async () => {
+    await open();
+    const added = await keys(['add', 'New one', '--limit', '1.5 GiB']);
+    expect(added.code).toBe(0);
+    const key = added.output.trim();
+    expect(key).toMatch(/^[0-9a-f]{32}$/);
+    expect((await listed()).at(-1)).toEqual([key, 'New one', 1610612736]);
+    expect((await keys(['set', 'New one', GUESTS, '--limit', 'none'])).output).toContain(
+      `Set ${key}  New one  no limit`,
+    );
+    expect((await keys(['set', key, '--name', 'Renamed'])).code).toBe(0);
+    expect((await listed()).slice(2)).toEqual([
+      [GUESTS, 'Guests', null],
+      [key, 'Renamed', null],
+    ]);
+    expect((await keys(['reset', 'Renamed'])).output).toContain('Reset');
+    expect((await keys(['remove', 'Renamed', GUESTS])).code).toBe(0);
+    expect((await listed()).map(([name]) => name)).not.toContain(GUESTS);
+    expect(await file()).not.toContain(key);
+    expect(await file()).toContain('//');
+  });
+
+  it('prints the link, a QR code of it and the client configuration, also by the beginning of a key or name', async () => {
+    await open();
+    const link = `ostp://${ANNA}@203.0.113.7:50000?type=udp&owndns=true`;
+    expect((await keys(['link', ANNA.slice(0, 6)])).output).toBe(`${link}\n`);
+    const code = (await keys(['link', 'Anna', '--qr'])).output;
+    expect(code.endsWith(`\n${link}\n`)).toBe(true);
+    expect(code.split('\n')[0]).toMatch(/^█{20,}$/);
+    expect(JSON.parse((await keys(['link', ANNA, '--object'])).output)).toMatchObject({
+      mode: 'client',
+      access_key: ANNA,
+    });
+  });
+
+  it('takes a table over, says what it does, and has nothing to do the second time', async () => {
+    await open();
+    const table = `name,access_key,link\r\n"Anna, at home",${ANNA},ostp://x\r\nnew,key-of-a-table,\r\n`;
+    await writeFile(join(folder, 'keys.csv'), table);
+    const before = await file();
+    const dry = await keys(['import', 'keys.csv', '--dry-run']);
+    expect(dry.output).toBe(
+      `would set ${ANNA}  Anna, at home  no limit\nwould add key-of-a-table  new  no limit\n1 would be added, 1 would be set, 0 as they are\n`,
+    );
+    expect(await file()).toBe(before);
+    expect((await keys(['import', 'keys.csv'])).output).toBe('1 added, 1 set, 0 as they are\n');
+    expect((await keys(['import', 'keys.csv'])).output).toBe('0 added, 0 set, 2 as they are\n');
+    expect(await listed(['--search', 'AT HOME'])).toEqual([[ANNA, 'Anna, at home', null]]);
+  });
+});
+
+describe('keyway keys', () => {
+  it('speaks to a Keyway over a socket that its owner alone may open, and which goes with it', async () => {
+    const served = await serveHere(['serve', '--bind', '127.0.0.1:0'], { folder });
+    await served.url;
+    const path = join(folder, 'keyway.jsonc.keyway/keyway.sock');
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await keys(['add', 'through it', '--key', 'k-1'])).output).toBe('k-1\n');
+    await served.stop();
+    await expect(stat(path)).rejects.toThrow('ENOENT');
+    expect((await listed()).at(-1)).toEqual(['k-1', 'through it', null]);
+  });
+
+  it('changes nothing for a word that stands for no key or for several, and names it', async () => {
+    await keys(['add', 'twice', '--key', 'k-1']);
+    await keys(['add', 'twice', '--key', 'k-2']);
+    const before = await file();
+    const { code, complaints } = await keys(['remove', GUESTS, 'twice', 'nobody']);
+    expect(code).toBe(1);
+    expect(complaints).toBe(
+      'keyway keys remove: "twice" stands for 2 keys: name one by its key; there is no key "nobody", and none with that name\n',
+    );
+    expect((await keys(['add', 'again', '--key', 'k-1'])).complaints).toContain('there is a key "k-1" already');
+    expect(await file()).toBe(before);
+  });
+
+  it('with --dry-run says what would change and changes nothing', async () => {
+    const before = await file();
+    expect(
+      (await keys(['add', 'N', '--count', '2', '--dry-run'])).output.match(/would add a new key {2}N \d/g),
+    ).toHaveLength(2);
+    expect((await keys(['remove', GUESTS, '--dry-run'])).output).toContain(`would remove ${GUESTS}`);
+    expect((await keys(['set', GUESTS, '--name', 'x', '--dry-run'])).output).toContain(`would set ${GUESTS}  x`);
+    expect((await keys(['reset', GUESTS, '--dry-run'])).output).toContain(`would reset ${GUESTS}`);
+    expect(await file()).toBe(before);
+  });
+
+  it('lists by search, filter, order and number, as a table and as CSV', async () => {
+    expect((await listed(['--sort', 'limit', '--without-limit'])).map(([key]) => key)).toHaveLength(2);
+    expect(await listed(['guest', '--limit', '1'])).toEqual([[GUESTS, 'Guests', 53687091200]]);
+    const table = await keys(['list', '--limit', '1']);
+    expect(table.output).toMatch(/^key +name +up +down +limit\n.*\nand 2 more\n$/);
+    expect((await keys(['list', '--search', 'no such'])).output).toBe('No key.\n');
+    expect((await keys(['list', '--csv', '--search', 'guest'])).output).toBe(
+      `key,name,limit\n${GUESTS},Guests,53687091200\n`,
+    );
+  });
+
+  it('exports to a file of its own, readable by its owner alone, that an import takes', async () => {
+    expect((await keys(['export', 'all.csv'])).output).toBe('Wrote 3 keys to all.csv\n');
+    expect((await stat(join(folder, 'all.csv'))).mode & 0o777).toBe(0o600);
+    expect((await keys(['export', 'all.csv'])).code).toBe(1);
+    expect((await keys(['import', 'all.csv'])).output).toBe('0 added, 0 set, 3 as they are\n');
+  });
+
+  it('stops between two keys when it is asked to, and says how far it came', async () => {
+    const { code, complaints } = await keys(['add', 'N', '--count', '50'], { untilStopped: async () => 'SIGINT' });
+    expect(code).toBe(1);
+    const [, done] = /stopped: (\d+) of 50 done/.exec(complaints) ?? [];
+    expect(await listed(['--search', 'N '])).toHaveLength(Number(done));
+  });
+
+  it('shows how far many changes are, on a terminal', async () => {
+    const { progress } = await keys(['add', 'N', '--count', '3'], { terminal: true });
+    expect(progress.join('')).toContain('adding keys, 3 of 3');
+  });
+
+  it.each([
+    [['list', '--sort', 'luck'], '--sort: expected one of key, name'],
+    [['add'], 'expected keyway keys add NAME'],
+    [['add', 'N', '--limit', '10 apples'], '--limit: expected a number of bytes'],
+    [['set', 'K'], 'expected --name or --limit'],
+    [['list', '--revision', 'dns'], '--revision: expected --target with it'],
+    [['list', '--target', 'ftp://x'], "--target: expected the server's base URL"],
+    [['link', 'K', '--qr', '--object'], '--object: expected either this or --qr'],
+  ])('%j is a usage problem', async (argv, words) => {
+    const { code, complaints } = await keys(argv);
+    expect(code).toBe(2);
+    expect(complaints).toContain(words);
+  });
+
+  it('of a file that there is none of says so', async () => {
+    expect(await keys(['list', '--config', 'none.jsonc'])).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('there is no configuration file'),
+    });
+  });
+});
+
+describe('keyway keys on a running server', () => {
+  it.each(REVISIONS.map(({ id }) => id))('of line %s lists, adds, changes and removes keys', async (id) => {
+    const app = await createGateway({
+      mounts: [{ revision: id }],
+      configPath: join(folder, 'keyway.jsonc'),
+      loginGuard: 'off',
+    });
+    onTestFinished(() => app.close());
+    const origin = await app.listen({ port: 0, host: '127.0.0.1' });
+    const base = app.keyway.mounts[0]?.base ?? '';
+    const environment = { KEYWAY_TOKEN: 'sample-static-token', KEYWAY_USERNAME: 'admin', KEYWAY_PASSWORD: 'password' };
+    const target = ['--target', `${origin}${base}`];
+    const there = (...argv: string[]) => keys([...argv, ...target], { environment });
+    expect(await listed(target, { environment })).toHaveLength(3);
+    expect(await there('add', 'From afar', '--key', 'far-1', '--limit', '5MB')).toMatchObject({
+      code: 0,
+      output: 'far-1\n',
+    });
+    expect((await there('set', 'far-1', '--limit', '7MB')).code).toBe(0);
+    const { keyway } = app;
+    expect(keyway.core.keys.get('far-1')).toMatchObject({ name: 'From afar', limitBytes: 7_000_000n });
+    expect((await there('link', 'far-1')).output).toMatch(/^ostp:\/\/far-1@203\.0\.113\.7:50000/);
+    expect((await there('remove', 'far-1')).code).toBe(0);
+    expect(keyway.core.keys.get('far-1')).toBeUndefined();
+  });
+
+  it('that is away, or refuses, says why and which credential it takes', async () => {
+    const away = await keys(['list', '--target', 'http://127.0.0.1:9']);
+    expect(away.code).toBe(1);
+    expect(away.complaints).toContain('http://127.0.0.1:9: ');
+    const app = await createGateway({ mounts: [{ revision: 'current' }], configPath: join(folder, 'keyway.jsonc') });
+    onTestFinished(() => app.close());
+    const origin = await app.listen({ port: 0, host: '127.0.0.1' });
+    const refused = await keys(['list', '--target', `${origin}/panel`], { environment: { KEYWAY_TOKEN: 'wrong' } });
+    expect(refused.code).toBe(1);
+    expect(refused.complaints).toContain('KEYWAY_TOKEN');
+    expect(refused.complaints).not.toContain('wrong');
+  });
+});
+
+const key = fc.record<AccessKey>({
+  accessKey: fc.string({ minLength: 1, unit: 'grapheme' }),
+  name: fc.option(fc.string({ minLength: 1, unit: 'grapheme' })),
+  limitBytes: fc.option(fc.bigInt({ min: 0n, max: MAX_U64 })),
+});
+
+describe('a table of keys', () => {
+  it('that is written is read as the same keys', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(key, { selector: ({ accessKey }) => accessKey }), (written) => {
+        const { rows, problems } = readKeysCsv(keysCsv(written));
+        expect(problems).toEqual([]);
+        expect(rows.map(({ accessKey, name, limitBytes }) => ({ accessKey, name, limitBytes }))).toEqual(written);
+      }),
+    );
+  });
+
+  it('says of every line what is wrong with it', () => {
+    const { problems } = readKeysCsv(
+      'key,name,limit\n,no key,\na,x,1.5 B\nb,"two\nlines",\na,again,\nc,too few\nd,e,none\n',
+    );
+    expect(problems).toEqual([
+      'line 2: expected a key',
+      'line 3: limit: expected a number of bytes, a size such as 10GB or 1.5 GiB, or none, got "1.5 B"',
+      'line 6: the key of line 3 again',
+      'line 7: expected 3 fields, got 2',
+    ]);
+    expect(readKeysCsv('key,colour\n').problems).toEqual([
+      'line 1: expected the columns key, name and limit, with commas between them, got "colour"',
+    ]);
+    expect(readKeysCsv('name\n').problems).toEqual(['line 1: expected a column key']);
+    expect(readKeysCsv('').problems).toHaveLength(1);
+    expect(readKeysCsv('key\n"open\n').problems).toEqual([
+      'line 2: a quotation mark stands where none may, or is never closed',
+    ]);
+  });
+});
+
+describe('a size', () => {
+  it.each([
+    ['0', 0n],
+    ['10GB', 10_000_000_000n],
+    ['10 GB', 10_000_000_000n],
+    ['1.5 GiB', 1_610_612_736n],
+    ['1.5kB', 1_500n],
+    ['18446744073709551615', MAX_U64],
+    ['none', null],
+    ['', null],
+    ['18446744073709551616', undefined],
+    ['17000 PB', 17_000_000_000_000_000_000n],
+    ['1.0001kB', undefined],
+    ['-1', undefined],
+    ['1e3', undefined],
+    ['ten', undefined],
+    ['5 constructor', undefined],
+  ])('%j is %s', (text, bytes) => {
+    expect(readLimit(text)).toBe(bytes);
+  });
+});
