@@ -9,6 +9,7 @@ export type * from './core/ports.js';
 export type { CountersOutcome, CountersPost, SourceRun } from './core/posted-counters.js';
 export type { Session } from './core/session.js';
 export type { TokenGuard } from './core/token-guard.js';
+export type { DatabaseBackend } from './database/backend.js';
 export type { Gateway } from './gateway/compose.js';
 export { createGateway } from './gateway/create-gateway.js';
 export type { GatewayMount, GatewayObserver, GatewayOptions, GatewayUpstream } from './gateway/options.js';

@@ -108,6 +108,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   src: [
     'src/commands',
     'src/core',
+    'src/database',
     'src/gateway',
     'src/local',
     'src/northbound',

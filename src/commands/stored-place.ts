@@ -5,12 +5,13 @@ import { type OnShare, piecesOf } from '../local/file/file-pieces.js';
 import type { StoredPlace } from '../local/settle-jobs.js';
 import { failureWords } from '../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
+import type { UpstreamAddress } from '../settings/kinds.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import { complainingLog } from './config/config.js';
 
 /** The settings of commands over what is stored. */
-export const STORED_SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
+export const STORED_SETTINGS: readonly SettingName[] = ['config', 'upstream', 'dataDir', 'inPlace'];
 
 /** What the command line of such a command may hold. */
 export const STORED_FLAGS: readonly FlagShape[] = settingFlags(STORED_SETTINGS);
@@ -47,7 +48,8 @@ export async function runStored(
     problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
   }
   if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
-  const { config: configPath, inPlace } = answer.settings;
+  const { config: configPath, inPlace, upstream } = answer.settings;
+  if (upstream !== null) return usageProblem(context, command.name, [heldElsewhere(upstream)]);
   const dataFolder = dataFolderOf(answer.settings);
   if (dataFolder === null) {
     return usageProblem(context, command.name, ['without a configuration file and --data-dir nothing is stored']);
@@ -60,6 +62,11 @@ export async function runStored(
     context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
     return 1;
   }
+}
+
+/** Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration. */
+function heldElsewhere({ origin }: UpstreamAddress): string {
+  return `the running server at ${origin} has the keys and the counters: back them up there; kept versions of its configuration are shown by "keyway config list"`;
 }
 
 /** The bytes of a file that a command line names. Rejects with words for people. */

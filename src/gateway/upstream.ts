@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
 import { DEFAULT_BIND, type ListenerConfig } from '../core/model.js';
+import type { ClockPort, LogPort } from '../core/ports.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
 import { openUpstreamBackend, type UpstreamBackend } from '../southbound/backend.js';
 import { createRunningServer } from '../southbound/running-server.js';
-import type { UpstreamServer } from '../southbound/server.js';
+import type { CallsObserverPort, UpstreamServer } from '../southbound/server.js';
 import { type ComposeOptions, type GatewayUpstream, type ResolvedUpstream, silent } from './options.js';
 
 /** A running server, and the state that it holds. */
@@ -18,14 +19,7 @@ export interface OpenUpstream {
 /** Opens the state of a running server. Rejects with an `Error` whose message is for people. */
 export async function openUpstream(upstream: ResolvedUpstream, options: ComposeOptions): Promise<OpenUpstream> {
   const { clock = systemClock, log = silent, observer, progress } = options;
-  const calls = observer?.calls;
-  const server = createRunningServer({
-    ...upstream,
-    lines: { all: REVISIONS, resolve: resolveRevision },
-    clock,
-    log,
-    ...(calls === undefined ? {} : { observer: calls }),
-  });
+  const server = serverAt(upstream, { clock, log }, observer?.calls);
   const backend = await openUpstreamBackend({
     server,
     listener: listenerOf(upstream),
@@ -39,6 +33,20 @@ export async function openUpstream(upstream: ResolvedUpstream, options: ComposeO
     ...(progress === undefined ? {} : { progress }),
   });
   return { server, backend };
+}
+
+/** The running server itself; nothing is sent before the first call. */
+export function serverAt(
+  upstream: ResolvedUpstream,
+  ports: { readonly clock: ClockPort; readonly log: LogPort },
+  observer?: CallsObserverPort,
+): UpstreamServer {
+  return createRunningServer({
+    ...upstream,
+    ...ports,
+    lines: { all: REVISIONS, resolve: resolveRevision },
+    ...(observer === undefined ? {} : { observer }),
+  });
 }
 
 /** People sign in as ever, and where they did: what Keyway was given for the server counts for its own callers. */

@@ -1,9 +1,8 @@
 import { isIPv6 } from 'node:net';
-import type { ComposeOptions, DatabaseOptions, ResolvedMount, ResolvedUpstream } from '../gateway/options.js';
+import type { ComposeOptions, DatabaseOptions, ResolvedMount } from '../gateway/options.js';
 import { dataFolderOf } from '../local/file/data-folder.js';
 import type { SubscriptionAddress } from '../northbound/embedded-panel.js';
 import { listenAddress } from '../settings/bind-address.js';
-import type { UpstreamAddress } from '../settings/kinds.js';
 import type { Settings } from '../settings/table.js';
 
 const DAY = 86_400_000;
@@ -22,7 +21,6 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
         ...(folder === undefined ? {} : { panelDir: folder.folder }),
       };
     }),
-    ...(settings.upstream === null ? {} : { upstream: upstreamOf(settings.upstream, settings) }),
     ...(settings.config === null ? {} : { configPath: settings.config }),
     ...(dataDir === null ? {} : { dataDir }),
     ...(settings.database === null ? {} : { database: databaseOptions(settings.database, settings) }),
@@ -53,13 +51,6 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     allowHosts: settings.allowHost,
     requestLog: settings.logRequests !== false && (settings.logLevel === 'info' || settings.logLevel === 'debug'),
   };
-}
-
-/** The running server, its certificates not read yet. */
-function upstreamOf({ origin, webpath }: UpstreamAddress, settings: Settings): ResolvedUpstream {
-  const { upstreamRevision, upstreamToken: token, upstreamUsername: username, upstreamPassword: password } = settings;
-  const operator = username === null || password === null ? null : { username, password };
-  return { origin, webpath, revision: upstreamRevision?.revision ?? null, credentials: { token, operator } };
 }
 
 function databaseOptions(url: string, { databaseListenUrl, databaseStale, noMigrate }: Settings): DatabaseOptions {

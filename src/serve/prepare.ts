@@ -2,7 +2,7 @@ import { DEFAULT_BIND } from '../core/model.js';
 import type { ClockPort, FileSystemPort, ProgressPort, RandomPort } from '../core/ports.js';
 import type { Resolver } from '../dns/resolver.js';
 import { assembleGateway, type Gateway } from '../gateway/compose.js';
-import type { ComposeOptions, ResolvedUpstream } from '../gateway/options.js';
+import type { ComposeOptions } from '../gateway/options.js';
 import { openState } from '../gateway/state.js';
 import type { CountedLog } from '../platform/log.js';
 import { StartError } from '../platform/start-error.js';
@@ -12,7 +12,8 @@ import { refusal } from './open-mounts.js';
 import type { RunningOps } from './ops.js';
 import { gatewayOptions } from './options.js';
 import { resolverFor } from './resolver.js';
-import { openTls, readTrusted, type Tls, tlsAt } from './tls.js';
+import { openTls, type Tls, tlsAt } from './tls.js';
+import { upstreamOf } from './upstream.js';
 
 /** What of the outside world a gateway that is served uses. */
 export interface ServePorts {
@@ -56,12 +57,12 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   const { tlsCert: cert, tlsKey: key } = settings;
   const tls = cert === null || key === null ? null : await openTls({ cert, key }, ports);
   const resolver = resolverFor(settings, ports);
-  const composed = gatewayOptions(settings);
+  const upstream = await upstreamOf(settings, ports.fileSystem);
   const options: ComposeOptions = {
-    ...composed,
+    ...gatewayOptions(settings),
     ownVersion: around.version,
     ...ports,
-    ...(composed.upstream === undefined ? {} : { upstream: await trusting(composed.upstream, settings, ports) }),
+    ...(upstream === null ? {} : { upstream }),
     resolvesForUpstream: resolver !== null,
     ...(resolver === null ? {} : { resolver }),
     ...(ops === null ? {} : { observer: ops.observer }),
@@ -80,15 +81,6 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   } catch (error) {
     throw error instanceof Error && !('code' in error) ? new StartError([error.message]) : error;
   }
-}
-
-/** With the certificates of `--upstream-ca`. Rejects with a `StartError` that names the flag. */
-async function trusting(
-  upstream: ResolvedUpstream,
-  { upstreamCa }: Settings,
-  { fileSystem }: ServePorts,
-): Promise<ResolvedUpstream> {
-  return upstreamCa === null ? upstream : { ...upstream, ca: await readTrusted('upstream-ca', upstreamCa, fileSystem) };
 }
 
 /** Who may reach the API. */

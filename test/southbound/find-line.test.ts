@@ -118,7 +118,10 @@ describe('a server that lets in', () => {
     const clock = handClock();
     const log = keptLog();
     let lost = 0;
-    const observer = { called() {}, sessionLost: () => void (lost += 1) };
+    const sessionLost = () => {
+      lost += 1;
+    };
+    const observer = { called() {}, sessionLost };
     const server = call(origin, { credentials: BY_LOGIN, clock, log, observer });
     await server.listUsers();
     expect(log.lines.join('\n')).toContain('one session');

@@ -1,13 +1,20 @@
+import { DomainError } from '../../core/errors.js';
 import type { LogPort } from '../../core/ports.js';
 import { listDatabaseVersions, openDatabaseBackend } from '../../database/backend.js';
+import { type ResolvedUpstream, silent } from '../../gateway/options.js';
+import { serverAt } from '../../gateway/upstream.js';
 import type { KeptVersion } from '../../local/document/retention.js';
-import { dataFolderOf } from '../../local/file/data-folder.js';
+import { checkDataFolder, dataFolderAt, dataFolderOf } from '../../local/file/data-folder.js';
+import { createKeptVersions } from '../../local/file/kept-versions.js';
 import { listVersions } from '../../local/file/restore-version.js';
 import type { VersionsOptions } from '../../local/file/rewrite-file.js';
 import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-beside.js';
+import { UPSTREAM_SETTINGS, upstreamOf } from '../../serve/upstream.js';
 import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
+import { restoreConfiguration } from '../../southbound/state/restore-configuration.js';
+import { commonErrors, encodeError } from '../../wire/errors.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import { textTable } from '../text-table.js';
 
@@ -33,7 +40,10 @@ interface DatabasePlace extends Pick<Place, 'json' | 'words'> {
 }
 
 interface Place {
+  /** Of a file, or of a running server; then `path` is its origin. */
   readonly versions: VersionsOptions;
+  /** The running server whose versions they are, or null. */
+  readonly upstream: ResolvedUpstream | null;
   readonly json: boolean;
   readonly words: readonly string[];
   readonly dropsWaiting: boolean;
@@ -59,15 +69,17 @@ async function readPlace(
     problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
   }
   if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
-  const { config: path, database: url, inPlace } = answer.settings;
+  const { config, database: url, inPlace } = answer.settings;
   const asked = { json: isOn(flags, 'json'), words: flags.words };
   if (url !== null) return { ...asked, url };
   const dataFolder = dataFolderOf(answer.settings);
+  const upstream = await upstreamOf(answer.settings, fileSystem);
+  const path = upstream?.origin ?? config;
   if (path === null || dataFolder === null) {
     return usageProblem(context, command.name, ['without a configuration file there are no kept versions']);
   }
   const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
-  return { ...asked, versions, dropsWaiting: isOn(flags, DROP_WAITING.flag) };
+  return { ...asked, versions, upstream, dropsWaiting: isOn(flags, DROP_WAITING.flag) };
 }
 
 /** Warnings and errors go where the command's own problems go; the rest is of no interest here. */
@@ -81,9 +93,9 @@ export function complainingLog({ complain }: CommandContext): LogPort {
 }
 
 async function runOn(command: VersionsCommand, argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const place = await readPlace(command, argv, context);
-  if (typeof place === 'number') return place;
   try {
+    const place = await readPlace(command, argv, context);
+    if (typeof place === 'number') return place;
     await ('url' in place ? command.overDatabase(place, context) : command.work(place, context));
     return 0;
   } catch (error) {
@@ -99,7 +111,7 @@ function recordOf({ id, keptAt, forever }: KeptVersion) {
 
 const list: VersionsCommand = {
   name: 'config list',
-  settings: ['config', 'dataDir', 'database'],
+  settings: ['config', 'upstream', 'dataDir', 'database'],
   words: [],
   work: async ({ versions: place, json }, { output }) =>
     show(await listVersions(place), {
@@ -126,10 +138,13 @@ function show(
 
 const restore: VersionsCommand = {
   name: 'config restore',
-  settings: ['config', 'dataDir', 'inPlace', 'database'],
+  settings: ['config', ...UPSTREAM_SETTINGS, 'dataDir', 'inPlace', 'database'],
   words: ['VERSION'],
   flags: [DROP_WAITING],
-  work: async ({ versions: place, json, words, dropsWaiting }, { output }) => {
+  work: async (given, context) => {
+    const { versions: place, json, words, dropsWaiting, upstream } = given;
+    const { output } = context;
+    if (upstream !== null) return restoreUpstream({ ...given, upstream }, context);
     const done = await restoreVersionBeside(place, words[0] ?? '', { dropWaiting: dropsWaiting });
     const restored = recordOf(done.version);
     const { waiting, dropped } = done;
@@ -153,6 +168,34 @@ const restore: VersionsCommand = {
   },
 };
 
+/** Sends a version back to the running server that it is of. */
+async function restoreUpstream(
+  { versions: place, words, json, upstream }: Place & { readonly upstream: ResolvedUpstream },
+  { output, progress }: CommandContext,
+): Promise<void> {
+  const { fileSystem, clock, dataFolder, path } = place;
+  await checkDataFolder(fileSystem, dataFolder, path);
+  const versions = createKeptVersions({ fileSystem, clock, folder: dataFolderAt(dataFolder).versions });
+  const server = serverAt(upstream, { clock, log: silent });
+  try {
+    progress.show(`sending it to ${path}, which takes it over within some seconds`);
+    const { version, isLive } = await restoreConfiguration({ server, versions, clock }, words[0] ?? '');
+    const restored = recordOf(version);
+    if (json) output.line(JSON.stringify({ upstream: path, restored, live: isLive }, null, 2));
+    else output.line(`${path} was sent its configuration of ${restored.keptAt} (version ${restored.id})`);
+    if (!isLive)
+      throw new Error(
+        `${path} does not show the keys of that version: it may not be its configuration, or a key was changed before the server had read it. Then send it again`,
+      );
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    throw new Error(encodeError(commonErrors, { failures: [] }, error).text, { cause: error });
+  } finally {
+    progress.clear();
+    server.close();
+  }
+}
+
 function waitingText({ version, waiting, dropped }: RestoredBeside): readonly string[] {
   const remedy = `To have the version alone: keyway config restore ${version.id} --drop-waiting`;
   if (waiting === null) {
@@ -172,9 +215,10 @@ function waitingText({ version, waiting, dropped }: RestoredBeside): readonly st
 export const configList: Command = {
   name: list.name,
   flags: flagsOf(list),
-  help: () => `Usage: keyway config list [--config FILE] [--data-dir DIR] [--json]
+  help: () => `Usage: keyway config list [--config FILE | --upstream URL] [--data-dir DIR] [--json]
 
-Lists the kept versions of the server's configuration file, newest first. Keyway keeps one before
+Lists the kept versions of the server's configuration file, or with --upstream of the configuration of that
+running server, newest first. Keyway keeps one before
 its first write after a start, after every edit from outside, before every replacement through the
 API, and at most one an hour for further key writes: the last 10, one a day for 30 days, the very
 first and those before a great loss for ever. In a database it keeps one before every replacement.
@@ -187,12 +231,15 @@ ${settingsHelp(list.settings)}
 export const configRestore: Command = {
   name: restore.name,
   flags: flagsOf(restore),
-  help: () => `Usage: keyway config restore VERSION [--config FILE] [--data-dir DIR] [--in-place]
+  help: () => `Usage: keyway config restore VERSION [--config FILE | --upstream URL] [--data-dir DIR] [--in-place]
                              [--drop-waiting] [--json]
 
 Makes the server's configuration file, byte for byte, what it was in that version; what it is now
 is kept as a version first. A Keyway that serves the file takes it as an edit by hand, live at
 once. VERSION is as "keyway config list" shows it, or its beginning as far as it is the only one.
+
+With --upstream the version is sent to that running server, and what it has now kept first; the
+server has its keys within some seconds.
 
 Changes that such a Keyway could not write, because the disk was full or the file broken, wait in it
 and come back over the restored version; they are named, keys as in the log by the beginning of

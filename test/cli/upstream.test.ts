@@ -1,0 +1,249 @@
+import { mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { compactJson } from '../../src/wire/json/json.js';
+import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { answering } from '../southbound/called-server.js';
+import { type RanHere, runHere } from './context.js';
+
+const BY_LOGIN = { KEYWAY_UPSTREAM_USERNAME: USERNAME, KEYWAY_UPSTREAM_PASSWORD: PASSWORD };
+const BY_TOKEN = { KEYWAY_UPSTREAM_TOKEN: TOKEN };
+
+interface Answered {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows what it asked for
+  readonly body: any;
+}
+
+interface Front {
+  readonly url: string;
+  readonly folder: string;
+  log(): Promise<string>;
+  ask(method: string, path: string, authorization: string, body?: unknown): Promise<Answered>;
+  stop(): Promise<RanHere>;
+}
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-front-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** `keyway serve` in this process, in front of a server, in a folder of its own. */
+async function serveInFront(
+  origin: string,
+  environment: Readonly<Record<string, string>>,
+  argv: readonly string[] = [],
+  given?: string,
+): Promise<Front> {
+  const folder = given ?? (await newFolder());
+  const file = await open(join(folder, `${Math.random()}.log`), 'a+');
+  let stop: (signal: string) => void = () => undefined;
+  const stopped = new Promise<string>((resolve) => {
+    stop = resolve;
+  });
+  const ran = runHere(['serve', '--upstream', origin, '--bind', '127.0.0.1:0', ...argv], {
+    folder,
+    environment,
+    descriptor: file.fd,
+    untilStopped: () => stopped,
+  });
+  const log = async () => {
+    const { size } = await file.stat();
+    return (await file.read(Buffer.alloc(size), 0, size, 0)).buffer.toString();
+  };
+  const ended = async () => {
+    stop('SIGTERM');
+    const result = await ran;
+    return result;
+  };
+  onTestFinished(async () => {
+    await ended();
+    await file.close();
+  });
+  let url: string | undefined;
+  let isOver = false;
+  void ran.then(() => {
+    isOver = true;
+  });
+  while (url === undefined) {
+    url = /"url":"([^"]+)"/.exec(await log())?.[1];
+    if (isOver && url === undefined) throw new Error(await log());
+    await wait(10);
+  }
+  const front = url;
+  return {
+    url: front,
+    folder,
+    log,
+    async ask(method, path, authorization, body) {
+      const answer = await fetch(front + path, {
+        method,
+        headers: { authorization, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return { status: answer.status, body: JSON.parse(await answer.text()) };
+    },
+    stop: ended,
+  };
+}
+
+describe('keyway serve --upstream', () => {
+  it('serves every revision over a line with sessions alone: people sign in as ever, and the token is the same', async () => {
+    const { origin, keys } = await startLiveServer('0.2.48');
+    const front = await serveInFront(`${origin}/panel`, BY_LOGIN, [
+      '--revision',
+      'earliest',
+      '--revision',
+      'dns@old',
+      '--revision',
+      'current@new',
+    ]);
+    const credentials = { username: USERNAME, password: PASSWORD };
+    for (const mount of ['old', 'new']) {
+      const { body } = await front.ask('POST', `/${mount}/api/login`, '', credentials);
+      const list = await front.ask('GET', `/${mount}/api/users`, `Bearer ${body.data.token}`);
+      expect([list.status, list.body.data.map((each: { access_key: string }) => each.access_key)]).toEqual([
+        200,
+        ['foreign-1', 'foreign-2'],
+      ]);
+    }
+    // What a relay node calls, which the server itself refuses.
+    expect((await front.ask('GET', '/api/users', `Bearer ${TOKEN}`)).status).toBe(200);
+    const bulk = await front.ask('POST', '/new/api/users/bulk', `Bearer ${TOKEN}`, { count: 2, limit_bytes: 5 });
+    expect(keys().filter((line) => line.startsWith(bulk.body.data[0]))).toHaveLength(1);
+    const link = await fetch(`${front.url}/new/api/subscribe/foreign-1`, { headers: { accept: 'text/plain' } });
+    expect(await link.text()).toContain('ostp://foreign-1@198.51.100.9:50000?type=udp');
+    await front.stop();
+    const log = await front.log();
+    expect(log).toContain('the server has one session');
+    expect(log).toContain('Rules go into the configuration');
+    expect(log).not.toMatch(new RegExp(`${PASSWORD}|${TOKEN}`));
+    const { port } = new URL(origin);
+    expect(await readdir(front.folder)).toContain(`keyway-127.0.0.1-${port}.keyway`);
+  });
+
+  it('by the token alone lets the same operator in as the server does', async () => {
+    const { origin } = await startLiveServer('current');
+    const front = await serveInFront(`${origin}/panel`, BY_TOKEN);
+    const login = await front.ask('POST', '/panel/api/login', '', { username: USERNAME, password: PASSWORD });
+    expect(login.status).toBe(200);
+    expect((await front.ask('GET', '/panel/api/users', `Bearer ${login.body.data.token}`)).status).toBe(200);
+    // Its own, where they are given.
+    const own = await serveInFront(`${origin}/panel`, { ...BY_TOKEN, KEYWAY_TOKEN: 'mine' });
+    expect((await own.ask('GET', '/panel/api/users', `Bearer ${TOKEN}`)).status).toBe(401);
+    expect((await own.ask('GET', '/panel/api/users', 'Bearer mine')).status).toBe(200);
+  });
+
+  it.each([
+    ['a token that is refused', { KEYWAY_UPSTREAM_TOKEN: 'geheim-7' }, /it refuses the token: --upstream-token is not/],
+    ['no credential', {}, /it asks for a credential: give --upstream-token/],
+    [
+      'a password that is refused',
+      { ...BY_LOGIN, KEYWAY_UPSTREAM_PASSWORD: 'geheim-7' },
+      /it refuses --upstream-username and --upstream-password/,
+    ],
+  ])('does not start with %s, says why, and not with what', async (_, environment, reason) => {
+    const { origin } = await startLiveServer('current');
+    const failure = await serveInFront(`${origin}/panel`, environment).catch((error: unknown) => String(error));
+    expect(failure).toMatch(reason);
+    expect(failure).not.toContain('geheim-7');
+  });
+
+  it('starts while the server is away, and answers 502 with the server and the time', async () => {
+    const { origin, close } = await answering(() => {});
+    await close();
+    const front = await serveInFront(origin, BY_TOKEN);
+    const { status, body } = await front.ask('GET', '/panel/api/users/a', `Bearer ${TOKEN}`);
+    expect([status, body.error]).toEqual([
+      502,
+      expect.stringMatching(new RegExp(`^the server cannot be reached: ${origin}: nobody listens .*, since 20`)),
+    ]);
+  });
+
+  it('says that a server beyond this machine is called without TLS', async () => {
+    const front = await serveInFront('http://keyway-upstream.invalid:9090', BY_TOKEN);
+    expect(await front.log()).toContain('the server is called without TLS');
+  });
+
+  it('names the file of certificates that cannot be used', async () => {
+    const folder = await newFolder();
+    await writeFile(join(folder, 'ca.pem'), 'no certificate');
+    const argv = ['serve', '--upstream', 'https://127.0.0.1:9', '--bind', '127.0.0.1:0', '--log-level', 'silent'];
+    for (const [name, words] of [
+      ['ca.pem', 'expected certificates in PEM in'],
+      ['none.pem', 'cannot read'],
+    ]) {
+      const { code, complaints } = await runHere([...argv, '--upstream-ca', name ?? ''], { folder });
+      expect([code, complaints]).toEqual([1, expect.stringContaining(`--upstream-ca: ${words} ${folder}/${name}`)]);
+    }
+  });
+});
+
+describe('what stands beside it', () => {
+  it('keeps the configuration before a replacement, and config restore sends it back', async () => {
+    const { origin, file, keys } = await startLiveServer('0.2.60');
+    const front = await serveInFront(`${origin}/panel`, BY_TOKEN);
+    const upstream = ['--upstream', `${origin}/panel`];
+    const before = JSON.parse(SERVER_FILE);
+    const next = { ...before, access_keys: ['only-this'] };
+    expect((await front.ask('PUT', '/panel/api/server/config', `Bearer ${TOKEN}`, next)).status).toBe(200);
+    expect(keys().map((line) => line.split(' ')[0])).toEqual(['only-this']);
+    const context = { folder: front.folder, environment: BY_TOKEN };
+    const listed = JSON.parse((await runHere(['config', 'list', '--json', ...upstream], context)).output);
+    expect(listed).toHaveLength(1);
+    const restored = await runHere(['config', 'restore', listed[0].id, ...upstream], context);
+    expect([restored.code, restored.complaints]).toEqual([0, '']);
+    expect(restored.output).toContain(`${origin} was sent its configuration of `);
+    expect(await file()).toEqual(before);
+    expect(keys().map((line) => line.split(' ')[0])).toEqual(['foreign-1', 'foreign-2']);
+    expect(JSON.parse((await runHere(['config', 'list', '--json', ...upstream], context)).output)).toHaveLength(2);
+    const refused = await runHere(['config', 'restore', listed[0].id, ...upstream], { folder: front.folder });
+    expect([refused.code, refused.complaints]).toEqual([
+      1,
+      expect.stringContaining('the server does not let Keyway in'),
+    ]);
+  });
+
+  it.each([
+    ['backup', 'x.jsonl'],
+    ['restore', 'x.jsonl'],
+    ['counters', 'export'],
+    ['counters', 'import', 'x'],
+  ])('keyway %s %s says that the server has them', async (...argv) => {
+    const { code, complaints } = await runHere([...argv, '--upstream', 'http://127.0.0.1:9090/secret']);
+    expect(code).toBe(2);
+    expect(complaints).toContain('the running server at http://127.0.0.1:9090 has the keys and the counters');
+  });
+
+  it('refuses usage that is reported to the feed, and serves its keys', async () => {
+    const { origin } = await startLiveServer('current');
+    const feed = ['--feed-bind', '127.0.0.1:0', '--feed-token', 'feed-token'];
+    const front = await serveInFront(`${origin}/panel`, BY_TOKEN, feed);
+    const at = /"feed":"([^"]+)"/.exec(await front.log())?.[1] ?? '';
+    const headers = { authorization: 'Bearer feed-token', 'content-type': 'application/json' };
+    const usage = await fetch(`${at}/v1/usage`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ report_id: 'a', entries: [] }),
+    });
+    expect([usage.status, await usage.text()]).toEqual([400, expect.stringContaining('counts by itself')]);
+    const keys = await (await fetch(`${at}/v1/keys`, { headers })).text();
+    expect(keys).toContain('foreign-1');
+  });
+
+  it('refuses a replacement that would take the inbounds with keys away, with --guard-config', async () => {
+    const { origin, file } = await startLiveServer('0.3.7', {}, { listener: { token: TOKEN } });
+    const sample = await readFile(join(import.meta.dirname, '../../fixtures/samples/server-0.3.21.jsonc'));
+    const layout = JSON.parse(String(compactJson(sample, { comments: true })));
+    const front = await serveInFront(`${origin}/panel`, BY_TOKEN, ['--guard-config']);
+    const put = (body: unknown) => front.ask('PUT', '/panel/api/server/config', `Bearer ${TOKEN}`, body);
+    expect((await put(layout)).status).toBe(200);
+    const present = await file();
+    const { status, body } = await put(JSON.parse(SERVER_FILE));
+    expect([status, body.error]).toEqual([400, expect.stringMatching(/^Refused: .*inbound/)]);
+    expect(await file()).toEqual(present);
+  });
+});
