@@ -16,6 +16,7 @@ export type { GatewayMount, GatewayObserver, GatewayOptions, GatewayUpstream } f
 export type { OpenUpstream } from './gateway/upstream.js';
 export type { LocalBackend } from './local/backend.js';
 export type { CallerOf } from './northbound/caller.js';
+export type { PanelServer, SubscriptionAddress } from './northbound/embedded-panel.js';
 export type { LoginGuardLimit } from './northbound/login-guard.js';
 export type { Mount } from './northbound/mount.js';
 export type { RequestsObserver } from './northbound/request-observer.js';
