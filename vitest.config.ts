@@ -4,6 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes longest, longest first: begun last, one of them would be waited for while all else is done. */
 const LONG = [
+  'upstream/matrix',
+  'soak/upstream',
   'soak/kill',
   'cli/compare',
   'docs/docs',

@@ -50,6 +50,13 @@ const RULES_BY_CONFIG = {
     'Rules go into the configuration: the server follows them from its next start on, and reads `block` as `proxy`.',
 } as const;
 
+/** What DNS settings of six members have beside the four. */
+const SIX_MEMBERS = ['local_port', 'intercept_all_port53'] as const;
+const hasDnsOf =
+  (form: string) =>
+  ({ capabilities }: Revision) =>
+    capabilities.dns?.form.name === form;
+
 /**
  * All that is lost in front of a running server. Tests take it for the exact list of what may differ, a start warns of what
  * concerns its mounts, and the table of docs/upstream.md is made from it.
@@ -67,7 +74,50 @@ export const LOSSES: readonly Loss[] = [
     shows: ({ capabilities }) => capabilities.rules?.form.name === 'with protocol',
     sentence: 'A rule has no protocol on this line: it is null, and one that is given is dropped.',
   },
+  {
+    operation: 'putRules',
+    member: 'protocol',
+    shownBy: 'wire',
+    of: ({ capabilities }) => capabilities.rules?.form.name === 'without protocol',
+    shows: ({ capabilities }) => capabilities.rules?.form.name === 'with protocol',
+    sentence: 'The server stores rules without their protocol.',
+  },
   { operation: 'putRules', ...RULES_BY_CONFIG },
+  ...SIX_MEMBERS.flatMap((member) => [
+    {
+      operation: 'putDnsConfig' as const,
+      member,
+      shownBy: 'wire' as const,
+      of: hasDnsOf('six members'),
+      shows: hasDnsOf('four members'),
+      sentence: 'The line has two members more, which the server stores with the others.',
+    },
+    {
+      operation: 'putDnsConfig' as const,
+      member,
+      shownBy: 'wire' as const,
+      of: hasDnsOf('four members'),
+      shows: hasDnsOf('six members'),
+      sentence: 'The line does not have this member: the server does not store it.',
+    },
+  ]),
+  {
+    operation: 'subscribe',
+    member: 'query',
+    shownBy: 'wire',
+    of: ({ shareQuery }) => shareQuery.query('?configured', false) !== '?configured',
+    shows: ({ shareQuery }) => shareQuery.query('?configured', false) === '?configured',
+    sentence:
+      'Links of the line do not tell the configured query: those of older revisions carry the query of its own links.',
+  },
+  {
+    operation: 'subscribe',
+    member: 'query',
+    shownBy: 'wire',
+    of: ({ shareQuery }) => shareQuery.query('', true) === shareQuery.query('', false),
+    shows: ({ shareQuery }) => shareQuery.query('', true) !== shareQuery.query('', false),
+    sentence: 'Links of the line do not tell whether the server has DNS on: `owndns` is left out.',
+  },
 ];
 
 /** What is lost over servers of a line, whatever is served. */

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Backend } from '../../src/core/backend.js';
 import type { ClockPort } from '../../src/core/ports.js';
 import { type StagedGateway, stageScenario } from '../../src/embedded/stage.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { givenStateOf } from '../../src/replay/given-state.js';
-import type { GivenListener, Scenario } from '../../src/replay/scenario.js';
+import { type GivenListener, isExchange, type Scenario } from '../../src/replay/scenario.js';
 
 /** With what the Keyway in front signs in to the one behind: credentials of the scenario decide who may call the front. */
 export const UPSTREAM_CREDENTIALS = { token: 'upstream-token', username: 'upstream', password: 'upstream-password' };
@@ -39,7 +40,7 @@ export async function stageInFront(
   open: OpenFront,
 ): Promise<StagedGateway> {
   const clock = createLeapingClock();
-  const back = await stageScenario(behind(scenario), line, { files: 'memory', gateway: { clock: systemClock } });
+  const back = await stageScenario(behind(scenario), line, { files: 'memory', gateway: { clock } });
   try {
     const backend = await open({ url: back.target.origin + back.target.base, clock });
     const front = await stageScenario(inFront(scenario), northbound, { files: 'memory', gateway: { clock, backend } });
@@ -48,8 +49,14 @@ export async function stageInFront(
       await back.close();
     };
     const learned = async () => {
-      clock.leap(30_000);
-      await backend.replica?.freshen();
+      // A list that was asked for before may still be on its way: the second one was not.
+      for (let list = 0; list < 2; list += 1) {
+        clock.leap(MOST_GAP);
+        await backend.replica?.freshen();
+      }
+      if (!scenario.exchanges.some((step) => isExchange(step) && step.operation === 'subscribe')) return;
+      const [key] = back.app.keyway.backend.keys.entries();
+      if (key !== undefined) await announced(front, key.accessKey);
     };
     const after = <A extends readonly unknown[]>(happen: (...args: A) => Promise<void>) => {
       return async (...args: A) => {
@@ -70,6 +77,18 @@ export async function stageInFront(
     await back.close();
     throw error;
   }
+}
+
+/** After so many milliseconds a list may be asked for, whatever the last one cost the server. */
+const MOST_GAP = 30_000;
+/** How long it is waited for an announcement that may be another one now. Milliseconds. */
+const LEARNT_WITHIN = 300;
+
+/** Has the front learn again how the server announces itself, which it does beside a subscription. */
+async function announced({ app, target }: StagedGateway, accessKey: string): Promise<void> {
+  const changed = new Promise<void>((resolve) => app.keyway.backend.onChange(() => resolve()));
+  await app.inject({ url: `${target.apiRoot}/subscribe/${encodeURIComponent(accessKey)}` });
+  await Promise.race([changed, sleep(LEARNT_WITHIN)]);
 }
 
 /** The file and all, but with credentials that the front knows. */

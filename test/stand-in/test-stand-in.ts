@@ -1,0 +1,19 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { folderForTest } from '../serve/serve-here.js';
+import { fileOf } from './files.js';
+import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
+
+/** A stand-in of a line over a file of its own; both go with the test. */
+export async function standInOf(
+  line: string,
+  options: Partial<StandInOptions> = {},
+  text = fileOf(line),
+): Promise<StandIn> {
+  const file = join(await folderForTest(), 'server.jsonc');
+  await writeFile(file, text);
+  const standIn = await startStandIn({ line, file, reloadFactor: 20, pauseMilliseconds: 3, ...options });
+  onTestFinished(() => standIn.close());
+  return standIn;
+}

@@ -1,0 +1,169 @@
+import { isDeepStrictEqual } from 'node:util';
+import { resolveRevision } from '../../revisions/index.js';
+import { differenceInWords } from '../../src/replay/divergences.js';
+import { givenStateOf } from '../../src/replay/given-state.js';
+import { type Difference, playScenario } from '../../src/replay/play.js';
+import { isExchange, type Scenario } from '../../src/replay/scenario.js';
+import { type Loss, lossesShown } from '../../src/southbound/losses.js';
+import { writeJson } from '../../src/wire/json/write-json.js';
+import type { Subject } from '../../src/wire/operations/operation.js';
+import { OPERATIONS, type OperationName, operationNamed } from '../../src/wire/operations.js';
+import type { Revision } from '../../src/wire/traits/revision.js';
+import { foldersOf, scenariosOf } from '../acceptance/pack.js';
+import { stageScenario } from '../acceptance/stage.js';
+import { type OpenFront, stageInFront } from './stage.js';
+
+/** A scenario by its place in the pack. */
+export interface NamedScenario {
+  readonly file: string;
+  readonly scenario: Scenario;
+}
+
+/** One place of an answer, or of the file behind, that is another over an upstream than over a file. */
+export interface Found {
+  readonly line: Revision;
+  readonly northbound: Revision;
+  readonly file: string;
+  /** Of the step; for the file afterwards the last write of what differs there. */
+  readonly operation: OperationName;
+  /** The member of the answer's data, or what a comparison calls its place. */
+  readonly member: string;
+  /** For people. */
+  readonly difference: string;
+}
+
+const REVISIONS_BY_FOLDER = ['earliest', 'dns', 'current', 'lines'];
+
+/** Every scenario that says what has to be there before it. */
+function allScenarios(): readonly NamedScenario[] {
+  const recorded = foldersOf('recorded').filter((name) => /^\d/.test(name));
+  return [...REVISIONS_BY_FOLDER, ...recorded.map((name) => `recorded/${name}`)].flatMap(scenariosOf);
+}
+
+const all = allScenarios();
+
+/** What a revision is played with: its own scenarios, those of `earliest` where it has none. */
+export function scenariosFor({ id }: Revision): readonly NamedScenario[] {
+  const of = (wanted: string) =>
+    all.filter(({ scenario }) => {
+      const resolved = resolveRevision(scenario.revision);
+      return resolved.ok && resolved.revision.id === wanted;
+    });
+  const own = of(id);
+  return own.length > 0 ? own : of('earliest');
+}
+
+/** Why a scenario cannot be played over a line, or null where it can. */
+export function whyNot({ scenario }: NamedScenario, { capabilities }: Revision): string | null {
+  if (changesCredentials(scenario)) return 'it writes credentials into the file: those of a front are its own';
+  const subjects = new Set(scenario.exchanges.filter(isExchange).flatMap(({ operation }) => subjectOf(operation)));
+  const has = (subject: Subject) => subjects.has(subject);
+  if (capabilities.config === undefined && (has('configuration') || has('rules') || has('dns')))
+    return 'the line has no configuration in its API';
+  const isInFileAlone =
+    (has('rules') && capabilities.rules === undefined) || (has('dns') && capabilities.dns === undefined);
+  if (isInFileAlone && scenario.exchanges.some((step) => 'breakFile' in step))
+    return 'what the line has in its configuration alone cannot be reached while that cannot be read';
+  return null;
+}
+
+function subjectOf(operation: string): readonly Subject[] {
+  return OPERATIONS.flatMap(({ name, subject }) => (name === operation ? [subject] : []));
+}
+
+/** Whom a Keyway in front lets in is said at its own start: what is written into the file behind does not change it. */
+function changesCredentials(scenario: Scenario): boolean {
+  const before = givenStateOf(scenario).credentials;
+  return scenario.exchanges.some((step) => {
+    if (!('handEdit' in step)) return false;
+    const { root, credentials } = givenStateOf({ ...scenario, given: { configText: [step.handEdit] } });
+    return root !== null && !isDeepStrictEqual(credentials, before);
+  });
+}
+
+/** Where the answers over an upstream of the line differ from those of the same revision over a file. */
+export async function play(
+  { file, scenario }: NamedScenario,
+  northbound: Revision,
+  line: Revision,
+  open: OpenFront,
+): Promise<readonly Found[]> {
+  const expected = new Set((await overFile(file, scenario, northbound)).map(textOf));
+  const staged = await stageInFront(scenario, northbound.id, line.reportedVersion, open);
+  try {
+    const found = await playScenario(scenario, staged);
+    return found
+      .filter((difference) => !expected.has(textOf(difference)))
+      .map((difference) => ({
+        line,
+        northbound,
+        file,
+        ...placeOf(scenario, difference),
+        difference: `step ${difference.step}: ${differenceInWords(difference)}`,
+      }));
+  } finally {
+    await staged.close();
+  }
+}
+
+const known = new Map<string, Promise<readonly Difference[]>>();
+
+/** What the scenario differs in over a file: nothing for a written one of the revision, the register's for a recorded one. */
+function overFile(file: string, scenario: Scenario, { id }: Revision): Promise<readonly Difference[]> {
+  const name = `${id} ${file}`;
+  const played = known.get(name) ?? playOverFile(scenario, id);
+  known.set(name, played);
+  return played;
+}
+
+async function playOverFile(scenario: Scenario, revision: string): Promise<readonly Difference[]> {
+  const staged = await stageScenario(scenario, revision, { files: 'memory' });
+  try {
+    return await playScenario(scenario, staged);
+  } finally {
+    await staged.close();
+  }
+}
+
+/** Generated keys are others in every run. */
+const GENERATED = /"(?:[0-9a-f]{16}){1,2}"/g;
+
+function textOf({ step, where, actual }: Difference): string {
+  return `${step} ${where} ${actual === undefined ? '' : writeJson(actual).replace(GENERATED, '"<key>"')}`;
+}
+
+type Place = Pick<Found, 'operation' | 'member'>;
+
+function placeOf({ exchanges }: Scenario, difference: Difference): Place {
+  const { step, where } = difference;
+  const members = where
+    .split('/')
+    .slice(1)
+    .filter((part) => !/^\d+$/.test(part));
+  if (step === 'then') return { operation: writerOf(members[0] ?? ''), member: members.at(-1) ?? where };
+  const played = exchanges[step - 1];
+  const operation = played !== undefined && isExchange(played) ? played.operation : '';
+  const member = members[0] === 'data' ? members[1] : undefined;
+  return {
+    operation: operationNamed(operation as OperationName).name,
+    member: member ?? linkPart(difference) ?? where,
+  };
+}
+
+/** Which operation writes a member of the file's root. */
+function writerOf(member: string): OperationName {
+  if (member === 'outbound' || member === 'routing') return 'putRules';
+  return member === 'dns' ? 'putDnsConfig' : 'putConfig';
+}
+
+/** `query` where two share links have no other difference. */
+function linkPart({ where, expected, actual }: Difference): string | undefined {
+  if (where !== 'body /data' || typeof expected !== 'string' || typeof actual !== 'string') return undefined;
+  const [a = '', b = ''] = [expected, actual].map((link) => link.split('?')[0]);
+  return a === b && a.includes('://') ? 'query' : undefined;
+}
+
+/** The entry of the list of losses that says so; undefined where none does. */
+export function lossOf({ line, northbound, operation, member }: Found): Loss | undefined {
+  return lossesShown(line, [northbound]).find((loss) => loss.operation === operation && loss.member === member);
+}
