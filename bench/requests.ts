@@ -29,3 +29,12 @@ export function getUsers(keys: number): readonly string[] {
     requestText('GET', `${API}/users/${sampleKeyName(Math.floor((i * keys) / count))}`),
   );
 }
+
+/** Writes of the limit of single users all over so many keys. */
+export function setLimits(keys: number): readonly string[] {
+  const count = Math.min(keys, 1000);
+  return Array.from({ length: count }, (_, i) => {
+    const path = `${API}/users/${sampleKeyName(Math.floor((i * keys) / count))}/limit`;
+    return requestText('PUT', path, [], `{"limit_bytes":${1_073_741_824 + i}}`);
+  });
+}

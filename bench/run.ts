@@ -17,6 +17,7 @@ import { smallServer, startWithMillion } from './process-measures.js';
 import { writeSampleFile } from './sample-keys.js';
 import { statusAgainstBare, statusOfMany, userAgainstBare } from './small-answers.js';
 import { tableText } from './table.js';
+import { upstreamAdded, upstreamLists, upstreamPanels } from './upstream.js';
 
 const MEASURES: readonly Measure[] = [
   statusAgainstBare,
@@ -34,6 +35,9 @@ const MEASURES: readonly Measure[] = [
   countersOfMillion,
   dns,
   metrics,
+  upstreamLists,
+  upstreamAdded,
+  upstreamPanels,
   panel,
 ];
 

@@ -1,4 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Child, SERVER_CORE, startChild } from './child.js';
 import { TOKEN } from './sample-keys.js';
@@ -21,8 +24,12 @@ export const startNaive = (path: string): Promise<BenchServer> => startTalking('
 /** The gateway with counters, which can be changed; over this file. */
 export const startEmbedded = (path: string): Promise<BenchServer> => startTalking('./gateway-server.js', [path]);
 
-async function startTalking(name: string, args: readonly string[]): Promise<BenchServer> {
-  const child = startChild(script(name), args, SERVER_CORE);
+/** The running server of the measures in front of one, with so many keys. */
+export const startUpstream = (keys: number, core?: number): Promise<BenchServer> =>
+  startTalking('./upstream-server.js', [String(keys)], core);
+
+async function startTalking(name: string, args: readonly string[], core = SERVER_CORE): Promise<BenchServer> {
+  const child = startChild(script(name), args, core);
   const ready = await child.hear();
   if (typeof ready !== 'object' || ready === null || !('port' in ready)) throw new Error(`${name} has not begun well`);
   return { port: Number(ready.port), child };
@@ -33,9 +40,25 @@ export async function startCommand(
   path: string,
   flags: readonly string[] = [],
 ): Promise<BenchServer & { readonly firstAnswer: number }> {
+  return startServing(['--config', path, ...flags]);
+}
+
+/** Starts `keyway serve` in front of the server at this port, with a data folder of its own. */
+export async function startFront(upstreamPort: number): Promise<BenchServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-bench-front-'));
+  const upstream = ['--upstream', `http://127.0.0.1:${upstreamPort}/panel`, '--data-dir', folder];
+  const { port, child } = await startServing([...upstream, '--token', TOKEN]);
+  const stop = async () => {
+    await child.stop();
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { port, child: { ...child, stop } };
+}
+
+async function startServing(flags: readonly string[]): Promise<BenchServer & { readonly firstAnswer: number }> {
   const port = await freePort();
   const began = performance.now();
-  const args = ['serve', '--config', path, '--bind', `127.0.0.1:${port}`, '--log-level', 'warn', ...flags];
+  const args = ['serve', '--bind', `127.0.0.1:${port}`, '--log-level', 'warn', ...flags];
   const child = startChild(script('../src/cli.js'), args, SERVER_CORE, false);
   await Promise.race([untilAnswering(port), child.ended]);
   return { port, child, firstAnswer: performance.now() - began };
