@@ -5,6 +5,8 @@
 // reset their connections half-way, and checks that its memory stays below 400 MiB.
 // `npm run soak -- --beside [--rounds N]`: lets Keyway and a server beside it write one file in turn and checks that no
 // acknowledged change of either is lost.
+// `npm run soak -- --upstream [--rounds N]`: writes through a Keyway in front of servers of every line that lose writes, beside others who
+// write there, with restarts of the servers and kills of Keyway, and checks that what was acknowledged is there at the end.
 // All take --seed S. Exit code 1 when anything is not so.
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -14,6 +16,7 @@ const { rounds, load, hostile, beside, minutes, seed } = parseArgs({
     rounds: { type: 'string' },
     load: { type: 'boolean', default: false },
     hostile: { type: 'boolean', default: false },
+    upstream: { type: 'boolean', default: false },
     beside: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     seed: { type: 'string' },
@@ -34,6 +37,7 @@ function partOf() {
   if (load) return { test: 'load', env: { SOAK_LOAD_MINUTES: minutes ?? '10' } };
   if (hostile) return { test: 'hostile', env: { SOAK_HOSTILE_MINUTES: minutes ?? '5' } };
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
+  if (upstream) return { test: 'upstream', env: { SOAK_UPSTREAM_ROUNDS: rounds ?? '90' } };
   return { test: 'kill', env: { SOAK_ROUNDS: rounds ?? '1000' } };
 }
 const part = partOf();

@@ -1,0 +1,29 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { compileFront } from '../upstream/front-process.js';
+import { runRandomRounds, summaryText } from '../upstream/random-rounds.js';
+
+const rounds = Number(process.env.SOAK_UPSTREAM_ROUNDS ?? 3);
+const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
+
+test(
+  `what was acknowledged through Keyway is there after ${rounds} rounds of writes by it and by others, restarts and kills (SOAK_SEED=${seed})`,
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'keyway-upstream-'));
+    try {
+      const script = await compileFront(folder);
+      const onRound = (so: Parameters<typeof summaryText>[0]) => {
+        if (so.rounds % 50 === 0) process.stdout.write(`${summaryText(so)}\n`);
+      };
+      const summary = await runRandomRounds({ folder, script, rounds, seed, onRound });
+      process.stdout.write(`${summaryText(summary)}\n`);
+      expect(summary.lost).toEqual([]);
+      expect(summary.acknowledged).toBeGreaterThanOrEqual(5 * rounds);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+  120_000 + rounds * 30_000,
+);

@@ -1,0 +1,217 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { apiOf, fileOf } from '../stand-in/files.js';
+import { type StandIn, startStandIn } from '../stand-in/stand-in.js';
+import { type Change, createExpectedKeys, type ExpectedKeys, type Seen } from './expected-keys.js';
+import { createFastClock } from './fast-time.js';
+import { type FrontProcess, startFrontProcess } from './front-process.js';
+
+/** Every line that was measured, and a version whose reload reads the root list alone. */
+export const LINES = ['0.2.34', '0.2.35', '0.2.43', '0.2.48', '0.2.60', '0.2.86', '0.2.96', '0.3.8', '0.3.21'];
+
+/** How many times faster time goes, for server and Keyway alike. */
+const FACTOR = 20;
+
+/** Time for what waits to be settled and stored, as the server counts it. Milliseconds. */
+const QUIET = 60_000;
+
+export interface RoundsOptions {
+  /** Below which each round has a folder of its own. */
+  readonly folder: string;
+  /** What `compileFront` gave. */
+  readonly script: string;
+  readonly rounds: number;
+  readonly seed: number;
+  readonly onRound?: (summary: RoundsSummary) => void;
+}
+
+export interface RoundsSummary {
+  readonly rounds: number;
+  readonly acknowledged: number;
+  /** Requests without an answer, or with one that says that the server is away. */
+  readonly unanswered: number;
+  readonly restarts: number;
+  readonly kills: number;
+  /** One sentence for each key that is not as it was acknowledged. */
+  readonly lost: readonly string[];
+}
+
+/** Plays so many rounds, one line after the other. */
+export async function runRandomRounds(options: RoundsOptions): Promise<RoundsSummary> {
+  let summary: RoundsSummary = { rounds: 0, acknowledged: 0, unanswered: 0, restarts: 0, kills: 0, lost: [] };
+  for (let round = 0; round < options.rounds; round += 1) {
+    const line = LINES[(options.seed + round) % LINES.length] ?? 'current';
+    const folder = await mkdtemp(join(options.folder, 'round-'));
+    const random = createRandom(options.seed * 1000 + round);
+    const so = await runRound({ ...options, folder }, line, random);
+    summary = {
+      rounds: summary.rounds + 1,
+      acknowledged: summary.acknowledged + so.acknowledged,
+      unanswered: summary.unanswered + so.unanswered,
+      restarts: summary.restarts + so.restarts,
+      kills: summary.kills + so.kills,
+      lost: [...summary.lost, ...so.lost.map((each) => `${line}, round ${round}: ${each}`)],
+    };
+    options.onRound?.(summary);
+    await rm(folder, { recursive: true, force: true });
+  }
+  return summary;
+}
+
+export function summaryText({ rounds, acknowledged, unanswered, restarts, kills, lost }: RoundsSummary): string {
+  const counts = `${acknowledged} acknowledged, ${unanswered} without an answer`;
+  return `${rounds} rounds: ${counts}, ${restarts} restarts of the server, Keyway killed ${kills} times; lost ${lost.length}`;
+}
+
+interface Round {
+  readonly random: Random;
+  readonly standIn: StandIn;
+  readonly expected: ExpectedKeys;
+  front: FrontProcess;
+  acknowledged: number;
+  unanswered: number;
+  refused: number;
+  isOver: boolean;
+}
+
+type Random = (below: number) => number;
+
+async function runRound({ folder, script }: RoundsOptions, line: string, random: Random): Promise<RoundsSummary> {
+  const file = join(folder, 'server.jsonc');
+  await writeFile(file, fileOf(line));
+  const pauseMilliseconds = random(8);
+  const clock = createFastClock(FACTOR);
+  const seed = random(1000);
+  const standIn = await startStandIn({ line, file, reloadFactor: FACTOR, clock, seed, pauseMilliseconds });
+  const url = standIn.origin + standIn.paths.base;
+  const settings = { script, folder, url, factor: FACTOR };
+  const round: Round = {
+    random,
+    standIn,
+    expected: createExpectedKeys(),
+    front: await startFrontProcess(settings),
+    acknowledged: 0,
+    unanswered: 0,
+    refused: 0,
+    isOver: false,
+  };
+  let restarts = 0;
+  let kills = 0;
+  try {
+    const lanes = ['a', 'b', 'c'].map((lane) => ownLane(round, lane));
+    const stranger = strangerLane(round);
+    for (let event = 0; event < 4; event += 1) {
+      const what = random(4);
+      await sleep(200 + random(600));
+      if (what < 2) {
+        await standIn.restart();
+        restarts += 1;
+      } else if (what === 2) {
+        await round.front.kill();
+        round.front = await startFrontProcess(settings);
+        kills += 1;
+      }
+    }
+    round.isOver = true;
+    await Promise.all([...lanes, stranger]);
+    await sleep(QUIET / FACTOR);
+    const lost = differences(round, 'while it runs');
+    await standIn.restart();
+    await sleep(QUIET / FACTOR / 4);
+    lost.push(...differences(round, 'after a restart'));
+    return { rounds: 1, acknowledged: round.acknowledged, unanswered: round.unanswered, restarts, kills, lost };
+  } finally {
+    round.isOver = true;
+    await round.front.kill();
+    await standIn.close();
+  }
+}
+
+/** What is not as it was acknowledged. */
+function differences({ standIn, expected }: Round, when: string): string[] {
+  const held = new Map(standIn.keys().map((key) => [key.accessKey, key]));
+  return expected.keys.flatMap((key) => {
+    const found = held.get(key);
+    const seen = found === undefined ? null : { name: found.name, limit: limitOf(found.limitBytes) };
+    if (expected.mayBe(key, seen)) return [];
+    return [`${key} is ${JSON.stringify(seen)} ${when}, expected one of ${expected.describe(key)}`];
+  });
+}
+
+const limitOf = (limit: bigint | null) => (limit === null ? null : Number(limit));
+
+/** Refusals after which nothing has changed. */
+const NOT_DONE = /not found|does not let Keyway in|not reached/i;
+
+/** Writes keys of its own through Keyway, one after the other. */
+async function ownLane(round: Round, lane: string): Promise<void> {
+  const { random, expected } = round;
+  for (let n = 0; !round.isOver; n += 1) {
+    const key = `${lane}-${random(6)}`;
+    const [name, limit] = [random(2) === 0 ? null : `name ${n}`, random(2) === 0 ? null : n];
+    const { method, path, body, change } = writeOf(random(8), key, name, limit);
+    const asked = expected.asks(key, change);
+    const answer = await round.front.call(method, path, body);
+    if (answer === null) round.unanswered += 1;
+    else if (answer.ok) {
+      asked.answered();
+      round.acknowledged += 1;
+    } else if (NOT_DONE.test(answer.error ?? '')) {
+      asked.refused();
+      round.refused += 1;
+    } else {
+      // It may have happened: the server said that it did not store it, or did not answer.
+      round.unanswered += 1;
+    }
+    await sleep(random(40));
+  }
+}
+
+interface Write {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object;
+  readonly change: Change;
+}
+
+function writeOf(choice: number, key: string, name: string | null, limit: number | null): Write {
+  const path = `/users/${key}`;
+  const record = { name, limit_bytes: limit };
+  if (choice < 3)
+    return { method: 'POST', path: '/users', body: { access_key: key, ...record }, change: () => ({ name, limit }) };
+  if (choice < 5) return { method: 'PUT', path, body: record, change: ifThere(() => ({ name, limit })) };
+  if (choice < 6) {
+    const change = ifThere((before) => ({ name: before.name, limit }));
+    return { method: 'PUT', path: `${path}/limit`, body: { limit_bytes: limit }, change };
+  }
+  return { method: 'DELETE', path, change: () => null };
+}
+
+const ifThere =
+  (change: (before: NonNullable<Seen>) => Seen): Change =>
+  (before) =>
+    before === null ? null : change(before);
+
+/** Somebody else, who writes other keys through the server's own API, and now and then signs in. */
+async function strangerLane(round: Round): Promise<void> {
+  const { random, standIn } = round;
+  const api = apiOf(standIn);
+  while (!round.isOver) {
+    const key = `stranger-${random(5)}`;
+    // Where there is one session, a stranger who signs in signs Keyway out.
+    const call = random(20) === 0 ? api : api.once;
+    const asked = random(2) === 0 ? call('POST', '/users', { access_key: key }) : call('DELETE', `/users/${key}`);
+    await asked.catch(() => null);
+    await sleep(50 + random(300));
+  }
+}
+
+/** Numbers that look like chance, the same for the same seed: a linear congruence (Numerical Recipes). */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
