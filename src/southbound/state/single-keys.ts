@@ -1,7 +1,9 @@
 import type { KeyEntry, KeyReader } from '../../core/keys/types.js';
+import type { KeySnapshot } from '../../core/model.js';
 import type { Now } from '../../core/now.js';
 import type { ClockPort } from '../../core/ports.js';
 import type { UpstreamServer } from '../server.js';
+import { UpstreamError } from '../upstream-error.js';
 import type { Announcement } from './announcement.js';
 import type { Renewals } from './renewals.js';
 import type { KeyReplica } from './replica.js';
@@ -49,4 +51,25 @@ export function createSubscribers(options: SubscribersOptions): (accessKey: stri
   }
 
   return find;
+}
+
+export interface LiveKeyOptions extends Pick<SubscribersOptions, 'server' | 'keys' | 'replica' | 'renewals'> {
+  readonly tellsNames: () => boolean;
+}
+
+/** One key as the server has it now; as last known where somebody else has the one session, or a write is made again. */
+export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => Promise<KeySnapshot | undefined> {
+  const { server, keys, replica, renewals, tellsNames } = options;
+  return async (accessKey) => {
+    const read = await server.getUser(accessKey).catch((error: unknown) => {
+      if (error instanceof UpstreamError && error.code === 'upstreamRefused') return null;
+      throw error;
+    });
+    if (read === null || !replica.takeRead(accessKey, read)) {
+      await renewals.lastKnown();
+      return keys.get(accessKey);
+    }
+    if (read.value === undefined || tellsNames()) return read.value;
+    return { ...read.value, name: keys.get(accessKey)?.name ?? null };
+  };
 }

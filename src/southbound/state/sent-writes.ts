@@ -1,0 +1,130 @@
+import { DomainError } from '../../core/errors.js';
+import { keyDigest } from '../../core/key-digest.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import type { Purpose, UpstreamServer } from '../server.js';
+import { UpstreamError } from '../upstream-error.js';
+import type { KeyFacts } from './key-facts.js';
+import { type KeyState, sameState, stateOf } from './key-state.js';
+import type { KeyWrite, KeyWriteKinds } from './key-write.js';
+import type { KeyReplica } from './replica.js';
+import type { Acknowledged, Settling } from './settling.js';
+
+/** Writes on their way to the server, and what becomes of them. Each belongs into a turn of the queue. */
+export interface SentWrites {
+  /** What the server has of the key, asked for unless that is known. What it has lost is made again first. */
+  present(accessKey: string, purpose: Purpose): Promise<KeyState>;
+  /** Sends the write and follows what became of it. Resolves once it is acknowledged, and to when that is noted. */
+  perform(write: KeyWrite, before: KeyState, purpose: Purpose): Promise<{ readonly noted: Promise<void> }>;
+  /** To be called for what another call has changed. Resolves when that is noted. */
+  acknowledged(writes: readonly Acknowledged[]): Promise<void>;
+}
+
+export interface SentWritesOptions {
+  readonly server: Pick<UpstreamServer, 'getUser'>;
+  readonly kinds: KeyWriteKinds;
+  readonly keys: KeyReader;
+  readonly facts: KeyFacts;
+  readonly replica: KeyReplica;
+  readonly settling: Settling;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly tellsNames: () => boolean;
+  /** Called after every write that the server has taken. */
+  readonly onWritten: () => void;
+  /** Called for every write that was lost there and is made again. */
+  readonly onMadeAgain: () => void;
+}
+
+/** For so long, ms, what is known of a key counts as what a write finds. */
+const RECENT = 1_000;
+
+export function createSentWrites(options: SentWritesOptions): SentWrites {
+  const { server, kinds, keys, facts, replica, settling, clock, log, tellsNames, onWritten, onMadeAgain } = options;
+
+  async function present(accessKey: string, purpose: Purpose): Promise<KeyState> {
+    const isWatched = settling.watched().has(accessKey);
+    if (!isWatched && clock.monotonic() - facts.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));
+    const read = await server.getUser(accessKey, purpose);
+    const found = withKnownName(stateOf(read.value));
+    const write = settling.watched().get(accessKey);
+    if (write === undefined || settling.see(accessKey, found, read.sentAt)) {
+      replica.takeRead(accessKey, read);
+      return found;
+    }
+    log.warn({ key: keyDigest(accessKey) }, LOST);
+    await perform(kinds.restores(accessKey, write.after, found), found, purpose);
+    onMadeAgain();
+    return write.after;
+  }
+
+  function withKnownName(state: KeyState): KeyState {
+    if (state === null || tellsNames()) return state;
+    return { ...state, name: keys.get(state.accessKey)?.name ?? state.name };
+  }
+
+  async function perform(write: KeyWrite, before: KeyState, purpose: Purpose): Promise<{ noted: Promise<void> }> {
+    const { accessKey } = write;
+    const begun = clock.monotonic();
+    facts.writeBegins(accessKey);
+    try {
+      await write.send(purpose);
+    } catch (error) {
+      const hasHappened = await afterFailure(write, before, { error, begun, purpose });
+      if (!hasHappened) throw error;
+    }
+    return { noted: took(write, before) };
+  }
+
+  /** The server has done it. */
+  function took(write: KeyWrite, before: KeyState): Promise<void> {
+    const after = write.after(before);
+    const answeredAt = clock.monotonic();
+    facts.writeEnds(write.accessKey, 'answered', answeredAt);
+    replica.follow(write.effect(after));
+    // A reset is of counters, which no server stores.
+    if (write.effect(after).kind === 'reset') return Promise.resolve();
+    return acknowledged([{ accessKey: write.accessKey, before, after, answeredAt }]);
+  }
+
+  function acknowledged(writes: readonly Acknowledged[]): Promise<void> {
+    const noted = settling.acknowledged(writes);
+    onWritten();
+    return noted;
+  }
+
+  /** Ends a write that was not acknowledged. Resolves to whether it has happened all the same. */
+  async function afterFailure(
+    write: KeyWrite,
+    before: KeyState,
+    { error, begun, purpose }: { readonly error: unknown; readonly begun: number; readonly purpose: Purpose },
+  ): Promise<boolean> {
+    const { accessKey } = write;
+    if (error instanceof UpstreamError && error.mayHaveHappened) {
+      const read = await server.getUser(accessKey, purpose).catch(() => null);
+      const isDone =
+        read !== null &&
+        sameState(stateOf(read.value), write.after(before), tellsNames()) &&
+        write.shows(read.value, before);
+      if (isDone) return true;
+      facts.writeEnds(accessKey, 'lost', clock.monotonic());
+      if (read !== null) replica.takeRead(accessKey, read);
+      return false;
+    }
+    const isInMemory = error instanceof DomainError && error.code === 'saveFailed';
+    facts.writeEnds(accessKey, isInMemory ? 'answered' : 'refused', clock.monotonic());
+    if (isInMemory) replica.follow(write.effect(write.after(before)));
+    else if (isUnknownKey(error) && write.effect(null).kind !== 'reset') {
+      replica.takeRead(accessKey, { value: undefined, sentAt: begun, serverMilliseconds: 0 });
+    }
+    return false;
+  }
+
+  return { present, perform, acknowledged };
+}
+
+const LOST = 'a change that the server had acknowledged was lost there, and is made again';
+
+function isUnknownKey(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'userNotFound';
+}

@@ -1,0 +1,112 @@
+import { createKeyRegistry } from '../../core/keys/registry.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { ClockPort, LogPort, ProgressPort } from '../../core/ports.js';
+import type { UpstreamServer } from '../server.js';
+import { createKeyFacts } from './key-facts.js';
+import { createKeyWriteKinds } from './key-write.js';
+import { createKeyWrites, type KeyWrites } from './key-writes.js';
+import type { Notes } from './notes.js';
+import { createRenewals, type Renewals } from './renewals.js';
+import { createKeyReplica, type KeyReplica } from './replica.js';
+import { createSentWrites } from './sent-writes.js';
+import { createSettling, type Settling } from './settling.js';
+import type { TimersPort } from './timers.js';
+import { createUndoneKeys, type UndoneKeys } from './undone-keys.js';
+import { createWriteQueue, type WriteQueue } from './write-queue.js';
+
+/** The keys of a server: as last known, their renewal, and the writes to them. */
+export interface ServerKeys {
+  readonly keys: KeyReader;
+  readonly replica: KeyReplica;
+  readonly renewals: Renewals;
+  readonly settling: Settling;
+  readonly queue: WriteQueue;
+  readonly writes: KeyWrites;
+  readonly undone: UndoneKeys;
+  /** Writes that were lost and made again, ever. */
+  madeAgain(): number;
+}
+
+export interface ServerKeysOptions {
+  readonly server: UpstreamServer;
+  readonly notes: Notes;
+  readonly clock: ClockPort;
+  readonly timers: TimersPort;
+  readonly log: LogPort;
+  readonly progress?: ProgressPort;
+  readonly tellsNames: () => boolean;
+  /** What else comes with every list; it does not reject. */
+  readonly onTaken: () => Promise<void>;
+  /** Called for a key that the server no longer has. */
+  readonly onGone: (accessKey: string) => void;
+  /** Called after every write that the server has taken. */
+  readonly onWritten: () => void;
+}
+
+export function createServerKeys(options: ServerKeysOptions): ServerKeys {
+  const { server, notes, clock, timers, log, progress, tellsNames, onTaken, onGone, onWritten } = options;
+  const keys = createKeyRegistry(clock.now);
+  const facts = createKeyFacts();
+  const queue = createWriteQueue();
+  const kinds = createKeyWriteKinds(server);
+  let madeAgain = 0;
+
+  const undone = createUndoneKeys((accessKey) => writes.again(accessKey).finally(() => renewals.look()), log);
+  const settling = createSettling({
+    notes,
+    clock,
+    log,
+    tellsNames,
+    startsWithKeys: () => server.line()?.storing.startsWithKeys ?? false,
+    onUndone: undone.found,
+  });
+  const replica = createKeyReplica({ keys, facts, witness: settling, timers, tellsNames, onGone });
+  const renewals = createRenewals({
+    server,
+    keys,
+    facts,
+    replica,
+    clock,
+    timers,
+    neededAt: settling.neededAt,
+    onTaken,
+    ...(progress === undefined ? {} : { onProgress: (bytes) => showList(progress, bytes) }),
+  });
+  const sent = createSentWrites({
+    server,
+    kinds,
+    keys,
+    facts,
+    replica,
+    settling,
+    clock,
+    log,
+    tellsNames,
+    onMadeAgain() {
+      madeAgain += 1;
+    },
+    onWritten() {
+      renewals.look();
+      onWritten();
+    },
+  });
+  const writes = createKeyWrites({
+    server,
+    kinds,
+    sent,
+    keys,
+    facts,
+    replica,
+    settling,
+    queue,
+    clock,
+    ...(progress === undefined ? {} : { progress }),
+  });
+  return { keys, replica, renewals, settling, queue, writes, undone, madeAgain: () => madeAgain };
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+function showList(progress: ProgressPort, bytes: number): void {
+  progress.show(`reading the list of keys from the server: ${(bytes / MEBIBYTE).toFixed(1)} MiB`);
+}

@@ -1,0 +1,223 @@
+import type { Backend, ChangeReason } from '../../core/backend.js';
+import { DomainError } from '../../core/errors.js';
+import type { ListenerConfig } from '../../core/model.js';
+import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
+import type { KeptVersions } from '../../local/file/kept-versions.js';
+import type { UpstreamServer } from '../server.js';
+import { createAnnouncement } from './announcement.js';
+import { createServerAudit } from './audit.js';
+import { createConfigurationDoor } from './configuration.js';
+import { createInboundsKeeper } from './inbounds-keeper.js';
+import { createKnownListener } from './listener.js';
+import { createStatusKeeper } from './live-status.js';
+import { createNames } from './names.js';
+import type { Notes } from './notes.js';
+import { createPresence } from './presence.js';
+import { problemsOf } from './problems.js';
+import type { RenewalStatus } from './renewals.js';
+import { createSections } from './sections.js';
+import { createServerKeys } from './server-keys.js';
+import { createLiveKey, createSubscribers } from './single-keys.js';
+import type { TimersPort } from './timers.js';
+
+/** What the state of a server is made of. */
+export interface ServerStateOptions {
+  readonly server: UpstreamServer;
+  readonly notes: Notes;
+  /** Null where nothing outlives the process. */
+  readonly versions: KeptVersions | null;
+  /** What is given of the server's listener. */
+  readonly listener: ListenerConfig | null;
+  readonly guard: boolean;
+  readonly readsSettings: boolean;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly timers: TimersPort;
+  readonly log: LogPort;
+  readonly progress?: ProgressPort;
+  /** Called when the state has let the server go. */
+  readonly onClosed: () => Promise<void>;
+}
+
+export interface ServerState {
+  readonly backend: Backend & { status(): ServerStateStatus };
+  /** Loads what the server has. Rejects with an `Error` for people where it lets nobody in. */
+  open(): Promise<void>;
+}
+
+export interface ServerStateStatus extends RenewalStatus {
+  /** Writes that wait to be settled. */
+  readonly unsettled: number;
+  /** Writes that were lost and made again, ever. */
+  readonly madeAgain: number;
+  /** Writes that wait for their turn, the one under way included. */
+  readonly writesWaiting: number;
+}
+
+/** Puts the rooms of a server's state together; `openUpstreamBackend` opens what it stands on. */
+export function createServerState(options: ServerStateOptions): ServerState {
+  const { server, notes, versions, guard, readsSettings, clock, random, timers, log, progress, onClosed } = options;
+  const listeners: ((reason: ChangeReason) => void)[] = [];
+  let isClosed = false;
+
+  const tellsNames = () => server.line()?.snapshot.members.some(({ name }) => name === 'name') ?? true;
+  const changed = (reason: ChangeReason): void => {
+    for (const listener of listeners) listener(reason);
+  };
+
+  const { keys, replica, renewals, settling, queue, writes, undone, madeAgain } = createServerKeys({
+    server,
+    notes,
+    clock,
+    timers,
+    log,
+    ...(progress === undefined ? {} : { progress }),
+    tellsNames,
+    onTaken: () => names.follow(clock.monotonic()),
+    onGone: (accessKey) => keeper.gone(accessKey),
+    onWritten: () => keeper.written(),
+  });
+  const configuration = createConfigurationDoor({
+    server,
+    keys,
+    queue,
+    renewals,
+    settling,
+    versions,
+    guard,
+    clock,
+    timers,
+    log,
+    isClosing: () => isClosed,
+    onReplaced: (next) => {
+      sections.take(next);
+      listener.take(next);
+      names.replaced(next.keys, clock.monotonic());
+      changed('replaced');
+    },
+  });
+  const listener = createKnownListener({
+    given: options.listener,
+    server,
+    configuration,
+    onChange: () => changed('edited'),
+    log,
+  });
+  const names = createNames({
+    configuration,
+    replica,
+    areWanted: () => !tellsNames() && server.line()?.capabilities.config === true,
+    log,
+  });
+  const keeper = createInboundsKeeper({ server, keys, queue, renewals, configuration, settling, clock, timers, log });
+  const sections = createSections({
+    server,
+    queue,
+    configuration,
+    onChange: () => changed('saved'),
+    onRules: keeper.ruled,
+  });
+  const announcement = createAnnouncement(server, clock, () => {
+    const ownDns = announcement.known()?.ownDns ?? null;
+    if (ownDns !== null) sections.learn({ enabled: ownDns });
+    changed('edited');
+  });
+  const status = createStatusKeeper({ server, keys, replica, clock, onRestart });
+  const find = createSubscribers({ server, keys, replica, renewals, announcement, clock });
+  const presence = createPresence({
+    server,
+    load,
+    look: status.look,
+    onBack: renewals.look,
+    onLine: () => mayBeAnother(),
+    timers,
+    log,
+  });
+
+  /** What was learnt of the server may have become something else. */
+  function mayBeAnother(): void {
+    sections.forget();
+    announcement.forget();
+    void listener.learn();
+  }
+
+  function onRestart(): void {
+    log.info({ upstream: server.name, unsettled: settling.watched().size }, 'the server was started anew');
+    mayBeAnother();
+    keeper.written();
+    renewals.fresh('poll').catch(() => undefined);
+  }
+
+  async function load(): Promise<void> {
+    try {
+      await server.find('caller');
+      await renewals.fresh('caller');
+    } finally {
+      progress?.clear();
+    }
+    await status.read('caller');
+    for (const { accessKey } of keys.entries()) {
+      await announcement.learn(accessKey);
+      break;
+    }
+    if (readsSettings) await sections.load();
+    await listener.learn();
+    if (settling.watched().size > 0) keeper.written();
+  }
+
+  const backend: ServerState['backend'] = {
+    ...writes,
+    keys,
+    settings: () => ({
+      outbound: sections.knownOutbound(),
+      dns: sections.knownDns(),
+      listener: listener.now(),
+      announced: announcement.known() ?? {},
+    }),
+    onChange: (listener) => {
+      listeners.push(listener);
+    },
+    replaceRules: sections.replaceRules,
+    changeDns: sections.changeDns,
+    count: async () => {
+      throw new DomainError('countedElsewhere', COUNTS);
+    },
+    get document() {
+      return server.line()?.capabilities.config === undefined && server.line() !== null ? null : configuration.document;
+    },
+    audit: createServerAudit(server, clock, random),
+    sessions: null,
+    countPosted: null,
+    live: {
+      key: createLiveKey({ server, keys, replica, renewals, tellsNames }),
+      status: () => status.read('caller'),
+      rules: sections.rules,
+      dns: sections.dns,
+      queries: sections.queries,
+    },
+    replica: { freshen: renewals.freshen, lastKnown: renewals.lastKnown, find },
+    refreshBlocklists: sections.refreshBlocklists,
+    problems: async () => problemsOf(server, notes),
+    status: () => ({
+      ...renewals.status(),
+      madeAgain: madeAgain(),
+      unsettled: settling.watched().size,
+      writesWaiting: queue.length,
+    }),
+    async close() {
+      isClosed = true;
+      presence.close();
+      keeper.close();
+      await undone.idle();
+      await queue.idle();
+      // Whatever is still asked for ends here.
+      server.close();
+      await renewals.close();
+      await onClosed();
+    },
+  };
+
+  return { backend, open: presence.open };
+}
+
+const COUNTS = 'this Keyway stands in front of a running server, which counts by itself: reports would count twice';
