@@ -3,6 +3,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { DOCUMENTS, withTable, withTables } from '../dist/src/commands/document-tables.js';
 import { toldApartTable } from '../dist/src/commands/told-apart-table.js';
+import { scenarioSchemaFile } from '../dist/src/replay/scenario-schema.js';
 import { dependencyTables } from './dependency-tables.mjs';
 
 /** Tables that take more than the code to make, by the document that has them. */
@@ -14,6 +15,20 @@ const MEASURED = {
 async function generated(path, text) {
   const measured = Object.entries((await MEASURED[path]?.()) ?? {});
   return measured.reduce((whole, [name, table]) => withTable(path, whole, name, table), withTables(path, text));
+}
+
+/** Whole files that are made from the code, by their path. */
+const FILES = { 'fixtures/scenario.schema.json': scenarioSchemaFile };
+
+for (const [path, make] of Object.entries(FILES)) {
+  const url = new URL(`../${path}`, import.meta.url);
+  const before = await readFile(url, 'utf8').catch(() => '');
+  if (before === make()) continue;
+  if (!process.argv.includes('--check')) await writeFile(url, make());
+  else {
+    console.error(`${path}: it is not what is generated: npm run docs`);
+    process.exitCode = 1;
+  }
 }
 
 for (const path of new Set([...Object.keys(DOCUMENTS), ...Object.keys(MEASURED)])) {

@@ -1,5 +1,5 @@
-import { didYouMean } from '../settings/suggest.js';
 import { helpList } from '../settings/text.js';
+import { didYouMean } from '../wire/suggest.js';
 import type { ExitCode, ListedCommand, World } from './command.js';
 import { COMMAND_GROUPS, COMMANDS } from './commands.js';
 

@@ -13,13 +13,19 @@ interface Surroundings {
 
 /** A scenario's request as it goes out. Throws `UnboundPlaceholder` when a placeholder has no value yet. */
 export function createCall(request: ScenarioRequest, at: Surroundings): Call {
-  const headers = Object.entries(request.headers ?? {});
+  const headers = Object.entries(withContentType(request));
   return {
     method: request.method,
     path: rootOf(request, at.target) + fillText(request.path, at.bindings, encodeURIComponent),
     headers: new Map(headers.map(([name, value]) => [name, fillText(value, at.bindings)])),
     body: bodyOf(request, at),
   };
+}
+
+/** A JSON body says that it is one, as an answer with a body does; without the header it is written as `text`. */
+function withContentType({ headers = {}, body }: ScenarioRequest): Readonly<Record<string, string>> {
+  const isSaid = body === undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
+  return isSaid ? headers : { ...headers, 'content-type': 'application/json' };
 }
 
 function rootOf(request: ScenarioRequest, target: Target): string {

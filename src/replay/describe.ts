@@ -2,6 +2,7 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Target } from '../southbound/call.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
+import { writeJson } from '../wire/json/write-json.js';
 import { OPERATIONS, type Operation, serves } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type Describing, describeEnvelope, describeValue } from './describe-data.js';
@@ -44,7 +45,7 @@ export function describeExchange(
     method: passed.method,
     ...placeOf(passed, { isApi, base, path }, replacements),
     ...headersMember(requestHeaders(passed.requestHeaders, replacements)),
-    ...describeRequestBody(known?.body.kind === 'json' ? known.body.schema(traits) : null, by),
+    ...describeRequestBody(passed, known?.body.kind === 'json' ? known.body.schema(traits) : null, by),
   };
   return { operation: operation?.name ?? besides(passed, isApi), request, response };
 }
@@ -108,12 +109,18 @@ function headersMember(headers: Record<string, string>): { readonly headers?: Re
   return Object.keys(headers).length === 0 ? {} : { headers };
 }
 
-function describeRequestBody(schema: unknown, by: Describing): Partial<ScenarioRequest> {
+function describeRequestBody(
+  { requestHeaders: headers }: PassedExchange,
+  schema: unknown,
+  by: Describing,
+): Partial<ScenarioRequest> {
   if (by.requestBody.length === 0) return {};
   const value = jsonIn(by.requestBody);
   // A body that is no JSON may hold anything; what stands in for it is no JSON either.
   if (value === undefined) return { text: by.replacements.value('text', by.requestBody.toString('utf8')) };
-  return { body: describeValue(value, schema, by) };
+  const body = describeValue(value, schema, by);
+  // A scenario's `body` is sent with its content type; one that came without is told as its text.
+  return headers.has('content-type') ? { body } : { text: writeJson(body) };
 }
 
 function describeAnswer(

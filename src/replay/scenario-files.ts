@@ -64,7 +64,7 @@ async function filesIn(path: string, name: string, fileSystem: FileSystemPort): 
       const inner = join(path, each);
       const isFolder = (await fileSystem.stat(inner)).kind === 'folder';
       if (isFolder) return filesIn(inner, `${name}/${each}`, fileSystem);
-      return each.endsWith('.json') ? [{ path: inner, name: `${name}/${each}` }] : [];
+      return each.endsWith('.json') && !each.endsWith('.schema.json') ? [{ path: inner, name: `${name}/${each}` }] : [];
     }),
   );
   return below.flat();

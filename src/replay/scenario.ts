@@ -1,4 +1,7 @@
+import type { TSchema } from 'typebox';
 import { type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
+import { OPERATIONS } from '../wire/operations.js';
+import { didYouMean } from '../wire/suggest.js';
 import { Type } from '../wire/typebox.js';
 import {
   ANYTHING,
@@ -17,6 +20,8 @@ import {
 
 /** One scenario: a chain of exchanges against a server that stands in a given state (design: "Fixtures"). */
 export interface Scenario {
+  /** Where the JSON Schema of this format stands, for editors. */
+  readonly $schema?: string;
   readonly title: string;
   /** A revision's id or a server package version. */
   readonly revision: string;
@@ -154,9 +159,17 @@ export const RESPONSE = object({
   unordered: Type.Optional(listOf(TEXT)),
 });
 
+/** What a request may be that is no operation: a preflight or a call of another origin, a path of the panel, one of nobody. */
+const BESIDES = ['cors', 'panel', 'unmatched'];
+
+const OPERATION = Type.String({
+  enum: [...OPERATIONS.map(({ name }) => name), ...BESIDES],
+  expected: `an operation of the API, or ${BESIDES.join(', ')}`,
+});
+
 /** The steps, by the member that tells them apart. */
 const STEPS = {
-  operation: object({ operation: TEXT, request: REQUEST, response: RESPONSE }),
+  operation: object({ operation: OPERATION, request: REQUEST, response: RESPONSE }),
   counters: object({ counters: COUNTERS }),
   handEdit: object({ handEdit: TEXT }),
   settle: object({ settle: TRUE }),
@@ -171,6 +184,7 @@ const NOT_BOTH = {
 };
 
 const SCENARIO = object({
+  $schema: Type.Optional(TEXT),
   title: TEXT,
   revision: TEXT,
   source: oneOf('spec', 'recorded'),
@@ -213,7 +227,46 @@ export function readFixtureJson(content: string, file: string): JsonValue {
 export function readScenario(content: string, file: string): Scenario {
   const scenario = shaped(SCENARIO, readFixtureJson(content, file), { file, path: '' });
   const steps = scenario.exchanges.map((step, index) => stepOf(step, { file, path: `/exchanges/${index}` }));
+  if (scenario.source === 'spec') checkPlaceholders(steps, file);
   return { ...scenario, exchanges: steps };
+}
+
+/** The JSON Schema of a scenario file, for editors. */
+export function scenarioSchema(): TSchema {
+  const exchanges = listOf(Type.Union(Object.values(STEPS)));
+  return Type.Object({ ...SCENARIO.properties, exchanges }, { additionalProperties: false });
+}
+
+const NUMBERED = /<([a-z-]+):(\d+)>/g;
+const KINDS = ['key', 'session', 'audit-id', 'name', 'text', 'secret'];
+
+/**
+ * What a scenario written by hand sends has to be told before it: a numbered placeholder of a request stands in an answer of
+ * an earlier step. Recordings bring values of their own along, for which the run has others.
+ */
+function checkPlaceholders(steps: readonly Step[], file: string): void {
+  const told = new Set<string>();
+  for (const [index, step] of steps.entries()) {
+    if (!isExchange(step)) continue;
+    for (const [member, value] of Object.entries(step.request)) {
+      const place = { file, path: `/exchanges/${index}/request/${member}` };
+      for (const [whole, kind = ''] of textOf(value).matchAll(NUMBERED)) {
+        if (!KINDS.includes(kind))
+          throw new ShapeError(place, `a placeholder of a known kind, found ${whole}${didYouMean(kind, KINDS)}`);
+        if (!told.has(whole))
+          throw new ShapeError(
+            place,
+            `only placeholders that an answer before it tells, found ${whole}; told so far: ${[...told].join(', ') || 'none'}`,
+          );
+      }
+    }
+    for (const [whole, kind = ''] of textOf(step.response).matchAll(NUMBERED))
+      if (KINDS.includes(kind)) told.add(whole);
+  }
+}
+
+function textOf(value: unknown): string {
+  return JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? `${each}` : each)) ?? '';
 }
 
 function stepOf(step: JsonObject, place: Place): Step {

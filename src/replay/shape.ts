@@ -1,6 +1,7 @@
 import type { Static, TProperties, TSchema, TSchemaOptions } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { didYouMean } from '../wire/suggest.js';
 import { Compile, Type } from '../wire/typebox.js';
 
 /** Where a value stands: the file it came from and its JSON pointer (RFC 6901; empty for the root). */
@@ -87,14 +88,15 @@ function complaint(schema: TSchema, validator: Validator, value: JsonValue, { fi
   if (lacking !== undefined) return new ShapeError(place, `a member ${lacking}`);
   const nodes = way(schema, error.schemaPath.replace('#', '')).map(Object);
   if (error.keyword === 'boolean') {
-    const known = Object.keys(Object(nodes.at(-2).properties)).join(', ');
-    return new ShapeError(place, `no such member; known are ${known}`);
+    const known = Object.keys(Object(nodes.at(-2).properties));
+    const meant = didYouMean(error.instancePath.split('/').at(-1) ?? '', known);
+    return new ShapeError(place, `no such member${meant}; known are ${known.join(', ')}`);
   }
   const expected = nodes.findLast((node) => typeof node.expected === 'string')?.expected;
-  return new ShapeError(
-    place,
-    `${expected ?? 'another value'}, found ${foundText(way(value, error.instancePath).at(-1))}`,
-  );
+  const found = way(value, error.instancePath).at(-1);
+  const choices = nodes.findLast((node) => Array.isArray(node.enum))?.enum;
+  const meant = typeof found === 'string' && choices !== undefined ? didYouMean(found, choices) : '';
+  return new ShapeError(place, `${expected ?? 'another value'}, found ${foundText(found)}${meant}`);
 }
 
 /** What a JSON pointer goes through, the root first. */

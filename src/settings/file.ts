@@ -2,8 +2,8 @@ import { dirname } from 'node:path';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import { failureWords } from '../platform/failure-words.js';
 import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
+import { didYouMean } from '../wire/suggest.js';
 import type { SettingProblem } from './flags.js';
-import { didYouMean } from './suggest.js';
 import { memberOf, type Setting } from './table.js';
 
 /** Keyway's own settings file, read. */

@@ -1,4 +1,4 @@
-import { didYouMean } from './suggest.js';
+import { didYouMean } from '../wire/suggest.js';
 
 /** Something about the settings that the operator has to change. */
 export interface SettingProblem {

@@ -1,6 +1,6 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ROOT } from '../build.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
@@ -144,6 +144,113 @@ describe('reading alone, keyway compare', () => {
     expect(ended.output).toContain('equal     left/reads/operations');
     expect(ended.output).toContain('DIFFERENT right/reads/operations');
     expect(ended.code).toBe(1);
+  });
+});
+
+describe('keyway replay --format', () => {
+  const SCENARIO = {
+    title: 't',
+    revision: 'current',
+    source: 'spec',
+    given: {},
+    exchanges: [{ operation: 'listUsers', request: { method: 'GET', path: '/users' }, response: { status: 401 } }],
+  };
+
+  test('writes files in their canonical form, once', async () => {
+    const folder = await folderWith({ 'one.json': SCENARIO });
+    const first = await runHere(['replay', '--format', '.'], { folder });
+    expect(first.output).toBe(`formatted ${join(folder, 'one.json')}\n1 of 1 files changed\n`);
+    expect(await readFile(join(folder, 'one.json'), 'utf8')).toBe(
+      [
+        '{',
+        '  "title": "t",',
+        '  "revision": "current",',
+        '  "source": "spec",',
+        '  "given": {},',
+        '  "exchanges": [',
+        '    { "operation": "listUsers",',
+        '      "request": {"method":"GET","path":"/users"},',
+        '      "response": {"status":401} }',
+        '  ]',
+        '}',
+        '',
+      ].join('\n'),
+    );
+    expect((await runHere(['replay', '--format', '.'], { folder })).output).toBe('0 of 1 files changed\n');
+  });
+
+  test('leaves what is no scenario as it is, says so and exits 2', async () => {
+    const folder = await folderWith({ 'odd.json': { ...SCENARIO, tittle: 't' } });
+    const ended = await runHere(['replay', '--format', '.'], { folder });
+    expect(ended.complaints).toContain('/tittle: expected no such member (did you mean title?)');
+    expect(ended.code).toBe(2);
+    expect(JSON.parse(await readFile(join(folder, 'odd.json'), 'utf8'))).toHaveProperty('tittle');
+  });
+
+  test.each([
+    [['--format'], '--format: expected the paths that are to be formatted'],
+    [['--format', '--revision', 'dns', '.'], '--revision: expected no --format beside it'],
+  ])('refuses %j', async (argv, problem) => {
+    const ended = await runHere(['replay', ...argv]);
+    expect(ended.complaints).toContain(problem);
+    expect(ended.code).toBe(2);
+  });
+});
+
+describe('reports of a run in which nothing could be played', () => {
+  const run = (reporter: string) =>
+    runHere(['replay', '--target', 'http://127.0.0.1:1', '--revision', 'current', '--reporter', reporter]);
+  const REASON = '--target http://127.0.0.1:1: nobody listens there (ECONNREFUSED)';
+
+  test('are whole documents with the reason', async () => {
+    const json = await run('json');
+    expect(JSON.parse(json.output)).toEqual({
+      summary: { equal: 0, different: 0, skipped: 0, broken: 0 },
+      verdict: null,
+      problems: [REASON],
+      scenarios: [],
+    });
+    const junit = await run('junit');
+    expect(junit.output).toMatch(
+      /^<\?xml .*\n<testsuites tests="1" failures="0" errors="1" skipped="0">\n[\s\S]*<\/testsuites>\n$/,
+    );
+    expect(junit.output).toContain(`<error message="${REASON}"/>`);
+    expect((await run('tap')).output).toBe(`TAP version 14\nBail out! ${REASON}\n`);
+    expect((await run('github')).output).toBe(`::error title=keyway::${REASON}\n`);
+    expect([json.code, junit.code]).toEqual([2, 2]);
+  });
+});
+
+describe('the report for GitHub', () => {
+  test('has an error at each file that differs, a line for each that was not played, and the verdict', async () => {
+    const { origin } = await startLiveServer('current');
+    const exchange = (operation: string, method: string, path: string, status: number) => ({
+      operation,
+      request: { method, path },
+      response: { status },
+    });
+    const scenario = (...exchanges: readonly object[]) => ({
+      title: 't',
+      revision: 'current',
+      source: 'recorded',
+      given: {},
+      exchanges,
+    });
+    const folder = await folderWith({
+      'a,b.json': scenario(exchange('listAudit', 'GET', '/audit', 201)),
+      'skipped.json': scenario(exchange('clearAudit', 'DELETE', '/audit', 200)),
+    });
+    const argv = ['replay', '.', '--target', origin, '--revision', 'current', '--reporter', 'github'];
+    const { output, code } = await runHere(argv, { folder });
+    const name = basename(folder);
+    expect(output).toContain(
+      `::error file=a%2Cb.json,title=${name}/a%2Cb::step 1: GET /audit: status: expected 201, found 200\n`,
+    );
+    expect(output).toContain(`skipped   ${name}/skipped: clears the audit list: needs --destructive\n`);
+    expect(output).toContain(
+      '::notice title=keyway::not compatible as far as seen: 1 of 2 operations%0A  not seen: clearAudit\n',
+    );
+    expect(code).toBe(1);
   });
 });
 

@@ -2,8 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { playEmbedded } from '../../src/embedded/play.js';
+import { createCall } from '../../src/replay/create-call.js';
 import { formatScenario } from '../../src/replay/format.js';
-import { readScenario } from '../../src/replay/scenario.js';
+import { readFixtureJson, readScenario, scenarioSchema } from '../../src/replay/scenario.js';
+import { scenarioSchemaFile } from '../../src/replay/scenario-schema.js';
+import { checked } from '../../src/wire/schema-check.js';
+import { foldersOf, readFixture, scenariosOf } from '../acceptance/pack.js';
+import { blocksOf } from '../docs/markdown.js';
 
 const MINIMAL = {
   title: 't',
@@ -26,7 +32,39 @@ function problem(change: (scenario: Record<string, unknown>) => void): string {
   return 'none';
 }
 
+/** A step that sends this. */
+const asking = (operation: string, request: object, body?: unknown) => ({
+  operation,
+  request: { method: 'GET', path: '/users', ...request },
+  response: { status: 200, ...(body === undefined ? {} : { body }) },
+});
+
 describe('a file that is no scenario', () => {
+  test.each([
+    [
+      'a misspelt operation',
+      [asking('listUser', {})],
+      '/exchanges/0/operation: expected an operation of the API, or cors, panel, unmatched, found the text "listUser" (did you mean listUsers?)',
+    ],
+    [
+      'a member that there is not',
+      [asking('listUsers', { header: {} })],
+      '/exchanges/0/request/header: expected no such member (did you mean headers?); known are method, path, root, headers, body, text',
+    ],
+    [
+      'a placeholder that nothing before it tells',
+      [asking('createUser', {}, { data: '<key:1>' }), asking('getUser', { path: '/users/<key:2>' })],
+      '/exchanges/1/request/path: expected only placeholders that an answer before it tells, found <key:2>; told so far: <key:1>',
+    ],
+    [
+      'a placeholder of no kind',
+      [asking('listUsers', { headers: { authorization: 'Bearer <sesion:1>' } })],
+      '/exchanges/0/request/headers: expected a placeholder of a known kind, found <sesion:1> (did you mean session?)',
+    ],
+  ])('for %s names the place and what may have been meant', (_, exchanges, words) => {
+    expect(problem((scenario) => Object.assign(scenario, { exchanges }))).toBe(`x.json: ${words}`);
+  });
+
   test('that lacks a member names it', () => {
     expect(problem((scenario) => delete scenario.title)).toBe('x.json: /: expected a member title');
   });
@@ -45,7 +83,7 @@ describe('a file that is no scenario', () => {
 
   test('with an unknown member lists the known ones', () => {
     expect(problem((scenario) => Object.assign(scenario, { titel: 1 }))).toMatch(
-      /^x\.json: \/titel: expected no such member; known are title, /,
+      /^x\.json: \/titel: expected no such member \(did you mean title\?\); known are \$schema, title, /,
     );
   });
 
@@ -62,7 +100,7 @@ describe('a file that is no scenario', () => {
   });
 
   test('with a status out of range is refused', () => {
-    const wrong = [{ operation: 'x', request: { method: 'GET', path: '/' }, response: { status: 1000 } }];
+    const wrong = [{ operation: 'panel', request: { method: 'GET', path: '/' }, response: { status: 1000 } }];
     expect(problem((scenario) => Object.assign(scenario, { exchanges: wrong }))).toContain('from 100 to 599');
   });
 
@@ -102,7 +140,7 @@ const counters = fc.array(
   { maxLength: 2 },
 );
 const exchange = fc.record({
-  operation: name,
+  operation: fc.constantFrom('listUsers', 'login', 'panel'),
   request: fc.record(
     {
       method: fc.constantFrom('GET', 'PUT'),
@@ -166,4 +204,44 @@ test('every recording is read, and formatting it changes no byte of it', () => {
       expect(formatScenario(readScenario(content, file)), `${folder.name}/${file}`).toBe(content);
     }
   }
+});
+
+describe('the format', () => {
+  const FOLDERS = ['earliest', 'dns', 'current', 'lines', ...foldersOf('recorded').map((each) => `recorded/${each}`)];
+  const ALL = FOLDERS.filter((each) => !each.endsWith('divergences')).flatMap(scenariosOf);
+
+  test('is described by the JSON Schema of the package, which every scenario that ships satisfies', () => {
+    expect(readFixture('scenario.schema.json')).toBe(scenarioSchemaFile());
+    for (const { file, content } of ALL)
+      expect(() => checked(scenarioSchema(), readFixtureJson(content, file), file), file).not.toThrow();
+  });
+
+  test('of every scenario written by hand is canonical, and names the schema', () => {
+    for (const { file, content, scenario } of ALL.filter((each) => each.scenario.source === 'spec')) {
+      expect(formatScenario(scenario), file).toBe(content);
+      expect(scenario.$schema, file).toBe('../scenario.schema.json');
+    }
+  });
+
+  test('has a complete example that is canonical and plays as it stands', async () => {
+    const [example] = blocksOf(readFixture('README.md')).filter(({ language }) => language === 'json');
+    const scenario = readScenario(example?.text ?? '', 'README.md');
+    expect(formatScenario(scenario)).toBe(`${example?.text}\n`);
+    const file = { kind: 'scenario', name: 'example', path: 'README.md', scenario, register: null } as const;
+    const options = { revision: null, timeoutMilliseconds: 10_000, isStopped: () => false };
+    expect(await playEmbedded(file, options)).toMatchObject({ outcome: 'equal', reason: null, differences: [] });
+  });
+
+  test('gives a body its content type where no header says one', () => {
+    const at = {
+      target: { origin: 'http://x', apiRoot: '/api', base: '' },
+      addresses: { api: '', listen: '' },
+      bindings: new Map<string, string>(),
+    };
+    const typeOf = (headers: Record<string, string>) =>
+      [...createCall({ method: 'POST', path: '/users', body: {}, headers }, at).headers].join(';');
+    expect(typeOf({})).toBe('content-type,application/json');
+    expect(typeOf({ 'Content-Type': 'text/plain' })).toBe('Content-Type,text/plain');
+    expect([...createCall({ method: 'POST', path: '/users', text: '{}' }, at).headers]).toEqual([]);
+  });
 });

@@ -4,8 +4,8 @@ import { resolveRevision } from '../../revisions/index.js';
 import { dataFolderOf } from '../../src/local/file/data-folder.js';
 import { problemText } from '../../src/settings/flags.js';
 import { SETTING_NAMES, settingsFromCommandLine } from '../../src/settings/read.js';
-import { suggest } from '../../src/settings/suggest.js';
 import { memberOf, SETTINGS, type Settings, variableOf } from '../../src/settings/table.js';
+import { suggest } from '../../src/wire/suggest.js';
 
 const FOLDER = '/srv/keyway';
 

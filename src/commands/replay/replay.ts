@@ -12,12 +12,13 @@ import { NoApiThere } from '../../replay/target-facts.js';
 import type { TargetPlayer } from '../../replay/target-player.js';
 import { updatedScenario } from '../../replay/update.js';
 import { operationsIn } from '../../replay/verdict.js';
-import { parseFlags, problemText } from '../../settings/flags.js';
+import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import { createCaller } from '../../southbound/call.js';
 import type { TargetCredentials } from '../../southbound/control.js';
 import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
+import { formatFiles } from './format.js';
 import { type FoundFiles, meetServer, type Played, type Playing, runPlaying, sayPlan } from './run.js';
 import {
   type BaseUrl,
@@ -47,6 +48,7 @@ const FLAGS = [
   valueFlag('username', 'NAME'),
   valueFlag('token', 'TOKEN'),
   switchFlag('update'),
+  switchFlag('format'),
   ...PLAY_FLAGS,
 ];
 
@@ -56,6 +58,7 @@ interface ReplaySettings extends PlaySettings {
   readonly revisionText: string | null;
   readonly credentials: TargetCredentials;
   readonly update: boolean;
+  readonly format: boolean;
 }
 
 function readSettings(argv: readonly string[], context: CommandContext): ReplaySettings | readonly string[] {
@@ -67,6 +70,7 @@ function readSettings(argv: readonly string[], context: CommandContext): ReplayS
     revisionText: reading.value('revision'),
     credentials: credentialsOf(reading, context, SOURCES),
     update: reading.isOn('update'),
+    format: reading.isOn('format'),
     ...readPlaySettings(reading, flags),
   };
   const problems = [...flags.problems.map(problemText), ...reading.problems];
@@ -75,7 +79,14 @@ function readSettings(argv: readonly string[], context: CommandContext): ReplayS
     problems.push('--revision: expected what the target speaks, such as --revision 0.2.48');
   if (settings.update && settings.words.length === 0)
     problems.push('--update: expected the paths whose answers are to be rewritten');
+  if (settings.format) problems.push(...besideFormat(settings, flags));
   return problems.length > 0 ? problems : settings;
+}
+
+function besideFormat({ words }: ReplaySettings, { values }: ParsedFlags): readonly string[] {
+  const others = [...values.keys()].filter((flag) => flag !== 'format');
+  const beside = others.map((flag) => `--${flag}: expected no --format beside it`);
+  return words.length > 0 ? beside : [...beside, '--format: expected the paths that are to be formatted'];
 }
 
 function onlyForTargets({ update }: ReplaySettings, reading: FlagReading): readonly string[] {
@@ -86,6 +97,7 @@ function onlyForTargets({ update }: ReplaySettings, reading: FlagReading): reado
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const settings = readSettings(argv, context);
   if (!('words' in settings)) return usageProblem(context, 'replay', settings);
+  if (settings.format) return formatFiles(settings.words, context);
   const { target, revision } = settings;
   const revisions = revision === null ? [] : [revision];
   return runPlaying('replay', { settings, revisions, sides: SIDES }, context, async (files, playing) =>
@@ -197,6 +209,7 @@ export const replay: Command = {
   words: 'paths',
   help: () => `Usage: keyway replay [PATHS…] [--revision R]
        keyway replay [PATHS…] --target URL --revision R [--writes | --destructive]
+       keyway replay --format PATHS…
 
 Plays scenarios and compares every answer. PATHS are scenario files and folders; without them the
 scenarios that come with Keyway, or those of R.
@@ -217,6 +230,7 @@ they are removed at the end, on failure and on interrupt. What is replaced is sa
   --writes                   Also makes keys of its own.
   --destructive              Also replaces configuration, rules, DNS settings and audit list.
   --update                   Rewrites the expected answers of recordings from the target.
+  --format                   Plays nothing: writes the files in their canonical form.
   --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
   --reporter json|junit|tap|github
                              For programs, instead of text.

@@ -82,21 +82,33 @@ const PACK_FOLDERS = ['earliest', 'dns', 'current', 'lines', 'recorded'];
 /** Scenario files and what was found to be none, in their order. */
 export type FoundFiles = readonly (ScenarioFile | BrokenFile)[];
 
+/** The scenarios of these files and folders. Rejects with an error for people when there is none. */
+export async function filesIn(
+  words: readonly string[],
+  { folder, fileSystem }: Pick<CommandContext, 'folder' | 'fileSystem'>,
+): Promise<FoundFiles> {
+  const paths = words.map((each) => resolve(folder, each));
+  const files = (await readScenarioFiles(paths, fileSystem)).map(withKnownRevision);
+  if (files.length === 0) throw new Error('there is no scenario in these paths');
+  return files;
+}
+
 /**
  * The scenarios of the paths; without paths those that come with Keyway, where revisions are named those that belong to
- * one of them. Rejects with an error for people when there is none in the paths.
+ * one of them.
  */
 async function chosenFiles(
   { words }: PlaySettings,
   revisions: readonly Revision[],
-  { folder, fileSystem }: CommandContext,
+  context: CommandContext,
 ): Promise<FoundFiles> {
-  const asked = words.map((each) => resolve(folder, each));
-  const pack = PACK_FOLDERS.map((each) => join(packFolder(), each));
-  const files = (await readScenarioFiles(asked.length > 0 ? asked : pack, fileSystem)).map(withKnownRevision);
-  if (files.length === 0) throw new Error('there is no scenario in these paths');
-  if (asked.length > 0 || revisions.length === 0) return files;
-  return files.filter((file) => file.kind === 'broken' || isOfOne(file.scenario.revision, revisions));
+  if (words.length > 0) return filesIn(words, context);
+  const pack = await filesIn(
+    PACK_FOLDERS.map((each) => join(packFolder(), each)),
+    context,
+  );
+  if (revisions.length === 0) return pack;
+  return pack.filter((file) => file.kind === 'broken' || isOfOne(file.scenario.revision, revisions));
 }
 
 /** A scenario of a revision that nobody knows is no valid one. */

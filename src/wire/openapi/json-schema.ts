@@ -1,11 +1,12 @@
 import type { Encodable } from '../json/encode.js';
 
 /** Members of a schema that are for our own messages and recordings. */
-const OWN = new Set(['expected', 'recorded']);
+const OWN = new Set(['expected', 'recorded', 'isSmall']);
 
 /** A TypeBox schema as JSON Schema: bigint is an integer there, its bound the largest one that is taken. */
 export function jsonSchema(schema: unknown): Encodable {
   if (Array.isArray(schema)) return schema.map(jsonSchema);
+  if (schema instanceof RegExp) return schema.source;
   if (typeof schema === 'object' && schema !== null) {
     return Object.fromEntries(
       Object.entries(schema)
