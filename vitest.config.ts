@@ -11,6 +11,7 @@ const LONG = [
   'docs/docs',
   'soak/load',
   'soak/hostile',
+  'acceptance/in-front',
   'panel/session',
   'cli/serve-network',
   'local/crash',
