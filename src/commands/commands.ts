@@ -91,6 +91,12 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: async () => (await import('./counters.js')).countersImport,
   },
   {
+    name: 'set-password',
+    group: 'keys',
+    summary: 'write a new password for the panel into a configuration file',
+    load: async () => (await import('./set-password.js')).setPassword,
+  },
+  {
     name: 'hash-password',
     group: 'keys',
     summary: 'read a password, print its password_hash',

@@ -15,10 +15,9 @@ type Given = { readonly password: string } | { readonly problem: string };
 
 async function askTwice({ input }: CommandContext): Promise<Given> {
   const first = await input.askSecret('Password: ');
-  if (first === null) return { problem: 'nothing was hashed' };
-  const second = first === '' ? first : await input.askSecret('The same again: ');
-  if (second === null) return { problem: 'nothing was hashed' };
-  return first === second ? { password: first } : { problem: 'the two passwords differ: nothing was hashed' };
+  const second = first === null || first === '' ? first : await input.askSecret('The same again: ');
+  if (first === null || second === null) return { problem: 'broken off: nothing was done' };
+  return first === second ? { password: first } : { problem: 'the two passwords differ: nothing was done' };
 }
 
 /** The one line of a pipe, less its line end. */
@@ -38,16 +37,21 @@ async function readLine({ input }: CommandContext): Promise<Given> {
   return { password: first };
 }
 
+/** A new password: asked for twice on a terminal, else the one line that comes. */
+export async function readPassword(context: CommandContext): Promise<Given> {
+  const given = context.input.isTerminal ? await askTwice(context) : await readLine(context);
+  return 'password' in given && given.password === '' ? { problem: 'no password was given' } : given;
+}
+
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   if (argv.length > 0) {
     const problem =
       'hash-password takes no arguments: the password comes from the terminal or a pipe, never from the command line';
     return usageProblem(context, 'hash-password', [problem]);
   }
-  const given = context.input.isTerminal ? await askTwice(context) : await readLine(context);
-  const problem = 'problem' in given ? given.problem : given.password === '' ? 'no password was given' : null;
-  if (problem !== null || 'problem' in given) {
-    context.complain(`keyway hash-password: ${problem}`);
+  const given = await readPassword(context);
+  if ('problem' in given) {
+    context.complain(`keyway hash-password: ${given.problem}`);
     return 1;
   }
   context.output.line(passwordHashOf(given.password));

@@ -66,7 +66,7 @@ export function starterFile({ accessKey, token, webpath, password }: StarterSecr
     // For people: the login of the panel.
     "username": "admin",
 
-    // The SHA-256 of the password. For another password: keyway hash-password
+    // The SHA-256 of the password. For another password: keyway set-password
     "password_hash": "${passwordHashOf(password)}"
   }
 }

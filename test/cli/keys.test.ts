@@ -8,6 +8,7 @@ import { readLimit } from '../../src/commands/keys/sizes.js';
 import { type AccessKey, MAX_U64 } from '../../src/core/model.js';
 import { createGateway } from '../../src/index.js';
 import { ROOT } from '../build.js';
+import { describeDatabase, freshDatabase } from '../database/database.js';
 import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
 
@@ -224,6 +225,24 @@ describe('keyway keys on a running server', () => {
     expect(refused.code).toBe(1);
     expect(refused.complaints).toContain('KEYWAY_TOKEN');
     expect(refused.complaints).not.toContain('wrong');
+  });
+});
+
+describeDatabase('keyway keys --database', () => {
+  it('changes the keys of a shared database, and of one without a schema says what makes it', async () => {
+    const environment = { KEYWAY_DATABASE_URL: await freshDatabase() };
+    const there = (...argv: string[]) => keys(argv, { environment });
+    expect((await there('list')).complaints).toContain('keyway database migrate');
+    expect((await runHere(['database', 'migrate'], { folder, environment })).code).toBe(0);
+    expect(await there('add', 'Shared', '--key', 'shared-1', '--limit', '1GB')).toMatchObject({
+      code: 0,
+      output: 'shared-1\n',
+    });
+    expect((await there('set', 'Shared', '--limit', '2GB')).code).toBe(0);
+    expect(await listed([], { environment })).toEqual([['shared-1', 'Shared', 2_000_000_000]]);
+    expect((await there('remove', 'Shared')).code).toBe(0);
+    expect(await listed([], { environment })).toEqual([]);
+    expect(await there('list', '--config', 'keyway.jsonc')).toMatchObject({ code: 2 });
   });
 });
 

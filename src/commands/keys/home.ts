@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { REVISIONS } from '../../../revisions/all.js';
 import { newestRevision, resolveRevision } from '../../../revisions/index.js';
 import { composeGateway } from '../../gateway/compose.js';
+import type { ComposeOptions } from '../../gateway/options.js';
 import { dataFolderOf } from '../../local/file/data-folder.js';
 import { failureCode } from '../../platform/failure-words.js';
 import { isMissing } from '../../platform/presence.js';
@@ -70,28 +71,33 @@ function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
 }
 
 /**
- * Opens a configuration file: through the Keyway that serves it, else by itself, for as long as the command takes. Rejects
- * with an `Error` for people.
+ * Opens a shared database, or a configuration file: that through the Keyway that serves it, else by itself, for as long as the
+ * command takes. Rejects with an `Error` for people.
  */
-export async function openFile(
-  settings: Pick<Settings, 'config' | 'dataDir' | 'inPlace'>,
+export async function openState(
+  { config, dataDir, inPlace, database }: Pick<Settings, 'config' | 'dataDir' | 'inPlace' | 'database'>,
   context: CommandContext,
 ): Promise<KeyHome> {
-  const { config, dataDir, inPlace } = settings;
+  if (database !== null) return openByItself({ database: { url: database, migrates: false } }, context);
   const dataFolder = dataFolderOf({ config, dataDir });
-  if (config === null || dataFolder === null) throw new Error('expected a configuration file, or --target');
+  if (config === null || dataFolder === null) throw new Error('expected a configuration file, --target or --database');
   const socketPath = controlSocketIn(dataFolder);
   if (await isAnswered(socketPath)) return homeOver(serverAt(socketPath, context));
-  const { fileSystem, clock, random } = context;
-  if (await isMissing(fileSystem, config))
+  if (await isMissing(context.fileSystem, config))
     throw new Error(`there is no configuration file ${config}: name it with --config`);
+  return openByItself({ configPath: config, dataDir: dataFolder, inPlace }, context);
+}
+
+async function openByItself(
+  state: Pick<ComposeOptions, 'configPath' | 'dataDir' | 'inPlace' | 'database'>,
+  context: CommandContext,
+): Promise<KeyHome> {
+  const { fileSystem, clock, random } = context;
   const revision = newestRevision();
   const gateway = await composeGateway({
     mounts: [{ revision, version: revision.reportedVersion }],
     listener: { webpath: '' },
-    configPath: config,
-    dataDir: dataFolder,
-    inPlace,
+    ...state,
     fileSystem,
     clock,
     random,

@@ -13,7 +13,7 @@ import {
   switchFlag,
   valueFlag,
 } from '../replay/settings.js';
-import { type KeyHome, openFile, openTarget, type TargetPlace } from './home.js';
+import { type KeyHome, openState, openTarget, type TargetPlace } from './home.js';
 
 /** One of the commands over keys. */
 export interface KeysCommand<Asked> {
@@ -27,7 +27,7 @@ export interface KeysCommand<Asked> {
   work(server: UpstreamServer, asked: Asked, context: CommandContext): Promise<void>;
 }
 
-const SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
+const SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace', 'database'];
 
 const TARGET_FLAGS: readonly FlagShape[] = [
   valueFlag('target', 'URL'),
@@ -75,7 +75,7 @@ async function run<Asked>(
   if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
   let home: KeyHome | null = null;
   try {
-    home = target === null ? await openFile(answer.settings, context) : openTarget(target, context);
+    home = target === null ? await openState(answer.settings, context) : openTarget(target, context);
     await command.work(home.server, asked, context);
     return 0;
   } catch (error) {

@@ -45,6 +45,12 @@ export const accessKeysLayout: Layout = {
     };
   },
 
+  listenerOf(root) {
+    const api = memberOf(root, 'api');
+    return api?.kind === 'object' ? api : null;
+  },
+  noListener: 'api: expected an object, the listener whose password it is',
+
   readListen: (root, warnings) => readString(memberOf(root, 'listen'), 'listen', null, warnings),
 
   readOutbound(root, warnings): OutboundSettings | null {

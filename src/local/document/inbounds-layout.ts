@@ -65,6 +65,9 @@ export const inboundsLayout: Layout = {
     };
   },
 
+  listenerOf: (root) => inboundsOf(root, 'api')[0]?.node ?? null,
+  noListener: 'inbounds: expected one with the protocol "api", the listener whose password it is',
+
   readListen(root, warnings) {
     const [ostp] = inboundsOf(root, 'ostp');
     if (ostp === undefined) return null;

@@ -42,6 +42,10 @@ export interface Layout {
   /** What `keyHolders` being empty means to somebody who wants to add a key. */
   readonly noHolder: string;
   readListener(root: ObjectNode, warnings: Warnings): ListenerConfig | null;
+  /** The object that describes the listener; null where there is none. */
+  listenerOf(root: ObjectNode): ObjectNode | null;
+  /** What an operator has to add where there is none. */
+  readonly noListener: string;
   readListen(root: ObjectNode, warnings: Warnings): string | null;
   readOutbound(root: ObjectNode, warnings: Warnings): OutboundSettings | null;
   /** A rule of the file, or null (with a warning) for what is none. */

@@ -1,0 +1,73 @@
+import { withOperator } from '../local/document/operator-change.js';
+import { rewriteFile } from '../local/file/rewrite-file.js';
+import { readTarget, TargetChangedError, type TargetFile } from '../local/file/write-file.js';
+import { failureWords } from '../platform/failure-words.js';
+import type { FlagShape } from '../settings/flags.js';
+import { settingsHelp } from '../settings/help.js';
+import { shellWord } from '../settings/text.js';
+import type { Command, CommandContext } from './command.js';
+import { passwordHashOf, readPassword } from './hash-password.js';
+import { runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+
+const USERNAME: FlagShape = { flag: 'username', placeholder: 'NAME', repeatable: false };
+
+/** How often a file is read again that somebody has changed meanwhile. */
+const ATTEMPTS = 5;
+
+const setting: StoredCommand = {
+  name: 'set-password',
+  words: [],
+  flags: [USERNAME],
+  async work({ configPath: path, dataFolder, inPlace, fileSystem, clock, log }, _words, context, given) {
+    if (path === null) throw new Error('expected a configuration file to write the password into');
+    const username = given.get(USERNAME.flag)?.[0] ?? null;
+    if (username === '') throw new Error('--username: expected a name that is not empty');
+    const read = () => readFileAt(path, context);
+    // What is wrong with the file is said before anybody is asked.
+    withOperator((await read()).bytes, { username, passwordHash: '' });
+    const answer = await readPassword(context);
+    if ('problem' in answer) throw new Error(answer.problem);
+    const operator = { username, passwordHash: passwordHashOf(answer.password) };
+    const versions = { fileSystem, clock, log, path, dataFolder, inPlace };
+    for (let attempt = 1; ; attempt += 1) {
+      const target = await read();
+      try {
+        await rewriteFile(versions, target, withOperator(target.bytes, operator), { forever: false });
+        break;
+      } catch (error) {
+        if (!(error instanceof TargetChangedError) || attempt === ATTEMPTS) throw error;
+      }
+    }
+    context.output.line(`Wrote the new password's hash into ${path}.`);
+    context.output.line(
+      'Where a Keyway serves it, every session ends within a second: sign in again. A server reads it at its next start.',
+    );
+    context.output.line(`What the file was is kept: keyway config list --config ${shellWord(path)}`);
+  },
+};
+
+async function readFileAt(path: string, { fileSystem }: CommandContext): Promise<TargetFile> {
+  try {
+    return await readTarget(fileSystem, path);
+  } catch (error) {
+    throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
+  }
+}
+
+export const setPassword: Command = {
+  name: 'set-password',
+  flags: [...STORED_FLAGS, USERNAME],
+  help: () => `Usage: keyway set-password [--config FILE] [--username NAME]
+
+Writes the hash of a new password for the panel into a configuration file, as its password_hash. On a
+terminal the password is asked for twice and not shown. Otherwise one line of standard input is it.
+
+Everything else in the file stays as it is, and what the file was is kept. A Keyway that serves the
+file ends every session.
+
+${settingsHelp(STORED_SETTINGS)}
+  --username NAME  Writes the name to sign in with, too. Default: the one in the file.
+
+  keyway set-password --config server.jsonc < password.txt`,
+  run: (argv, context) => runStored(setting, argv, context),
+};

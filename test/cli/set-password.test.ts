@@ -1,0 +1,73 @@
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { passwordHashOf } from '../../src/commands/hash-password.js';
+import { ROOT } from '../build.js';
+import { folderForTest, serveHere } from '../serve/serve-here.js';
+import { runHere } from './context.js';
+
+let folder = '';
+beforeEach(async () => {
+  folder = await folderForTest();
+  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'keyway.jsonc'));
+});
+
+const file = (name = 'keyway.jsonc') => readFile(join(folder, name), 'utf8');
+const set = (secrets: readonly (string | null)[], argv: readonly string[] = []) =>
+  runHere(['set-password', ...argv], { folder, terminal: true, secrets });
+
+describe('keyway set-password', () => {
+  it.each([
+    'server.jsonc',
+    'server-0.3.21.jsonc',
+  ])('writes the hash into %s, and nothing else of it changes', async (sample) => {
+    await copyFile(join(ROOT, 'fixtures/samples', sample), join(folder, 'keyway.jsonc'));
+    const before = await file();
+    const { code, output, complaints } = await set(['a new one', 'a new one']);
+    expect({ code, complaints }).toEqual({ code: 0, complaints: '' });
+    expect(output).toContain('every session ends');
+    expect(await file()).toBe(
+      before.replace(/"password_hash": "[0-9a-f]{64}"/, `"password_hash": "${passwordHashOf('a new one')}"`),
+    );
+    const kept = await runHere(['config', 'list', '--json'], { folder });
+    expect(JSON.parse(kept.output)).toHaveLength(1);
+  });
+
+  it('is live at once in a Keyway that serves the file, and ends its sessions', async () => {
+    const served = await serveHere(['serve', '--bind', '127.0.0.1:0'], { folder });
+    const api = `${await served.url}/panel/api`;
+    const login = async (password: string) => {
+      const headers = { 'content-type': 'application/json' };
+      const body = JSON.stringify({ username: 'admin', password });
+      const answer = await fetch(`${api}/login`, { method: 'POST', headers, body });
+      return ((await answer.json()) as { data?: { token: string } }).data?.token ?? null;
+    };
+    const session = await login('password');
+    const status = async () =>
+      (await fetch(`${api}/server/status`, { headers: { authorization: `Bearer ${session}` } })).status;
+    expect(await status()).toBe(200);
+    expect((await set(['a new one', 'a new one'])).code).toBe(0);
+    await expect.poll(status, { timeout: 20_000 }).toBe(401);
+    expect(await login('password')).toBeNull();
+    expect(await login('a new one')).toMatch(/./);
+  });
+
+  it.each([
+    ['two that differ', ['one', 'two'], 'the two passwords differ'],
+    ['one broken off', [null], 'broken off'],
+    ['an empty one', [''], 'no password was given'],
+  ])('of %s changes nothing', async (_name, secrets, words) => {
+    const before = await file();
+    expect(await set(secrets)).toMatchObject({ code: 1, complaints: expect.stringContaining(words) });
+    expect(await file()).toBe(before);
+  });
+
+  it('of a file without a username asks for one before it asks for anything else', async () => {
+    await writeFile(join(folder, 'keyway.jsonc'), '{"mode": "server", "api": {"enabled": true}}');
+    expect((await set([])).complaints).toContain('give it with --username');
+    expect((await set(['new', 'new'], ['--username', 'me'])).code).toBe(0);
+    expect(JSON.parse(await file())).toMatchObject({ api: { username: 'me', password_hash: passwordHashOf('new') } });
+    await writeFile(join(folder, 'keyway.jsonc'), '{"mode": "server"}');
+    expect((await set([])).complaints).toContain('api: expected an object');
+  });
+});
