@@ -59,7 +59,14 @@ export function createServerFile(path: string, behaviour: Behaviour, memory: Mem
     if (!isJsonObject(root)) throw new Error('the root is no object');
     return root;
   };
-  const write = (text: string) => writeCarelessly(path, text, pause);
+  // Whoever reads may find the file truncated. Two that write at once would leave a mixture of both, which takes a real server
+  // microseconds to hit: with pauses here it would be no rarity, so that they write one after the other.
+  let last: Promise<void> = Promise.resolve();
+  const write = (text: string): Promise<void> => {
+    const mine = last.then(() => writeCarelessly(path, text, pause));
+    last = mine.catch(() => undefined);
+    return mine;
+  };
   return {
     read: () => readFile(path),
     write: tracked((value) => write(serverJson(value))),
