@@ -50,6 +50,8 @@ export interface ConfigurationDoorOptions {
   readonly log: LogPort;
 }
 
+/** How long a server may be at writing its file, ms. */
+const WRITING = 300;
 /** Between two looks at whether a replacement is live, ms. */
 const LOOKS = 1_000;
 
@@ -58,8 +60,22 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     options;
 
   async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
-    const { value, ...sent } = await server.getConfig(purpose);
-    return { value: documentIn(value), ...sent };
+    return unlessHalfWritten(async () => {
+      const { value, ...sent } = await server.getConfig(purpose);
+      return { value: documentIn(value), ...sent };
+    });
+  }
+
+  /** Servers truncate their file before they write it, and read it meanwhile: what is no configuration is read again. */
+  async function unlessHalfWritten<T>(look: () => Promise<T>, again = 2): Promise<T> {
+    try {
+      return await look();
+    } catch (error) {
+      const isHalf = error instanceof DomainError && HALF_WRITTEN.has(error.code);
+      if (!isHalf || again === 0 || isClosing()) throw error;
+      await waiting(timers, WRITING);
+      return unlessHalfWritten(look, again - 1);
+    }
   }
 
   /** What a replacement starts from; null where the server has none that can be read, which may be why it is replaced. */
@@ -122,7 +138,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
   return {
     read,
     document: {
-      read: async () => (await server.getConfig()).value,
+      read: async () => (await unlessHalfWritten(() => server.getConfig())).value,
       replace: (body) =>
         new Promise((resolve, reject) => {
           // Key writes wait until it is live: they would write the keys of before over it.
@@ -168,6 +184,8 @@ const REPLACEABLE: ReadonlySet<string> = new Set([
   'configStripFailed',
   'configParseFailed',
 ]);
+
+const HALF_WRITTEN: ReadonlySet<string> = new Set(['configStripFailed', 'configParseFailed']);
 
 const LOSES_INBOUNDS =
   'this configuration has no inbound for keys, and the present one has: it is an old copy. Load the configuration again, or take --guard-config away';

@@ -166,3 +166,19 @@ describe('many keys', () => {
     await backend.close();
   });
 });
+
+describe('a configuration that the server is just writing', () => {
+  it('is read again, and a file that stays broken is said to be so', async () => {
+    const { world, server, backend } = await staged({ revision: 'dns', configuration: ROUTED });
+    server.configuration = '{"mode":"ser';
+    void world.timers.after(400, () => {
+      server.configuration = ROUTED;
+    });
+    expect(await world.until(Promise.resolve(backend.live?.rules()))).toEqual([]);
+    server.configuration = '';
+    await expect(world.until((async () => backend.live?.rules())())).rejects.toMatchObject({
+      code: 'configParseFailed',
+    });
+    await backend.close();
+  });
+});
