@@ -3,9 +3,16 @@ import { settingsTable } from '../settings/help.js';
 import { markdownTable } from '../settings/text.js';
 import { commonErrors } from '../wire/errors.js';
 import { revisionsTable } from './revisions.js';
+import { linesTable, lossesTable } from './upstream-tables.js';
 
 /** The generated tables by the name in their markers. */
-const TABLES = { settings: settingsTable, revisions: revisionsTable, errors: errorsTable } as const;
+const TABLES = {
+  settings: settingsTable,
+  revisions: revisionsTable,
+  errors: errorsTable,
+  lines: linesTable,
+  losses: lossesTable,
+} as const;
 type TableName = keyof typeof TABLES;
 
 /** The documents with generated tables, by their paths from the package's folder on. */
@@ -14,6 +21,7 @@ export const DOCUMENTS: Readonly<Record<string, readonly TableName[]>> = {
   'docs/settings.md': ['settings'],
   'docs/revisions.md': ['revisions'],
   'docs/errors.md': ['errors'],
+  'docs/upstream.md': ['lines', 'losses'],
 };
 
 /** The text of a document with its tables as the code has them. Throws as `withTable` does. */
@@ -50,7 +58,7 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   upstreamSilent:
     'The server behind `--upstream` sent nothing for ten seconds. A change may have happened: look before you make it again.',
   upstreamRefused:
-    'The server behind `--upstream` does not take the credentials that Keyway has, or its one session is somebody else’s. The detail says which; nothing was changed.',
+    "The server behind `--upstream` does not take the credentials that Keyway has, or its one session is somebody else's. The detail says which; nothing was changed.",
   bulkIncomplete:
     'The state takes keys one by one, and one failed: `created 37 of 100`, with its reason. Those that were made stay; the list shows them.',
   countedElsewhere: 'Of the feed: the running server counts by itself, so that a report would count twice.',
