@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import type { AnnouncedServer, KeySnapshot } from '../../src/core/model.js';
+import type { AnnouncedServer, KeySnapshot, OutboundRule } from '../../src/core/model.js';
 import type { ClockPort } from '../../src/core/ports.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { type Behaviour, behaviourOf } from './behaviour.js';
@@ -42,6 +42,8 @@ export interface StandIn {
   readonly paths: { readonly base: string; readonly api: string };
   /** The keys that it holds, in no order. */
   keys(): readonly KeySnapshot[];
+  /** The outbound rules that it goes by; null where its file configured none at its start. */
+  rules(): readonly OutboundRule[] | null;
   /** Traffic of a client: bytes and connections are added. */
   count(accessKey: string, traffic: { up?: bigint; down?: bigint; connections?: bigint }): void;
   /** Looks at its file now. */
@@ -66,6 +68,7 @@ export async function startStandIn(options: StandInOptions): Promise<StandIn> {
       return running.behaviour.revision.root.paths(running.memory.start.webpath);
     },
     keys: () => running.memory.keys().flatMap(([accessKey]) => running.memory.snapshot(accessKey) ?? []),
+    rules: () => running.memory.rules,
     count: (accessKey, { up = 0n, down = 0n, connections = 0n }) =>
       running.memory.count(accessKey, up, down, connections),
     reload: () => running.file.reload(),

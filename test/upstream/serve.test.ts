@@ -1,11 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { REVISIONS } from '../../revisions/all.js';
 import { createCaller } from '../../src/southbound/call.js';
+import { LOSSES } from '../../src/southbound/losses.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
 import { type FaultyProxy, startFaultyProxy } from '../stand-in/faulty-proxy.js';
-import { apiOf, CREDENTIALS, fileOf } from '../stand-in/files.js';
+import { apiOf, CREDENTIALS, fileOf, ROOT_LIST_FILE } from '../stand-in/files.js';
 import type { StandIn, StandInOptions } from '../stand-in/stand-in.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
 
@@ -243,6 +245,28 @@ describe.each([
 });
 
 const pathOf = (key: string) => `/users/${encodeURIComponent(key)}`;
+
+const BY_CONFIGURATION = LOSSES.filter(({ shownBy }) => shownBy === 'server');
+
+it('the losses that servers themselves show are those that are tested here', () => {
+  expect(BY_CONFIGURATION.map(({ operation, member }) => `${operation} ${member}`)).toEqual(['putRules action']);
+});
+
+it.each(
+  REVISIONS.filter((line) => BY_CONFIGURATION.some((loss) => loss.of(line))),
+)('rules of $id go into its configuration: they count from the next start on, block as proxy', async ({
+  reportedVersion,
+}) => {
+  const text = ROOT_LIST_FILE.replace('"mode"', '"outbound": { "protocol": "socks5", "rules": [] }, "mode"');
+  const { api, standIn } = await inFront(reportedVersion, {}, text);
+  const rule = { domain_suffix: ['.a'], ip_cidr: [], protocol: null, action: 'block' };
+  expect(await api('PUT', '/router/rules', [rule])).toEqual({ ok: true, data: true });
+  expect((await api('GET', '/router/rules')).data).toEqual([rule]);
+  expect(standIn.rules()).toEqual([]);
+  await standIn.restart();
+  expect(standIn.rules()).toMatchObject([{ domainSuffix: ['.a'], action: 'proxy' }]);
+  expect(keysOf(standIn)).toEqual(['alpha', 'beta']);
+});
 
 it('in front of a server with 100,000 keys, their list is whole and a key is found at once', async () => {
   const keys = Array.from({ length: 100_000 }, (_, n) => `key-${n}`);
