@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { withTables } from '../../src/commands/document-tables.js';
 import { buildIfOlder, ROOT } from '../build.js';
-import { blocksOf, commandsOf, linksOf } from './markdown.js';
+import { blocksOf, commandsOf, linksOf, shellOf } from './markdown.js';
 import { startPage } from './page-run.js';
 
 const run = promisify(execFile);
@@ -41,7 +41,7 @@ describe('docs/', () => {
     '$name: every block of shell runs, in order, on a running gateway',
     { timeout: 180_000 },
     async (page, { onTestFinished }) => {
-      const blocks = blocksOf(page.text).filter(({ language }) => language === 'sh');
+      const blocks = blocksOf(page.text).flatMap((block) => shellOf(block) ?? []);
       if (blocks.length === 0) return;
       const run = await startPage(page.text);
       onTestFinished(() => run.close());
@@ -53,7 +53,7 @@ describe('docs/', () => {
   );
 
   it.each(PAGES)('$name: a block that is not run holds no command of ours, but for those listed', ({ name, text }) => {
-    const others = blocksOf(text).filter(({ language }) => language !== 'sh');
+    const others = blocksOf(text).filter((block) => shellOf(block) === null);
     const commands = others.flatMap((block) => commandsOf(block.text)).filter((command) => OURS.test(command));
     const listed = NOT_RUN.filter(({ page }) => page === name).map(({ starts }) => starts);
     expect(commands.filter((command) => !listed.some((start) => command.startsWith(start)))).toEqual([]);

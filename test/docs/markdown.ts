@@ -1,3 +1,5 @@
+import { parse } from 'yaml';
+
 /** A fenced block of a page. */
 export interface Block {
   /** What stands behind the opening fence; empty without it. */
@@ -26,6 +28,35 @@ export function blocksOf(markdown: string): readonly Block[] {
   }
   if (open !== null) throw new Error(`the block of line ${open.line} does not end`);
   return blocks;
+}
+
+/**
+ * A block of a page as shell: one in YAML that is a CI server's workflow is what its steps run, below its environment. Null
+ * for any other language. Packages that steps install are there already.
+ */
+export function shellOf(block: Block): Block | null {
+  if (block.language === 'sh') return block;
+  const workflow: Workflow | null = block.language === 'yaml' ? parse(block.text) : null;
+  if (workflow?.jobs === undefined) return null;
+  const commands = Object.values(workflow.jobs).flatMap(({ env = {}, steps }) => [
+    ...Object.entries(env)
+      .filter(([, value]) => !String(value).includes('secrets.'))
+      .map(([name, value]) => `export ${name}=${value}`),
+    ...steps.flatMap(({ run = '' }) => (run === '' || run.startsWith('npm ') ? [] : [run])),
+  ]);
+  return { ...block, language: 'sh', text: commands.join('\n') };
+}
+
+interface Workflow {
+  readonly jobs?: Readonly<
+    Record<
+      string,
+      {
+        readonly env?: Readonly<Record<string, unknown>>;
+        readonly steps: readonly { readonly run?: string }[];
+      }
+    >
+  >;
 }
 
 /**

@@ -1,10 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
 import { CLI, ROOT } from '../build.js';
 import { freePorts } from '../free-ports.js';
 import { type Block, commandsOf } from './markdown.js';
+
+const run = promisify(execFile);
 
 /** Commands that go on until they are stopped; such a one stands in a block of its own. */
 const LASTING = /^keyway (?:serve|start|record)\b/;
@@ -29,13 +32,16 @@ interface Lasting {
 
 /**
  * A folder with the sample as `server.jsonc`, and `keyway` on the path. The ports that the page names become free ones; a
- * lasting command ends when one with the same `--bind` or `--listen` starts, and at the end.
+ * lasting command ends where the page says so, and at the end. A page that begins in a clone gets one, without what
+ * `npm ci` would bring.
  */
 export async function startPage(markdown: string): Promise<PageRun> {
   const folder = await mkdtemp(join(tmpdir(), 'keyway-docs-'));
+  const isClone = markdown.includes('cp fixtures/samples/');
+  if (isClone) await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder]);
+  else await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
   await mkdir(join(folder, '.bin'));
   await symlink(CLI, join(folder, '.bin/keyway'));
-  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
   await writeFile(join(folder, '.environment'), '');
   const named = [...new Set(['9090', ...[...markdown.matchAll(ADDRESS)].map(([, , port = '']) => port)])];
   const free = await freePorts(named.length);
@@ -60,7 +66,9 @@ export async function startPage(markdown: string): Promise<PageRun> {
 
   async function startLasting(command: string): Promise<void> {
     const address = /--(?:bind|listen) (\S+)/.exec(command)?.[1] ?? '';
-    for (const each of lasting.filter((other) => other.address === address)) await stop(each);
+    const other = lasting.find((each) => each.address === address);
+    if (other !== undefined)
+      throw new Error(`${command}: ${other.command} goes on there; does the page say that it ends?`);
     const child = start(`. ./.environment\nexec ${command}`);
     const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
     lasting.push({ child, command, address, ended });

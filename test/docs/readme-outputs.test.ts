@@ -1,0 +1,60 @@
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { ROOT } from '../build.js';
+import { runHere } from '../cli/context.js';
+import { PASSWORD, startLiveServer, USERNAME } from '../replay/live-server.js';
+import { blocksOf } from './markdown.js';
+
+const SECTION = '## Replay, record, compare';
+
+/** The outputs that the README shows of its three questions, in order, as lines. */
+async function shownOutputs(): Promise<readonly (readonly string[])[]> {
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+  const [, section = ''] = readme.split(SECTION);
+  const blocks = blocksOf(section.split('\n## ')[0] ?? '').filter(({ language }) => language === 'text');
+  return blocks.map(({ text }) => text.split('\n'));
+}
+
+async function folderFor(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-readme-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Every line that is shown is one of the output. */
+function expectShown(shown: readonly string[], output: readonly string[]): void {
+  expect(shown.length).toBeGreaterThan(1);
+  const wrong = shown.filter((line) => !output.includes(line));
+  expect(wrong, output.filter((line) => /^(?:not )?compatible|^ {2}(?:not|what)/.test(line)).join('\n')).toEqual([]);
+}
+
+test('README.md shows what its three questions are answered', async () => {
+  const [compatible = [], other = [], recorded = [], moved = []] = await shownOutputs();
+  const environment = { KEYWAY_PASSWORD: PASSWORD };
+  const replay = async (served: string) => {
+    const { origin } = await startLiveServer(served);
+    const argv = ['replay', '--target', origin, '--revision', '0.2.48', '--username', USERNAME];
+    return (await runHere(argv, { environment })).output.split('\n');
+  };
+  expectShown(compatible, await replay('0.2.48'));
+  expectShown(other, await replay('0.3.6'));
+
+  const folder = await folderFor();
+  const entry = (path: string) => ({
+    request: { method: 'GET', url: `http://127.0.0.1:9${path}`, headers: [] },
+    response: { status: 401, headers: [], content: { text: '{"ok":false,"error":"unauthorized"}' } },
+  });
+  const entries = ['/secret/api/users', '/secret/api/server/status'].map(entry);
+  await writeFile(join(folder, 'saved.har'), JSON.stringify({ log: { entries } }));
+  const flags = ['--target', 'http://127.0.0.1:9', '--revision', '0.2.48', '--out', 'out'];
+  const har = await runHere(['record', '--from-har', 'saved.har', ...flags], { folder });
+  expectShown(recorded, har.output.split('\n'));
+
+  await mkdir(join(folder, 'recordings'));
+  const panel = join(ROOT, 'fixtures/recorded/panels/dns-panel.json');
+  await copyFile(panel, join(folder, 'recordings/session-001.json'));
+  const move = await runHere(['compare', '--from', '0.2.48', '--to', '0.3.6', 'recordings'], { folder });
+  expectShown(moved, move.output.split('\n'));
+});
