@@ -187,6 +187,7 @@ export const PROBLEMS = [
   'configuration_unwritable',
   'counters_unwritable',
   'counters_moved_aside',
+  'root_list_unread',
   'upstream_away',
   'upstream_refused',
   'upstream_notes_unwritable',

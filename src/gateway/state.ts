@@ -1,8 +1,10 @@
+import { resolveRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import type { DatabaseBackend } from '../database/backend.js';
 import { type LocalBackend, openLocalBackend } from '../local/backend.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
+import type { RootListBeside } from '../wire/traits/file-reading.js';
 import { type ComposeOptions, type DatabaseOptions, silent } from './options.js';
 import { type OpenUpstream, openUpstream } from './upstream.js';
 
@@ -48,6 +50,15 @@ async function openDatabase(options: ComposeOptions, database: DatabaseOptions):
   });
 }
 
+/** What the oldest server that may read the file reads beside inbounds; a file with inbounds is no older server's. */
+function rootListBeside({ serverVersion, mounts }: ComposeOptions): RootListBeside {
+  const said = serverVersion === undefined ? null : resolveRevision(serverVersion);
+  if (said !== null && !said.ok) throw new Error(`server version ${serverVersion}: ${said.problem}`);
+  const versions = said === null ? mounts : [said];
+  const read = versions.map(({ revision, version }) => revision.fileReading.rootListBeside(version));
+  return read.includes('alone') ? 'alone' : 'union';
+}
+
 async function openLocal(options: ComposeOptions): Promise<LocalBackend> {
   const { configPath = null, dataDir, keepGone, inPlace, guardConfig, pollMilliseconds, observer } = options;
   const { countersWriteMilliseconds, clock = systemClock, log = silent } = options;
@@ -61,6 +72,8 @@ async function openLocal(options: ComposeOptions): Promise<LocalBackend> {
     ...(countersWriteMilliseconds === undefined ? {} : { countersWriteMilliseconds }),
     ...(inPlace === undefined ? {} : { inPlace }),
     ...(guardConfig === undefined ? {} : { guard: guardConfig }),
+    rootListBeside: rootListBeside(options),
+    mendRootList: options.mendRootList ?? false,
     ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });

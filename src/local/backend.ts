@@ -9,16 +9,21 @@ import type {
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { DomainError } from '../core/errors.js';
 import type { KeyRegistry } from '../core/keys/types.js';
-import { type AnnouncedServer, DEFAULT_DNS, type ServerConfiguration } from '../core/model.js';
+import { DEFAULT_DNS, type ServerConfiguration } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
-import { type ConfigurationFile, createConfigurationFile } from './configuration/configuration-file.js';
+import {
+  type ConfigurationFile,
+  type ConfigurationFileOptions,
+  createConfigurationFile,
+} from './configuration/configuration-file.js';
 import { type Counters, openCounters } from './counters/open-counters.js';
 import { dataFolderOf } from './file/data-folder.js';
 import { createJobs, type Jobs } from './jobs/jobs.js';
 import { type KeptSessions, openKeptSessions } from './kept-sessions.js';
 import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
 import { createProblems } from './problems.js';
+import { readPublicHost, settingsOf } from './stated.js';
 
 /** The backend of one server's configuration file, with counters and remembered reports in a data folder beside it. */
 export interface LocalBackend extends Backend {
@@ -32,7 +37,10 @@ export interface LocalBackend extends Backend {
   readonly jobs: Jobs;
 }
 
-export interface LocalBackendOptions {
+/** What is said of the server beside the file. */
+export type BesideOptions = Pick<ConfigurationFileOptions, 'rootListBeside' | 'mendRootList' | 'unreadMilliseconds'>;
+
+export interface LocalBackendOptions extends BesideOptions {
   /** Null for the run-time-only mode (protocol: "Status and configuration", rule 1). */
   readonly configPath: string | null;
   /** Default: beside the configuration file; without one nothing outlives the process. */
@@ -44,8 +52,6 @@ export interface LocalBackendOptions {
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away. */
   readonly guard?: boolean;
-  /** How long a server beside may take to read a change of the file, in milliseconds; default 7 s. */
-  readonly unreadMilliseconds?: number;
   /** How often the file is looked at for edits, besides being watched; milliseconds, default 500. */
   readonly pollMilliseconds?: number;
   /** Whether the system is asked for events of the file's folder, too; default true. */
@@ -74,6 +80,8 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
           log,
           inPlace: options.inPlace ?? false,
           guard: options.guard ?? false,
+          ...(options.rootListBeside === undefined ? {} : { rootListBeside: options.rootListBeside }),
+          mendRootList: options.mendRootList ?? false,
           ...(options.unreadMilliseconds === undefined ? {} : { unreadMilliseconds: options.unreadMilliseconds }),
           ...(observer === undefined ? {} : { observer }),
           ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
@@ -93,7 +101,8 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
       log,
     });
     const keptSessions = dataFolder === null ? null : await openKeptSessions({ dataFolder, fileSystem, log });
-    return createLocalBackend({ configuration, counters, keptSessions, ...options });
+    const publicHost = await readPublicHost(configPath, fileSystem);
+    return createLocalBackend({ configuration, counters, keptSessions, publicHost, ...options });
   } catch (error) {
     await configuration?.close();
     throw error;
@@ -103,6 +112,8 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
 /** What a local backend is made of, open. */
 export interface LocalBackendParts extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress'> {
   readonly configuration: ConfigurationFile | null;
+  /** What clients are told where the file names no host; null: nothing. */
+  readonly publicHost?: string | null;
   /** Loaded for the keys of that configuration. */
   readonly counters: Counters;
   readonly keptSessions?: KeptSessions | null;
@@ -112,7 +123,8 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   const { configuration, counters, keptSessions = null, fileSystem, clock, log, progress } = parts;
   const { keys, usage, sources, store } = counters;
   const listeners: ((reason: ChangeReason) => void)[] = [];
-  let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load());
+  const { publicHost = null } = parts;
+  let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load(), publicHost);
   const jobs = createJobs({
     configuration,
     counters,
@@ -134,12 +146,13 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
     }
   }
 
+  configuration?.goneMeanwhile(keys.missing);
   keys.replaceAll(configuration?.load().keys ?? []);
   // All of it in one turn of the event loop: no answer shows keys, counters and settings of different configurations.
   configuration?.onReload((next: ServerConfiguration, reason: ReloadReason) => {
     keys.replaceAll(next.keys);
     if (reason === 'restored') jobs.restored();
-    become(settingsOf(next), reason);
+    become(settingsOf(next, publicHost), reason);
   });
 
   const save = async (change: Parameters<ConfigurationFile['save']>[0]): Promise<void> =>
@@ -203,14 +216,4 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
       await configuration?.close();
     },
   };
-}
-
-function settingsOf({ outbound, dns, listener, listen }: ServerConfiguration): BackendSettings {
-  return { outbound, dns, listener, announced: listen === null ? {} : announcedBy(listen) };
-}
-
-/** By `host:port`; nothing where it is none. */
-function announcedBy(listen: string): Partial<AnnouncedServer> {
-  const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
-  return host === undefined || port === undefined ? {} : { host, port: Number(port) };
 }

@@ -1,10 +1,13 @@
 import { PROBLEMS, type Problem, type ProblemName } from '../core/backend.js';
 import type { FileSystemPort } from '../core/ports.js';
 import { exists } from '../platform/presence.js';
+import type { ConfigurationFileStatus } from './configuration/configuration-file.js';
 
 /** What problems are read from. Null where there is no such thing. */
 export interface ProblemSources {
-  readonly configuration: (() => { readonly parseError: string | null; readonly lastWriteError: string | null }) | null;
+  readonly configuration:
+    | (() => Pick<ConfigurationFileStatus, 'parseError' | 'lastWriteError' | 'rootListError'>)
+    | null;
   readonly counters: (() => { readonly movedAside: string | null; readonly lastWriteError: string | null }) | null;
   readonly fileSystem: Pick<FileSystemPort, 'stat'>;
 }
@@ -15,7 +18,7 @@ export interface ProblemSources {
  */
 export function createProblems({ configuration, counters, fileSystem }: ProblemSources) {
   return async (): Promise<readonly Problem[]> => {
-    const file = configuration?.() ?? { parseError: null, lastWriteError: null };
+    const file = configuration?.() ?? { parseError: null, lastWriteError: null, rootListError: null };
     const store = counters?.() ?? { movedAside: null, lastWriteError: null };
     const aside = store.movedAside !== null && (await exists(fileSystem, store.movedAside)) ? store.movedAside : null;
     const reasons: Readonly<Partial<Record<ProblemName, string | null>>> = {
@@ -24,6 +27,7 @@ export function createProblems({ configuration, counters, fileSystem }: ProblemS
         'the configuration file cannot be read, the last good state stays live',
       ),
       configuration_unwritable: said(file.lastWriteError, 'the last write of the configuration file failed'),
+      root_list_unread: file.rootListError,
       counters_unwritable: said(store.lastWriteError, 'the last write of the counters failed'),
       counters_moved_aside: said(
         aside,

@@ -162,7 +162,9 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   getRules: ({ context: { core }, mount }) =>
     withNow(core.rules(), (rules) => answer(rules.map(traitsOf(mount.revision, 'rules').form.encode))),
   putRules: withBody<WireOutboundRule[]>(async ({ context: { core }, mount }, body) => {
-    await core.replaceRules(body.map(traitsOf(mount.revision, 'rules').form.decode));
+    const { decode, complete } = traitsOf(mount.revision, 'rules').form;
+    const rules = body.map(decode);
+    await core.replaceRules(complete === null ? rules : complete(rules, await core.rules()));
     return answer(true);
   }),
   getDnsConfig: ({ context: { core }, mount }) =>

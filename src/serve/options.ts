@@ -43,6 +43,8 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     protectAudit: settings.protectAudit,
     inPlace: settings.inPlace,
     guardConfig: settings.guardConfig,
+    ...(settings.serverVersion === null ? {} : { serverVersion: settings.serverVersion.version }),
+    mendRootList: settings.mendRootList,
     loginGuard:
       settings.loginGuard === 'off'
         ? 'off'

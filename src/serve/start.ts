@@ -1,6 +1,7 @@
 import { createReadiness } from '../core/readiness.js';
 import type { Mount } from '../northbound/mount.js';
 import type { Settings } from '../settings/table.js';
+import { isBesideServer } from './beside.js';
 import { check, isWanted, openProblems } from './check.js';
 import { createConnections } from './connections.js';
 import { openListeners, placeOf } from './listeners.js';
@@ -67,9 +68,10 @@ async function startServing(around: Around, ports: ServePorts): Promise<RunningG
       return null;
     }
     await check(prepared, ports);
+    const leavesDns = (await isBesideServer(prepared, ports.log)) && around.settings.resolver === null;
     followChanges(prepared, ports);
     const { url, close } = await openListeners(prepared, ports);
-    resolver?.start();
+    if (!leavesDns) resolver?.start();
     return {
       url,
       mounts: gateway.mounts,

@@ -371,6 +371,21 @@ export const SETTINGS = {
     description:
       'Refuse to replace, through the API, a file with inbounds by one that has none for keys. Otherwise that is done, logged as an error, and the version before kept for ever.',
   }),
+  serverVersion: one(kinds.revision, {
+    flag: 'server-version',
+    placeholder: 'VERSION',
+    default: null,
+    defaultText: 'the oldest of --revision',
+    description:
+      'The version of the server that reads the file. Servers from 0.3.7 to 0.3.10 need every key of the inbounds in a root access_keys, too; for later ones Keyway takes a deleted key out of both.',
+  }),
+  mendRootList: one(kinds.onOrOff, {
+    flag: 'mend-root-list',
+    default: false,
+    defaultText: 'off',
+    description:
+      "Take a root access_keys that a server's own API has written beside the inbounds over into them whenever there is one, as keyway config adopt does when it is asked to. Otherwise it is logged as an error.",
+  }),
   feedBind: one(kinds.listenAddress, {
     flag: 'feed-bind',
     placeholder: 'HOST:PORT|unix:PATH',
@@ -406,9 +421,9 @@ export const SETTINGS = {
     flag: 'resolver',
     negation: { flag: 'no-resolver', value: false },
     default: null,
-    defaultText: 'on, off with --upstream',
+    defaultText: 'on, off beside a server',
     description:
-      'The DNS server behind the DNS settings. With --no-resolver they are kept without resolving: no query log, no blocklists. A server of --upstream has its own.',
+      'The DNS server behind the DNS settings. With --no-resolver they are kept without resolving: no query log, no blocklists. A server of --upstream has its own, and so has one that listens on the address of the file when Keyway starts.',
   }),
   listFolder: one(kinds.path, {
     flag: 'list-folder',

@@ -48,7 +48,10 @@ describe('keyway config check', () => {
       keys: 3,
       rootList: { onlyInList: [{ access_key: 'made-in-the-panel', name: 'Made in the panel', limit_bytes: null }] },
       unknown: [{ place: 'inbounds[0].users[1].owner', count: 1 }],
-      lines: REVISIONS.map(({ id }) => ({ id })),
+      lines: REVISIONS.flatMap(({ id, fileReading }) => [
+        { id },
+        ...fileReading.changesAt.map((from) => ({ id, from })),
+      ]),
     });
   });
 

@@ -34,8 +34,9 @@ async function waiting(): Promise<Stage> {
     api(stage, 'DELETE', '/users/alpha'),
   ]);
   for (const answer of failed) expect(answer).toMatchObject({ error: 'failed to save configuration' });
-  const [version] = JSON.parse((await run(stage, 'list', '--json')).output) as readonly { id: string }[];
-  const id = version?.id ?? '';
+  // Behind it there may be what the file held before it broke.
+  const versions = JSON.parse((await run(stage, 'list', '--json')).output) as readonly { id: string }[];
+  const id = versions.at(-1)?.id ?? '';
   const restore = (...flags: readonly string[]) => run(stage, 'restore', id, ...flags);
   return { stage, first, id, text: () => readFile(path, 'utf8'), restore };
 }
@@ -101,8 +102,9 @@ describe('keyway config restore where no gateway serves', () => {
     const first = await readFile(path, 'utf8');
     await api(stage, 'POST', '/users', { access_key: 'kept' });
     await stage.close();
-    const [version] = JSON.parse((await run(stage, 'list', '--json')).output) as readonly { id: string }[];
-    const { code, output } = await run(stage, 'restore', version?.id ?? '', ...flags);
+    // The newest is what the file holds.
+    const versions = JSON.parse((await run(stage, 'list', '--json')).output) as readonly { id: string }[];
+    const { code, output } = await run(stage, 'restore', versions.at(-1)?.id ?? '', ...flags);
     expect([code, output.trimEnd().split('\n').length]).toEqual([0, 1]);
     expect(await readFile(path, 'utf8')).toBe(first);
   });

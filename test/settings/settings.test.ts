@@ -140,6 +140,8 @@ describe('settings with nothing given', () => {
       maxConnections: 4096,
       inPlace: false,
       guardConfig: false,
+      serverVersion: null,
+      mendRootList: false,
       feedBind: null,
       feedToken: null,
       opsBind: null,

@@ -119,12 +119,26 @@ function unknownText({ place, name, count, known }: UnknownMember): string {
   return `${place}${count === 1 ? '' : ` and ${count - 1} more`}${didYouMean(name, known)}`;
 }
 
+/** The lines, and where the servers of one differ in what they read, each part of it. */
+const VERSIONS = REVISIONS.flatMap(({ id, from, to, fileReading }) => {
+  const starts = [from, ...fileReading.changesAt];
+  return starts.map((start, index) => ({ id, from: start, to: before(starts[index + 1]) ?? to, fileReading }));
+});
+
+function before(version: string | undefined): string | null {
+  return version === undefined ? null : `before ${version}`;
+}
+
 function linesText({ offer }: FileCheck): readonly string[] {
-  const lines = REVISIONS.map(({ id, from, to, fileReading }) => {
-    const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer)];
+  const lines = VERSIONS.map(({ id, from, to, fileReading }) => {
+    const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer, from)];
     const listener = fileReading.readsListener(offer) ? 'yes' : 'no';
     const notes = [...new Set([start.note, reload.note])].filter((note) => note !== null);
-    return { id, cells: [id, from, to ?? 'later', start.text, reload.text, listener], notes };
+    return {
+      id: fileReading.changesAt.length === 0 ? id : from,
+      cells: [id, from, to ?? 'later', start.text, reload.text, listener],
+      notes,
+    };
   });
   const head = ['line', 'from', 'to', 'at its start', 'at a live reload', 'listener'];
   const table = textTable(
@@ -153,12 +167,12 @@ function asJson(found: FileCheck): Encodable {
     duplicates: found.duplicates.map(({ accessKey, place, first }) => ({ accessKey, place, first })),
     unknown: found.unknown.map(({ place, count }) => ({ place, count })),
     warnings: found.warnings,
-    lines: REVISIONS.map(({ id, from, to, fileReading }) => ({
+    lines: VERSIONS.map(({ id, from, to, fileReading }) => ({
       id,
       from,
       to,
       atStart: { ...fileReading.atStart(offer) },
-      atLiveReload: { ...fileReading.atLiveReload(offer) },
+      atLiveReload: { ...fileReading.atLiveReload(offer, from) },
       listener: fileReading.readsListener(offer),
     })),
   };

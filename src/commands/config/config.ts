@@ -28,6 +28,8 @@ interface VersionsCommand {
   readonly settings: readonly SettingName[];
   /** What its words are called; it takes exactly these. */
   readonly words: readonly string[];
+  /** How many of them it needs; all where it does not say. */
+  readonly least?: number;
   /** Flags besides those of its settings and --json. */
   readonly flags?: readonly FlagShape[];
   work(place: Place, context: CommandContext): Promise<void>;
@@ -65,7 +67,7 @@ async function readPlace(
   const sources = { flags, environment, folder, readFile };
   const answer = await readSettings(sources, command.settings);
   const problems = answer.ok ? [] : answer.problems.map(problemText);
-  if (flags.words.length !== command.words.length) {
+  if (flags.words.length > command.words.length || flags.words.length < (command.least ?? command.words.length)) {
     problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
   }
   if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
@@ -109,6 +111,12 @@ function recordOf({ id, keptAt, forever }: KeptVersion) {
   return { id, keptAt: new Date(keptAt).toISOString(), forever };
 }
 
+/** The last one before a great loss, then the others as they are. */
+function offeredFirst(versions: readonly KeptVersion[]): readonly KeptVersion[] {
+  const lost = versions.findIndex(({ forever }) => forever);
+  return lost < 0 ? versions : [versions[lost], ...versions.toSpliced(lost, 1)].flatMap((version) => version ?? []);
+}
+
 const list: VersionsCommand = {
   name: 'config list',
   settings: ['config', 'upstream', 'dataDir', 'database'],
@@ -127,7 +135,7 @@ function show(
   versions: readonly KeptVersion[],
   { json, output, none }: Pick<Place, 'json'> & Pick<CommandContext, 'output'> & { readonly none: string },
 ): void {
-  const records = versions.map(recordOf).toReversed();
+  const records = offeredFirst(versions.toReversed()).map(recordOf);
   if (json) output.line(JSON.stringify(records, null, 2));
   else if (records.length === 0) output.line(none);
   else {
@@ -140,12 +148,20 @@ const restore: VersionsCommand = {
   name: 'config restore',
   settings: ['config', ...UPSTREAM_SETTINGS, 'dataDir', 'inPlace', 'database'],
   words: ['VERSION'],
+  least: 0,
   flags: [DROP_WAITING],
   work: async (given, context) => {
-    const { versions: place, json, words, dropsWaiting, upstream } = given;
+    const {
+      versions: place,
+      json,
+      words: [wanted],
+      dropsWaiting,
+      upstream,
+    } = given;
     const { output } = context;
+    if (wanted === undefined) throw new Error(offerOf(await listVersions(place)));
     if (upstream !== null) return restoreUpstream({ ...given, upstream }, context);
-    const done = await restoreVersionBeside(place, words[0] ?? '', { dropWaiting: dropsWaiting });
+    const done = await restoreVersionBeside(place, wanted, { dropWaiting: dropsWaiting });
     const restored = recordOf(done.version);
     const { waiting, dropped } = done;
     if (json) output.line(JSON.stringify({ path: place.path, restored, waiting, dropped }, null, 2));
@@ -154,12 +170,13 @@ const restore: VersionsCommand = {
       for (const line of waitingText(done)) output.line(line);
     }
   },
-  overDatabase: async ({ url, json, words }, context) => {
+  overDatabase: async ({ url, json, words: [wanted] }, context) => {
+    if (wanted === undefined) throw new Error(offerOf(await listDatabaseVersions(url)));
     const { output, clock, random, progress } = context;
     const log = complainingLog(context);
     const backend = await openDatabaseBackend({ url, migrates: false, listens: false, clock, random, log, progress });
     try {
-      const restored = recordOf(await backend.document.restore(words[0] ?? ''));
+      const restored = recordOf(await backend.document.restore(wanted));
       if (json) output.line(JSON.stringify({ restored }, null, 2));
       else output.line(`The configuration is again what it was on ${restored.keptAt} (version ${restored.id})`);
     } finally {
@@ -194,6 +211,15 @@ async function restoreUpstream(
     progress.clear();
     server.close();
   }
+}
+
+/** What to restore, for who names nothing: what was kept before a great loss comes first. */
+function offerOf(versions: readonly KeptVersion[]): string {
+  const beforeLoss = versions.findLast(({ forever }) => forever);
+  const offered = beforeLoss ?? versions.at(-1);
+  if (offered === undefined) return 'no versions are kept';
+  const what = beforeLoss === undefined ? 'The newest one' : 'The last good content before a loss';
+  return `expected a VERSION. ${what} was kept on ${new Date(offered.keptAt).toISOString()}: keyway config restore ${offered.id}`;
 }
 
 function waitingText({ version, waiting, dropped }: RestoredBeside): readonly string[] {

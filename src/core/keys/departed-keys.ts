@@ -15,6 +15,8 @@ export interface DepartedKeys {
   leave(accessKey: string, slot: number, leftAt: number): void;
   /** What was kept of a key waits, in place of what did. */
   wait(kept: KeptCounters): void;
+  /** How many have no time of leaving. */
+  waiting(): number;
   /** Those that have no time of leaving left now. */
   allLeft(now: number): void;
   /** Drops what waits for the key. */
@@ -60,6 +62,7 @@ export function createDepartedKeys(table: CounterTable, changed: (accessKey: str
       else times.set(accessKey, leftAt);
       table.writeKept(slot, kept);
     },
+    waiting: () => slots.size - times.size,
     allLeft(now) {
       for (const accessKey of slots.keys()) {
         if (times.has(accessKey)) continue;

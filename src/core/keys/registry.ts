@@ -257,6 +257,9 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
     },
     ordered: () => order.read(entries, generation),
     admissions,
+    get missing() {
+      return departed.waiting();
+    },
     create(key) {
       departed.forget(key.accessKey);
       put(key, startAtZero);

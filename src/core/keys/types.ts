@@ -97,6 +97,8 @@ export interface CounterSource {
 
 /** The set of access keys with their counters (protocol: "Access key lifecycle"). */
 export interface KeyRegistry extends KeyReader, CounterSource {
+  /** How many keys were registered when their counters were kept, and have not come with a configuration since. */
+  readonly missing: number;
   /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */
   create(key: AccessKey): void;
   /** Registers without counters (bulk creation). */

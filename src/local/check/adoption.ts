@@ -1,14 +1,12 @@
 import type { AccessKey } from '../../core/model.js';
+import { withoutRootList } from '../document/beside-inbounds.js';
 import { changeDocument } from '../document/change.js';
 import { commentsBetween } from '../document/comments.js';
 import { ROOT_SHAPE, readDocument, readRoot } from '../document/document.js';
-import { membersOf } from '../document/element.js';
 import type { KeysNode } from '../document/key-list.js';
 import { ConfigurationShapeError } from '../document/layout.js';
 import { isAbsent } from '../document/reading.js';
 import { compareRootList, type DifferingKey, type ListDifferences, readRootList } from '../document/root-list.js';
-import { removeItems } from '../document/sequence.js';
-import { applySplices } from '../document/splice.js';
 import { memberOf } from '../document/tree.js';
 import { type UnknownMember, unknownInKeys } from './members.js';
 
@@ -77,7 +75,7 @@ export function planAdoption(bytes: Buffer, request: AdoptionRequest): Adoption 
     left,
     withoutKey: list.withoutKey,
     listRemoved: listGoes ? goesWith(bytes, node) : null,
-    bytes: listGoes ? withoutRootList(changed) : changed,
+    bytes: listGoes ? withoutRootList(readDocument(changed).document).bytes : changed,
   };
 }
 
@@ -105,10 +103,4 @@ function goesWith(bytes: Buffer, { start, end, list }: KeysNode): RemovedList {
   const members = [...unknownInKeys(bytes, list, 'access_keys', 'access_key').filter(({ name }) => name !== 'key')];
   const comments = commentsBetween(bytes, start, end).map(({ text }) => text);
   return { elements: list.starts.length, comments, members };
-}
-
-function withoutRootList(bytes: Buffer): Buffer {
-  const root = readRoot(bytes, ROOT_SHAPE);
-  const indexes = root.members.flatMap(({ name }, index) => (name === 'access_keys' ? [index] : []));
-  return applySplices(bytes, removeItems(bytes, membersOf(root), indexes));
 }

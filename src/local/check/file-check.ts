@@ -64,7 +64,7 @@ export function checkFile(bytes: Buffer): FileCheck {
     ),
     offer: {
       inbounds: hasInbounds ? countKeys(configuration.keys) : null,
-      rootList: list === null ? null : { ...countKeys([...list.keys.values()]), ...takenOf(list) },
+      rootList: list === null ? null : { ...countKeys([...list.keys.values()]), ...offerOf(list, configuration.keys) },
       rootListener: memberOf(root, 'api')?.kind === 'object',
       inboundListener: hasInbounds && configuration.listener !== null,
     },
@@ -101,6 +101,8 @@ function countKeys(keys: readonly AccessKey[]): KeyCount {
   };
 }
 
-function takenOf({ underKey, takenAtReload }: RootList) {
-  return { underKey, takenAtReload };
+function offerOf(list: RootList, inbounds: readonly AccessKey[]) {
+  const { onlyInList, onlyInInbounds } = compareRootList(list, inbounds);
+  const { underKey, takenAtReload } = list;
+  return { underKey, takenAtReload, missing: onlyInInbounds.length, besides: onlyInList.length };
 }

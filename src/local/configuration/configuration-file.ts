@@ -5,9 +5,8 @@ import type { ConfigurationChange, ServerConfiguration } from '../../core/model.
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import type { ProcessesPort } from '../../platform/processes.js';
-import { changeDocument } from '../document/change.js';
-import { type ConfigurationDocument, losesInbounds, readDocument } from '../document/document.js';
-import { recordsOf } from '../document/key-changes.js';
+import type { RootListBeside } from '../../wire/traits/file-reading.js';
+import type { ConfigurationDocument } from '../document/document.js';
 import { toReplacement } from '../document/replacement.js';
 import { type Hold, holdForServing } from '../file/hold.js';
 import { createInPlaceWriting, type InPlaceWriting } from '../file/in-place.js';
@@ -21,17 +20,12 @@ import { createEditCheck } from './edit-check.js';
 import { startEditWatch } from './edit-watch.js';
 import { createFileState, present } from './file-state.js';
 import { createFileWrites } from './file-writes.js';
-import {
-  BrokenFileError,
-  type ConfigurationFormat,
-  createKnownFile,
-  type DocumentReading,
-  type FoundFile,
-  readFirst,
-} from './known-file.js';
+import { formatBeside } from './format.js';
+import { BrokenFileError, createKnownFile, type DocumentReading, type FoundFile, readFirst } from './known-file.js';
 import { createLiveConfiguration } from './live-configuration.js';
 import { changeCount } from './pending-changes.js';
 import { createReloads, type ReloadListener } from './reloads.js';
+import { createRootListWatch } from './root-list-watch.js';
 import { createUnreadChanges, type UnreadChanges } from './unread-changes.js';
 import { createUnreadJournal, type UnreadJournal } from './unread-journal.js';
 
@@ -55,6 +49,8 @@ export interface ConfigurationFile {
   /** The last good configuration, with the changes that are not written yet laid over it. */
   load(): ServerConfiguration;
   status(): ConfigurationFileStatus;
+  /** So many keys are gone from the file that were there when a Keyway last served it. */
+  goneMeanwhile(keys: number): void;
   /** The data folder, which is this process's as the file is. */
   readonly hold: Hold;
   /**
@@ -77,6 +73,8 @@ export interface ConfigurationFileStatus {
   readonly lastWriteError: string | null;
   /** Why the file cannot be read as a configuration at present; null when it can. */
   readonly parseError: string | null;
+  /** What is wrong with a root list beside inbounds; null while nothing is. */
+  readonly rootListError: string | null;
   /** How many keys, rule lists and DNS settings are changed in memory and not in the file. */
   readonly pendingChanges: number;
 }
@@ -91,6 +89,10 @@ export interface ConfigurationFileOptions {
   readonly inPlace?: boolean;
   /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
   readonly guard?: boolean;
+  /** What its servers read of a root list beside inbounds; default `union`. */
+  readonly rootListBeside?: RootListBeside;
+  /** Takes such a list over into the inbounds whenever there is one. Default false. */
+  readonly mendRootList?: boolean;
   /** How long a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
   readonly unreadMilliseconds?: number;
   /** How often the file is looked at, 0 for never; default 500. */
@@ -121,14 +123,6 @@ const POLL_MS = 500;
 /** Servers look at their file every 5 s, and take a while to read it. */
 const UNREAD_MS = 7_000;
 
-/** What the layouts of the configuration file are read and changed with. */
-const format: ConfigurationFormat<ConfigurationDocument> = {
-  read: readDocument,
-  change: changeDocument,
-  records: recordsOf,
-  losesKeys: losesInbounds,
-};
-
 /**
  * Takes the configuration file and its data folder, and serves from them until `close`. Rejects with `InUseError`,
  * `DataFolderError` or `ConfigurationFileError`.
@@ -155,15 +149,20 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
   }
 }
 
+function formatOf({ rootListBeside = 'union' }: ConfigurationFileOptions) {
+  return formatBeside(rootListBeside);
+}
+
 type Options = ConfigurationFileOptions & Pick<Required<ConfigurationFileOptions>, 'wait'>;
 
 type ServeOptions = Options & Pick<Required<ConfigurationFileOptions>, 'pollMilliseconds'>;
 
 /** Reads the file for the first time, after ending what an earlier Keyway has left half-done. */
-async function openFile({ fileSystem, path, wait, log }: Options, overwriting: InPlaceWriting): Promise<FirstReading> {
+async function openFile(options: Options, overwriting: InPlaceWriting): Promise<FirstReading> {
+  const { fileSystem, path, wait, log } = options;
   try {
     await overwriting.recover(path);
-    const first = await readFirst({ fileSystem, path, format, wait });
+    const first = await readFirst({ fileSystem, path, format: formatOf(options), wait });
     await removeStaleTemporaries(fileSystem, first.target.realPath).catch((error: unknown) => {
       log.debug({ file: path, reason: failureWords(error) }, 'left-over temporary files could not be removed');
     });
@@ -217,8 +216,17 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
   const { versions, hold, unread } = opened;
   const overwriting = options.inPlace ? opened.overwriting : null;
   const state = createFileState(createLiveConfiguration(opened.configuration), unread.changes);
-  const reloads = createReloads<ConfigurationDocument>({ ...options, state, versions });
-  reloads.giveAgain(opened.configuration, unread.writtenAt);
+  const format = formatOf(options);
+  const mends = options.mendRootList ?? false;
+  const rootList = createRootListWatch({ path, log, state, format, mends }, opened.document);
+  const reloads = createReloads({
+    ...options,
+    state,
+    versions,
+    format,
+    look: rootList.look,
+  });
+  reloads.giveAgain(opened, unread.writtenAt);
   const isMeant = async (bytes: Buffer) => unread.changes.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
   const file = createKnownFile({ fileSystem, path, format, wait, isMeant, onEdit: reloads.found }, opened);
   const { renew } = hold;
@@ -226,9 +234,20 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     unread.changes.wrote(former, written);
     await unread.journal.add({ at: options.clock.now(), former, written });
   };
-  const writes = createFileWrites({ ...options, format, state, file, versions, reloads, overwriting, renew, note });
+  const writes = createFileWrites({
+    ...options,
+    format,
+    state,
+    file,
+    versions,
+    reloads,
+    rootList,
+    overwriting,
+    renew,
+    note,
+  });
   const queue = createCommitQueue(writes.commit);
-  if (changeCount(state.pending) > 0) queue.add({}).catch(() => undefined);
+  if (changeCount(state.pending) > 0 || state.mends) queue.add({}).catch(() => undefined);
   hold.onMadeAgain(() => {
     versions.forget();
     state.keepsNext = true;
@@ -247,6 +266,8 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     if (changeCount(state.pending) > 0) await queue.add({}).catch(() => undefined);
     const lost = changeCount(state.pending);
     if (lost > 0) log.error({ file: path, changes: lost }, 'changes were not written into the configuration file');
+    // What the file holds may be the last good content before whatever comes.
+    if (state.isNewest) await versions.keep(file.document().bytes).catch(() => undefined);
     await versions.idle();
     await hold.release().catch((error: unknown) => {
       log.warn({ file: path, reason: failureWords(error) }, 'the file and its data folder could not be given back');
@@ -271,6 +292,7 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
       return queue.exclusive(() => writes.putWhole(whole, 'restored', restoreOptions));
     },
     waiting: () => state.pending,
+    goneMeanwhile: (keys) => reloads.goneMeanwhile(keys, file.document().bytes),
     replace: async (body) => {
       refuseWhenClosing();
       const whole = toReplacement(body, format);
@@ -286,6 +308,7 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
       writing: state.writing,
       lastWriteError: state.writeError,
       parseError: state.parseError,
+      rootListError: state.rootListError,
       pendingChanges: changeCount(state.pending),
     }),
     close: closing.close,

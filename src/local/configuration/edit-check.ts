@@ -7,7 +7,7 @@ import { BrokenFileError, type KnownFile } from './known-file.js';
 import { changeCount } from './pending-changes.js';
 import type { Reloads } from './reloads.js';
 
-export interface FileEditsOptions<D> {
+export interface FileEditsOptions<D extends { readonly bytes: Buffer }> {
   readonly path: string;
   readonly fileSystem: FileSystemPort;
   readonly state: FileState;
@@ -17,7 +17,9 @@ export interface FileEditsOptions<D> {
 }
 
 /** What looks whether the file was edited; never rejects. */
-export function createEditCheck<D>(options: FileEditsOptions<D>): () => Promise<void> {
+export function createEditCheck<D extends { readonly bytes: Buffer }>(
+  options: FileEditsOptions<D>,
+): () => Promise<void> {
   const { path, fileSystem, state, file, reloads, queue } = options;
   let lastSeen: string | null = null;
   let seenTwice = false;
@@ -27,10 +29,11 @@ export function createEditCheck<D>(options: FileEditsOptions<D>): () => Promise<
       const { touched } = await file.look();
       reloads.readable();
       // The file can be read, so that what waits for a write goes with this occasion; without any, that it can is news.
-      if (state.isUnreadable || (touched && changeCount(state.pending) > 0)) queue.add({}).catch(() => undefined);
+      if (state.isUnreadable || state.mends || (touched && changeCount(state.pending) > 0))
+        queue.add({}).catch(() => undefined);
       state.isUnreadable = false;
     } catch (error) {
-      reloads.unreadable(error);
+      reloads.unreadable(error, file.document().bytes);
       state.isUnreadable = true;
       if (!(error instanceof BrokenFileError)) state.looksAgain = true;
     }

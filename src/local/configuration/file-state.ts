@@ -17,10 +17,16 @@ export interface FileState {
   pending: ConfigurationChange;
   /** Whether a version must be kept before the next write: the first after a start, and after every change from outside. */
   keepsNext: boolean;
+  /** Keyway has written the file since a version of it was kept. */
+  isNewest: boolean;
   /** The last reading failed, by a check or for a write. */
   isUnreadable: boolean;
   /** What cannot be read may be readable the next time, although it looks the same from outside. */
   looksAgain: boolean;
+  /** The file has a root list that is to be taken over with the next write. */
+  mends: boolean;
+  /** What is wrong with that list; null while nothing is. */
+  rootListError: string | null;
   writing: boolean;
   /** Why the last write failed; null after one that did not. */
   writeError: string | null;
@@ -35,8 +41,11 @@ export function createFileState(live: LiveConfiguration, unread: UnreadChanges):
     accepted: new Set(),
     pending: {},
     keepsNext: true,
+    isNewest: false,
     isUnreadable: false,
     looksAgain: false,
+    mends: false,
+    rootListError: null,
     writing: false,
     writeError: null,
     parseError: null,

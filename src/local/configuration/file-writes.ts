@@ -12,6 +12,7 @@ import type { FileState } from './file-state.js';
 import type { ConfigurationFormat, DocumentReading, FoundFile, KnownFile } from './known-file.js';
 import { changeCount, differences, mergeChanges } from './pending-changes.js';
 import { MANY_KEYS, type Reloads } from './reloads.js';
+import type { RootListWatch } from './root-list-watch.js';
 
 /** What goes into the file: each of these alone, one after the other. */
 export interface FileWrites<D> {
@@ -38,6 +39,7 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly file: KnownFile<D>;
   readonly versions: KeptVersions;
   readonly reloads: Reloads<D>;
+  readonly rootList: RootListWatch<D>;
   /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
   readonly note: (former: ConfigurationChange, written: ConfigurationChange) => Promise<void>;
   /** Rejects while the file or its data folder is not this process's. */
@@ -55,7 +57,7 @@ const KEYS_LOST =
   'the file has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
 
 export function createFileWrites<D extends { readonly bytes: Buffer }>(options: FileWritesOptions<D>): FileWrites<D> {
-  const { path, fileSystem, clock, log, format, state, file, versions, reloads, overwriting } = options;
+  const { path, fileSystem, clock, log, format, state, file, versions, reloads, rootList, overwriting } = options;
   /** What failed last was the reading of the file: with that, the reason is gone. */
   let unread = false;
   let lastKept = Number.NEGATIVE_INFINITY;
@@ -104,7 +106,8 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     const found = await reading(file.settled);
     // What this reading has shown to be taken back goes with it.
     const change = mergeChanges(state.pending, asked);
-    const { document, refused } = applyParts(found.document, change);
+    const base = rootList.mended(found.document);
+    const { document, refused } = applyParts(base, change);
     const former = formerOf(found.document, change);
     if (document === found.document) {
       await file.makeDurable(found);
@@ -112,8 +115,11 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
       await keepBeforeChange(found);
       file.attempts(document);
       file.holds(document, await put(found.target, document.bytes));
+      state.isNewest = true;
       if (!versions.isKeeping(found.document.bytes)) spare.retire(found.document.bytes);
     }
+    if (document !== found.document) rootList.look(document);
+    if (base !== found.document) reloads.mended(format.read(document.bytes));
     return { change, refused, former };
   }
 
@@ -163,7 +169,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]> {
     const change = changes.reduce(mergeChanges, state.pending);
-    if (changeCount(change) === 0) {
+    if (changeCount(change) === 0 && !state.mends) {
       accounted(changes, change);
       if (unread) succeeded();
       return changes.map(() => change);

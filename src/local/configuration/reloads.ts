@@ -6,7 +6,7 @@ import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { type FileState, present, unwritten } from './file-state.js';
-import { BrokenFileError, type DocumentReading } from './known-file.js';
+import { BrokenFileError, type ConfigurationFormat, type DocumentReading } from './known-file.js';
 import { changeCount, layOver, mergeChanges, removedKeys } from './pending-changes.js';
 
 /** Told of each configuration that became live from outside or as a whole, in that turn of the event loop. */
@@ -18,20 +18,27 @@ export interface Reloads<D> {
   /** The file holds something new, which nobody here has written; `isMeant` where a person said so. */
   found(before: Buffer, reading: DocumentReading<D>, edit: { readonly isMeant: boolean }): void;
   /** What the file holds is another program's: what it took back is to be made again. */
-  giveAgain(configuration: ServerConfiguration, at?: number): void;
+  giveAgain(reading: DocumentReading<D>, at?: number): void;
+  /** The file was changed by Keyway itself beyond what was asked for. */
+  mended(reading: DocumentReading<D>): void;
   /** The file was replaced by this, through the API or from a backup. */
   replaced(reading: DocumentReading<D>, reason: 'replaced' | 'restored'): void;
+  /** So many keys went while no Keyway served the file, which holds this now. */
+  goneMeanwhile(keys: number, content: Buffer): void;
   /** How many keys are live now and would not be with this configuration. */
   wouldRemove(configuration: ServerConfiguration): number;
   /** The file could be read. */
   readable(): void;
-  /** The file could not be read, for this reason. */
-  unreadable(error: unknown): void;
+  /** The file could not be read, for this reason, where it held `before` last. */
+  unreadable(error: unknown, before: Buffer): void;
 }
 
-export interface ReloadsOptions {
+export interface ReloadsOptions<D extends { readonly bytes: Buffer }> {
   readonly path: string;
   readonly state: FileState;
+  readonly format: Pick<ConfigurationFormat<D>, 'inRootList'>;
+  /** Told of each document that the file turned out to hold. */
+  readonly look: (document: D) => void;
   readonly versions: KeptVersions;
   readonly log: LogPort;
   readonly observer?: ConfigurationObserverPort;
@@ -40,7 +47,7 @@ export interface ReloadsOptions {
 /** A change from outside that removes more keys than this may be a mishap: the version before is kept for ever. */
 export const MANY_KEYS = 10;
 
-export function createReloads<D extends { readonly bytes: Buffer }>(options: ReloadsOptions): Reloads<D> {
+export function createReloads<D extends { readonly bytes: Buffer }>(options: ReloadsOptions<D>): Reloads<D> {
   const { path, state, versions, log, observer } = options;
   const listeners: ReloadListener[] = [];
   /** The unreadable content, or the reason, that was met last; a content seen a single time may be one that is being written. */
@@ -49,8 +56,10 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
   /** Changes that were taken back and made again, since the start. */
   let givenAgain = 0;
 
-  function giveAgain(configuration: ServerConfiguration, at?: number): void {
-    const again = state.unread.takenBack(configuration, at);
+  function giveAgain({ document, configuration }: DocumentReading<D>, at?: number): void {
+    const inInbounds = state.unread.takenBack(configuration, at);
+    const revived = options.format.inRootList(document, state.unread.deleted()).map((key) => [key, null] as const);
+    const again = revived.length === 0 ? inInbounds : mergeChanges({ keys: new Map(revived) }, inInbounds);
     const changes = changeCount(again);
     if (changes === 0) return;
     state.pending = mergeChanges(again, state.pending);
@@ -107,23 +116,36 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
       listeners.push(listener);
     },
     giveAgain,
+    mended: (reading) => {
+      goLive(reading, 'edited');
+    },
     found: (before, reading, { isMeant }) => {
       state.keepsNext = true;
+      options.look(reading.document);
       if (isMeant) state.unread.letGo();
-      else giveAgain(reading.configuration);
+      else giveAgain(reading);
       const removed = goLive(reading, 'edited');
       if (removed > MANY_KEYS) keep(before, true);
       keep(reading.document.bytes, false);
     },
     replaced: (reading, reason) => {
       state.keepsNext = true;
+      options.look(reading.document);
       readable();
       goLive(reading, reason);
+    },
+    goneMeanwhile: (removed, content) => {
+      if (removed <= MANY_KEYS) return;
+      const text = `${removed} keys were removed while Keyway was not running; the newest version before is kept for ever`;
+      log.warn({ file: path, removed }, text);
+      versions.keepNewestForever(content).catch((error: unknown) => {
+        log.error({ file: path, reason: failureWords(error) }, 'a version of the configuration file could not be kept');
+      });
     },
     wouldRemove,
     readable,
     /** Says once per distinct content what is wrong. */
-    unreadable: (error) => {
+    unreadable: (error, before) => {
       const reason = failureWords(error);
       state.parseError = reason;
       const now = error instanceof BrokenFileError ? error.bytes : reason;
@@ -131,6 +153,7 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
       if (isSame && !isLogged) {
         log.warn({ file: path, reason }, 'the configuration file cannot be read; the last good state stays live');
         observer?.reloaded('edited', 'refused');
+        keep(before, true);
       }
       isLogged = isSame;
       seen = now;

@@ -51,7 +51,11 @@ export const accessKeysLayout: Layout = {
   },
   noListener: 'api: expected an object, the listener whose password it is',
 
-  readListen: (root, warnings) => readString(memberOf(root, 'listen'), 'listen', null, warnings),
+  readListen(root, warnings) {
+    const listen = memberOf(root, 'listen');
+    if (listen?.kind !== 'array') return readString(listen, 'listen', null, warnings);
+    return readStrings(listen, 'listen', warnings)[0] ?? null;
+  },
 
   readOutbound(root, warnings): OutboundSettings | null {
     const outbound = memberOf(root, 'outbound');

@@ -23,6 +23,14 @@ export interface ConfigurationDocument {
   readonly hasHome: boolean;
   /** How many places for keys the file has, with or without a list in them. */
   readonly keyPlaces: number;
+  /** A root `access_keys` beside inbounds, whose keys do not count; null where there is none. */
+  readonly besideInbounds: ListBesideInbounds | null;
+}
+
+/** Where the elements of a root list beside inbounds stand, and whether a server that has read it goes on reading the file. */
+export interface ListBesideInbounds {
+  readonly list: KeyList;
+  readonly takenAtReload: boolean;
 }
 
 /** What `readDocument` answers. The document does not hold on to the configuration. */
@@ -44,8 +52,17 @@ export function readDocument(bytes: Buffer): ReadConfiguration {
   const layout = layoutOf(root);
   const holders = layout.keyHolders(root);
   const lists = holders.flatMap(listOf);
-  const document = { bytes, layout, lists, hasHome: isKeyList(holders[0]), keyPlaces: holders.length };
+  const besideInbounds = layout === inboundsLayout ? listBesideInbounds(bytes, root) : null;
+  const hasHome = isKeyList(holders[0]);
+  const document = { bytes, layout, lists, hasHome, keyPlaces: holders.length, besideInbounds };
   return { document, configuration: readConfiguration(bytes, root, layout, holders) };
+}
+
+function listBesideInbounds(bytes: Buffer, root: ObjectNode): ListBesideInbounds | null {
+  const node = memberOf(root, 'access_keys');
+  if (node?.kind !== 'keys') return null;
+  const { hashes, takenAtReload } = readRootList(bytes, node);
+  return { list: { ...node.list, hashes }, takenAtReload };
 }
 
 /** True when a file with inbounds for keys becomes one without: what a panel does that sends an old copy back. */

@@ -135,18 +135,20 @@ export function spliced(
   if (unsorted.length === 0) return document;
   const splices = sortSplices(unsorted);
   const lists = document.lists.map((list, position) => shiftList(list, splices, removals[position] ?? []));
-  return { ...document, bytes: applySplices(document.bytes, splices, room), lists };
+  const beside = document.besideInbounds;
+  const besideInbounds = beside && { ...beside, list: shiftList(beside.list, splices, []) };
+  return { ...document, bytes: applySplices(document.bytes, splices, room), lists, besideInbounds };
 }
 
 /** Hashes to look for; the bits answer "surely not" for nearly every element without a look at the set. */
-interface WantedHashes {
+export interface WantedHashes {
   readonly bits: Uint8Array;
   readonly hashes: ReadonlySet<number>;
 }
 
 const BITS = 0xffff;
 
-function wantedHashes(keys: Iterable<string>): WantedHashes {
+export function wantedHashes(keys: Iterable<string>): WantedHashes {
   const bits = new Uint8Array(BITS + 1);
   const hashes = new Set<number>();
   for (const key of keys) {
@@ -158,7 +160,7 @@ function wantedHashes(keys: Iterable<string>): WantedHashes {
 }
 
 /** The indexes of elements whose hash is wanted, rising. */
-function candidates(list: KeyList, { bits, hashes }: WantedHashes): readonly number[] {
+export function candidates(list: KeyList, { bits, hashes }: WantedHashes): readonly number[] {
   const indexes: number[] = [];
   for (let i = 0; i < list.hashes.length; i += 1) {
     const hash = list.hashes[i] ?? 0;

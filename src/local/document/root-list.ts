@@ -15,6 +15,8 @@ export interface RootList {
   readonly underKey: number;
   /** Every element is a string or has `key` alone. */
   readonly takenAtReload: boolean;
+  /** The hash of each element's key under either name, 0 for one without. */
+  readonly hashes: Uint32Array;
 }
 
 /** What a root list says that the inbounds do not, and the other way round. */
@@ -54,7 +56,8 @@ export function readRootList(bytes: Buffer, node: KeysNode): RootList {
     if (!hasOwn && hasOther) underKey += 1;
     if (bytes[starts[index] ?? 0] !== QUOTE && (hasOwn || !hasOther)) takenAtReload = false;
   }
-  return { elements: hashes.length, keys, withoutKey, underKey, takenAtReload };
+  const either = other === null ? hashes : hashes.map((hash, index) => hash || (other.list.hashes[index] ?? 0));
+  return { elements: hashes.length, keys, withoutKey, underKey, takenAtReload, hashes: either };
 }
 
 /** Compares a root list with the keys of the inbounds. */

@@ -16,6 +16,8 @@ export interface KeptVersions {
    * `retainedVersions` lets go. An empty content is nothing to keep.
    */
   keep(bytes: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
+  /** Marks the newest version for ever that is not this content. */
+  keepNewestForever(present: Buffer): Promise<void>;
   /** Oldest first. */
   list(): Promise<readonly KeptVersion[]>;
   /** The version of this id, which may be shortened as long as one version alone begins so. */
@@ -135,6 +137,17 @@ export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOp
       const kept = last
         .then(() => keepNow(bytes, forever))
         .finally(() => onTheirWay.splice(onTheirWay.indexOf(bytes), 1));
+      last = kept.catch(() => undefined);
+      return kept;
+    },
+    keepNewestForever: (present) => {
+      const kept = last.then(async () => {
+        const digest = await digestOf(present);
+        const version = (await list()).findLast(({ id }) => !id.endsWith(digest));
+        if (version === undefined || version.forever) return;
+        await fileSystem.rename(join(folder, nameOf(version)), join(folder, nameOf({ ...version, forever: true })));
+        await fileSystem.syncFolder(folder);
+      });
       last = kept.catch(() => undefined);
       return kept;
     },

@@ -1,3 +1,5 @@
+import semver from 'semver';
+
 /** How many keys stand in one place of a file, and how many of them carry something. */
 export interface KeyCount {
   readonly keys: number;
@@ -18,6 +20,9 @@ export interface FileOffer {
 
 /** A root `access_keys` whose elements are strings or have `access_key`, or `key` as in an inbound. */
 export interface RootListOffer extends KeyCount {
+  /** Keys of the inbounds that it does not have, and its own that no inbound has. */
+  readonly missing: number;
+  readonly besides: number;
   /** Elements with `key` alone; they count among the keys. */
   readonly underKey: number;
   /** Every element is a string or has `key` alone: what a server that knows inbounds takes. */
@@ -35,42 +40,84 @@ export interface KeysRead extends KeyCount {
 /** What servers of a line read of a configuration file (design: "Saving keys"). */
 export interface FileReading {
   readonly name: string;
+  /** The versions of the line from which on it is another, rising. */
+  readonly changesAt: readonly string[];
+  /** What a root `access_keys` is to those of a version whose file has inbounds; null for servers that know no inbounds. */
+  rootListBeside(version: string): RootListBeside | null;
   atStart(offer: FileOffer): KeysRead;
-  /** When the file has changed under a running server, or 5 s after its start. */
-  atLiveReload(offer: FileOffer): KeysRead;
+  /** When the file has changed under a running server of this version, or 5 s after its start. */
+  atLiveReload(offer: FileOffer, version: string): KeysRead;
   readsListener(offer: FileOffer): boolean;
 }
+
+/**
+ * What servers read at a live reload of a file that has inbounds. `alone`: the root list, so that every key must stand in both;
+ * `union`: both, an inbound's element winning, so that a key that goes must go from both.
+ */
+export type RootListBeside = 'alone' | 'union';
 
 const NOTHING: KeyCount = { keys: 0, named: 0, limited: 0 };
 
 /** Keys in the root `access_keys`, the listener under `api`, at every time. */
 export const rootMembers: FileReading = {
   name: 'access_keys and api',
+  changesAt: [],
+  rootListBeside: () => null,
   atStart: readRootList,
   atLiveReload: readRootList,
   readsListener: ({ rootListener }) => rootListener,
 };
 
+/** From this version on a live reload reads the inbounds, too. */
+const UNION_SINCE = '0.3.11';
+
 /**
- * Keys and listener under `inbounds` at the start. A root `access_keys` takes the place of the keys at the first live
- * reload, without names and limits, and only while every element is a string or has `key` (measured on 0.3.21).
+ * Keys and listener under `inbounds` at the start; at a live reload the root `access_keys` too, or alone, as long as every
+ * element of it is a string or has `key` (measured on 0.3.21, read in the history of those before).
  */
 export const inboundsThenRootList: FileReading = {
   name: 'inbounds, at a live reload access_keys',
+  changesAt: [UNION_SINCE],
+  rootListBeside: (version) => (semver.gte(version, UNION_SINCE) ? 'union' : 'alone'),
   atStart: readInbounds,
-  atLiveReload(offer) {
+  atLiveReload(offer, version) {
     const { rootList } = offer;
-    if (rootList === null) return readInbounds(offer);
-    if (!rootList.takenAtReload) return { ...readInbounds(offer), note: RELOAD_STOPPED };
-    const { keys } = rootList;
-    const note = 'the keys of access_keys take the place of those of inbounds, without names and limits';
-    return { ...NOTHING, keys, text: `${keysText(keys)} of access_keys`, note };
+    if (rootList !== null && !rootList.takenAtReload) return { ...readInbounds(offer), note: RELOAD_STOPPED };
+    return semver.gte(version, UNION_SINCE) ? readBoth(offer) : readRootListAlone(offer);
   },
   readsListener: ({ inboundListener }) => inboundListener,
 };
 
 const RELOAD_STOPPED =
   'an element of access_keys that has "access_key", or neither is a string nor has "key", stops its live reloads';
+
+/** Names and limits are those of the inbounds: an element of theirs wins, and the list cannot have any. */
+function readBoth(offer: FileOffer): KeysRead {
+  const { inbounds, rootList } = offer;
+  if (inbounds === null || rootList === null) return readInbounds(offer);
+  const { besides } = rootList;
+  if (besides === 0) return readInbounds(offer);
+  const text = `${keysText(inbounds.keys)} of inbounds, ${besides} of access_keys`;
+  return {
+    ...inbounds,
+    keys: inbounds.keys + besides,
+    text,
+    note: `${keysText(besides)} of access_keys are in no inbound: gone at the next start`,
+  };
+}
+
+function readRootListAlone({ inbounds, rootList }: FileOffer): KeysRead {
+  const kept = inbounds === null || inbounds.keys === 0 ? '' : ', those of inbounds are dropped';
+  if (rootList === null) return { ...NOTHING, text: 'no keys', note: `there is no access_keys${kept}` };
+  const { keys, missing } = rootList;
+  const lost = missing === 0 ? '' : `, ${missing} of inbounds are dropped`;
+  return {
+    ...NOTHING,
+    keys,
+    text: `${keysText(keys)} of access_keys`,
+    note: `the keys are those of access_keys${lost}`,
+  };
+}
 
 function readRootList({ rootList }: FileOffer): KeysRead {
   if (rootList === null) return { ...NOTHING, text: 'no keys', note: 'there is no access_keys' };

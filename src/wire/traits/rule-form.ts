@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Static, TSchema } from 'typebox';
 import type { OutboundRule } from '../../core/model.js';
 import type { Encodable } from '../json/encode.js';
@@ -12,6 +13,10 @@ export interface RuleForm {
   readonly answer: TSchema;
   encode(rule: OutboundRule): Encodable;
   decode(wire: WireOutboundRule): OutboundRule;
+  /** Gives decoded rules what the form cannot say, from those of the `present` ones that are otherwise the same; null where it says all. */
+  readonly complete:
+    | ((rules: readonly OutboundRule[], present: readonly OutboundRule[]) => readonly OutboundRule[])
+    | null;
 }
 
 const bodyMembers = {
@@ -67,6 +72,7 @@ export const ruleWithProtocol: RuleForm = {
     action: rule.action,
   }),
   decode,
+  complete: null,
 };
 
 /** Three members; a `protocol` in a body is an unknown member there. */
@@ -76,4 +82,12 @@ export const ruleWithoutProtocol: RuleForm = {
   answer: Type.Array(Type.Object({ ...answerMembers, ...answerAction })),
   encode: (rule) => ({ domain_suffix: rule.domainSuffix, ip_cidr: rule.ipCidr, action: rule.action }),
   decode: (wire) => ({ ...decode(wire), protocol: null }),
+  complete(rules, present) {
+    const left = [...present];
+    return rules.map((rule) => {
+      const at = left.findIndex((other) => isDeepStrictEqual({ ...other, protocol: null }, rule));
+      const [same] = at < 0 ? [] : left.splice(at, 1);
+      return same ?? rule;
+    });
+  },
 };

@@ -7,8 +7,8 @@ const check = (value: object) => checkFile(Buffer.from(JSON.stringify({ mode: 's
 /** What each line's servers would read, lines that read the same together. */
 function readings(value: object) {
   const { offer } = check(value);
-  const texts = REVISIONS.map(({ fileReading }) => {
-    const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer)];
+  const texts = REVISIONS.map(({ fileReading, reportedVersion }) => {
+    const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer, reportedVersion)];
     return { start: start.text, reload: reload.text, note: reload.note, listener: fileReading.readsListener(offer) };
   });
   return { others: texts.slice(0, -1), last: texts.at(-1) };
@@ -103,7 +103,7 @@ describe('what servers of each line read of a file', () => {
     expect(last).toEqual({ start: '2 keys of inbounds', reload: '2 keys of inbounds', note: null, listener: true });
   });
 
-  it('with a root list of strings and elements with "key": the last line takes that list at a live reload', () => {
+  it('with a root list of strings and elements with "key": the last line takes both at a live reload', () => {
     const { others, last } = readings({ inbounds: [OSTP], access_keys: ['x', { key: 'y', name: 'Y' }, 'z'] });
     expect(others[0]).toMatchObject({
       start: '3 keys of access_keys',
@@ -111,9 +111,22 @@ describe('what servers of each line read of a file', () => {
     });
     expect(last).toMatchObject({
       start: '2 keys of inbounds',
-      reload: '3 keys of access_keys',
-      note: expect.stringContaining('without names and limits'),
+      reload: '2 keys of inbounds, 3 of access_keys',
+      note: expect.stringContaining('gone at the next start'),
     });
+  });
+
+  it('before 0.3.11 the last line takes the root list alone, and without one drops every key', () => {
+    const reading = (value: object) => REVISIONS.at(-1)?.fileReading.atLiveReload(check(value).offer, '0.3.10');
+    expect(reading({ inbounds: [OSTP] })).toMatchObject({
+      keys: 0,
+      note: 'there is no access_keys, those of inbounds are dropped',
+    });
+    expect(reading({ inbounds: [OSTP], access_keys: ['a', 'x'] })).toMatchObject({
+      text: '2 keys of access_keys',
+      note: 'the keys are those of access_keys, 1 of inbounds are dropped',
+    });
+    expect(reading({ inbounds: [OSTP], access_keys: ['a', 'b'] })).toMatchObject({ keys: 2, limited: 0 });
   });
 
   it.each([

@@ -109,7 +109,13 @@ describe('a save that fails', () => {
     disk.heal();
     await file.save(adding('gamma'));
     expect(disk.readText(PATH)).toContain('"beta"');
-    expect(file.status()).toEqual({ writing: false, lastWriteError: null, parseError: null, pendingChanges: 0 });
+    expect(file.status()).toEqual({
+      writing: false,
+      lastWriteError: null,
+      parseError: null,
+      rootListError: null,
+      pendingChanges: 0,
+    });
   });
 
   it('is said once while the reason stays the same', async () => {
@@ -165,7 +171,13 @@ describe('a read that fails for a moment', () => {
     await expect(file.save(adding('beta'))).rejects.toEqual(saveFailed);
     await until(() => disk.readText(PATH)?.includes('"beta"') === true);
     await until(() => file.status().lastWriteError === null);
-    expect(file.status()).toEqual({ writing: false, lastWriteError: null, parseError: null, pendingChanges: 0 });
+    expect(file.status()).toEqual({
+      writing: false,
+      lastWriteError: null,
+      parseError: null,
+      rootListError: null,
+      pendingChanges: 0,
+    });
   });
 
   it('at a replacement is no problem any more once the file can be read', async () => {
@@ -188,7 +200,13 @@ describe('a save that failed, once the file is mended by hand', () => {
     disk.write(PATH, START);
     await until(() => disk.readText(PATH)?.includes('"beta"') === true);
     await until(() => file.status().pendingChanges === 0);
-    expect(file.status()).toEqual({ writing: false, lastWriteError: null, parseError: null, pendingChanges: 0 });
+    expect(file.status()).toEqual({
+      writing: false,
+      lastWriteError: null,
+      parseError: null,
+      rootListError: null,
+      pendingChanges: 0,
+    });
     expect(lines.filter((line) => line.includes('can be written again'))).toHaveLength(1);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AccessKey, ConfigurationChange } from '../../../src/core/model.js';
 import type { LogPort } from '../../../src/core/ports.js';
 import { createConfigurationFile } from '../../../src/local/configuration/configuration-file.js';
+import { createKeptVersions } from '../../../src/local/file/kept-versions.js';
 import { rewriteFile } from '../../../src/local/file/rewrite-file.js';
 import { readTarget } from '../../../src/local/file/write-file.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
@@ -177,6 +178,44 @@ describe('a command that replaces the file beside a Keyway', () => {
     await expect.poll(keys, { interval: 5 }).toEqual(['alpha']);
     await holds(disk, 'alpha');
     expect(disk.names(DATA)).not.toContain('meant-content');
+    await file.close();
+  });
+});
+
+describe('the last good content', () => {
+  const contents = async (disk: ForgetfulFileSystem, clock: { now: () => number }) => {
+    const versions = createKeptVersions({
+      fileSystem: disk.port,
+      folder: `${DATA}/versions`,
+      clock: { ...clock, monotonic: clock.now },
+    });
+    const forever = (await versions.list()).filter((version) => version.forever);
+    return Promise.all(forever.map(async ({ id }) => (await versions.read(id)).toString()));
+  };
+
+  it.each(['null', '{ broken', ''])('before the file became %j is kept for ever', async (text) => {
+    const { disk, start, clock } = machine();
+    const { file } = await start();
+    await file.save(adding('beta'));
+    const good = disk.readText(PATH);
+    disk.write(PATH, text);
+    await expect.poll(() => contents(disk, clock), { interval: 5 }).toEqual([good]);
+    await file.close();
+  });
+
+  it('of the Keyway before is kept for ever where many keys went while none was running', async () => {
+    const many = Array.from({ length: 11 }, (_, index) => `key-${index}`);
+    const { disk, start, clock, lines } = machine();
+    const before = await start();
+    for (const key of many) await before.file.save(adding(key));
+    const good = disk.readText(PATH);
+    await before.file.close();
+    disk.write(PATH, fileOf('alpha'));
+    const { file } = await start();
+    file.goneMeanwhile(10);
+    file.goneMeanwhile(11);
+    await expect.poll(() => contents(disk, clock), { interval: 5 }).toEqual([good]);
+    expect(lines.filter(({ message }) => message.includes('while Keyway was not running'))).toHaveLength(1);
     await file.close();
   });
 });

@@ -294,8 +294,17 @@ describe('the layout with inbounds', () => {
 });
 
 describe('the layout with access_keys', () => {
+  it.each([
+    ['["203.0.113.7:443", "[::]:443"]', '203.0.113.7:443'],
+    ['[5, "[::]:443"]', '[::]:443'],
+    ['[]', null],
+  ])('of listen as an array, %s, the first address counts', (listen, first) => {
+    const { configuration } = readDocument(Buffer.from(`{"mode": "server", "listen": ${listen}, "access_keys": []}`));
+    expect(configuration.listen).toBe(first);
+  });
+
   it('wrong types are read past and named, never thrown', () => {
-    const text = `{"mode": 1, "listen": [], "api": {"enabled": "yes", "token": null}, "dns": 5,
+    const text = `{"mode": 1, "listen": 5, "api": {"enabled": "yes", "token": null}, "dns": 5,
       "outbound": {"port": 70000, "rules": [1, {"action": "maybe"}, {"action": "direct", "ip_cidr": [1, "::/0"]}]},
       "access_keys": [1e3, "", {"name": "x"}, {"access_key": 5}, {"access_key": "a", "limit_bytes": "1"}, {"access_key": "b",
       "limit_bytes": 18446744073709551616, "name": 1}, "a", {"access_key": "c", "access_key": "d"}]}`;

@@ -1,0 +1,56 @@
+import { connect } from 'node:net';
+import type { LogPort } from '../core/ports.js';
+import { addressClashes, hostAndPort } from '../settings/bind-address.js';
+import type { Prepared } from './prepare.js';
+
+/** A closed port of this machine says so at once. */
+const CONNECT_MS = 500;
+
+/**
+ * Whether another process listens on the address that the file gives the server's own API, and Keyway on another: it is
+ * likely the server itself. Then what a Keyway beside it cannot do is said in the log.
+ */
+export async function isBesideServer({ settings, gateway, bind }: Prepared, log: LogPort): Promise<boolean> {
+  const { listener, dns } = gateway.backend.settings();
+  const address = listener?.enabled ? reachable(listener.bind) : null;
+  if (gateway.local === null || settings.config === null || !listener || address === null) return false;
+  const isOwn =
+    addressClashes([
+      { name: 'the file', bind: listener.bind },
+      { name: 'the API', bind },
+    ]).length > 0;
+  if (isOwn || !(await isListening(address))) return false;
+  const webpath = listener.webpath.replace(/^\/+|\/+$/g, '');
+  const line = `keyway serve --upstream http://${addressOf(address)}${webpath === '' ? '' : `/${webpath}`}`;
+  log.warn({ address: listener.bind }, `${BESIDE} ${line}`);
+  if (dns.enabled && settings.resolver === null) log.info({ port: dns.localPort }, DNS_LEFT);
+  return true;
+}
+
+const BESIDE =
+  "another process listens on the address that the file gives the server's API, likely the server itself: through its file alone Keyway has no counters of its traffic and resets none, and rules and DNS settings reach it at its restart. Over its API it has all of that:";
+const DNS_LEFT = "the DNS port is left to the server beside: --resolver asks for Keyway's own DNS server";
+
+/** Where to connect to for an address to listen on; null where it is none. */
+function reachable(bind: string): { readonly host: string; readonly port: number } | null {
+  if (!URL.canParse(`http://${bind}`)) return null;
+  const { hostname } = new URL(`http://${bind}`);
+  const { host, port } = hostAndPort(bind);
+  if (port === 0 || hostname === '') return null;
+  return { host: ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host, port };
+}
+
+async function isListening(address: { readonly host: string; readonly port: number }): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ ...address, timeout: CONNECT_MS });
+    const done = (isThere: boolean) => () => {
+      socket.destroy();
+      resolve(isThere);
+    };
+    socket.once('connect', done(true)).once('timeout', done(false)).once('error', done(false));
+  });
+}
+
+function addressOf({ host, port }: { readonly host: string; readonly port: number }): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

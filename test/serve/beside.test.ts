@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { folderForTest, serveHere } from './serve-here.js';
+
+/** Something that listens on a port of this machine, as a server does. */
+async function listening(): Promise<number> {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+async function serveBeside(bind: string, argv: readonly string[] = []) {
+  const folder = await folderForTest();
+  const configuration = {
+    mode: 'server',
+    listen: '0.0.0.0:50000',
+    api: { enabled: true, bind, token: 't', webpath: '/secret/' },
+    dns: { enabled: true, local_port: 0 },
+    access_keys: [],
+  };
+  await writeFile(join(folder, 'server.json'), JSON.stringify(configuration));
+  await writeFile(join(folder, '.ostp_public_ip'), '203.0.113.7\n');
+  const served = await serveHere(['serve', '--config', 'server.json', '--bind', '127.0.0.1:0', ...argv], { folder });
+  await served.url;
+  const messages = (await served.log()).map(({ msg }) => String(msg));
+  await served.stop();
+  return messages;
+}
+
+const isDns = (message: string) => message.startsWith('the DNS server');
+
+it('beside whoever listens on the address of the file a start says what that costs, and leaves the DNS port to it', async () => {
+  const port = await listening();
+  const messages = await serveBeside(`127.0.0.1:${port}`);
+  const said = messages.filter((message) => message.includes('another process listens'));
+  expect(said).toHaveLength(1);
+  expect(said[0]).toMatch(new RegExp(`keyway serve --upstream http://127\\.0\\.0\\.1:${port}/secret$`));
+  expect(messages.filter((message) => message.includes('the DNS port is left'))).toHaveLength(1);
+  expect(messages.filter(isDns)).toEqual([]);
+  expect(messages.filter((message) => message.includes('clients cannot reach'))).toEqual([]);
+});
+
+it('--resolver asks for the DNS server there, too', async () => {
+  const messages = await serveBeside(`0.0.0.0:${await listening()}`, ['--resolver']);
+  expect(messages.filter((message) => message.includes('another process listens'))).toHaveLength(1);
+  expect(messages.filter(isDns)).not.toEqual([]);
+});
+
+it('where nobody listens there nothing is said of it', async () => {
+  const port = await listening();
+  const messages = await serveBeside(`127.0.0.1:${port === 65_535 ? 1 : port + 1}`);
+  expect(messages.filter((message) => message.includes('another process listens'))).toEqual([]);
+  expect(messages.filter(isDns)).not.toEqual([]);
+});
