@@ -26,7 +26,7 @@ async function startFeedServer(path: string): Promise<FeedServer> {
 const feedOf = (server: FeedServer): BenchServer => ({ port: server.feedPort, child: server.child });
 
 /** So many reports that go through all keys in an order like chance, each of a thousand entries. */
-function reports(keys: number, count: number, ack: 'memory' | 'durable'): readonly string[] {
+export function reports(keys: number, count: number, ack: 'memory' | 'durable'): readonly string[] {
   return Array.from({ length: count }, (_, report) => {
     const entries = Array.from({ length: ENTRIES }, (_, i) => {
       const index = ((report * ENTRIES + i) * 7919) % keys;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { canPin, LOAD_CORE, SERVER_CORE } from './child.js';
 import { creates } from './creates.js';
+import { databaseMeasures } from './database.js';
 import { dns } from './dns.js';
 import { countersOfMillion, feedRates, listsBesideFeed } from './feed.js';
 import { layouts } from './layouts.js';
@@ -39,6 +40,7 @@ const MEASURES: readonly Measure[] = [
   upstreamAdded,
   upstreamPanels,
   panel,
+  ...databaseMeasures,
 ];
 
 /** Runs one measure with servers and files of its own, and leaves nothing behind. */

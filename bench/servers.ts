@@ -55,6 +55,14 @@ export async function startFront(upstreamPort: number): Promise<BenchServer> {
   return { port, child: { ...child, stop } };
 }
 
+/** The same over a database. */
+export async function startOverDatabase(
+  url: string,
+  flags: readonly string[] = [],
+): Promise<BenchServer & { readonly firstAnswer: number }> {
+  return startServing(['--database', url, ...flags]);
+}
+
 async function startServing(flags: readonly string[]): Promise<BenchServer & { readonly firstAnswer: number }> {
   const port = await freePort();
   const began = performance.now();
@@ -83,7 +91,7 @@ async function untilAnswering(port: number): Promise<void> {
   throw new Error(`the gateway does not answer within ${START_LIMIT_MS / 1000} s`);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();

@@ -7,16 +7,18 @@
 // acknowledged change of either is lost.
 // `npm run soak -- --upstream [--rounds N]`: writes through a Keyway in front of servers of every line that lose writes, beside others who
 // write there, with restarts of the servers and kills of Keyway, and checks that what was acknowledged is there at the end.
+// `npm run soak -- --database --rounds N`: three gateways over one PostgreSQL, under kills, cuts and hangs of each part.
 // All take --seed S. Exit code 1 when anything is not so.
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
-const { rounds, load, hostile, beside, minutes, seed } = parseArgs({
+const { rounds, load, hostile, beside, upstream, database, minutes, seed } = parseArgs({
   options: {
     rounds: { type: 'string' },
     load: { type: 'boolean', default: false },
     hostile: { type: 'boolean', default: false },
     upstream: { type: 'boolean', default: false },
+    database: { type: 'boolean', default: false },
     beside: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     seed: { type: 'string' },
@@ -25,11 +27,11 @@ const { rounds, load, hostile, beside, minutes, seed } = parseArgs({
 
 const isNumber = (text) => text === undefined || /^[1-9]\d{0,6}$/.test(text);
 const isTimed = load || hostile;
-const parts = [load, hostile, beside].filter(Boolean).length;
+const parts = [load, hostile, beside, upstream, database].filter(Boolean).length;
 const isMixed = parts > 1 || (isTimed ? rounds : minutes) !== undefined;
 if (isMixed || !isNumber(rounds) || !isNumber(minutes) || !/^\d{1,9}$/.test(seed ?? '0')) {
   console.error(
-    'expected --rounds N, perhaps with --beside, or --load or --hostile and perhaps --minutes N; perhaps --seed S; all whole numbers',
+    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load or --hostile and perhaps --minutes N; perhaps --seed S; all whole numbers',
   );
   process.exit(2);
 }
@@ -38,6 +40,7 @@ function partOf() {
   if (hostile) return { test: 'hostile', env: { SOAK_HOSTILE_MINUTES: minutes ?? '5' } };
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
   if (upstream) return { test: 'upstream', env: { SOAK_UPSTREAM_ROUNDS: rounds ?? '90' } };
+  if (database) return { test: 'database', env: { SOAK_DATABASE_ROUNDS: rounds ?? '200' } };
   return { test: 'kill', env: { SOAK_ROUNDS: rounds ?? '1000' } };
 }
 const part = partOf();

@@ -127,7 +127,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     const until = clock.monotonic() + SHOWING;
     for (;;) {
       try {
-        return await follower.fresh();
+        return await follower.fresh('state');
       } catch {
         if (clock.monotonic() > until) throw new DomainError('outcomeUnknown', 'it cannot be read back');
         await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 100));
@@ -217,7 +217,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     incarnation: replica.incarnation,
     committed: async () => {
       hints?.changed();
-      await follower.fresh();
+      await follower.fresh('all');
     },
     clock,
     log,
@@ -228,7 +228,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     keys,
     present: () => ({ outbound: settings.outbound, dnsChanges }),
     fresh: async () => {
-      await follower.fresh();
+      await follower.fresh('state');
       return follower.status().seen.state;
     },
     registeredAt: replica.registeredAt,

@@ -131,7 +131,7 @@ export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE 
 
 /** Those that are told of writes, each one statement. */
 function isStatementAlone({ sqlState }: StatementError): boolean {
-  return sqlState === '23505' || sqlState === 'KW001';
+  return sqlState === '23505' || sqlState === 'KW001' || sqlState === 'KW002';
 }
 
 /**

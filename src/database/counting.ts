@@ -48,6 +48,8 @@ const PATIENCE = 10_000;
 const LEAST_PATIENCE = 2_000;
 const CLOSING_PATIENCE = 5_000;
 const AGAIN = 300;
+/** The schema's own state for a batch with a report that was counted before. */
+const REPEATED = 'KW002';
 
 interface Gathered {
   readonly report: UsageReport;
@@ -64,29 +66,42 @@ export function createCounting(options: CountingOptions): Counting {
   const status = { batches: 0, entries: 0, failed: 0, waitingBytes: 0 };
   /** What is acknowledged is tried for as long as Keyway runs. */
   const lasting = { until: Number.POSITIVE_INFINITY };
+  const told = createToldConnections(options.incarnation);
   let isClosing = false;
   // A report that waits for its commit does not wait for those that nobody waits for.
   const durable = createLane(writeDurable);
   const memory = createLane(writeAcknowledged);
 
   async function writeBatch(batch: readonly Gathered[], patience: Patience) {
-    const made = makeBatch(batch, options.gateway);
+    const made = makeBatch(batch, options.gateway, told);
     const written = await writes.write(WRITES.countUsage(made), patience);
     if (written.kind === 'done') {
       status.batches += 1;
-      status.entries += made.entryKeys.length;
-      await options.committed().catch(() => undefined);
+      status.entries += batch.reduce((sum, { report }) => sum + report.entries.length, 0);
+      told.committed(made);
     } else status.failed += 1;
     return { written, made };
   }
 
   async function writeDurable(batch: readonly Gathered[]): Promise<void> {
+    if (batch.length === 0) return;
     const oldest = Math.min(...batch.map(({ since }) => since));
     const until = Math.max(oldest + PATIENCE, clock.monotonic() + LEAST_PATIENCE);
     const { written, made } = await writeBatch(batch, { until });
     if (written.kind === 'done') {
-      for (const { answer, report } of batch)
-        answer?.resolve({ ...outcomeOf(written, made, report), durability: 'durable' });
+      const unknown = new Set(placesOf(written.rest[0]).map((place) => made.keys[place - 1] ?? ''));
+      // The next batch need not wait until this one shows.
+      void answerOnceShown(() => {
+        for (const { answer, report } of batch) answer?.resolve(countedOf(report, unknown));
+      });
+      return;
+    }
+    const repeated = repeatedIn(batch, written);
+    if (repeated.length > 0) {
+      await answerOnceShown(() => {
+        for (const { answer, report } of repeated) answer?.resolve({ ...countedOf(report, null), repeated: true });
+      });
+      await writeDurable(batch.filter((one) => !repeated.includes(one)));
       return;
     }
     const error =
@@ -96,17 +111,38 @@ export function createCounting(options: CountingOptions): Counting {
     for (const { answer } of batch) answer?.reject(error);
   }
 
+  async function answerOnceShown(answer: () => void): Promise<void> {
+    await options.committed().catch(() => undefined);
+    answer();
+  }
+
+  /** Which keys of a report were not registered: `unknown` is of its batch, null where its counting is long past. */
+  function countedOf({ entries }: UsageReport, unknown: ReadonlySet<string> | null): ReportOutcome {
+    const isUnknown = (key: string) => (unknown === null ? options.incarnation(key) === null : unknown.has(key));
+    const unknownKeys = entries.map(({ accessKey }) => accessKey).filter(isUnknown);
+    return { repeated: false, unknownKeys: [...new Set(unknownKeys)], durability: 'durable' };
+  }
+
   async function writeAcknowledged(batch: readonly Gathered[]): Promise<void> {
-    while ((await writeBatch(batch, lasting)).written.kind !== 'done') {
+    let left = batch;
+    while (left.length > 0) {
+      const { written } = await writeBatch(left, lasting);
+      const repeated = repeatedIn(left, written);
+      if (written.kind === 'done') break;
+      if (repeated.length > 0) {
+        left = left.filter((one) => !repeated.includes(one));
+        continue;
+      }
       if (clock.monotonic() > lasting.until) {
         log.error(
-          { reports: batch.length },
+          { reports: left.length },
           'reports that were acknowledged from memory are lost: the database is away',
         );
         break;
       }
       await pause(AGAIN * (0.5 + Math.random()));
     }
+    void answerOnceShown(() => undefined);
     for (const { bytes } of batch) status.waitingBytes -= bytes;
   }
 
@@ -145,14 +181,14 @@ function createLane(write: (batch: readonly Gathered[]) => Promise<void>) {
     // Reports that come in the same turn go together.
     await new Promise((resolve) => setImmediate(resolve));
     while (waiting.length > 0) await write(takeBatch(waiting));
+    // In the same turn as that look: whoever comes later begins anew.
+    running = null;
   }
 
   return {
     add(gathered: Gathered): void {
       waiting.push(gathered);
-      running ??= run().finally(() => {
-        running = null;
-      });
+      running ??= run();
     },
     idle: async () => running,
   };
@@ -172,48 +208,74 @@ function takeBatch(waiting: Gathered[]): readonly Gathered[] {
   return waiting.splice(0, count);
 }
 
-function makeBatch(batch: readonly Gathered[], gateway: string): UsageBatch {
-  const reportIds: string[] = [];
-  const places = new Map<string, number>();
-  const keys: string[] = [];
-  const incarnations: (bigint | null)[] = [];
-  const entryReports: (number | null)[] = [];
-  const entryKeys: number[] = [];
-  const up: bigint[] = [];
-  const down: bigint[] = [];
-  const connections: (bigint | null)[] = [];
-  for (const { report, incarnations: known } of batch) {
-    if (report.id !== null) reportIds.push(report.id);
-    for (const [at, entry] of report.entries.entries()) {
-      const incarnation = known?.[at] ?? null;
-      if (known !== null && incarnation === null) continue;
-      const name = known === null ? entry.accessKey : `${incarnation} ${entry.accessKey}`;
-      let place = places.get(name);
-      if (place === undefined) {
-        place = keys.push(entry.accessKey);
-        incarnations.push(incarnation === null ? null : BigInt(incarnation));
-        places.set(name, place);
-      }
-      entryReports.push(report.id === null ? null : reportIds.length);
-      entryKeys.push(place);
-      up.push(entry.bytesUp);
-      down.push(entry.bytesDown);
-      connections.push(entry.connections);
-    }
-  }
-  return { gateway, reportIds, keys, incarnations, entryReports, entryKeys, up, down, connections };
+/** What a key has used in a batch. */
+interface Used {
+  readonly accessKey: string;
+  readonly incarnation: number | null;
+  up: bigint;
+  down: bigint;
+  connections: bigint | null;
 }
 
-/** What the database said of one report of a batch. */
-function outcomeOf(
-  { rest }: Extract<Written, { kind: 'done' }>,
-  made: UsageBatch,
-  report: UsageReport,
-): Pick<ReportOutcome, 'repeated' | 'unknownKeys'> {
-  const repeated = new Set(placesOf(rest[0]).map((place) => made.reportIds[place - 1]));
-  const unknown = new Set(placesOf(rest[1]).map((place) => made.keys[place - 1]));
-  const unknownKeys = new Set(report.entries.map(({ accessKey }) => accessKey).filter((key) => unknown.has(key)));
-  return { repeated: report.id !== null && repeated.has(report.id), unknownKeys: [...unknownKeys] };
+function makeBatch(batch: readonly Gathered[], gateway: string, told: ToldConnections): UsageBatch {
+  const used = new Map<string, Used>();
+  for (const { report, incarnations } of batch) {
+    for (const [at, { accessKey, bytesUp, bytesDown, connections }] of report.entries.entries()) {
+      const incarnation = incarnations?.[at] ?? null;
+      if (incarnations !== null && incarnation === null) continue;
+      const name = incarnation === null ? accessKey : `${accessKey}\n${incarnation}`;
+      const present = used.get(name);
+      if (present === undefined) used.set(name, { accessKey, incarnation, up: bytesUp, down: bytesDown, connections });
+      else {
+        present.up += bytesUp;
+        present.down += bytesDown;
+        present.connections = connections ?? present.connections;
+      }
+    }
+  }
+  // Whoever locks many rows locks them in the order of keys.
+  const all = [...used.values()].sort((one, other) => (one.accessKey < other.accessKey ? -1 : 1));
+  return {
+    gateway,
+    reportIds: batch.flatMap(({ report: { id } }) => (id === null ? [] : [id])),
+    keys: all.map(({ accessKey }) => accessKey),
+    incarnations: all.map(({ incarnation }) => (incarnation === null ? null : BigInt(incarnation))),
+    up: all.map(({ up }) => up),
+    down: all.map(({ down }) => down),
+    connections: all.map(({ accessKey, connections }) => told.news(accessKey, connections)),
+  };
+}
+
+/** What this gateway has told of connections: the same again is no news. */
+interface ToldConnections {
+  news(accessKey: string, connections: bigint | null): bigint | null;
+  committed(batch: UsageBatch): void;
+}
+
+function createToldConnections(incarnationOf: (accessKey: string) => number | null): ToldConnections {
+  /** Other than zero, each with the incarnation of the counters that it was told for. */
+  const told = new Map<string, { readonly value: bigint; readonly incarnation: number | null }>();
+  return {
+    news(accessKey, connections) {
+      const before = told.get(accessKey);
+      const isSame = before !== undefined && before.incarnation === incarnationOf(accessKey);
+      return connections === (isSame ? before.value : before === undefined ? 0n : null) ? null : connections;
+    },
+    committed({ keys, connections }) {
+      for (const [at, accessKey] of keys.entries()) {
+        const value = connections[at] ?? null;
+        if (value === 0n) told.delete(accessKey);
+        else if (value !== null) told.set(accessKey, { value, incarnation: incarnationOf(accessKey) });
+      }
+    },
+  };
+}
+
+/** The reports of a batch that the database has counted before, where that is why it took none of it. */
+function repeatedIn(batch: readonly Gathered[], written: Written): readonly Gathered[] {
+  if (written.kind !== 'nothing' || written.sqlState !== REPEATED) return [];
+  const named = batch.filter(({ report }) => report.id !== null);
+  return written.reason.split(',').flatMap((place) => named[Number(place) - 1] ?? []);
 }
 
 /** An array of integers as PostgreSQL writes it. */

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
+import { createTurns } from '../core/turns.js';
 import { type Connections, type Row, StatementError } from './connection.js';
 import {
   type ConnectionsRow,
@@ -23,10 +24,16 @@ export interface Followed {
   sessions(sessions: readonly FollowedSession[], are: 'changed' | 'all'): void;
 }
 
+/** What is looked for. */
+export type Looked = 'all' | 'state';
+
 /** Keeps what is in memory with the database: all of what was committed up to one moment, and nothing else. */
 export interface Follower {
-  /** Resolves once all that was committed before the call is in memory, by one look for all who ask meanwhile. */
-  fresh(): Promise<void>;
+  /**
+   * Resolves once what was committed before the call is in memory, by one look for all who ask meanwhile: all of it, or all
+   * but what was counted, which may be a thousand times as much.
+   */
+  fresh(what: Looked): Promise<void>;
   /** As `fresh`, for strangers' questions: so many looks a second at most. */
   lookUp(): Promise<void>;
   /** Somebody says that there is something new. */
@@ -78,8 +85,9 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
   let looks = 0;
   let reloads = 0;
   let gateways = new Map<string, boolean>();
-  let running: Promise<void> | null = null;
-  let next: Promise<void> | null = null;
+  /** One look at a time: what is read first is taken first. */
+  const turns = createTurns();
+  const next = new Map<Looked, Promise<void>>();
   let timer: NodeJS.Timeout | null = null;
   let isStopped = false;
 
@@ -122,11 +130,11 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     }
   }
 
-  async function look(): Promise<void> {
+  async function look(what: Looked): Promise<void> {
     const began = clock.monotonic();
     looks += 1;
     try {
-      if (!(await follow())) {
+      if (!(await follow(what))) {
         reloads += 1;
         await load(false);
         log.info({}, 'everything was read anew from the database');
@@ -146,8 +154,8 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
   }
 
   /** False where what was seen is not in the database's past, or too much came since. */
-  async function follow(): Promise<boolean> {
-    const answers = await connections.run(changesSince(seen), LOOK_DEADLINE);
+  async function follow(what: Looked): Promise<boolean> {
+    const answers = await connections.run(changesSince(seen, what), LOOK_DEADLINE);
     const [, heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
       answers;
     const now = readHeads(heads, options.schemaVersion);
@@ -170,7 +178,8 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     if (sessions.length > 0) followed.sessions(sessions.map(readSession), 'changed');
     takeOthers(settings, audit);
     gateways = now.gateways;
-    seen = now.seen;
+    const { counters: last, countersMark } = seen;
+    seen = what === 'all' ? now.seen : { ...now.seen, counters: last, countersMark };
     return true;
   }
 
@@ -180,27 +189,26 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     timer = setTimeout(
       () => {
         timer = null;
-        fresh().catch(() => undefined);
+        fresh('all').catch(() => undefined);
       },
       pause * (0.5 + Math.random()),
     );
   }
 
-  function fresh(): Promise<void> {
+  function fresh(what: Looked): Promise<void> {
     if (isStopped) return Promise.reject(new StatementError('not sent', 'Keyway is shutting down'));
-    next ??= (running ?? Promise.resolve())
-      .catch(() => undefined)
-      .then(() => {
-        next = null;
-        if (timer !== null) clearTimeout(timer);
-        timer = null;
-        running = look().finally(() => {
-          running = null;
-          schedule();
-        });
-        return running;
-      });
-    return next;
+    const present = next.get(what);
+    if (present !== undefined) return present;
+    const coming = turns.take('look', async () => {
+      // Even where nothing is under way: whoever asks in this turn shares it.
+      await Promise.resolve();
+      next.delete(what);
+      if (timer !== null && what === 'all') clearTimeout(timer);
+      if (what === 'all') timer = null;
+      await look(what).finally(schedule);
+    });
+    next.set(what, coming);
+    return coming;
   }
 
   let asked: Promise<void> | null = null;
@@ -215,20 +223,20 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       const ask = () => {
         askedAt = clock.monotonic();
         asked = null;
-        return fresh();
+        return fresh('state');
       };
       if (wait <= 0) return ask();
       asked ??= new Promise((resolve) => setTimeout(resolve, wait)).then(ask);
       return asked;
     },
     hint() {
-      if (!isStopped) fresh().catch(() => undefined);
+      if (!isStopped) fresh('all').catch(() => undefined);
     },
     status: () => ({ age: clock.monotonic() - goodAt, failure, seen, looks, reloads }),
     async stop() {
       isStopped = true;
       if (timer !== null) clearTimeout(timer);
-      await (next ?? running)?.catch(() => undefined);
+      await turns.take('look', async () => undefined);
     },
   };
 }

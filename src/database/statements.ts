@@ -56,8 +56,6 @@ export const WRITES = {
       texts(batch.reportIds),
       texts(batch.keys),
       numbers(batch.incarnations, 'bigint'),
-      numbers(batch.entryReports, 'integer'),
-      numbers(batch.entryKeys, 'integer'),
       numbers(batch.up, 'numeric'),
       numbers(batch.down, 'numeric'),
       numbers(batch.connections, 'numeric'),
@@ -76,17 +74,16 @@ export interface DocumentPut {
   readonly version: { readonly id: string; readonly content: string; readonly forever: boolean } | null;
 }
 
-/** Entries of reports, column by column; places in `reportIds` and `keys` count from 1. */
+/** What reports come to, a key a place, column by column. */
 export interface UsageBatch {
   readonly gateway: string;
   readonly reportIds: readonly string[];
   readonly keys: readonly string[];
   /** Per key the one incarnation that its entries count in; null for whichever there is. */
   readonly incarnations: readonly (bigint | null)[];
-  readonly entryReports: readonly (number | null)[];
-  readonly entryKeys: readonly number[];
   readonly up: readonly bigint[];
   readonly down: readonly bigint[];
+  /** Null where they are as they were told before. */
   readonly connections: readonly (bigint | null)[];
 }
 
@@ -135,7 +132,8 @@ const auditAfter = (state: bigint): string => `select id, time, event_en, event_
   where exists (select from keyway.settings s where s.name = 'audit' and s.number > ${state}) order by number desc`;
 
 /** Everything that came after what was seen, from one snapshot; as `readChanges` takes it apart. */
-export function changesSince(seen: Seen): string {
+export function changesSince(seen: Seen, what: 'all' | 'state'): string {
+  const batches = what === 'all' ? `b.number > ${seen.counters}` : 'false';
   return [
     READ_ONLY,
     HEADS,
@@ -147,8 +145,8 @@ export function changesSince(seen: Seen): string {
     auditAfter(seen.state),
     `select c.access_key, c.incarnation, c.number, c.bytes_up, c.bytes_down, (extract(epoch from c.created_at) * 1000)::bigint
       from keyway.counters c where c.present and c.left_at is null
-        and c.id in (select unnest(b.ids) from keyway.batches b where b.number > ${seen.counters})`,
-    connectionsOf(`x.id in (select unnest(b.ids) from keyway.batches b where b.number > ${seen.counters} union all
+        and c.id in (select unnest(b.ids) from keyway.batches b where ${batches})`,
+    connectionsOf(`x.id in (select unnest(b.connected) from keyway.batches b where ${batches} union all
       select n.id from keyway.keys k join keyway.counters n on n.access_key = k.access_key where k.number > ${seen.state})`),
     'commit',
   ].join(';\n');

@@ -1,28 +1,35 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { type DatabaseBackend, type DatabaseBackendOptions, openDatabaseBackend } from '../../src/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { query } from './database.js';
 
 const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
+
+const urls = new WeakMap<DatabaseBackend, string>();
 
 /** A backend over the database that closes with the test. */
 export async function openBackend(
   url: string,
   options: Partial<DatabaseBackendOptions> = {},
 ): Promise<DatabaseBackend> {
-  const backend = await openDatabaseBackend({
-    url,
-    clock: systemClock,
-    random: systemRandom,
-    log: silent,
-    lookUpMilliseconds: 1,
-    ...options,
-  });
+  const all = { clock: systemClock, random: systemRandom, log: silent, lookUpMilliseconds: 1, pollMilliseconds: 100 };
+  const backend = await openDatabaseBackend({ url, ...all, ...options });
+  urls.set(backend, url);
   onTestFinished(() => backend.close());
   return backend;
 }
 
-/** Resolves once the backend has seen all that was committed before. */
-export async function seesAll({ live }: DatabaseBackend): Promise<void> {
-  await live?.key('a key that nobody has');
+/** Resolves once the backend shows all that was committed before. */
+export async function seesAll(backend: DatabaseBackend): Promise<void> {
+  const [heads] = await query(
+    urls.get(backend) ?? '',
+    "select (select number from keyway.heads where name = 'state') as state, (select number from keyway.heads where name = 'counters') as counters",
+  );
+  const isSeen = () => {
+    const { state, counters } = backend.status().seen;
+    return state >= BigInt(String(heads?.state)) && counters >= BigInt(String(heads?.counters));
+  };
+  while (!isSeen()) await pause(5);
 }

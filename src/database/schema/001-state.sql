@@ -60,6 +60,8 @@ create index counters_left on keyway.counters (left_at) where left_at is not nul
 create table keyway.batches (
   number bigint primary key,
   ids bigint[] not null,
+  -- Those of them whose connections have changed.
+  connected bigint[] not null,
   at timestamptz not null default clock_timestamp()
 );
 
@@ -370,13 +372,15 @@ $$;
 create function keyway.leave_gateway(gateway uuid) returns void language sql as
   $$ update keyway.gateways set seen_at = '-infinity' where id = gateway $$;
 
--- Counts reports. An entry names its report (null for one without an id) and its key by their places in the arrays, from 1 on.
--- Where `known` is given, an entry counts only in the incarnation that its gateway knew.
+-- Counts a batch: each key once, with what all its reports come to. Where `known` is given, a key counts only in the
+-- incarnation that its gateway knew; connections are null where they are as they were told before. A report that was counted
+-- before makes all of it nothing: the caller takes it out.
 create function keyway.count_usage(op uuid, gateway uuid, report_ids text[], keys text[], known bigint[],
-  entry_report integer[], entry_key integer[], up numeric[], down numeric[], connections numeric[],
-  out number bigint, out outcome text, out repeated integer[], out unknown integer[]) language plpgsql as $$
+  up numeric[], down numeric[], connections numeric[],
+  out number bigint, out outcome text, out unknown integer[]) language plpgsql set random_page_cost = 1.1 as $$
 declare
   taken bigint := keyway.take(op, 'counters');
+  repeated integer[];
 begin
   number := taken;
   outcome := 'done';
@@ -384,38 +388,32 @@ begin
     insert into keyway.reports (id) select r from unnest(report_ids) with ordinality as g (r, place) order by place
     on conflict (id) do nothing returning id
   )
-  select coalesce(array_agg(g.place::integer), '{}') into count_usage.repeated
+  select array_agg(g.place::integer) into repeated
     from unnest(report_ids) with ordinality as g (r, place) left join fresh f on f.id = g.r where f.id is null;
-  with named as (
-    select k.access_key, k.place::integer as place, k.incarnation
-    from unnest(keys, known) with ordinality as k (access_key, incarnation, place)
-  ), found as (
-    select c.id, c.access_key, n.place, n.incarnation from named n join keyway.counters c using (access_key)
-    where c.left_at is null
-  ), sums as (
-    select f.id, f.incarnation, sum(e.up) as up, sum(e.down) as down,
-      (array_agg(e.value order by e.place desc) filter (where e.value is not null))[1] as value
-    from unnest(entry_report, entry_key, up, down, connections) with ordinality as e (report, key, up, down, value, place)
-    join found f on f.place = e.key
-    where e.report is null or not (e.report = any (count_usage.repeated))
-    group by f.id, f.access_key, f.incarnation order by f.access_key
+  if repeated is not null then
+    raise exception '%', array_to_string(repeated, ',') using errcode = 'KW002';
+  end if;
+  with told as (
+    select * from unnest(keys, known, up, down, connections) with ordinality
+      as t (access_key, incarnation, up, down, value, place)
   ), counted as (
     update keyway.counters c set number = taken, present = true,
       created_at = case when c.present then c.created_at else now() end,
-      bytes_up = least(c.bytes_up + s.up, keyway.max_u64()), bytes_down = least(c.bytes_down + s.down, keyway.max_u64())
-    from sums s where c.id = s.id and (s.incarnation is null or s.incarnation = c.incarnation)
-    returning c.id, s.value
+      bytes_up = least(c.bytes_up + t.up, 18446744073709551615), bytes_down = least(c.bytes_down + t.down, 18446744073709551615)
+    from told t
+    where c.access_key = t.access_key and c.left_at is null and (t.incarnation is null or t.incarnation = c.incarnation)
+    returning c.id, t.place, t.value
   ), connected as (
     insert into keyway.connections as x (id, gateway, value)
-    select n.id, count_usage.gateway, n.value from counted n
-    left join keyway.connections before on before.id = n.id and before.gateway = count_usage.gateway
-    where n.value is not null and n.value is distinct from before.value
+    select n.id, count_usage.gateway, n.value from counted n where n.value is not null
     on conflict on constraint connections_pkey do update set value = excluded.value
   ), noted as (
-    insert into keyway.batches (number, ids) select taken, coalesce(array_agg(n.id), '{}') from counted n
+    insert into keyway.batches (number, ids, connected)
+    select taken, coalesce(array_agg(n.id), '{}'), coalesce(array_agg(n.id) filter (where n.value is not null), '{}')
+    from counted n
   )
-  select coalesce(array_agg(n.place), '{}') into count_usage.unknown
-    from named n where not exists (select from found f where f.place = n.place);
+  select coalesce(array_agg(t.place), '{}') into count_usage.unknown
+    from told t where t.place not in (select n.place from counted n);
   perform keyway.see_gateway(gateway);
 end $$;
 

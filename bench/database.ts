@@ -1,0 +1,192 @@
+import { createReadStream, readdirSync, readFileSync } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openDatabaseBackend } from '../src/database/backend.js';
+import { systemClock, systemRandom } from '../src/platform/system-ports.js';
+import { reports } from './feed.js';
+import { type Bench, countText, inTurns, type Measure, type Row, rateRow, timeText } from './measure.js';
+import { type Postgres, postgresBinaries, startPostgres } from './postgres.js';
+import { processorSeconds, residentBytes } from './process-figures.js';
+import { createUser, getStatus, getUsers, listUsers } from './requests.js';
+import { TOKEN } from './sample-keys.js';
+import { type BenchServer, freePort, startCommand, startOverDatabase } from './servers.js';
+import { median, quantile } from './statistics.js';
+
+const KEYS = 100_000;
+
+/** A measure over a PostgreSQL of its own that holds so many keys. */
+function overDatabase(
+  name: string,
+  keys: number,
+  measure: (bench: Bench, database: { readonly postgres: Postgres; readonly file: string }) => Promise<readonly Row[]>,
+): Measure {
+  return {
+    name,
+    async run(bench) {
+      const binaries = await postgresBinaries();
+      if (binaries === null) throw new Error('npm has no PostgreSQL for this platform');
+      const postgres = await startPostgres(binaries);
+      try {
+        const file = await bench.file(keys);
+        const log = { debug() {}, info() {}, warn() {}, error() {} };
+        const backend = await openDatabaseBackend({
+          url: postgres.url(),
+          clock: systemClock,
+          random: systemRandom,
+          log,
+        });
+        await backend.document.put(await buffer(createReadStream(file)));
+        await backend.close();
+        return await measure(bench, { postgres, file });
+      } finally {
+        await postgres.remove();
+      }
+    },
+  };
+}
+
+const reads = overDatabase('database-reads', KEYS, async (bench, { postgres, file }) => {
+  const shared = await bench.using(startOverDatabase(postgres.url()));
+  const own = await bench.using(startCommand(file));
+  const [length, rounds] = bench.quick ? [700, 3] : [1500, 7];
+  const rows: Row[] = [];
+  for (const [words, requests] of [
+    ['GET /server/status', getStatus],
+    ['GET /users/{key}', getUsers(KEYS)],
+    ['GET /users', listUsers],
+  ] as const) {
+    const turn = (server: BenchServer) => () =>
+      bench.load.put(server, { connections: 4, requests, until: { milliseconds: length } });
+    await inTurns(1, turn(shared), turn(own));
+    const pairs = await inTurns(rounds, turn(shared), turn(own));
+    rows.push(rateRow(`${words} at 100k keys over PostgreSQL against the file`, pairs, 0.95));
+  }
+  return rows;
+});
+
+const FEED_FLAGS = ['--feed-token', TOKEN];
+
+const writes = overDatabase('database-writes', KEYS, async (bench, { postgres }) => {
+  const server = await bench.using(startOverDatabase(postgres.url()));
+  const one = () => bench.load.put(server, { connections: 1, requests: createUser, until: { each: 100 } });
+  const many = () => bench.load.put(server, { connections: 64, requests: createUser, until: { each: 1 } });
+  await one();
+  const single = (await one()).p50;
+  await many();
+  const together = median([(await many()).elapsed, (await many()).elapsed, (await many()).elapsed]);
+  return [
+    row('one POST /users at 100k keys over PostgreSQL, median', timeText(single), '≤ 10 ms', single <= 10),
+    row('64 concurrent POST /users, until all are answered', timeText(together), '≤ 200 ms', together <= 200),
+  ];
+});
+
+const feed = overDatabase('database-feed', KEYS, async (bench, { postgres }) => {
+  const feedPort = await freePort();
+  const flags = ['--feed-bind', `127.0.0.1:${feedPort}`, ...FEED_FLAGS];
+  const fed = await bench.using(startOverDatabase(postgres.url(), flags));
+  const other = await bench.using(startOverDatabase(postgres.url()));
+  const second = await bench.secondLoad();
+  const milliseconds = bench.quick ? 3_000 : 10_000;
+  const order = { connections: 16, requests: reports(KEYS, 100, 'durable'), until: { milliseconds } };
+  const door = { port: feedPort, child: fed.child };
+  await bench.load.put(door, { ...order, until: { milliseconds: 2_000 } });
+  const [counted, created] = await Promise.all([
+    bench.load.put(door, order),
+    second.put(other, { connections: 1, requests: createUser, until: { milliseconds } }),
+  ]);
+  const rate = counted.rate * 1000;
+  return [
+    row('usage entries a second, durable, reports of 1,000', `${countText(rate)}/s`, '≥ 40,000/s', rate >= 40_000),
+    row(
+      `creates at another gateway beside ${countText(rate)} entries a second, p99`,
+      timeText(created.p99),
+      '≤ 50 ms',
+      rate >= 40_000 ? created.p99 <= 50 : 'unsure',
+    ),
+  ];
+});
+
+const seen = overDatabase('database-seen', 1000, async (bench, { postgres }) => {
+  const rows: Row[] = [];
+  for (const [words, flags, bar] of [
+    ['with NOTIFY', [], 300],
+    // Nobody listens there.
+    ['without', ['--database-listen-url', 'postgres://127.0.0.1:9/none'], 1_200],
+  ] as const) {
+    const one = await bench.using(startOverDatabase(postgres.url()));
+    const other = await bench.using(startOverDatabase(postgres.url(), flags));
+    await sleep(1000);
+    const times: number[] = [];
+    for (let n = 0; n < (bench.quick ? 20 : 100); n += 1) {
+      const name = `seen-${words.length}-${n}`;
+      await ask(one, 'POST', '/users', { access_key: name });
+      const began = performance.now();
+      // A list asks nobody; a single read would look the key up.
+      while (!(await (await ask(other, 'GET', '/users')).text()).includes(`"${name}"`)) await sleep(5);
+      times.push(performance.now() - began);
+      await sleep(Math.random() * 200);
+    }
+    const p99 = quantile(times, 0.99);
+    rows.push(row(`a change seen by another gateway, p99, ${words}`, timeText(p99), `≤ ${bar} ms`, p99 <= bar));
+  }
+  return rows;
+});
+
+const start = overDatabase('database-start-1m', 1_000_000, async (bench, { postgres }) => {
+  const server = await bench.using(startOverDatabase(postgres.url()));
+  const resident = residentBytes(server.child.pid, 'highest');
+  return [
+    row(
+      'start with 1M keys in PostgreSQL to first answer',
+      timeText(server.firstAnswer),
+      '≤ 25 s',
+      server.firstAnswer <= 25_000,
+    ),
+    row('the same: resident at its highest', `${(resident / 2 ** 20).toFixed(0)} MiB`, '≤ 1 GiB', resident <= 2 ** 30),
+  ];
+});
+
+const idle = overDatabase('database-idle', KEYS, async (bench, { postgres }) => {
+  for (let n = 0; n < 3; n += 1) await bench.using(startOverDatabase(postgres.url()));
+  await sleep(3_000);
+  const [before, began] = [processorOfAll(postgres.pid()), performance.now()];
+  await sleep(bench.quick ? 5_000 : 30_000);
+  const share = (processorOfAll(postgres.pid()) - before) / ((performance.now() - began) / 1000);
+  return [
+    row(
+      "PostgreSQL's processor with 3 idle gateways",
+      `${(share * 100).toFixed(2)} %`,
+      '≤ 2 % of a core',
+      share <= 0.02,
+    ),
+  ];
+});
+
+export const databaseMeasures: readonly Measure[] = [reads, writes, feed, seen, start, idle];
+
+function row(measure: string, value: string, bar: string, met: Row['met']): Row {
+  return { measure, gateway: 'keyway serve --database', against: '', value, bar, met };
+}
+
+async function ask({ port }: BenchServer, method: string, path: string, body?: object): Promise<Response> {
+  const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+  const url = `http://127.0.0.1:${port}/panel/api${path}`;
+  const answer = await fetch(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  if (!answer.ok) throw new Error(`${method} ${path} is answered ${answer.status}`);
+  return answer;
+}
+
+/** Of a process and those that it has started, in seconds. */
+function processorOfAll(pid: number): number {
+  const children = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(Number(name)) === pid);
+  return [pid, ...children.map(Number)].reduce((sum, one) => sum + processorSeconds(one), 0);
+}
+
+function parentOf(pid: number): number {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return 0; // It has ended meanwhile.
+  }
+}

@@ -1,0 +1,177 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { createChooser } from '../local/counters/store-story.js';
+import { createClients, type WireUser } from './database-clients.js';
+import { type Chaos, type ChaosGateway, startChaos, TOKEN } from './database-gateways.js';
+
+/** What rounds of chaos have shown. */
+export interface ChaosSummary {
+  readonly rounds: number;
+  readonly acknowledged: number;
+  readonly faults: readonly string[];
+}
+
+export interface ChaosOptions {
+  readonly rounds: number;
+  readonly seed: number;
+  readonly onRound?: (summary: ChaosSummary) => void;
+}
+
+const GATEWAYS = 3;
+const CLIENTS = 30;
+const FAULTS_A_ROUND = 6;
+/** Milliseconds within which gateways that report healthy show the same. */
+const AGREE = 3_000;
+const HEALTHY = 60_000;
+const CONFIGURATION = {
+  mode: 'server',
+  access_keys: Array.from({ length: 10 }, (_, n) => `counted-${n}`),
+  outbound: { enabled: true, rules: [] },
+};
+
+/** Puts gateways and their database under load and everything that may go wrong, and holds what is left against what was acknowledged. */
+export async function runChaosRounds({ rounds, seed, onRound }: ChaosOptions): Promise<ChaosSummary> {
+  const choose = createChooser(seed);
+  const random = () => choose(1_000_000) / 1_000_000;
+  const chaos = await startChaos(GATEWAYS);
+  const { gateways } = chaos;
+  const faults: string[] = [];
+  const clients = createClients({ gateways, clients: CLIENTS, random });
+  const summary = (done: number): ChaosSummary => ({ rounds: done, acknowledged: clients.acknowledged(), faults });
+  try {
+    await put(gateways[0], CONFIGURATION);
+    for (let round = 1; round <= rounds; round += 1) {
+      const withCopy = round % 3 === 0;
+      const working = clients.run();
+      for (let n = 0; n < FAULTS_A_ROUND; n += 1) {
+        await pause(random() * 300);
+        await happen(chaos, choose);
+      }
+      clients.stop();
+      await working;
+      const told = await settled(gateways);
+      const wrong = [...told.faults, ...clients.faults(told.users, told.rules)];
+      faults.push(...wrong.map((words) => `round ${round}: ${words}`));
+      if (withCopy)
+        faults.push(...(await older(chaos, clients)).map((words) => `round ${round}, older copy: ${words}`));
+      onRound?.(summary(round));
+    }
+    return summary(rounds);
+  } finally {
+    await chaos.close();
+  }
+}
+
+/** Everything that may go wrong, one thing at a time; what lasts is over when it resolves. */
+async function happen({ postgres, gateways }: Chaos, choose: (below: number) => number): Promise<void> {
+  const gateway = gateways[choose(gateways.length)];
+  if (gateway === undefined) return;
+  const { proxy } = gateway;
+  const lasting = 100 + choose(900);
+  switch (choose(9)) {
+    case 0:
+      return gateway.restart();
+    case 1:
+      return gateway.stand(lasting);
+    case 2:
+      await postgres.stop('kill');
+      await pause(choose(300));
+      return postgres.start();
+    case 3:
+      return proxy.cut();
+    case 4:
+      proxy.hang(true);
+      await pause(lasting);
+      return proxy.hang(false);
+    case 5:
+      return proxy.cutAround('keyway.', choose(2) === 0 ? 'before' : 'after');
+    case 6:
+      return proxy.cutAround('count_usage', 'after');
+    case 7:
+      proxy.refuse(true);
+      await pause(lasting);
+      return proxy.refuse(false);
+    default:
+      proxy.swallowHints(true);
+      await pause(lasting);
+      return proxy.swallowHints(false);
+  }
+}
+
+/** Acknowledged changes may be lost by it, and it is said. */
+async function older(chaos: Chaos, clients: ReturnType<typeof createClients>): Promise<readonly string[]> {
+  const { gateways } = chaos;
+  await chaos.copy();
+  await untilHealthy(gateways);
+  const working = clients.run();
+  await pause(400);
+  clients.stop();
+  await working;
+  await chaos.putCopy();
+  const told = await settled(gateways);
+  clients.forget(told.users, told.rules);
+  const silent = gateways.filter((gateway) => !gateway.said().some((words) => words.includes('has lost writes')));
+  return [...told.faults, ...silent.map(({ api }) => `${api} has not said that the database lost writes`)];
+}
+
+interface Told {
+  readonly users: readonly WireUser[];
+  readonly rules: readonly unknown[];
+  readonly faults: readonly string[];
+}
+
+/** What the gateways show once they report healthy: the same bytes, in time. */
+async function settled(gateways: readonly ChaosGateway[]): Promise<Told> {
+  await untilHealthy(gateways);
+  const end = performance.now() + AGREE;
+  for (;;) {
+    const lists = await Promise.all(gateways.map((gateway) => read(gateway, '/users')));
+    const configurations = await Promise.all(gateways.map((gateway) => read(gateway, '/server/config')));
+    const isSame = new Set(lists).size === 1 && new Set(configurations).size === 1;
+    if (isSame || performance.now() > end) {
+      const [list = '{"data":[]}'] = lists;
+      const rules = await read(gateways[0], '/router/rules');
+      return {
+        users: JSON.parse(list).data,
+        rules: JSON.parse(rules).data,
+        faults: isSame ? [] : [`lists or configurations differ: ${differences(lists, configurations)}`],
+      };
+    }
+    await pause(50);
+  }
+}
+
+function differences(lists: readonly string[], configurations: readonly string[]): string {
+  const what = new Set(lists).size === 1 ? configurations : lists;
+  const [one = '', other = ''] = [...new Set(what)];
+  let at = 0;
+  while (one[at] === other[at]) at += 1;
+  return `${one.slice(Math.max(0, at - 80), at + 60)} against ${other.slice(Math.max(0, at - 80), at + 60)}`;
+}
+
+async function untilHealthy(gateways: readonly ChaosGateway[]): Promise<void> {
+  for (const end = performance.now() + HEALTHY; ; await pause(50)) {
+    const answers = await Promise.all(
+      gateways.map(({ ops }) =>
+        fetch(`${ops}/healthz`)
+          .then((a) => a.json())
+          .catch(() => null),
+      ),
+    );
+    if (answers.every((answer) => (answer as { readonly status?: unknown } | null)?.status === 'healthy')) return;
+    if (performance.now() > end) throw new Error(`the gateways do not become healthy: ${JSON.stringify(answers)}`);
+  }
+}
+
+async function read(gateway: ChaosGateway | undefined, path: string): Promise<string> {
+  const answer = await fetch(`${gateway?.api}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path} is answered ${answer.status}: ${text}`);
+  return text;
+}
+
+async function put(gateway: ChaosGateway | undefined, configuration: object): Promise<void> {
+  const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+  const body = JSON.stringify(configuration);
+  const answer = await fetch(`${gateway?.api}/server/config`, { method: 'PUT', headers, body });
+  if (!answer.ok) throw new Error(`the configuration is not taken: ${await answer.text()}`);
+}
