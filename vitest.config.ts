@@ -24,6 +24,8 @@ const LONG = [
   'replay/target',
   'counters/created-again',
   'replay/record',
+  'replay/update',
+  'cli/verdict',
   'northbound/auth-matrix',
   'acceptance/fixtures',
   'acceptance/recorded',

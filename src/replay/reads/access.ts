@@ -1,0 +1,61 @@
+import { DomainError } from '../../core/errors.js';
+import { encodeError } from '../../wire/errors.js';
+import { operationsOf } from '../../wire/operations.js';
+import type { Look } from './look.js';
+import { type At, answersAs, differing, type Found, pathOf, type ReadDifference } from './looking.js';
+
+const WRONG = 'keyway-wrong-token';
+
+/** Who is let in: nobody without a credential, the right ones in the spellings that the scheme takes, no wrong one. */
+export async function lookAtAuth(at: At): Promise<Found> {
+  const { look, revision, api } = at;
+  const path = `${api}/server/status`;
+  const anonymous = await look.read({ method: 'GET', path, authorization: null });
+  if (anonymous.answer.status === 200) return { unseen: 'the API is open: no credential is asked for' };
+  const differences: ReadDifference[] = [];
+  for (const { authorization, words } of spellings(look)) {
+    const passes = revision.auth
+      .decode(authorization)
+      .some(({ kind, secret }) => secret !== '' && secret === (kind === 'session' ? look.session : look.token));
+    const { answer } = await look.read({ method: 'GET', path, authorization });
+    const request = `GET /server/status, Authorization: ${words}`;
+    differences.push(...differing(request, 'status', passes ? 200n : 401n, BigInt(answer.status)));
+  }
+  differences.push(...(await refusalDifferences(at)));
+  if (differences.length > 0 || look.session !== null || look.token !== null) return differences;
+  return { unseen: 'the right credential was not tried: needs --token, or --username and the password' };
+}
+
+/** The right credentials in each spelling, and three wrong ones. */
+function spellings({ session, token }: Look): readonly { readonly authorization: string; readonly words: string }[] {
+  const both = (secret: string | null, name: string) =>
+    secret === null
+      ? []
+      : [
+          { authorization: `Bearer ${secret}`, words: `Bearer ${name}` },
+          { authorization: secret, words: name },
+        ];
+  return [
+    ...both(session, 'SESSION'),
+    ...both(token, 'TOKEN'),
+    ...both(WRONG, WRONG),
+    { authorization: 'Bearer ', words: 'Bearer and nothing' },
+  ];
+}
+
+/** Without a credential every protected read is refused in the same words. */
+async function refusalDifferences(at: At): Promise<readonly ReadDifference[]> {
+  const found: ReadDifference[] = [];
+  for (const operation of operationsOf(at.revision)) {
+    if (operation.access !== 'protected' || operation.effect.kind !== 'reads' || !(await answersAs(operation, at)))
+      continue;
+    const wanted = encodeError(at.revision.errors, operation, new DomainError('unauthorized'));
+    const path = pathOf(operation, at);
+    const { answer, envelope } = await at.look.read({ method: 'GET', path, authorization: null });
+    const request = `GET ${operation.path} without a credential`;
+    found.push(...differing(request, 'status', BigInt(wanted.status), BigInt(answer.status)));
+    if (answer.status === wanted.status)
+      found.push(...differing(request, 'body /error', wanted.text, envelope?.error ?? undefined));
+  }
+  return found;
+}

@@ -1,0 +1,90 @@
+import type { TrafficCounters } from '../../core/model.js';
+import { clientConfig } from '../../wire/client-config.js';
+import { encodeJson } from '../../wire/json/encode.js';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
+import { jsonDifferences } from '../json-difference.js';
+import { type At, type Found, NEEDS_CREDENTIAL, NO_KEY, type ReadDifference, readWith, snapshots } from './looking.js';
+
+/** As far as counters tell: a key with traffic has some, one with zeros may have some or none. */
+export async function lookAtOnline(at: At): Promise<Found> {
+  if ((await at.look.passing(at.api)) === undefined) return { unseen: NEEDS_CREDENTIAL };
+  const list = await snapshots(at);
+  if (list.length === 0) return { unseen: NO_KEY };
+  const { online } = at.revision;
+  let isTold = false;
+  const differences = new Map<string, ReadDifference>();
+  for (const each of list) {
+    const counters = countersOf(each);
+    const isIdle = counters.bytesUp + counters.bytesDown + counters.connections === 0n;
+    const possible = new Set([online.isOnline(counters), ...(isIdle ? [online.isOnline(null)] : [])]);
+    isTold ||= possible.size === 1;
+    if (typeof each.online !== 'boolean' || possible.has(each.online)) continue;
+    const request = `GET /users, a key with ${counters.connections} connections and ${isIdle ? 'no ' : ''}traffic`;
+    differences.set(request, { request, where: 'body /data/*/online', expected: !each.online, actual: each.online });
+  }
+  return differences.size > 0 || isTold ? [...differences.values()] : { unseen: 'no key has traffic' };
+}
+
+function countersOf({ bytes_up, bytes_down, connections }: JsonObject): TrafficCounters {
+  const count = (value: JsonValue | undefined) => (typeof value === 'bigint' ? value : 0n);
+  return {
+    bytesUp: count(bytes_up),
+    bytesDown: count(bytes_down),
+    connections: count(connections),
+    limitBytes: null,
+    createdAt: 0,
+  };
+}
+
+/** Share links by the query that the revision gives them, and the client configuration beside them. */
+export async function lookAtShareLink(at: At): Promise<Found> {
+  if ((await at.look.passing(at.api)) === undefined) return { unseen: NEEDS_CREDENTIAL };
+  const [first] = await snapshots(at);
+  if (first === undefined) return { unseen: NO_KEY };
+  const key = String(first.access_key);
+  const path = `${at.api}/subscribe/${encodeURIComponent(key)}`;
+  const link = (await readWith(at, path, { accept: 'text/plain' })).envelope?.data;
+  const config = (await readWith(at, path)).envelope?.data;
+  const address = isJsonObject(config) && typeof config.server === 'string' ? config.server : '';
+  const request = 'GET /subscribe/{key}';
+  const exact = jsonDifferences(exactConfig(key, address), config ?? null, { unordered: [], bindings: new Map() });
+  const differences = exact.map(({ path: at, ...each }) => ({ ...each, request, where: `body /data${at}` }));
+  return [...differences, ...(await linkDifferences(at, link, `://${key}@${address}`))];
+}
+
+/** The client configuration object that goes with a key and the address that the server announces. */
+function exactConfig(accessKey: string, address: string): JsonValue {
+  const server = { host: '', port: 0, shareScheme: '', shareQuery: '' };
+  return { ...parsedObject(encodeJson(clientConfig(accessKey, server))), server: address };
+}
+
+function parsedObject(text: string): JsonObject {
+  const value = parseJson(Buffer.from(text));
+  return isJsonObject(value) ? value : {};
+}
+
+async function linkDifferences(
+  at: At,
+  link: JsonValue | undefined,
+  middle: string,
+): Promise<readonly ReadDifference[]> {
+  const request = 'GET /subscribe/{key}, Accept: text/plain';
+  const from = typeof link === 'string' ? link.indexOf(middle) : -1;
+  if (typeof link !== 'string' || from < 0)
+    return [{ request, where: 'body /data', expected: 'SCHEME://KEY@HOST:PORT QUERY', actual: link }];
+  const query = link.slice(from + middle.length);
+  const dns = await dnsEnabled(at);
+  const configured = Array.from({ length: query.length + 1 }, (_, end) => query.slice(0, end));
+  const { shareQuery } = at.revision;
+  const isPossible = configured.some((each) => dns.some((enabled) => shareQuery.query(each, enabled) === query));
+  return isPossible
+    ? []
+    : [{ request, where: 'body /data, its query', expected: `<${shareQuery.name}>`, actual: query }];
+}
+
+/** Whether DNS may be on: by its own endpoint for sure; the file says only what the next start brings. */
+async function dnsEnabled(at: At): Promise<readonly boolean[]> {
+  const { envelope } = await readWith(at, `${at.api}/dns/config`);
+  const enabled = isJsonObject(envelope?.data) ? envelope.data.enabled : undefined;
+  return typeof enabled === 'boolean' ? [enabled] : [true, false];
+}
