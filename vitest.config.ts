@@ -7,6 +7,8 @@ const LONG = [
   'upstream/matrix',
   'soak/upstream',
   'soak/kill',
+  'soak/database',
+  'database/scenarios',
   'cli/compare',
   'docs/docs',
   'soak/load',
