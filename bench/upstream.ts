@@ -61,9 +61,10 @@ export const upstreamAdded: Measure = {
       const pairs = await added(bench, sides, requests);
       const time = (side: 'gateway' | 'against') => median(pairs[side].map(({ p50 }) => p50));
       const more = medianDifference(pairs);
+      const processor = median(pairs.gateway.map(({ busy, elapsed, answers }) => (busy * elapsed) / answers));
       rows.push({
         measure: `in front of a server: ${what}, added at the median`,
-        gateway: timeText(time('gateway')),
+        gateway: `${timeText(time('gateway'))} (processor time ${timeText(processor)})`,
         against: `the server itself ${timeText(time('against'))}`,
         value: timeText(more),
         bar: `≤ ${bar} ms`,
