@@ -41,7 +41,7 @@ export function matrixTable(cells: readonly Cell[]): string {
 }
 
 const PAGE = join(import.meta.dirname, '../../docs/upstream.md');
-const MARKED = /(<!-- matrix: [^\n]*-->\n).*?(\n<!-- \/matrix -->)/s;
+const MARKED = /(<!-- matrix: [^\n]*-->\n).*?(<!-- \/matrix -->)/s;
 
 /** Puts the table of cells between its marks in docs/upstream.md. */
 export async function writeMatrix({ cells }: MatrixResults): Promise<void> {
@@ -49,6 +49,6 @@ export async function writeMatrix({ cells }: MatrixResults): Promise<void> {
   if (!MARKED.test(page)) throw new Error(`${PAGE} has no marks for the matrix`);
   await writeFile(
     PAGE,
-    page.replace(MARKED, (_, before, after) => `${before}\n${matrixTable(cells)}\n${after}`),
+    page.replace(MARKED, (_, before, after) => `${before}\n${matrixTable(cells)}\n\n${after}`),
   );
 }
