@@ -315,7 +315,10 @@ describe('keyway restore', () => {
     const whole = await readFile(join(folder, 'state.jsonl'), 'utf8');
     await writeFile(join(folder, 'server.json'), fileText(['other']));
     for (const [text, complaint] of [
-      [whole.replace('"format":1', '"format":3'), 'line 1: expected a format up to 2, found 3: use the Keyway that wrote it'],
+      [
+        whole.replace('"format":1', '"format":3'),
+        'line 1: expected a format up to 2, found 3: use the Keyway that wrote it',
+      ],
       [whole.replace('"bytes_up":5', '"bytes_up":-5'), 'line 3: bytes_up: expected an unsigned 64-bit integer'],
       [whole.replace('"bytes_up":5', '"bytes_up":6'), 'line 6: the file is damaged or not whole'],
       [whole.split('\n').slice(0, 3).join('\n'), 'line 3: the file is damaged or not whole'],
