@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { copyFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
@@ -10,7 +10,6 @@ import { freePorts } from '../free-ports.js';
 import { temporaryFolder } from './stage.js';
 
 const run = promisify(execFile);
-const SAMPLE = 'fixtures/samples/server.jsonc';
 
 beforeAll(buildIfOlder, 300_000);
 
@@ -23,8 +22,7 @@ it("the README's lines about the feed, as they stand, report usage and show it i
   expect(asking).toHaveLength(2);
 
   const folder = await temporaryFolder();
-  await mkdir(dirname(join(folder, SAMPLE)), { recursive: true });
-  await copyFile(join(ROOT, SAMPLE), join(folder, SAMPLE));
+  await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
   const [api, feed] = await freePorts(2);
   const here = (command: string) => command.replaceAll(':9090', `:${api}`).replaceAll(':9091', `:${feed}`);
   const environment = { KEYWAY_BIND: `127.0.0.1:${api}`, KEYWAY_NO_RESOLVER: 'true' };
