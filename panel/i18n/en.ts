@@ -142,6 +142,7 @@ export const en = {
   'time.seconds': '{n} s',
 
   'keys.search': 'Search by name or key',
+  'keys.searchShort': 'Search',
   'keys.searchLines': { one: 'Searching for {n} pasted line', other: 'Searching for {n} pasted lines' },
   'keys.searchLinesHint': 'Each line must be a whole key or name.',
   'keys.searchLong': '{n} characters is longer than any key or name.',
@@ -278,7 +279,7 @@ export const en = {
   'import.title': 'Import keys from CSV',
   'import.text':
     'Columns: key, name, limit, in this order or under these headings. Known keys are changed, others created. A limit without a unit is in bytes, an empty one means no limit.',
-  'import.file': 'CSV file',
+  'import.file': 'Choose CSV file',
   'import.paste': 'Or paste the lines',
   'import.preview': 'What will change',
   'import.line': 'Line',

@@ -93,7 +93,8 @@ function Credentials({ way, onWay }: CredentialsProps) {
   const [secret, setSecret] = useState('');
   const [stays, setStays] = useState(false);
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
+  /** Said anew in each language that is chosen. */
+  const [problem, setProblem] = useState<{ readonly say: (words: Words) => string } | null>(null);
   const [missing, setMissing] = useState<'username' | 'secret' | null>(null);
 
   const submit = async (event: Event) => {
@@ -104,7 +105,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
     setMissing(lacks);
     if (lacks !== null) return;
     if (way === 'token' && !/^[\x21-\x7e]+$/.test(secret)) {
-      setProblem(words('login.tokenCharacters'));
+      setProblem({ say: (chosen) => chosen('login.tokenCharacters') });
       return;
     }
     setBusy(true);
@@ -114,7 +115,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
       else await workspace.session.useToken(secret, stays);
       note(workspace, 'event.signIn', true);
     } catch (error) {
-      setProblem(problemOf(error, way, words));
+      setProblem({ say: (chosen) => problemOf(error, way, chosen) });
       setBusy(false);
     }
   };
@@ -156,7 +157,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
       )}
       <SecretField
         label={words(way === 'password' ? 'login.password' : 'login.token')}
-        problem={problem ?? (missing === 'secret' ? words('login.needed') : null)}
+        problem={problem?.say(words) ?? (missing === 'secret' ? words('login.needed') : null)}
         name={way}
         autocomplete={way === 'password' ? 'current-password' : 'off'}
         value={secret}

@@ -82,7 +82,7 @@ export function OverviewPage() {
       <div class="board">
         <Traffic />
         {summary !== null && <Present connected={summary.connected} blind={blind} users={list ?? []} />}
-        <section class="card">
+        <section class="card board-top">
           <h2>{words('overview.top')}</h2>
           <p class="hint">{words(summary?.top.length === 0 ? 'overview.noTraffic' : 'overview.topNote')}</p>
           <ol class="ranking">
@@ -98,7 +98,7 @@ export function OverviewPage() {
             ))}
           </ol>
         </section>
-        <section class="card">
+        <section class="card board-near">
           <h2>{words('overview.near')}</h2>
           {summary !== null && summary.near.length === 0 && <p class="hint">{words('overview.noNear')}</p>}
           <ol class="ranking">
@@ -204,7 +204,7 @@ function Present({ connected, blind, users: list }: PresentProps) {
     goTo('keys');
   };
   return (
-    <section class="card">
+    <section class="card board-present">
       <h2>{words(blind ? 'overview.moving' : 'overview.online')}</h2>
       {shown.length === 0 && <p class="hint">{words(blind ? 'overview.noneMoving' : 'overview.noneOnline')}</p>}
       <ol class="ranking">
@@ -242,7 +242,7 @@ function Traffic() {
   const isToday = since !== null && Date.now() - since < 43_200_000;
   const time = since === null ? '' : (isToday ? clockTime : fullTime)(since, words.language);
   return (
-    <section class="card board-wide">
+    <section class="card board-chart">
       <h2>{words('overview.chart')}</h2>
       <TrafficChart points={points} label={words('overview.chart')} height={220} />
       {since !== null && points.length > 0 && (

@@ -10,7 +10,7 @@ export const shortcutsOpen: Store<boolean> = createStore(false);
 const SHORTCUTS: readonly { readonly keys: string; readonly does: MessageName }[] = [
   { keys: '/', does: 'shortcuts.search' },
   { keys: '?', does: 'shortcuts.help' },
-  { keys: '↑ ↓ PgUp PgDn Home End', does: 'shortcuts.move' },
+  { keys: '↑ ↓ Home End', does: 'shortcuts.move' },
   { keys: 'Enter, Q', does: 'shortcuts.open' },
   { keys: 'E, F2', does: 'shortcuts.edit' },
   { keys: 'C', does: 'shortcuts.copy' },

@@ -87,7 +87,7 @@ it('a table of keys is shown with what it would change before it does, and failu
       const csv =
         'name;limit;access_key\r\nVisitors;60 GiB;guest-2026\r\n"New; one";5 GB;desk-1\r\n;;exact-limit\r\nBad;lots;desk-2\r\nRefused;;desk-3\r\n';
       await dialog
-        .getByLabel('CSV file')
+        .locator('input[type=file]')
         .setInputFiles({ name: 'keys.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
       await dialog.getByText('New: 2 · Changed: 2 · Unchanged: 0 · Skipped: 1').waitFor();
       await dialog.getByRole('row', { name: /2 guest-2026 Changed Guests → Visitors · 50 GiB → 60 GiB/ }).waitFor();

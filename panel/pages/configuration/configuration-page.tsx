@@ -4,11 +4,11 @@ import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { Absent } from '../../ui/absent.js';
 import { download, fileStamp } from '../../ui/download.js';
+import { FileButton } from '../../ui/file-button.js';
 import { Icon } from '../../ui/icon.js';
 import { readingOf } from '../file/file-draft.js';
-import { FilePage } from '../file/file-page.js';
+import { FilePage, JSON_FILES } from '../file/file-page.js';
 import { Problem } from '../file/problem.js';
-import { RestoreButton } from '../file/restore-button.js';
 import { useFile } from '../file/use-file.js';
 import { CodeEditor } from './code-editor.js';
 import { ConfigurationForm } from './configuration-form.js';
@@ -51,7 +51,7 @@ function Editor() {
       >
         <Icon name="download" /> <span class="wide-only">{words('config.download')}</span>
       </button>
-      <RestoreButton onRestore={restore} />
+      <FileButton label={words('config.restore')} accept={JSON_FILES} shrinks onFile={restore} />
     </>
   );
   return (

@@ -3,11 +3,14 @@ import { sentence, useWords } from '../../i18n/text.js';
 import { hrefOf } from '../../state/route.js';
 import { useWorkspace } from '../../state/workspace.js';
 import type { JsonNode } from '../../text/json-tree.js';
+import { FileButton } from '../../ui/file-button.js';
 import { Notice } from '../../ui/notice.js';
 import { readingOf } from './file-draft.js';
-import { RestoreButton } from './restore-button.js';
 import { Review } from './review.js';
 import type { FileEditing } from './use-file.js';
+
+/** What a backup of the file may be called. */
+export const JSON_FILES = '.json,.jsonc,application/json';
 
 interface FilePageProps {
   readonly file: FileEditing;
@@ -35,7 +38,7 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
             <button type="button" class="button button-small" onClick={file.load}>
               {words('login.retry')}
             </button>{' '}
-            <RestoreButton onRestore={file.restore} />
+            <FileButton label={words('config.restore')} accept={JSON_FILES} onFile={file.restore} />
           </Notice>
         )}
       </div>

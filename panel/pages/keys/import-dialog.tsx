@@ -11,6 +11,7 @@ import type { Whole } from '../../text/exact-json.js';
 import { visible } from '../../text/visible.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
+import { FileButton } from '../../ui/file-button.js';
 import { Notice } from '../../ui/notice.js';
 import { BatchFoot } from './batch-dialogs.js';
 import { Handout } from './handout.js';
@@ -37,9 +38,6 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
     setPlan(planImport(table, byKey));
   };
   const todo = useMemo(() => plan.filter(({ effect }) => effect === 'create' || effect === 'change'), [plan]);
-  const choose = async (file: File | undefined) => {
-    if (file !== undefined) read(await file.text());
-  };
   const submit = async (event: Event) => {
     event.preventDefault();
     if (batch !== null || todo.length === 0) return;
@@ -66,12 +64,10 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
     <Dialog title={words('import.title')} kind="wide" onClose={onClose}>
       <form class="dialog-body" onSubmit={submit}>
         <p class="hint">{words('import.text')}</p>
-        <input
-          type="file"
+        <FileButton
+          label={words('import.file')}
           accept=".csv,.tsv,.txt,text/csv"
-          aria-label={words('import.file')}
-          data-autofocus=""
-          onChange={(event) => void choose(event.currentTarget.files?.[0])}
+          onFile={async (file) => read(await file.text())}
         />
         <Field label={words('import.paste')}>
           {(control) => (

@@ -81,7 +81,7 @@ export function StaleNote({ since, sortAgain }: Stale) {
     <span class="stale" title={words('keys.sortStaleWhy')}>
       <span>{words('keys.sortStale', { time: clockTime(since, words.language) })}</span>
       <button type="button" class="button button-small" onClick={sortAgain}>
-        {words('keys.sortAgain')}
+        <Icon name="refresh" /> <span>{words('keys.sortAgain')}</span>
       </button>
     </span>
   );

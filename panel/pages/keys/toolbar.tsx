@@ -136,6 +136,7 @@ interface SearchProps {
 /** Searches as one types. Several pasted lines are looked up as whole keys and names instead. */
 function Search({ query, onQuery }: SearchProps) {
   const words = useWords();
+  const narrow = useNarrow();
   const paste = (event: ClipboardEvent) => {
     const lines = (event.clipboardData?.getData('text') ?? '')
       .split(/\r?\n/)
@@ -175,7 +176,7 @@ function Search({ query, onQuery }: SearchProps) {
         type="search"
         data-search=""
         aria-label={words('keys.search')}
-        placeholder={words('keys.search')}
+        placeholder={words(narrow ? 'keys.searchShort' : 'keys.search')}
         aria-invalid={tooLong}
         aria-describedby="search-problem"
         autocomplete="off"

@@ -1,0 +1,36 @@
+import { useRef } from 'preact/hooks';
+import { Icon } from './icon.js';
+
+interface FileButtonProps {
+  readonly label: string;
+  readonly accept: string;
+  /** Whether its words make room for the icon alone on a phone. */
+  readonly shrinks?: boolean;
+  readonly onFile: (file: File) => Promise<void>;
+}
+
+/** Brings a file of this computer into the page. */
+export function FileButton({ label, accept, shrinks = false, onFile }: FileButtonProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const choose = async (files: FileList | null) => {
+    const file = files?.[0];
+    if (file === undefined) return;
+    await onFile(file);
+    if (input.current !== null) input.current.value = '';
+  };
+  return (
+    <>
+      <button type="button" class="button" title={label} aria-label={label} onClick={() => input.current?.click()}>
+        <Icon name="upload" /> <span class={shrinks ? 'wide-only' : ''}>{label}</span>
+      </button>
+      <input
+        ref={input}
+        type="file"
+        accept={accept}
+        hidden
+        aria-label={label}
+        onChange={(event) => void choose(event.currentTarget.files)}
+      />
+    </>
+  );
+}
