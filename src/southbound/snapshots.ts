@@ -104,9 +104,10 @@ interface Met {
  */
 function createElementReader({ snapshot, online }: SnapshotLine, known: KnownKey) {
   const hasName = snapshot.members.some(({ name }) => name === 'name');
+  const names = snapshot.members.map(({ name }) => ({ name, bytes: Buffer.from(name) }));
   return (scanner: JsonScanner, index: number): KeySnapshot => {
     const { start } = scanner;
-    const met = readMembers(scanner);
+    const met = readMembers(scanner, names);
     if (met !== null && !hasName) met.name = null;
     const whole = met === null ? undefined : wholeSnapshot(met);
     if (whole === undefined)
@@ -128,8 +129,14 @@ function decodeAt(line: SnapshotLine, element: Buffer, index: number): KeySnapsh
   }
 }
 
-/** Null for what is no object; it is passed over in any case. */
-function readMembers(scanner: JsonScanner): Met | null {
+/** A member's name, and the same as it stands in a text. */
+interface MemberName {
+  readonly name: string;
+  readonly bytes: Buffer;
+}
+
+/** Null for what is no object; it is passed over in any case. `names` are those of the form, in its order. */
+function readMembers(scanner: JsonScanner, names: readonly MemberName[]): Met | null {
   if (scanner.kind !== Token.openObject) {
     skipValue(scanner);
     return null;
@@ -143,14 +150,26 @@ function readMembers(scanner: JsonScanner): Met | null {
     limit_bytes: undefined,
     online: undefined,
   };
+  let place = 0;
   for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
     expectName(scanner);
-    const name = stringValue(scanner);
+    const name = nameHere(scanner, names[place]);
+    place += 1;
     toValue(scanner);
     readMember(met, name, scanner);
     skipValue(scanner);
   }
   return met;
+}
+
+/** The name that the scanner stands on, where it is the one that is likely here without making a text of it. */
+function nameHere(scanner: JsonScanner, likely: MemberName | undefined): string {
+  if (likely === undefined || !scanner.plain) return stringValue(scanner);
+  const { bytes, start } = scanner;
+  const { length } = likely.bytes;
+  if (scanner.end - start !== length + 2) return stringValue(scanner);
+  for (let at = 0; at < length; at += 1) if (bytes[start + 1 + at] !== likely.bytes[at]) return stringValue(scanner);
+  return likely.name;
 }
 
 function readMember(met: Met, name: string, scanner: JsonScanner): void {
@@ -180,13 +199,18 @@ function textHere(scanner: JsonScanner): string | undefined {
 
 /** How many digits a number of JavaScript's holds exactly in any case. */
 const SAFE_DIGITS = 15;
+const ZERO = 0x30;
 
 function integerHere(scanner: JsonScanner): bigint | undefined {
-  if (!isShortInteger(scanner)) return undefined;
   const { bytes, start, end } = scanner;
-  const lexeme = bytes.toString('latin1', start, end);
-  const value = end - start <= SAFE_DIGITS ? BigInt(Number(lexeme)) : BigInt(lexeme);
-  return value >= 0n && value <= MAX_U64 ? value : undefined;
+  if (!isShortInteger(scanner) || (bytes[start] ?? 0) < ZERO) return undefined;
+  if (end - start > SAFE_DIGITS) {
+    const value = BigInt(bytes.toString('latin1', start, end));
+    return value <= MAX_U64 ? value : undefined;
+  }
+  let value = 0;
+  for (let at = start; at < end; at += 1) value = 10 * value + (bytes[at] ?? ZERO) - ZERO;
+  return BigInt(value);
 }
 
 type WholeSnapshot = ReadSnapshot & { readonly counters: TrafficCounters };

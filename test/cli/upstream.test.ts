@@ -119,7 +119,6 @@ describe('keyway serve --upstream', () => {
     await front.stop();
     const log = await front.log();
     expect(log).toContain('the server has one session');
-    expect(log).toContain('Rules go into the configuration');
     expect(log).not.toMatch(new RegExp(`${PASSWORD}|${TOKEN}`));
     const { port } = new URL(origin);
     expect(await readdir(front.folder)).toContain(`keyway-127.0.0.1-${port}.keyway`);
@@ -135,6 +134,15 @@ describe('keyway serve --upstream', () => {
     const own = await serveInFront(`${origin}/panel`, { ...BY_TOKEN, KEYWAY_TOKEN: 'mine' });
     expect((await own.ask('GET', '/panel/api/users', `Bearer ${TOKEN}`)).status).toBe(401);
     expect((await own.ask('GET', '/panel/api/users', 'Bearer mine')).status).toBe(200);
+  });
+
+  it('says of what is lost what concerns its mounts, and of an unmeasured line that it is one', async () => {
+    const { origin } = await startLiveServer('0.2.24');
+    const lossy = await serveInFront(origin, BY_TOKEN, ['--revision', 'current']);
+    expect(await lossy.log()).toContain('The server tells no names');
+    expect(await lossy.log()).toContain('no server of this line was measured');
+    const others = await serveInFront(origin, BY_TOKEN, ['--revision', 'earliest']);
+    expect(await others.log()).not.toContain('The server tells no names');
   });
 
   it.each([
