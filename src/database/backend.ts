@@ -19,7 +19,7 @@ import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.j
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
 import { forget, leaveGateway, seeGateway, WRITES, type WriteStatement } from './statements.js';
-import { createWrites } from './writes.js';
+import { createWrites, type Patience } from './writes.js';
 
 /** The backend of a state that several gateways share, in PostgreSQL. */
 export interface DatabaseBackend extends Backend {
@@ -115,8 +115,8 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
   let hints: Hints | null = null;
   let isClosed = false;
 
-  async function write(statement: WriteStatement) {
-    const written = await writes.write(statement);
+  async function write(statement: WriteStatement, patience?: Patience) {
+    const written = await writes.write(statement, patience);
     counts[written.kind] += 1;
     if (written.kind === 'done') hints?.changed();
     return written;

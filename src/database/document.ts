@@ -117,7 +117,7 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
             forever,
           },
         }),
-        { until: clock.monotonic() + DEADLINE },
+        { until: clock.monotonic() + 2 * DEADLINE, statement: DEADLINE },
       );
       if (written.kind === 'done') {
         if (losesKeys) log.error({}, `${KEYS_LOST}; the version before is kept for ever`);

@@ -24,6 +24,8 @@ export interface Writes {
 /** When, by the monotonic clock in milliseconds, what became of a write must be known; read anew each time. */
 export interface Patience {
   readonly until: number;
+  /** Milliseconds until one statement is given up; default 4 s. */
+  readonly statement?: number;
 }
 
 export interface WritesOptions {
@@ -62,7 +64,7 @@ export function createWrites({ connections, clock, random, log }: WritesOptions)
       const operation = random.uuid();
       const left = patience.until - clock.monotonic();
       try {
-        const [rows] = await connections.run(statement(operation), Math.max(1, Math.min(DEADLINE, left)));
+        const [rows] = await connections.run(statement(operation), Math.max(1, Math.min(patience.statement ?? DEADLINE, left)));
         return doneBy(rows?.[0] ?? []);
       } catch (error) {
         if (!(error instanceof StatementError)) throw error;
