@@ -29,6 +29,11 @@ const NOT_RUN: readonly { readonly page: string; readonly starts: string; readon
     starts: 'npm ',
     because: 'it installs on the machine; test/cli/package.test.ts does the same in a folder',
   },
+  {
+    page: 'first-start.md',
+    starts: '$ keyway ',
+    because: 'it is what test/docs/first-day.test.ts has run',
+  },
 ];
 
 /** The words with which a command of ours, or one that asks Keyway, begins. */
