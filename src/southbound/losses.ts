@@ -42,6 +42,14 @@ const ONLINE = {
     'The server does not tell a key without counters from one that was never used: a key that others made in bulk counts as online.',
 } as const;
 
+const RULES_BY_CONFIG = {
+  member: 'action',
+  shownBy: 'server',
+  of: (line: Revision) => line.capabilities.rules === undefined && hasConfig(line),
+  sentence:
+    'Rules go into the configuration: the server follows them from its next start on, and reads `block` as `proxy`.',
+} as const;
+
 /** What DNS settings of six members have beside the four. */
 const SIX_MEMBERS = ['local_port', 'intercept_all_port53'] as const;
 const hasDnsOf =
@@ -74,6 +82,7 @@ export const LOSSES: readonly Loss[] = [
     shows: ({ capabilities }) => capabilities.rules?.form.name === 'with protocol',
     sentence: 'The server stores rules without their protocol.',
   },
+  { operation: 'putRules', ...RULES_BY_CONFIG },
   ...SIX_MEMBERS.flatMap((member) => [
     {
       operation: 'putDnsConfig' as const,
