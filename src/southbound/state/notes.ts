@@ -22,7 +22,10 @@ export interface Note {
 export interface Notes {
   /** Those of the process before. */
   readonly found: readonly Note[];
-  /** Resolves when no crash can take it back; a failure has been logged, and the next note carries it. */
+  /**
+   * Resolves when no end of this process can take it back, and the disk has it soon after: a server whose write took effect
+   * answers sooner than a disk. A failure has been logged, and the next note carries it.
+   */
   keep(notes: readonly Note[]): Promise<void>;
   /** It is settled. That need not outlive a crash: what is looked at once more is found settled again. */
   drop(accessKeys: readonly string[]): void;
@@ -63,6 +66,8 @@ export async function openNotes({ fileSystem, folder, log }: NotesOptions): Prom
   let writing: Promise<void> = Promise.resolve();
   let waiting: Promise<void> | null = null;
   let failed: string | null = null;
+  let syncing: Promise<void> | null = null;
+  let isSynced = true;
 
   async function rewrite(): Promise<void> {
     const temporary = temporaryPath(path);
@@ -81,7 +86,29 @@ export async function openNotes({ fileSystem, folder, log }: NotesOptions): Prom
     spare += lines.length;
     lines = [];
     await fileSystem.append(path, content);
-    await fileSystem.sync(path);
+    soonSynced();
+  }
+
+  /** One at a time, and another where something was appended meanwhile. */
+  function soonSynced(): void {
+    isSynced = false;
+    syncing ??= syncAll().finally(() => {
+      syncing = null;
+    });
+  }
+
+  async function syncAll(): Promise<void> {
+    while (!isSynced) {
+      isSynced = true;
+      await fileSystem.sync(path).catch(tell);
+    }
+  }
+
+  /** The next write is the whole file. */
+  function tell(error: unknown): void {
+    const words = failureWords(error);
+    if (failed === null) log.error({ file: path, reason: words }, 'writes that may yet be lost cannot be noted');
+    failed = words;
   }
 
   /** Everything that waits, in one go. Where that fails the next one writes the file anew, with all of it. */
@@ -93,9 +120,7 @@ export async function openNotes({ fileSystem, folder, log }: NotesOptions): Prom
       await (isWorn ? rewrite() : append());
       failed = null;
     } catch (error) {
-      const words = failureWords(error);
-      if (failed === null) log.error({ file: path, reason: words }, 'writes that may yet be lost cannot be noted');
-      failed = words;
+      tell(error);
     }
   }
 
@@ -127,9 +152,10 @@ export async function openNotes({ fileSystem, folder, log }: NotesOptions): Prom
     async close() {
       while (waiting !== null || lines.length > 0) {
         await soon();
-        if (failed !== null) return;
+        if (failed !== null) break;
       }
       await writing;
+      await syncing;
     },
   };
 }
