@@ -61,9 +61,9 @@ export interface Backend {
 
   /**
    * Counts what has been added to the counters of a tunnel server since its post before: base and increment are one step, so
-   * that nothing counts twice. Rejects with `invalidBody`. Null where the holder of the state counts by itself.
+   * that nothing counts twice. Rejects with `invalidBody`, and with `countedElsewhere` as `count` does.
    */
-  readonly countPosted: ((post: CountersPost, acknowledgement: Acknowledgement) => Promise<PostOutcome>) | null;
+  countPosted(post: CountersPost, acknowledgement: Acknowledgement): Promise<PostOutcome>;
 
   /** The configuration as a whole; null where there is none (protocol: "Status and configuration", rule 1). */
   readonly document: ConfigurationDocumentPort | null;

@@ -60,6 +60,7 @@ export interface DatabaseBackendOptions {
   readonly progress?: ProgressPort;
 }
 
+const NO_POSTS = 'over a database counters are not taken as they stand: report increments to /v1/usage';
 const DAY = 86_400_000;
 const STALE = 60_000;
 /** How long what the data plane asks goes on being answered. */
@@ -313,7 +314,10 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
       return { ...outcome, unknownKeys: [...outcome.unknownKeys, ...new Set(unfit)] };
     },
     // The bases of a source would have to be the gateways' in common.
-    countPosted: null,
+    // What posts are compared with is kept in a data folder, which several gateways do not share.
+    async countPosted() {
+      throw new DomainError('countedElsewhere', NO_POSTS);
+    },
     document,
     audit,
     sessions: sessions.of,

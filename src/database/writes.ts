@@ -64,7 +64,10 @@ export function createWrites({ connections, clock, random, log }: WritesOptions)
       const operation = random.uuid();
       const left = patience.until - clock.monotonic();
       try {
-        const [rows] = await connections.run(statement(operation), Math.max(1, Math.min(patience.statement ?? DEADLINE, left)));
+        const [rows] = await connections.run(
+          statement(operation),
+          Math.max(1, Math.min(patience.statement ?? DEADLINE, left)),
+        );
         return doneBy(rows?.[0] ?? []);
       } catch (error) {
         if (!(error instanceof StatementError)) throw error;

@@ -12,7 +12,7 @@ export interface Troubles {
 }
 
 const WORDS: Readonly<Record<UpstreamTrouble['kind'], string>> = {
-  away: 'the server does not answer: lists and subscriptions go on from what was last known',
+  away: 'the server does not answer: subscriptions and the feed go on from what was last known',
   refused: 'the server does not let Keyway in: lists and subscriptions go on from what was last known',
 };
 

@@ -164,7 +164,9 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
       }),
     changeDns: (change) => asked(() => become({ dns: { ...settings.dns, ...change } }, 'saved')),
     count: (report) => asked(() => count(report)),
-    countPosted: null,
+    countPosted: async () => {
+      throw new DomainError('countedElsewhere', 'it counts by itself');
+    },
     document: null,
     audit: isShared ? auditElsewhere(asked) : null,
     sessions: isShared ? sessionsElsewhere(asked) : null,

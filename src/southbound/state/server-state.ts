@@ -179,15 +179,13 @@ export function createServerState(options: ServerStateOptions): ServerState {
     },
     replaceRules: sections.replaceRules,
     changeDns: sections.changeDns,
-    count: async () => {
-      throw new DomainError('countedElsewhere', COUNTS);
-    },
+    count: countedElsewhere,
     get document() {
       return server.line()?.capabilities.config === undefined && server.line() !== null ? null : configuration.document;
     },
     audit: createServerAudit(server, clock, random),
     sessions: null,
-    countPosted: null,
+    countPosted: countedElsewhere,
     live: {
       key: createLiveKey({ server, keys, replica, renewals, tellsNames }),
       status: () => status.read('caller'),
@@ -218,6 +216,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
   };
 
   return { backend, open: presence.open };
+}
+
+async function countedElsewhere(): Promise<never> {
+  throw new DomainError('countedElsewhere', COUNTS);
 }
 
 const COUNTS = 'this Keyway stands in front of a running server, which counts by itself: reports would count twice';
