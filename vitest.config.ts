@@ -50,8 +50,9 @@ const ALONE = ['test/revisions/made-up.test.ts', 'test/revisions/taken-out.test.
 
 export default defineConfig({
   test: {
-    // By itself vitest leaves a core to the process that hands out the files, which has little to do.
-    maxWorkers: Math.max(2, availableParallelism()),
+    // By itself vitest leaves a core to the process that hands out the files, which has little to do. And one more: many
+    // tests wait for processes, a browser or the disk.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/global-setup.ts',
     testTimeout: 60_000,

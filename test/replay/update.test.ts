@@ -141,6 +141,13 @@ const errorsIn = ({ exchanges }: Scenario) =>
     .filter(isExchange)
     .flatMap(({ response: { body } }) => (isJsonObject(body) && body.error ? [body.error] : []));
 
+/** Every pair where it is asked for (`ALL_PAIRS=1`); else each line with those beside it and the one farthest from it. */
+function isPlayed(from: Revision, to: Revision): boolean {
+  if (process.env.ALL_PAIRS !== undefined) return true;
+  const [here, there] = [REVISIONS.indexOf(from), REVISIONS.indexOf(to)];
+  return Math.abs(here - there) === 1 || there === (here < REVISIONS.length / 2 ? REVISIONS.length - 1 : 0);
+}
+
 describe('a recording that is updated from a server of another line', () => {
   const recordings = new Map<Revision, Scenario>();
   const players = new Map<Revision, TargetPlayer>();
@@ -168,7 +175,7 @@ describe('a recording that is updated from a server of another line', () => {
     if (recording === undefined || home === undefined) throw new Error('no recording');
     expect(await replayed(recording)).toEqual([]);
     for (const [to, player] of players) {
-      if (to === from) continue;
+      if (to === from || !isPlayed(from, to)) continue;
       const updated = await updatedFrom(player, recording, to);
       expect(updated.revision).toBe(to.from);
       expect(await replayed(updated), `${from.id} updated from ${to.id}`).toEqual([]);
