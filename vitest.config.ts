@@ -16,6 +16,7 @@ const LONG = [
   'acceptance/in-front',
   'panel/session',
   'cli/serve-network',
+  'docs/readme-run',
   'local/crash',
   'panel/pages',
   'panel/keys',

@@ -9,6 +9,8 @@ export interface Block {
   readonly line: number;
   /** The lasting command that the reader has ended before this block, as `<!-- ends: COMMAND -->` above it says; else null. */
   readonly ends: string | null;
+  /** Why it is not run, as `<!-- not run: REASON -->` above it says; else null. */
+  readonly notRun: string | null;
 }
 
 /** The fenced blocks of a Markdown text, in order. Throws when one does not end. */
@@ -16,14 +18,17 @@ export function blocksOf(markdown: string): readonly Block[] {
   const blocks: Block[] = [];
   let open: { readonly language: string; readonly line: number; readonly lines: string[] } | null = null;
   let ends: string | null = null;
+  let notRun: string | null = null;
   for (const [index, line] of markdown.split('\n').entries()) {
     if (open === null && line.startsWith('```')) open = { language: line.slice(3).trim(), line: index + 1, lines: [] };
     else if (open !== null && line === '```') {
-      blocks.push({ language: open.language, line: open.line, text: open.lines.join('\n'), ends });
+      blocks.push({ language: open.language, line: open.line, text: open.lines.join('\n'), ends, notRun });
       open = null;
       ends = null;
+      notRun = null;
     } else if (open === null) {
       ends = /^<!-- ends: (.+) -->$/.exec(line)?.[1] ?? ends;
+      notRun = /^<!-- not run: (.+) -->$/.exec(line)?.[1] ?? notRun;
     } else open.lines.push(line);
   }
   if (open !== null) throw new Error(`the block of line ${open.line} does not end`);

@@ -10,7 +10,7 @@ import { type Block, commandsOf } from './markdown.js';
 const run = promisify(execFile);
 
 /** Commands that go on until they are stopped; such a one stands in a block of its own. */
-const LASTING = /^keyway (?:serve|start|record)\b/;
+const LASTING = /^(?:npm start|(?:npx )?keyway (?:serve|start|record))\b/;
 /** What such a command prints once it can be used. */
 const READY = /"url":"|Recording http/;
 /** Ports that a page names, of this machine. */
@@ -30,23 +30,46 @@ interface Lasting {
   readonly ended: Promise<void>;
 }
 
+/** A user without rights, whom no file here belongs to. */
+const NOBODY = { uid: 65534, gid: 65534 };
+
+/** Who runs the commands, so that nothing needs root: nobody where these tests are root, and where nobody can read them. */
+async function reader(): Promise<typeof NOBODY | null> {
+  if (process.getuid?.() !== 0) return null;
+  const needed = [CLI, process.execPath, tmpdir()];
+  const readable = run('bash', ['-c', '[[ -r $0 && -x $1 && -x $2 ]]', ...needed], NOBODY);
+  return readable.then(
+    () => NOBODY,
+    () => {
+      process.stdout.write(`run as root: another user cannot read one of ${needed.join(', ')}\n`);
+      return null;
+    },
+  );
+}
+
 /**
- * A folder with the sample as `server.jsonc`, and `keyway` on the path. The ports that the page names become free ones; a
- * lasting command ends where the page says so, and at the end. A page that begins in a clone gets one, without what
- * `npm ci` would bring.
+ * A folder, with a blank in its path, with the sample as `server.jsonc`, and `keyway` on the path. The ports that the page
+ * names become free ones; a lasting command ends where the page says so, and at the end. A page that begins in a clone gets
+ * one, without what `npm ci` would bring; `fill` puts more into the folder.
  */
-export async function startPage(markdown: string): Promise<PageRun> {
-  const folder = await mkdtemp(join(tmpdir(), 'keyway-docs-'));
+export async function startPage(
+  markdown: string,
+  fill: (folder: string) => Promise<void> = async () => undefined,
+): Promise<PageRun> {
+  const folder = await mkdtemp(join(tmpdir(), 'keyway docs '));
   const isClone = markdown.includes('cp fixtures/samples/');
   if (isClone) await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder]);
   else await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
   await mkdir(join(folder, '.bin'));
   await symlink(CLI, join(folder, '.bin/keyway'));
   await writeFile(join(folder, '.environment'), '');
+  await fill(folder);
+  const user = await reader();
+  if (user !== null) await run('chown', ['-Rh', `${user.uid}:${user.gid}`, folder]);
   const named = [...new Set(['9090', ...[...markdown.matchAll(ADDRESS)].map(([, , port = '']) => port)])];
   const free = await freePorts(named.length);
   const portOf = new Map(named.map((port, index) => [port, String(free[index])]));
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('KEYWAY_'));
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:KEYWAY_|npm_)/i.test(name));
   const env = {
     ...Object.fromEntries(inherited),
     HOME: folder,
@@ -56,11 +79,14 @@ export async function startPage(markdown: string): Promise<PageRun> {
   };
   const lasting: Lasting[] = [];
   const localised = (text: string) => text.replaceAll(ADDRESS, (_, host, port) => `${host}:${portOf.get(port)}`);
-  const start = (script: string) => spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env });
+  const start = (script: string) =>
+    spawn('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, env, detached: true, ...(user ?? {}) });
 
   async function stop(each: Lasting): Promise<void> {
     lasting.splice(lasting.indexOf(each), 1);
-    each.child.kill('SIGTERM');
+    // As a terminal does: npm and npx have the command as a child.
+    const { pid, exitCode } = each.child;
+    if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
     await each.ended;
   }
 
