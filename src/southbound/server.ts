@@ -22,7 +22,7 @@ export interface Sent<T> {
 
 /**
  * For whom a call is made. Where a line has one session, it is begun anew for a caller alone: what polls would sign the
- * operator out of the server's own panel again and again.
+ * operator out of the server's own panel again and again. What a caller has written and may yet be lost is looked for as the caller's.
  */
 export type Purpose = 'caller' | 'poll';
 

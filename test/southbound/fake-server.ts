@@ -9,7 +9,14 @@ import {
   type KeySnapshot,
   type OutboundRule,
 } from '../../src/core/model.js';
-import type { Sent, UpstreamAnnouncement, UpstreamServer, UpstreamTrouble } from '../../src/southbound/server.js';
+import type {
+  Purpose,
+  Sent,
+  UpstreamAnnouncement,
+  UpstreamServer,
+  UpstreamTrouble,
+} from '../../src/southbound/server.js';
+import { createSessionKeeper } from '../../src/southbound/session.js';
 import { UpstreamError } from '../../src/southbound/upstream-error.js';
 import { parseJson } from '../../src/wire/json/json.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
@@ -32,6 +39,8 @@ export interface FakeServerOptions {
   readonly trip?: (call: string) => Trip;
   /** The configuration before anything is done; keys of it are registered. */
   readonly configuration?: string;
+  /** Whether it takes one session, which ends when somebody else signs in. */
+  readonly hasOneSession?: boolean;
 }
 
 export interface Held {
@@ -57,6 +66,8 @@ export interface FakeServer extends UpstreamServer {
   lose(accessKey: string): void;
   /** Whether there is a write of the key that could be lost. */
   mayLose(accessKey: string): boolean;
+  /** Somebody else begins a session, where there is one. */
+  signsIn(): string;
   becomes(trouble: 'away' | 'refused' | 'there'): void;
   startedAt: number;
   /** What the next key write answers instead of success, though it is done. */
@@ -86,11 +97,34 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
   let writing = 0;
   let made = 0;
 
-  async function call<T>(name: string, isWrite: boolean, work: () => T): Promise<Sent<T>> {
+  let session = 0;
+  const signIn = (): string => `session ${++session}`;
+  const keeper = createSessionKeeper(
+    async () => ({ kind: 'begun', token: signIn() }),
+    { monotonic },
+    () => {},
+  );
+
+  /** As a real one is called: with the session, and with another one where it has ended and that may be. */
+  async function enter(purpose: Purpose): Promise<void> {
+    for (;;) {
+      const answer = await keeper.obtain('', purpose);
+      if (!('token' in answer))
+        throw new UpstreamError('upstreamRefused', 'it has no session for a test', {
+          mayHaveHappened: false,
+          retryAfter: 1,
+        });
+      if (answer.token === `session ${session}`) return;
+      keeper.lost(answer.token);
+    }
+  }
+
+  async function call<T>(name: string, isWrite: boolean, work: () => T, purpose: Purpose = 'caller'): Promise<Sent<T>> {
     const { there, back, lost } = trip(name);
     const sentAt = monotonic();
     if (there > 0) await sleep(there);
     if (trouble !== null || lost === 'before') throw gone(false);
+    if (options.hasOneSession === true) await enter(purpose);
     calls.push(name);
     writing += isWrite ? 1 : 0;
     server.mostWrites = Math.max(server.mostWrites, writing);
@@ -149,15 +183,21 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
         activeUsers: BigInt([...keys.values()].filter(({ counters }) => hasTraffic(counters)).length),
         totalUsers: BigInt(keys.size),
       })),
-    listUsers: ({ known } = {}) =>
+    listUsers: ({ known, purpose } = {}) =>
       // In the order of a hash table, which is another one each time.
-      call('list', false, () => [...keys.values()].reverse().map((held) => sameOr(known, snapshotOf(held)))),
-    getUser: (accessKey) =>
-      call('get', false, () => {
-        const held = keys.get(accessKey);
-        return held === undefined ? undefined : snapshotOf(held);
-      }),
-    createUser: (record) => call('create', true, () => change(record.accessKey, { record, counters: ZERO })),
+      call('list', false, () => [...keys.values()].reverse().map((held) => sameOr(known, snapshotOf(held))), purpose),
+    getUser: (accessKey, purpose) =>
+      call(
+        'get',
+        false,
+        () => {
+          const held = keys.get(accessKey);
+          return held === undefined ? undefined : snapshotOf(held);
+        },
+        purpose,
+      ),
+    createUser: (record, purpose) =>
+      call('create', true, () => change(record.accessKey, { record, counters: ZERO }), purpose),
     bulkCreateUsers: (count, limitBytes) =>
       call('bulk', true, () =>
         Array.from({ length: count }, () => {
@@ -218,6 +258,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     subscription: (accessKey) =>
       call('subscription', false, () => (keys.has(accessKey) ? server.announced : undefined)),
     close() {},
+    signsIn: signIn,
     outside(asked) {
       if ('put' in asked) {
         const { accessKey } = asked.put;

@@ -20,6 +20,7 @@ export interface StagedOptions {
   readonly trip?: (call: string) => Trip;
   readonly configuration?: string;
   readonly guard?: boolean;
+  readonly hasOneSession?: boolean;
   /** To be done to the server before it is opened. */
   readonly before?: (server: FakeServer) => void;
 }
@@ -39,7 +40,7 @@ export interface Staged {
 const FOLDER = '/var/keyway';
 
 export async function staged(options: StagedOptions = {}): Promise<Staged> {
-  const { revision = 'current', before, guard = false, version, configuration } = options;
+  const { revision = 'current', before, guard = false, version, configuration, hasOneSession = false } = options;
   const { trip = () => ({ there: 1, back: 1 }) } = options;
   const world = createWorld();
   const files = createMemoryFiles();
@@ -52,6 +53,7 @@ export async function staged(options: StagedOptions = {}): Promise<Staged> {
     sleep: world.sleep,
     ...(version === undefined ? {} : { version }),
     trip,
+    hasOneSession,
     ...(configuration === undefined ? {} : { configuration }),
   });
   before?.(server);

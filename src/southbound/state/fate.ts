@@ -24,6 +24,23 @@ export function fateOf(write: Unsettled, seen: KeyState, sentAt: number, tellsNa
   return write.formers.some((former) => sameState(seen, former, tellsNames)) ? 'undone' : 'overtaken';
 }
 
+/** Whether a key may look as the write left it, and have the name of before. */
+export function mayLackName({ after, formers }: Unsettled): boolean {
+  return after !== null && formers.some((former) => former !== null && former.name !== after.name);
+}
+
+/**
+ * The same by the name alone, where only the configuration tells it; undefined where that has no such key, or cannot be read.
+ * A list tells whether there is a key, so that one which still stands in no configuration twice as long afterwards waits no more.
+ */
+export function nameFateOf(write: Unsettled, name: string | null | undefined, sentAt: number): Fate {
+  const { after, formers, answeredAt } = write;
+  if (sentAt < answeredAt + SETTLED_AFTER) return 'waits';
+  if (name === undefined) return sentAt >= answeredAt + 2 * SETTLED_AFTER ? 'settled' : 'waits';
+  if (!mayLackName(write) || name === after?.name) return 'settled';
+  return formers.some((former) => former !== null && former.name === name) ? 'undone' : 'overtaken';
+}
+
 /** What is to be settled once a key is written again before the write before is settled; null where nothing can be undone. */
 export function followed(
   earlier: Unsettled | undefined,

@@ -114,7 +114,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     async again(accessKey) {
       // What of it is still to be done is found out, and done, where a write would begin.
       await queue.take(async () => {
-        if (settling.watched().has(accessKey)) await sent.present(accessKey, 'poll');
+        if (settling.watched().has(accessKey)) await sent.present(accessKey, 'caller');
       });
     },
   };

@@ -1,6 +1,7 @@
 import type { AccessKey } from '../../core/model.js';
 import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
+import { UpstreamError } from '../upstream-error.js';
 import type { ConfigurationDoor } from './configuration.js';
 import { SETTLED_AFTER } from './fate.js';
 import { nextRenewalAt, type TakenList } from './renewal-plan.js';
@@ -45,6 +46,8 @@ export function createNames({ configuration, replica, areWanted, log }: NamesOpt
       } catch (error) {
         if (failedAt === null) log.warn({ reason: failureWords(error) }, 'the names of keys cannot be read');
         failedAt = now;
+        // The server has none to show, and what waits for a name is not to wait for ever.
+        if (!(error instanceof UpstreamError)) await replica.takeNames(new Map(), now);
       }
     },
     replaced(keys, now) {

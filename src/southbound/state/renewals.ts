@@ -90,9 +90,10 @@ export function createRenewals(options: RenewalsOptions): Renewals {
     return running;
   }
 
-  /** Begins one for nobody in particular, whose failure is kept for whoever asks. */
+  /** Begins one whose failure is kept for whoever asks. What waits for it was asked for by a caller: without that it is for nobody. */
   function startInBackground(): void {
-    start('poll').catch(() => undefined);
+    const isNeeded = (neededAt() ?? Number.POSITIVE_INFINITY) <= clock.monotonic();
+    start(isNeeded ? 'caller' : 'poll').catch(() => undefined);
   }
 
   const isDue = (now: number): boolean => now >= nextRenewalAt(last, null);

@@ -11,6 +11,8 @@ export interface Witness {
   watched(): ReadonlyMap<string, unknown>;
   /** What was seen of a watched key; false where it must not be shown. */
   see(accessKey: string, state: KeyState, sentAt: number): boolean;
+  /** What the configuration has as its name, on lines whose lists tell none; undefined where it has no such key. Returns what to show. */
+  seeName(accessKey: string, name: string | null | undefined, sentAt: number): string | null;
 }
 
 /** A write that took effect, as the keys in memory follow it. */
@@ -26,7 +28,7 @@ export interface KeyReplica {
   takeRead(accessKey: string, read: Sent<KeySnapshot | undefined>): boolean;
   /** Follows a write of Keyway's own, at once. */
   follow(effect: Effect): void;
-  /** Takes over names that a list does not tell, known since that moment. */
+  /** Takes over names that a list does not tell, all that there were at that moment. */
   takeNames(names: ReadonlyMap<string, string | null>, sentAt: number): Promise<void>;
   /** By how much own writes have changed the counts, ever. */
   ownChanges(): { readonly total: number; readonly active: number };
@@ -101,6 +103,15 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
     if (!isSame) keys.setCounters(accessKey, counters);
   }
 
+  function takeName(accessKey: string, told: string | null, sentAt: number): void {
+    const name = witness.watched().has(accessKey) ? witness.seeName(accessKey, told, sentAt) : told;
+    const entry = keys.get(accessKey);
+    if (entry === undefined || entry.name === name || !facts.listMayChange(accessKey, sentAt)) return;
+    const record = { accessKey, name, limitBytes: entry.limitBytes };
+    if (entry.counters === null) keys.createWithoutCounters(record);
+    else keys.update(record);
+  }
+
   function remove(accessKey: string): void {
     if (!keys.setAside(accessKey)) return;
     keys.forget(accessKey);
@@ -147,14 +158,12 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
       own.total += keys.size - before.total;
       own.active += keys.active - before.active;
     },
-    takeNames: (names, sentAt) =>
-      inPieces([...names], ([accessKey, name]) => {
-        const entry = keys.get(accessKey);
-        if (entry === undefined || entry.name === name || !facts.listMayChange(accessKey, sentAt)) return;
-        const record = { accessKey, name, limitBytes: entry.limitBytes };
-        if (entry.counters === null) keys.createWithoutCounters(record);
-        else keys.update(record);
-      }),
+    async takeNames(names, sentAt) {
+      for (const accessKey of witness.watched().keys()) {
+        if (!names.has(accessKey)) witness.seeName(accessKey, undefined, sentAt);
+      }
+      await inPieces([...names], ([accessKey, name]) => takeName(accessKey, name, sentAt));
+    },
     ownChanges: () => own,
   };
 }

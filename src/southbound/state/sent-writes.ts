@@ -8,7 +8,7 @@ import type { KeyFacts } from './key-facts.js';
 import { type KeyState, sameState, stateOf } from './key-state.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
 import type { KeyReplica } from './replica.js';
-import type { Acknowledged, Settling } from './settling.js';
+import type { Acknowledged, Settling, Waiting } from './settling.js';
 
 /** Writes on their way to the server, and what becomes of them. Each belongs into a turn of the queue. */
 export interface SentWrites {
@@ -46,8 +46,8 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     const isWatched = settling.watched().has(accessKey);
     if (!isWatched && clock.monotonic() - facts.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));
     const read = await server.getUser(accessKey, purpose);
-    const found = withKnownName(stateOf(read.value));
     const write = settling.watched().get(accessKey);
+    const found = withKnownName(stateOf(read.value), write);
     if (write === undefined || settling.see(accessKey, found, read.sentAt)) {
       replica.takeRead(accessKey, read);
       return found;
@@ -58,8 +58,9 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     return write.after;
   }
 
-  function withKnownName(state: KeyState): KeyState {
+  function withKnownName(state: KeyState, write: Waiting | undefined): KeyState {
     if (state === null || tellsNames()) return state;
+    if (write?.formerName !== undefined) return { ...state, name: write.formerName };
     return { ...state, name: keys.get(state.accessKey)?.name ?? state.name };
   }
 

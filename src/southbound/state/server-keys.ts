@@ -35,6 +35,8 @@ export interface ServerKeysOptions {
   readonly log: LogPort;
   readonly progress?: ProgressPort;
   readonly tellsNames: () => boolean;
+  /** Whether names are read from the configuration. */
+  readonly readsNames: () => boolean;
   /** What else comes with every list; it does not reject. */
   readonly onTaken: () => Promise<void>;
   /** Called for a key that the server no longer has. */
@@ -44,7 +46,7 @@ export interface ServerKeysOptions {
 }
 
 export function createServerKeys(options: ServerKeysOptions): ServerKeys {
-  const { server, notes, clock, timers, log, progress, tellsNames, onTaken, onGone, onWritten } = options;
+  const { server, notes, clock, timers, log, progress, tellsNames, readsNames, onTaken, onGone, onWritten } = options;
   const keys = createKeyRegistry(clock.now);
   const facts = createKeyFacts();
   const queue = createWriteQueue();
@@ -57,6 +59,7 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     clock,
     log,
     tellsNames,
+    readsNames,
     startsWithKeys: () => server.line()?.storing.startsWithKeys ?? false,
     onUndone: undone.found,
   });

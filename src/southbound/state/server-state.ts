@@ -61,6 +61,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   let isClosed = false;
 
   const tellsNames = () => server.line()?.snapshot.members.some(({ name }) => name === 'name') ?? true;
+  const readsNames = () => !tellsNames() && server.line()?.capabilities.config === true;
   const changed = (reason: ChangeReason): void => {
     for (const listener of listeners) listener(reason);
   };
@@ -73,6 +74,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     log,
     ...(progress === undefined ? {} : { progress }),
     tellsNames,
+    readsNames,
     onTaken: () => names.follow(clock.monotonic()),
     onGone: (accessKey) => keeper.gone(accessKey),
     onWritten: () => keeper.written(),
@@ -106,7 +108,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const names = createNames({
     configuration,
     replica,
-    areWanted: () => !tellsNames() && server.line()?.capabilities.config === true,
+    areWanted: readsNames,
     log,
   });
   const keeper = createInboundsKeeper({ server, keys, queue, renewals, configuration, settling, clock, timers, log });

@@ -1,6 +1,6 @@
 import { keyDigest } from '../../core/key-digest.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
-import { fateOf, followed, SETTLED_AFTER, type Unsettled } from './fate.js';
+import { fateOf, followed, mayLackName, nameFateOf, SETTLED_AFTER, type Unsettled } from './fate.js';
 import { type KeyState, sameState } from './key-state.js';
 import type { Notes } from './notes.js';
 import type { Witness } from './replica.js';
@@ -13,6 +13,10 @@ export interface Waiting extends Unsettled {
   readonly isOld: boolean;
   /** Seen long enough afterwards. It goes on waiting where the server would not start with it. */
   readonly isSettled: boolean;
+  /** Seen so, its name apart, which only the configuration tells. */
+  readonly isListed: boolean;
+  /** The name of before that the configuration had instead. */
+  readonly formerName?: string | null;
 }
 
 /** What was acknowledged and may still be lost (design: "When a write is settled"). */
@@ -40,6 +44,8 @@ export interface SettlingOptions {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly tellsNames: () => boolean;
+  /** Whether names are read from the configuration. */
+  readonly readsNames: () => boolean;
   /** Whether a server of the line starts with the keys that its API made. */
   readonly startsWithKeys: () => boolean;
   /** Called for a key that is to be written again; soon, and again while it stays so. */
@@ -51,8 +57,10 @@ const MOST_AGAIN = 8;
 /** Writes of a process before that are older than this are left as they are found, ms. */
 const MOST_ABSENCE = 10 * 60 * 1000;
 
+const UNSEEN = { isSettled: false, isListed: false };
+
 export function createSettling(options: SettlingOptions): Settling {
-  const { notes, clock, log, tellsNames, startsWithKeys, onUndone } = options;
+  const { notes, clock, log, tellsNames, readsNames, startsWithKeys, onUndone } = options;
   /** In the order in which they were acknowledged. */
   const waiting = new Map<string, Waiting>();
   /** Found undone, and not made again yet. */
@@ -61,7 +69,7 @@ export function createSettling(options: SettlingOptions): Settling {
   for (const { accessKey, after, formers, at } of notes.found) {
     const age = Math.max(0, clock.now() - at);
     const answeredAt = clock.monotonic() - age;
-    waiting.set(accessKey, { after, formers, answeredAt, isSettled: false, again: 0, isOld: age > MOST_ABSENCE });
+    waiting.set(accessKey, { after, formers, answeredAt, ...UNSEEN, again: 0, isOld: age > MOST_ABSENCE });
   }
 
   function drop(accessKey: string): void {
@@ -76,6 +84,23 @@ export function createSettling(options: SettlingOptions): Settling {
     else waiting.set(accessKey, { ...write, isSettled: true });
   }
 
+  function overtaken(accessKey: string): void {
+    log.info({ key: keyDigest(accessKey) }, 'somebody else has changed a key that was just changed here');
+    drop(accessKey);
+  }
+
+  function listed(accessKey: string, write: Waiting): void {
+    undone.delete(accessKey);
+    if (readsNames() && mayLackName(write)) waiting.set(accessKey, { ...write, isListed: true });
+    else settle(accessKey, write);
+  }
+
+  /** The configuration shows its name, or has no say in it. */
+  function named(accessKey: string, { formerName: _, ...write }: Waiting): void {
+    if (write.isListed) settle(accessKey, write);
+    else waiting.set(accessKey, write);
+  }
+
   function isUndone(accessKey: string, write: Waiting): boolean {
     if (write.again >= MOST_AGAIN) {
       log.error(
@@ -85,6 +110,7 @@ export function createSettling(options: SettlingOptions): Settling {
       drop(accessKey);
       return false;
     }
+    waiting.set(accessKey, { ...write, isListed: false });
     undone.add(accessKey);
     onUndone(accessKey);
     return true;
@@ -105,19 +131,39 @@ export function createSettling(options: SettlingOptions): Settling {
         drop(accessKey);
         return true;
       }
-      switch (fateOf(write, state, sentAt, tellsNames())) {
+      const fate = fateOf(write, state, sentAt, tellsNames());
+      const lacksName = readsNames() && write.formerName !== undefined && fate !== 'overtaken';
+      switch (lacksName ? 'undone' : fate) {
         case 'undone':
           return !isUndone(accessKey, write);
         case 'settled':
-          settle(accessKey, write);
+          listed(accessKey, write);
           return true;
         case 'overtaken':
-          log.info({ key: keyDigest(accessKey) }, 'somebody else has changed a key that was just changed here');
-          drop(accessKey);
+          overtaken(accessKey);
           return true;
         case 'waits':
           undone.delete(accessKey);
           return true;
+      }
+    },
+    seeName(accessKey, name, sentAt) {
+      const write = waiting.get(accessKey);
+      if (write === undefined) return name ?? null;
+      const wanted = write.after?.name ?? null;
+      switch (nameFateOf(write, name, sentAt)) {
+        case 'undone': {
+          const formerName = name ?? null;
+          return isUndone(accessKey, { ...write, formerName }) ? wanted : formerName;
+        }
+        case 'settled':
+          named(accessKey, write);
+          return name ?? null;
+        case 'overtaken':
+          overtaken(accessKey);
+          return name ?? null;
+        case 'waits':
+          return wanted;
       }
     },
     acknowledged(writes) {
@@ -131,7 +177,7 @@ export function createSettling(options: SettlingOptions): Settling {
           notes.drop([accessKey]);
           return [];
         }
-        waiting.set(accessKey, { ...next, isSettled: false, again, isOld: false });
+        waiting.set(accessKey, { ...next, ...UNSEEN, again, isOld: false });
         return [{ accessKey, after: next.after, formers: next.formers, at: clock.now() }];
       });
       return kept.length === 0 ? Promise.resolve() : notes.keep(kept);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { FakeServer } from '../fake-server.js';
 import { held, key, staged } from '../staged.js';
 
 describe('a write that a running server has acknowledged', () => {
@@ -123,6 +124,176 @@ describe('a write that a running server has acknowledged', () => {
     await backend.close();
   });
 });
+
+describe('a name on a line whose lists tell none', () => {
+  /** A server that stores its keys in its configuration with every write, as those lines do. */
+  async function named() {
+    const staging = await staged({
+      revision: 'earliest',
+      before(server) {
+        server.keys.set('a', held('a', 1n, 'first'));
+        server.onWrite = () => store(server);
+        store(server);
+      },
+    });
+    await staging.world.pass(2_000);
+    return staging;
+  }
+
+  function store(server: FakeServer): void {
+    const listed = [...server.keys.values()].map(({ record: { accessKey, name, limitBytes } }) => ({
+      access_key: accessKey,
+      name,
+      limit_bytes: limitBytes === null ? null : Number(limitBytes),
+    }));
+    server.configuration = JSON.stringify({ mode: 'server', access_keys: listed });
+  }
+
+  const callsOf = (server: FakeServer, name: string) => server.calls.filter((call) => call === name).length;
+
+  it('that was changed alone and lost is made again once the configuration is read 7 s later', async () => {
+    const { world, server, backend, logged } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.lose('a');
+    store(server);
+    await world.pass(6_900);
+    expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['first', 'second']);
+    await world.pass(2_000);
+    expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['second', 'second']);
+    await world.pass(20_000);
+    expect(logged.filter((message) => /acknowledged was lost/.test(message))).toHaveLength(1);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 1 });
+    await backend.close();
+  });
+
+  it('that was lost before a change of the limit is made again with that', async () => {
+    const { world, server, backend } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.lose('a');
+    await world.until(backend.updateKey('a', { limitBytes: 2n }));
+    expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'first'));
+    await world.pass(20_000);
+    expect(server.keys.get('a')?.record).toEqual(key('a', 2n, 'second'));
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 1 });
+    await backend.close();
+  });
+
+  it('that is there is settled by the configuration, asked for no more often than the list and once for all that wait', async () => {
+    const { world, server, backend } = await named();
+    for (let i = 0; i < 20; i += 1) {
+      await world.until(backend.createKey(key(`b${i}`, null, 'of b')));
+      await world.until(backend.updateKey(`b${i}`, { name: 'other', limitBytes: null }));
+    }
+    const asked = callsOf(server, 'getConfig');
+    await world.pass(6_000);
+    expect([backend.status().unsettled, callsOf(server, 'getConfig')]).toEqual([20, asked]);
+    await world.pass(3_000);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
+    // What was answered a moment after the first is seen by the next one.
+    expect(callsOf(server, 'getConfig')).toBe(asked + 2);
+    expect(callsOf(server, 'getConfig')).toBeLessThanOrEqual(callsOf(server, 'list'));
+    await backend.close();
+  });
+
+  it('that somebody else has changed since stays as they want it', async () => {
+    const { world, server, backend } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.outside({ put: key('a', 1n, 'theirs') });
+    store(server);
+    await world.pass(20_000);
+    expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['theirs', 'theirs']);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
+    await backend.close();
+  });
+
+  it('is given up with an error where somebody undoes it again and again', async () => {
+    const { world, server, backend, logged } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    for (let i = 0; i < 40; i += 1) {
+      server.outside({ put: key('a', 1n, 'first') });
+      store(server);
+      await world.pass(4_000);
+    }
+    expect(logged.filter((message) => /given up/.test(message))).toHaveLength(1);
+    expect([server.keys.get('a')?.record.name, backend.keys.get('a')?.name]).toEqual(['first', 'first']);
+    await backend.close();
+  });
+
+  it('waits no more after 14 s where the server has no configuration that can be read', async () => {
+    const { world, server, backend } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.configuration = '';
+    await world.pass(12_000);
+    expect(backend.status().unsettled).toBe(1);
+    await world.pass(6_000);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
+    await backend.close();
+  });
+
+  it('outlives a Keyway that is killed', async () => {
+    const { world, server, backend, again } = await named();
+    await world.until(backend.updateKey('a', { name: 'second', limitBytes: 1n }));
+    server.lose('a');
+    store(server);
+    const second = await again();
+    expect(second.keys.get('a')?.name).toBe('second');
+    await world.pass(15_000);
+    expect([server.keys.get('a')?.record.name, second.keys.get('a')?.name]).toEqual(['second', 'second']);
+    await second.close();
+  });
+});
+
+describe('a write to a server with one session, which somebody else has taken', () => {
+  const staging = () => staged({ revision: 'dns', hasOneSession: true });
+
+  it('is looked for with a session of its own half a minute after the one before, and made again', async () => {
+    const { world, server, backend } = await staging();
+    await world.until(backend.createKey(key('a', 5n)));
+    server.lose('a');
+    server.signsIn();
+    const calls = server.calls.length;
+    await world.pass(25_000);
+    expect(server.calls).toHaveLength(calls);
+    await world.pass(35_000);
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 1 });
+    await backend.close();
+  });
+
+  it('is found although they keep taking it, by one session each time that is waited for twice as long', async () => {
+    const { world, server, backend } = await staging();
+    await world.until(backend.createKey(key('a', 5n)));
+    server.lose('a');
+    let begun = 0;
+    let theirs = server.signsIn();
+    for (let second = 0; second < 600; second += 1) {
+      await world.pass(1_000);
+      const next = server.signsIn();
+      if (numberOf(next) > numberOf(theirs) + 1) begun += 1;
+      theirs = next;
+    }
+    expect(server.keys.get('a')?.record.limitBytes).toBe(5n);
+    expect(backend.status().unsettled).toBe(0);
+    expect(begun).toBeLessThanOrEqual(4);
+    await backend.close();
+  });
+
+  it('and that is settled takes no session back: nobody looks, and a poll may not', async () => {
+    const { world, server, backend } = await staging();
+    await world.until(backend.createKey(key('a', 5n)));
+    await world.pass(10_000);
+    expect(backend.status().unsettled).toBe(0);
+    const theirs = server.signsIn();
+    for (let minute = 0; minute < 20; minute += 1) {
+      await world.until(Promise.resolve(backend.replica?.lastKnown(60_000)));
+      await world.pass(60_000);
+    }
+    expect(numberOf(server.signsIn())).toBe(numberOf(theirs) + 1);
+    await backend.close();
+  });
+});
+
+const numberOf = (session: string): number => Number(session.replace('session ', ''));
 
 describe('a write whose answer is lost', () => {
   const losing = (call: string, lost: 'before' | 'after') => {
