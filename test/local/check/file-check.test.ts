@@ -1,17 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
 import { checkFile } from '../../../src/local/check/file-check.js';
+import type { Revision } from '../../../src/wire/traits/revision.js';
 
 const check = (value: object) => checkFile(Buffer.from(JSON.stringify({ mode: 'server', ...value })));
 
-/** What each line's servers would read, lines that read the same together. */
+/** What the last line's servers would read, and those of each line that reads in another way. */
 function readings(value: object) {
   const { offer } = check(value);
-  const texts = REVISIONS.map(({ fileReading, reportedVersion }) => {
+  const textOf = ({ fileReading, reportedVersion }: Revision) => {
     const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer, reportedVersion)];
     return { start: start.text, reload: reload.text, note: reload.note, listener: fileReading.readsListener(offer) };
-  });
-  return { others: texts.slice(0, -1), last: texts.at(-1) };
+  };
+  const [last] = REVISIONS.slice(-1);
+  if (last === undefined) throw new Error('there is no line');
+  const others = REVISIONS.filter(({ fileReading }) => fileReading !== last.fileReading);
+  return { others: others.map(textOf), last: textOf(last) };
 }
 
 const OSTP = { protocol: 'ostp', users: ['a', { key: 'b', name: 'B' }] };
