@@ -59,6 +59,8 @@ describe('keyway config restore beside a gateway that could not write', () => {
     await until(async () => (await text()).includes('added-key'));
     await until(() => keysIn(stage).join() === 'added-key');
     expect(await text()).not.toContain('alpha');
+    // The file shows the write before the disk has it.
+    await until(() => stage.gateway.local?.configuration?.status().writing === false);
     expect(stage.gateway.local?.configuration?.status()).toMatchObject({ lastWriteError: null, pendingChanges: 0 });
   });
 
