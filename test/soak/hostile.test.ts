@@ -8,7 +8,7 @@ import { runLoad, summaryText } from './load-rounds.js';
 beforeAll(buildIfOlder, 300_000);
 
 const { SOAK_HOSTILE_MINUTES: minutes } = process.env;
-const seconds = minutes === undefined ? 10 : Number(minutes) * 60;
+const seconds = minutes === undefined ? 6 : Number(minutes) * 60;
 const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 /** Bytes of resident memory, at 10,000 keys. */
 const MOST_MEMORY = 400 * 1024 * 1024;

@@ -9,7 +9,7 @@ beforeAll(buildIfOlder, 300_000);
 
 /** Only a run that was asked for is long enough to judge memory by. */
 const isLong = process.env.SOAK_LOAD_MINUTES !== undefined;
-const seconds = isLong ? Number(process.env.SOAK_LOAD_MINUTES) * 60 : 12;
+const seconds = isLong ? Number(process.env.SOAK_LOAD_MINUTES) * 60 : 6;
 const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const MOST_GROWTH = 0.1;
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { compileFront } from '../upstream/front-process.js';
 import { runRandomRounds, summaryText } from '../upstream/random-rounds.js';
 
-const rounds = Number(process.env.SOAK_UPSTREAM_ROUNDS ?? 3);
+const rounds = Number(process.env.SOAK_UPSTREAM_ROUNDS ?? 1);
 const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 
 test(
