@@ -205,6 +205,10 @@ describe('the architecture', () => {
     );
     expect(touching.map(({ path }) => path)).toEqual([]);
   });
+
+  it('takes randomness from its port alone', () => {
+    expect(files.filter(({ text }) => text.includes('Math.random')).map(({ path }) => path)).toEqual([]);
+  });
 });
 
 describe('revisions', () => {

@@ -13,6 +13,7 @@ import { type Counting, type CountingStatus, createCounting } from './counting.j
 import { createDatabaseDocument, type DatabaseDocument, readVersions } from './document.js';
 import { type Follower, type FollowerStatus, startFollower } from './follower.js';
 import { type Hints, startHints } from './hints.js';
+import { createJitter } from './jitter.js';
 import { textProblem } from './limits.js';
 import { createReplica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
@@ -106,6 +107,7 @@ interface Opened {
 async function serve(options: DatabaseBackendOptions, { reading, writing }: Opened): Promise<DatabaseBackend> {
   const { clock, random, log, stale = STALE, keepGone = 30 * DAY, progress } = options;
   const gateway = random.uuid();
+  const jitter = createJitter(random);
   const keys = createKeyRegistry(clock.now);
   const replica = createReplica(keys);
   const listeners: ((reason: ChangeReason) => void)[] = [];
@@ -131,7 +133,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
         return await follower.fresh('state');
       } catch {
         if (clock.monotonic() > until) throw new DomainError('outcomeUnknown', 'it cannot be read back');
-        await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 100));
+        await new Promise((resolve) => setTimeout(resolve, jitter(100)));
       }
     }
   }
@@ -205,6 +207,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     },
     schemaVersion: SCHEMA_VERSION,
     clock,
+    jitter,
     log,
     ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
     ...(options.lookUpMilliseconds === undefined ? {} : { lookUpMilliseconds: options.lookUpMilliseconds }),
@@ -221,6 +224,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
       await follower.fresh('all');
     },
     clock,
+    jitter,
     log,
   });
   const document = createDatabaseDocument({
@@ -245,11 +249,12 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
       gateway,
       onHint: follower.hint,
       clock,
+      jitter,
       log,
     });
   const beats = [
-    every(HEARTBEAT, () => reading.run(seeGateway(gateway), DEADLINE)),
-    every(FORGETTING, () => reading.run(forget(REMEMBERED_REPORTS, keepGone), DEADLINE)),
+    every(jitter(HEARTBEAT), () => reading.run(seeGateway(gateway), DEADLINE)),
+    every(jitter(FORGETTING), () => reading.run(forget(REMEMBERED_REPORTS, keepGone), DEADLINE)),
   ];
 
   const live: LiveReads = {
@@ -367,12 +372,9 @@ export async function listDatabaseVersions(url: string): Promise<readonly KeptVe
 
 /** What nobody waits for and the next time does again. */
 function every(milliseconds: number, work: () => Promise<unknown>): NodeJS.Timeout {
-  const timer = setInterval(
-    () => {
-      work().catch(() => undefined);
-    },
-    milliseconds * (0.9 + Math.random() * 0.2),
-  );
+  const timer = setInterval(() => {
+    work().catch(() => undefined);
+  }, milliseconds);
   return timer.unref();
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Acknowledgement, ReportOutcome, UsageReport } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
+import type { Jitter } from './jitter.js';
 import { type UsageBatch, WRITES } from './statements.js';
 import type { Patience, Writes, Written } from './writes.js';
 
@@ -34,6 +35,7 @@ export interface CountingOptions {
   /** Called after a batch is committed; resolves once it shows. */
   readonly committed: () => Promise<void>;
   readonly clock: ClockPort;
+  readonly jitter: Jitter;
   readonly log: LogPort;
 }
 
@@ -140,7 +142,7 @@ export function createCounting(options: CountingOptions): Counting {
         );
         break;
       }
-      await pause(AGAIN * (0.5 + Math.random()));
+      await pause(options.jitter(AGAIN));
     }
     void answerOnceShown(() => undefined);
     for (const { bytes } of batch) status.waitingBytes -= bytes;

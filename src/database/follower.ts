@@ -2,6 +2,7 @@ import type { AuditEntry } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { createTurns } from '../core/turns.js';
 import { type Connections, type Row, StatementError } from './connection.js';
+import type { Jitter } from './jitter.js';
 import {
   type ConnectionsRow,
   type KeyRow,
@@ -59,6 +60,7 @@ export interface FollowerOptions {
   readonly followed: Followed;
   readonly schemaVersion: number;
   readonly clock: ClockPort;
+  readonly jitter: Jitter;
   readonly log: LogPort;
   /** Milliseconds between two looks, half as long at the least and half as long again at most. */
   readonly pollMilliseconds?: number;
@@ -186,13 +188,10 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
   function schedule(): void {
     if (isStopped || timer !== null) return;
     const pause = failures === 0 ? pollMilliseconds : Math.min(MOST_BACKOFF, pollMilliseconds * failures);
-    timer = setTimeout(
-      () => {
-        timer = null;
-        fresh('all').catch(() => undefined);
-      },
-      pause * (0.5 + Math.random()),
-    );
+    timer = setTimeout(() => {
+      timer = null;
+      fresh('all').catch(() => undefined);
+    }, options.jitter(pause));
   }
 
   function fresh(what: Looked): Promise<void> {

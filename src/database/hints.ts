@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import type { Connections } from './connection.js';
+import type { Jitter } from './jitter.js';
 import { NOTIFY_CHANNEL, notify } from './statements.js';
 
 /** Hints between gateways that something has changed. They may be lost: whoever follows looks by itself. */
@@ -20,6 +21,7 @@ export interface HintsOptions {
   /** Another gateway has changed something. */
   readonly onHint: () => void;
   readonly clock: ClockPort;
+  readonly jitter: Jitter;
   readonly log: LogPort;
 }
 
@@ -47,13 +49,10 @@ export function startHints(options: HintsOptions): Hints {
     isListening = false;
     listener = null;
     if (isClosed || again !== null) return;
-    again = setTimeout(
-      () => {
-        again = null;
-        listen().catch(() => undefined);
-      },
-      AGAIN * (0.5 + Math.random()),
-    );
+    again = setTimeout(() => {
+      again = null;
+      listen().catch(() => undefined);
+    }, options.jitter(AGAIN));
   }
 
   async function listen(): Promise<void> {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { type Connections, type Row, StatementError } from './connection.js';
+import { createJitter } from './jitter.js';
 import { settle, type WriteStatement } from './statements.js';
 
 /** How a write ended. */
@@ -43,6 +44,8 @@ const SETTLE_DEADLINE = 2_000;
 const PASSING = /^(?:40001|40P01|55P03)$/;
 
 export function createWrites({ connections, clock, random, log }: WritesOptions): Writes {
+  const jitter = createJitter(random);
+
   async function settled(operation: string, patience: Patience): Promise<Row | null> {
     for (;;) {
       const left = patience.until - clock.monotonic();
@@ -93,9 +96,4 @@ export function createWrites({ connections, clock, random, log }: WritesOptions)
 
 function doneBy([number, outcome, ...rest]: Row): Written {
   return { kind: 'done', outcome: outcome ?? '', number: BigInt(number ?? 0), rest };
-}
-
-/** Between half and one and a half times as long, so that many do not come at once. */
-function jitter(milliseconds: number): number {
-  return milliseconds * (0.5 + Math.random());
 }
