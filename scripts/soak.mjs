@@ -7,7 +7,8 @@
 // acknowledged change of either is lost.
 // `npm run soak -- --upstream [--rounds N]`: writes through a Keyway in front of servers of every line that lose writes, beside others who
 // write there, with restarts of the servers and kills of Keyway, and checks that what was acknowledged is there at the end.
-// `npm run soak -- --database --rounds N`: three gateways over one PostgreSQL, under kills, cuts and hangs of each part.
+// `npm run soak -- --database --rounds N`: three gateways over one PostgreSQL, under kills, cuts and hangs of each part, and
+// every scenario of every line over a database.
 // All take --seed S. Exit code 1 when anything is not so.
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -40,11 +41,16 @@ function partOf() {
   if (hostile) return { test: 'hostile', env: { SOAK_HOSTILE_MINUTES: minutes ?? '5' } };
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
   if (upstream) return { test: 'upstream', env: { SOAK_UPSTREAM_ROUNDS: rounds ?? '90' } };
-  if (database) return { test: 'database', env: { SOAK_DATABASE_ROUNDS: rounds ?? '200' } };
+  if (database) {
+    const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200', DATABASE_SCENARIOS: 'all' };
+    return { test: 'database', also: ['test/database/scenarios.test.ts'], env };
+  }
   return { test: 'kill', env: { SOAK_ROUNDS: rounds ?? '1000' } };
 }
 const part = partOf();
 const env = { ...process.env, ...part.env, ...(seed === undefined ? {} : { SOAK_SEED: seed }) };
-const argv = ['vitest', 'run', `test/soak/${part.test}.test.ts`, '--disable-console-intercept'];
+const files = [`test/soak/${part.test}.test.ts`, ...(part.also ?? [])];
+// One file after the other: what is measured there is not disturbed.
+const argv = ['vitest', 'run', ...files, '--no-file-parallelism', '--disable-console-intercept'];
 const child = spawn('npx', argv, { env, stdio: 'inherit' });
 child.on('close', (code) => process.exit(code ?? 1));

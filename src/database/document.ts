@@ -226,7 +226,8 @@ function changedSince(
   let changed = document;
   for (const change of [{ keys: left }, { keys: put }, ...now.dnsChanges.map((dns) => ({ dns })), sections]) {
     try {
-      changed = changeDocument(changed, change);
+      // Whoever reads the document once it is a file again: a key that has gone must not come back from a root list.
+      changed = changeDocument(changed, change, undefined, 'union');
     } catch (error) {
       // As with a file, a part that has no place in it does not hold up the others.
       now.refused(wordsOf(error));

@@ -188,6 +188,17 @@ describeDatabase('two gateways over one database', () => {
     expect([...one.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['b', 'c']);
   });
 
+  it('take a key that goes out of a root list beside the inbounds, too, from which a server would bring it back', async () => {
+    const { one, other } = await pair();
+    const inbounds = [{ protocol: 'ostp', tag: 'in', listen: '0.0.0.0', port: 1, users: [{ key: 'a' }, { key: 'b' }] }];
+    await one.document.put(Buffer.from(JSON.stringify({ mode: 'server', inbounds, access_keys: ['a', 'b'] })));
+    await other.deleteKey('a');
+    expect(JSON.parse((await one.document.text()).toString())).toMatchObject({
+      inbounds: [{ users: [{ key: 'b' }] }],
+      access_keys: ['b'],
+    });
+  });
+
   it('bring a key that the configuration has back with the counters that it had', async () => {
     const { one, other } = await pair();
     await one.document.put(Buffer.from('{"mode":"server","access_keys":["a"]}'));
