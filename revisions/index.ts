@@ -1,4 +1,6 @@
-import semver from 'semver';
+import gt from 'semver/functions/gt.js';
+import gte from 'semver/functions/gte.js';
+import valid from 'semver/functions/valid.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { REVISIONS } from './all.js';
 
@@ -24,12 +26,12 @@ export function newestRevision(): Revision {
 
 /** Finds a revision by its id or by a server package version (semver); an unknown one is a problem that lists the known. */
 export function resolveRevision(text: string): RevisionAnswer {
-  const named = REVISIONS.find(({ id }) => id === text && semver.valid(id) === null);
+  const named = REVISIONS.find(({ id }) => id === text && valid(id) === null);
   if (named !== undefined) return { ok: true, revision: named, version: named.reportedVersion, note: null };
-  const version = semver.valid(text);
-  const line = version === null ? undefined : REVISIONS.findLast(({ from }) => semver.gte(version, from));
+  const version = valid(text);
+  const line = version === null ? undefined : REVISIONS.findLast(({ from }) => gte(version, from));
   if (version === null || line === undefined) return { ok: false, problem: `expected ${knownRevisions()}` };
-  const beyond = line.to === null && semver.gt(version, line.reportedVersion);
+  const beyond = line.to === null && gt(version, line.reportedVersion);
   const note = beyond
     ? `${version} is later than ${line.reportedVersion}, the last known version: it is served as line ${line.id}`
     : null;
@@ -38,7 +40,7 @@ export function resolveRevision(text: string): RevisionAnswer {
 
 /** The ids and version ranges that `--revision` takes, for messages. */
 export function knownRevisions(): string {
-  const names = REVISIONS.map(({ id }) => id).filter((id) => semver.valid(id) === null);
+  const names = REVISIONS.map(({ id }) => id).filter((id) => valid(id) === null);
   const lines = REVISIONS.map(({ from, to }) =>
     to === null ? `${from} and later` : from === to ? from : `${from} to ${to}`,
   );

@@ -12,7 +12,7 @@ import { settingsHelp } from '../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
-import { complainingLog } from './config/config.js';
+import { complainingLog } from './complaining-log.js';
 
 /** A command over a database, and perhaps over a configuration file. */
 interface DatabaseCommand {

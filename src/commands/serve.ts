@@ -28,7 +28,7 @@ export async function serveUntilStopped(
   if (typeof asked === 'number') return asked;
   const { isTerminal, descriptor } = context.output;
   const { logLevel } = asked;
-  const log = createLog({ level: logLevel, pretty: isTerminal, to: descriptor });
+  const log = await createLog({ level: logLevel, pretty: isTerminal, to: descriptor });
   const stopped = context.untilStopped();
   const service = createServiceReports(context.serviceManager, log);
   try {

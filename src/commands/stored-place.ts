@@ -8,7 +8,7 @@ import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../se
 import type { UpstreamAddress } from '../settings/kinds.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
-import { complainingLog } from './config/config.js';
+import { complainingLog } from './complaining-log.js';
 
 /** The settings of commands over what is stored. */
 export const STORED_SETTINGS: readonly SettingName[] = ['config', 'upstream', 'dataDir', 'inPlace'];

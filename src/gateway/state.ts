@@ -6,7 +6,7 @@ import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
 import type { RootListBeside } from '../wire/traits/file-reading.js';
 import { type ComposeOptions, type DatabaseOptions, silent } from './options.js';
-import { type OpenUpstream, openUpstream } from './upstream.js';
+import type { OpenUpstream } from './upstream.js';
 
 /** Where a gateway's state lives, open. */
 export interface GatewayState {
@@ -24,6 +24,7 @@ export async function openState(options: ComposeOptions): Promise<GatewayState> 
   const elsewhere = { local: null, upstream: null, database: null };
   if (options.backend !== undefined) return { ...elsewhere, backend: options.backend };
   if (options.upstream !== undefined) {
+    const { openUpstream } = await import('./upstream.js');
     const upstream = await openUpstream(options.upstream, options);
     return { ...elsewhere, backend: upstream.backend, upstream };
   }

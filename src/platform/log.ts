@@ -1,14 +1,10 @@
 import { constants, fstatSync, openSync, write } from 'node:fs';
 import { isatty } from 'node:tty';
 import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions } from 'pino';
-import { prettyFactory } from 'pino-pretty';
 import type { LogPort } from '../core/ports.js';
+import type { LogLevel } from './log-levels.js';
 import { createLogLines, type LogLines, type TakeBytes } from './log-lines.js';
 import { redactSecrets } from './log-redact.js';
-
-/** From the most talkative on. */
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** A log that knows what it has lost. */
 export interface CountedLog extends LogPort {
@@ -33,8 +29,8 @@ export interface LogOptions {
 }
 
 /** A log on pino. Secrets under their usual names are replaced by `[redacted]` (design: "Secrets in logs"). */
-export function createLog({ level, pretty, to }: LogOptions): Log {
-  const form = pretty ? prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true, colorize: true }) : null;
+export async function createLog({ level, pretty, to }: LogOptions): Promise<Log> {
+  const form = pretty ? await prettyForm() : null;
   const loggerTo = (write: (line: string) => void) =>
     createLogger(level, { write: form === null ? write : (line) => write(form(line)) });
   const lines = typeof to === 'number' ? linesTo(to, loggerTo) : linesToStream(to);
@@ -48,6 +44,12 @@ export function createLog({ level, pretty, to }: LogOptions): Log {
     linesLost: lines.lost,
     flush: lines.flush,
   };
+}
+
+/** What makes a line readable, loaded where somebody reads along. */
+async function prettyForm() {
+  const { prettyFactory } = await import('pino-pretty');
+  return prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true, colorize: true });
 }
 
 function createLogger(level: LogLevel, stream: DestinationStream): Logger {

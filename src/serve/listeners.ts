@@ -4,7 +4,6 @@ import type { LogPort } from '../core/ports.js';
 import type { Gateway } from '../gateway/compose.js';
 import { dataFolderOf } from '../local/file/data-folder.js';
 import { startControl } from './control.js';
-import { startFeed } from './feed.js';
 import { listenAt } from './listen.js';
 import type { Prepared, ServePorts } from './prepare.js';
 import { type Tls, tlsAt } from './tls.js';
@@ -32,7 +31,10 @@ export async function openListeners(prepared: Prepared, ports: ServePorts): Prom
   const { settings, gateway, connections, ops, resolver, bind, tls } = prepared;
   const { feedBind, feedToken, subscriptionBind } = settings;
   const feedSettings = { token: feedToken, createServer: connections.serverFor('feed') };
-  const running = feedBind === null ? null : await startFeed(gateway, { bind: feedBind, ...feedSettings }, ports);
+  const running =
+    feedBind === null
+      ? null
+      : await (await import('./feed.js')).startFeed(gateway, { bind: feedBind, ...feedSettings }, ports);
   ops?.watch(gateway, { feed: running?.feed ?? null, resolver });
   const subscriptions =
     subscriptionBind === null ? [] : [await startSubscriptions(prepared, subscriptionBind, ports.log)];

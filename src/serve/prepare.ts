@@ -56,7 +56,7 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   for (const { note } of settings.revision) if (note !== null) ports.log.warn({}, note);
   const { tlsCert: cert, tlsKey: key } = settings;
   const tls = cert === null || key === null ? null : await openTls({ cert, key }, ports);
-  const resolver = resolverFor(settings, ports);
+  const resolver = await resolverFor(settings, ports);
   const upstream = await upstreamOf(settings, ports.fileSystem);
   const options: ComposeOptions = {
     ...gatewayOptions(settings),

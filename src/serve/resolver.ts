@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
-import { createResolver, type Resolver } from '../dns/resolver.js';
+import type { Resolver } from '../dns/resolver.js';
 import { dataFolderOf } from '../local/file/data-folder.js';
 import type { Settings } from '../settings/table.js';
 
@@ -9,12 +9,13 @@ import type { Settings } from '../settings/table.js';
  * own, unless `--resolver` asks for it. It opens nothing before its start, and
  * then only when the DNS settings enable it.
  */
-export function resolverFor(
+export async function resolverFor(
   settings: Settings,
   ports: { readonly clock: ClockPort; readonly random: RandomPort; readonly log: LogPort },
-): Resolver | null {
+): Promise<Resolver | null> {
   if (!(settings.resolver ?? settings.upstream === null)) return null;
   const dataFolder = dataFolderOf(settings);
   const copyFolder = dataFolder === null ? null : join(dataFolder, 'blocklists');
+  const { createResolver } = await import('../dns/resolver.js');
   return createResolver({ copyFolder, fileFolder: settings.listFolder, ...ports });
 }

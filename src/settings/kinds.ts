@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
 import { knownRevisions, type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
-import { LOG_LEVELS, type LogLevel } from '../platform/log.js';
+import { LOG_LEVELS, type LogLevel } from '../platform/log-levels.js';
 import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
 /** The JSON type by which a value stands in the settings file. */

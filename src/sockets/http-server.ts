@@ -21,6 +21,11 @@ export interface ServerLimits {
   readonly maxHeaderSize?: number;
 }
 
+/** Bodies are checked by the core's own schemas: Fastify needs neither of its compilers, which take long to load. */
+function noSchemas(): never {
+  throw new Error('no route of Keyway has a schema of Fastify');
+}
+
 /** What of an app's Fastify options says how it listens: the same for every listener but for its limits. */
 export function listenerOptions(limits: ServerLimits, create: CreateServer = createServer) {
   const options: ServerOptions = {
@@ -34,6 +39,7 @@ export function listenerOptions(limits: ServerLimits, create: CreateServer = cre
     requestTimeout: limits.requestTimeout,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     logger: false as const,
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     // A request that had arrived when a stop began is answered as ever, and its connection closed behind it.
     return503OnClosing: false,
   };

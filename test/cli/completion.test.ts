@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { COMMANDS } from '../../src/commands/commands.js';
-import { LOG_LEVELS } from '../../src/platform/log.js';
+import { LOG_LEVELS } from '../../src/platform/log-levels.js';
 import { isInstalled } from '../installed.js';
 import { runHere } from './context.js';
 

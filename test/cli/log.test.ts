@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/platform/log.js';
 import { redactSecrets } from '../../src/platform/log-redact.js';
 
-function gatheringLog(pretty = false) {
+async function gatheringLog(pretty = false) {
   const lines: string[] = [];
-  const log = createLog({ level: 'info', pretty, to: { write: (line) => lines.push(line) } });
+  const log = await createLog({ level: 'info', pretty, to: { write: (line) => lines.push(line) } });
   return { log, lines };
 }
 
 describe('the log', () => {
-  it('writes one JSON object a line, with level, ISO time, fields and message', () => {
-    const { log, lines } = gatheringLog();
+  it('writes one JSON object a line, with level, ISO time, fields and message', async () => {
+    const { log, lines } = await gatheringLog();
     log.warn({ url: 'http://127.0.0.1:1' }, 'careful');
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? '')).toEqual({
@@ -22,16 +22,16 @@ describe('the log', () => {
     });
   });
 
-  it('leaves out lines below its level, and says what an error was', () => {
-    const { log, lines } = gatheringLog();
+  it('leaves out lines below its level, and says what an error was', async () => {
+    const { log, lines } = await gatheringLog();
     log.debug({}, 'fine');
     expect(lines).toEqual([]);
     log.error({ error: new Error('disk full') }, 'not saved');
     expect(lines[0]).toContain('disk full');
   });
 
-  it('for a terminal writes a readable line with the message', () => {
-    const { log, lines } = gatheringLog(true);
+  it('for a terminal writes a readable line with the message', async () => {
+    const { log, lines } = await gatheringLog(true);
     log.info({ token: 'hunter2' }, 'listening');
     expect(lines.join('')).toMatch(/INFO.*listening/);
     expect(lines.join('')).not.toContain('hunter2');

@@ -227,7 +227,7 @@ describe('a list at a file: URL', () => {
       readFile: (path) => readFile(path),
     });
     if (!answer.ok) throw new Error(answer.problems.map(({ message }) => message).join());
-    const resolver = resolverFor(answer.settings, {
+    const resolver = await resolverFor(answer.settings, {
       clock: systemClock,
       random: systemRandom,
       log: { debug() {}, info() {}, warn() {}, error() {} },

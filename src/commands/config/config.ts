@@ -1,8 +1,5 @@
 import { DomainError } from '../../core/errors.js';
-import type { LogPort } from '../../core/ports.js';
-import { listDatabaseVersions, openDatabaseBackend } from '../../database/backend.js';
 import { type ResolvedUpstream, silent } from '../../gateway/options.js';
-import { serverAt } from '../../gateway/upstream.js';
 import type { KeptVersion } from '../../local/document/retention.js';
 import { checkDataFolder, dataFolderAt, dataFolderOf } from '../../local/file/data-folder.js';
 import { createKeptVersions } from '../../local/file/kept-versions.js';
@@ -16,6 +13,7 @@ import { readSettings, type SettingName, settingFlags } from '../../settings/rea
 import { restoreConfiguration } from '../../southbound/state/restore-configuration.js';
 import { commonErrors, encodeError } from '../../wire/errors.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import { complainingLog } from '../complaining-log.js';
 import { textTable } from '../text-table.js';
 
 const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
@@ -84,15 +82,8 @@ async function readPlace(
   return { ...asked, versions, upstream, dropsWaiting: isOn(flags, DROP_WAITING.flag) };
 }
 
-/** Warnings and errors go where the command's own problems go; the rest is of no interest here. */
-export function complainingLog({ complain }: CommandContext): LogPort {
-  return {
-    debug: () => {},
-    info: () => {},
-    warn: (_, message) => complain(message),
-    error: (_, message) => complain(message),
-  };
-}
+/** Loaded where one is asked for. */
+const database = () => import('../../database/backend.js');
 
 async function runOn(command: VersionsCommand, argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   try {
@@ -127,8 +118,10 @@ const list: VersionsCommand = {
       output,
       none: `No versions of ${place.path} are kept in ${place.dataFolder}`,
     }),
-  overDatabase: async ({ url, json }, { output }) =>
-    show(await listDatabaseVersions(url), { json, output, none: 'No versions are kept in the database' }),
+  overDatabase: async ({ url, json }, { output }) => {
+    const { listDatabaseVersions } = await database();
+    show(await listDatabaseVersions(url), { json, output, none: 'No versions are kept in the database' });
+  },
 };
 
 function show(
@@ -171,6 +164,7 @@ const restore: VersionsCommand = {
     }
   },
   overDatabase: async ({ url, json, words: [wanted] }, context) => {
+    const { listDatabaseVersions, openDatabaseBackend } = await database();
     if (wanted === undefined) throw new Error(offerOf(await listDatabaseVersions(url)));
     const { output, clock, random, progress } = context;
     const log = complainingLog(context);
@@ -193,6 +187,7 @@ async function restoreUpstream(
   const { fileSystem, clock, dataFolder, path } = place;
   await checkDataFolder(fileSystem, dataFolder, path);
   const versions = createKeptVersions({ fileSystem, clock, folder: dataFolderAt(dataFolder).versions });
+  const { serverAt } = await import('../../gateway/upstream.js');
   const server = serverAt(upstream, { clock, log: silent });
   try {
     progress.show(`sending it to ${path}, which takes it over within some seconds`);

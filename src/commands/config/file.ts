@@ -6,7 +6,7 @@ import { failureWords } from '../../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
-import { complainingLog } from './config.js';
+import { complainingLog } from '../complaining-log.js';
 
 /** A command about one configuration file, which its command line names. */
 export interface FileCommand {

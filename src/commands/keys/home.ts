@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { REVISIONS } from '../../../revisions/all.js';
 import { newestRevision, resolveRevision } from '../../../revisions/index.js';
-import { composeGateway } from '../../gateway/compose.js';
 import type { ComposeOptions } from '../../gateway/options.js';
 import { dataFolderOf } from '../../local/file/data-folder.js';
 import { failureCode } from '../../platform/failure-words.js';
@@ -17,7 +16,7 @@ import { createRunningServer } from '../../southbound/running-server.js';
 import type { UpstreamServer } from '../../southbound/server.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
-import { complainingLog } from '../config/config.js';
+import { complainingLog } from '../complaining-log.js';
 import type { BaseUrl } from '../replay/settings.js';
 
 /** Where keys are kept, reached as a running server is, whatever holds it. */
@@ -92,6 +91,8 @@ async function openByItself(
   state: Pick<ComposeOptions, 'configPath' | 'dataDir' | 'inPlace' | 'database'>,
   context: CommandContext,
 ): Promise<KeyHome> {
+  // What serves is not loaded for a command that asks a server.
+  const { composeGateway } = await import('../../gateway/compose.js');
   const { fileSystem, clock, random } = context;
   const revision = newestRevision();
   const gateway = await composeGateway({

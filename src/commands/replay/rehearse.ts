@@ -1,4 +1,4 @@
-import { compareEmbedded, type Lines } from '../../embedded/play.js';
+import type { Lines } from '../../embedded/play.js';
 import { groupDifferences, type RunDifference } from '../../replay/compare-runs.js';
 import { CHANGE_KINDS, type ChangeKind, changeOf } from '../../replay/line-changes.js';
 import { brokenResult, comparedResult, type ScenarioResult, unplayedResult } from '../../replay/result.js';
@@ -58,6 +58,8 @@ async function rehearseOne(
   { isStopped }: Playing,
 ): Promise<Rehearsed> {
   if (file.kind === 'broken') return { result: brokenResult(file), differences: [] };
+  // Not needed to compare servers.
+  const { compareEmbedded } = await import('../../embedded/play.js');
   try {
     const compared = await compareEmbedded(file, lines, { timeoutMilliseconds, isStopped });
     const result = comparedResult(file, compared, (difference) => changeOf(difference, from, to).because);

@@ -1,5 +1,4 @@
 import { REVISIONS } from '../../../revisions/all.js';
-import { playEmbedded } from '../../embedded/play.js';
 import { formatScenario } from '../../replay/format.js';
 import { runInOrder } from '../../replay/in-order.js';
 import type { PlayedStep } from '../../replay/play.js';
@@ -115,6 +114,7 @@ function askedIn(files: FoundFiles, { words, revision }: ReplaySettings): readon
 }
 
 async function playEmbeddedFiles(files: FoundFiles, settings: ReplaySettings, playing: Playing): Promise<Played> {
+  const { playEmbedded } = await import('../../embedded/play.js');
   const { revisionText, timeoutMilliseconds } = settings;
   const { isStopped } = playing;
   playing.begin(files.length);

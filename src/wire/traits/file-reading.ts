@@ -1,4 +1,4 @@
-import semver from 'semver';
+import gte from 'semver/functions/gte.js';
 
 /** How many keys stand in one place of a file, and how many of them carry something. */
 export interface KeyCount {
@@ -78,12 +78,12 @@ const UNION_SINCE = '0.3.11';
 export const inboundsThenRootList: FileReading = {
   name: 'inbounds, at a live reload access_keys',
   changesAt: [UNION_SINCE],
-  rootListBeside: (version) => (semver.gte(version, UNION_SINCE) ? 'union' : 'alone'),
+  rootListBeside: (version) => (gte(version, UNION_SINCE) ? 'union' : 'alone'),
   atStart: readInbounds,
   atLiveReload(offer, version) {
     const { rootList } = offer;
     if (rootList !== null && !rootList.takenAtReload) return { ...readInbounds(offer), note: RELOAD_STOPPED };
-    return semver.gte(version, UNION_SINCE) ? readBoth(offer) : readRootListAlone(offer);
+    return gte(version, UNION_SINCE) ? readBoth(offer) : readRootListAlone(offer);
   },
   readsListener: ({ inboundListener }) => inboundListener,
 };

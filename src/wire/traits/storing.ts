@@ -1,4 +1,4 @@
-import semver from 'semver';
+import lte from 'semver/functions/lte.js';
 
 /** How servers of a line store what their own API changes (protocol: "What servers store"). */
 export interface Storing {
@@ -33,6 +33,6 @@ const LAST_WITH_ROOT_LIST = '0.3.10';
 export const storesBesideInbounds: Storing = {
   name: 'keys, but not for the next start',
   startsWithKeys: false,
-  needsRootList: (version) => semver.compare(version, LAST_WITH_ROOT_LIST) <= 0,
+  needsRootList: (version) => lte(version, LAST_WITH_ROOT_LIST),
   rules: 'notStored',
 };
