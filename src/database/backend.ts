@@ -19,7 +19,7 @@ import { createReplica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
-import { forget, leaveGateway, seeGateway, WRITES, type WriteStatement } from './statements.js';
+import { forget, leaveGateway, seeGateway, unknownOf, WRITES, type WriteStatement } from './statements.js';
 import { createWrites, type Patience } from './writes.js';
 
 /** The backend of a state that several gateways share, in PostgreSQL. */
@@ -219,6 +219,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     gateway,
     writes: { write: (statement, patience) => writes.write(statement, patience) },
     incarnation: replica.incarnation,
+    unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
     committed: async () => {
       hints?.changed();
       await follower.fresh('all');

@@ -32,6 +32,8 @@ export interface CountingOptions {
   readonly writes: Pick<Writes, 'write'>;
   /** Which incarnation of a key's counters is known; null for an unknown key. */
   readonly incarnation: (accessKey: string) => number | null;
+  /** Which places of a committed batch were not registered, as PostgreSQL writes an array; null where it is not known any more. */
+  readonly unknownOf: (batch: bigint) => Promise<string | null>;
   /** Called after a batch is committed; resolves once it shows. */
   readonly committed: () => Promise<void>;
   readonly clock: ClockPort;
@@ -52,6 +54,8 @@ const CLOSING_PATIENCE = 5_000;
 const AGAIN = 300;
 /** The schema's own state for a batch with a report that was counted before. */
 const REPEATED = 'KW002';
+
+type Done = Extract<Written, { kind: 'done' }>;
 
 interface Gathered {
   readonly report: UsageReport;
@@ -91,9 +95,9 @@ export function createCounting(options: CountingOptions): Counting {
     const until = Math.max(oldest + PATIENCE, clock.monotonic() + LEAST_PATIENCE);
     const { written, made } = await writeBatch(batch, { until });
     if (written.kind === 'done') {
-      const unknown = new Set(placesOf(written.rest[0]).map((place) => made.keys[place - 1] ?? ''));
       // The next batch need not wait until this one shows.
-      void answerOnceShown(() => {
+      void answerOnceShown(async () => {
+        const unknown = await unknownIn(written, made);
         for (const { answer, report } of batch) answer?.resolve(countedOf(report, unknown));
       });
       return;
@@ -113,12 +117,19 @@ export function createCounting(options: CountingOptions): Counting {
     for (const { answer } of batch) answer?.reject(error);
   }
 
-  async function answerOnceShown(answer: () => void): Promise<void> {
+  async function answerOnceShown(answer: () => void | Promise<void>): Promise<void> {
     await options.committed().catch(() => undefined);
-    answer();
+    await answer();
   }
 
-  /** Which keys of a report were not registered: `unknown` is of its batch, null where its counting is long past. */
+  /** The keys of a batch that were not registered; null where that cannot be found out. */
+  async function unknownIn({ number, rest: [count] }: Done, { keys }: UsageBatch): Promise<ReadonlySet<string> | null> {
+    if (count === '0') return new Set();
+    const places = await options.unknownOf(number).catch(() => null);
+    return places === null ? null : new Set(placesOf(places).map((place) => keys[place - 1] ?? ''));
+  }
+
+  /** Which keys of a report were not registered: `unknown` is of its batch; where it is null, those that are not now. */
   function countedOf({ entries }: UsageReport, unknown: ReadonlySet<string> | null): ReportOutcome {
     const isUnknown = (key: string) => (unknown === null ? options.incarnation(key) === null : unknown.has(key));
     const unknownKeys = entries.map(({ accessKey }) => accessKey).filter(isUnknown);
@@ -281,7 +292,7 @@ function repeatedIn(batch: readonly Gathered[], written: Written): readonly Gath
 }
 
 /** An array of integers as PostgreSQL writes it. */
-function placesOf(array: string | null | undefined): readonly number[] {
-  const inner = (array ?? '{}').slice(1, -1);
+function placesOf(array: string): readonly number[] {
+  const inner = array.slice(1, -1);
   return inner === '' ? [] : inner.split(',').map(Number);
 }

@@ -19,6 +19,7 @@ export interface SchemaState {
 const DEADLINE = 60_000;
 /** Any number, the same for every Keyway. */
 const LOCK = 7_346_911_203;
+const DONE_MEANWHILE = 'KW003';
 
 const VERSIONS = `create schema if not exists keyway;
 create table if not exists keyway.schema_versions (
@@ -52,26 +53,36 @@ function problemOf(version: number, servesFrom: number): string | null {
  * Applies the versions that are missing, all in one transaction and one Keyway at a time. Resolves to their numbers. Rejects
  * with `StatementError`, and then nothing has changed.
  */
-export async function migrate(connections: Pick<Connections, 'session'>): Promise<readonly number[]> {
+export async function migrate(connections: Pick<Connections, 'run'>): Promise<readonly number[]> {
   const steps = await readSteps();
-  return connections.session(async (run) => {
-    await run('begin', DEADLINE);
-    await run(`select pg_advisory_xact_lock(${LOCK})`, DEADLINE);
-    await run(VERSIONS, DEADLINE);
-    const [rows] = await run('select coalesce(max(version), 0) from keyway.schema_versions', DEADLINE);
-    const present = Number(rows?.[0]?.[0] ?? 0);
+  for (;;) {
+    const { version: present } = await readSchema(connections);
     const missing = steps.filter(({ version }) => version > present);
-    for (const { version, sql } of missing) {
-      await run(sql, DEADLINE);
-      const servesFrom = SERVES_FROM[version] ?? version;
-      await run(
-        `insert into keyway.schema_versions (version, serves_from) values (${version}, ${servesFrom})`,
-        DEADLINE,
-      );
+    if (missing.length === 0) return [];
+    try {
+      await connections.run(migration(present, missing), DEADLINE);
+      return missing.map(({ version }) => version);
+    } catch (error) {
+      if (!(error instanceof StatementError && error.sqlState === DONE_MEANWHILE)) throw error;
     }
-    await run('commit', DEADLINE);
-    return missing.map(({ version }) => version);
-  });
+  }
+}
+
+/** One message: a gateway that stands still meanwhile holds no table that the others use. */
+function migration(present: number, steps: readonly Step[]): string {
+  return [
+    `select pg_advisory_xact_lock(${LOCK})`,
+    VERSIONS,
+    `do $$ begin
+      if (select coalesce(max(version), 0) from keyway.schema_versions) <> ${present} then
+        raise exception 'another Keyway was faster' using errcode = '${DONE_MEANWHILE}';
+      end if;
+    end $$`,
+    ...steps.flatMap(({ version, sql }) => [
+      sql,
+      `insert into keyway.schema_versions (version, serves_from) values (${version}, ${SERVES_FROM[version] ?? version})`,
+    ]),
+  ].join(';\n');
 }
 
 /** Words for people about a database that cannot be used. */
@@ -80,7 +91,12 @@ export function databaseProblem(error: unknown): string {
   return error.reached === 'not sent' ? `the database cannot be reached: ${error.message}` : error.message;
 }
 
-async function readSteps(): Promise<readonly { readonly version: number; readonly sql: string }[]> {
+interface Step {
+  readonly version: number;
+  readonly sql: string;
+}
+
+async function readSteps(): Promise<readonly Step[]> {
   const folder = join(import.meta.dirname, 'schema');
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   return Promise.all(

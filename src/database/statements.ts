@@ -87,6 +87,9 @@ export interface UsageBatch {
   readonly connections: readonly (bigint | null)[];
 }
 
+/** Which places of a batch were not registered, by the batch's number. */
+export const unknownOf = (number: bigint): string => `select unknown from keyway.batches where number = ${number}`;
+
 export const settle = (operation: string): string => `select * from keyway.settle(${text(operation)})`;
 
 /** Parameters: id, bytes. */
@@ -218,6 +221,9 @@ export const putCounters = (taken: bigint, gateway: string, counters: readonly K
 export const rememberReports = (ids: readonly string[]): string =>
   `insert into keyway.reports (id) select r from unnest(${texts(ids)}) with ordinality as g (r, place) order by place
     on conflict (id) do nothing`;
+
+/** The gateways wait for it: where the import stands still, the database undoes it. */
+export const BEGIN_IMPORT = "begin; set local idle_in_transaction_session_timeout = '10s'";
 
 /** What an import starts from: the number of the state, which stays until its end, and the keys that there are. */
 export const IMPORT_STATE = `select number, (select count(*) from keyway.keys where not removed) from keyway.heads

@@ -8,6 +8,7 @@ import { openConnections, type Row } from './connection.js';
 import { textProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import {
+  BEGIN_IMPORT,
   EXPORT,
   IMPORT_STATE,
   INSERT_CONTENT,
@@ -54,7 +55,7 @@ export async function importState(state: TransferredState, options: ImportOption
     await connections.send(INSERT_CONTENT, [content, await promisify(gzip)(document.bytes)], DEADLINE);
     await connections.session(async (run) => {
       const one = async (text: string): Promise<readonly Row[]> => (await run(text, DEADLINE))[0] ?? [];
-      await one('begin');
+      await one(BEGIN_IMPORT);
       const [[number = null, keys] = []] = await one(IMPORT_STATE);
       if (!replaces && keys !== '0')
         throw new Error(`the database holds ${keys} keys already: --replace replaces what it holds`);

@@ -71,6 +71,27 @@ describeDatabase('two gateways over one database', () => {
     for (const { keys } of [one, other]) expect(keys.get('a')?.counters).toMatchObject({ bytesUp: 3n, bytesDown: 3n });
   });
 
+  it('say which keys of a report were not registered, each of its own report', async () => {
+    const { one } = await pair();
+    await one.createKey(key('a'));
+    const entries = ['a', 'x', 'y'].map((accessKey) => ({ accessKey, bytesUp: 1n, bytesDown: 0n, connections: null }));
+    const [first, second] = await Promise.all([
+      one.count({ id: 'r1', entries }, 'durable'),
+      one.count({ id: 'r2', entries: entries.slice(0, 2) }, 'durable'),
+    ]);
+    expect([first.unknownKeys, second.unknownKeys]).toEqual([['x', 'y'], ['x']]);
+    await expect.poll(() => one.keys.get('a')?.counters?.bytesUp).toBe(2n);
+  });
+
+  it('make the schema once where they start at the same time', async () => {
+    const url = await freshDatabase();
+    const all = await Promise.all([openBackend(url), openBackend(url), openBackend(url)]);
+    await all[0]?.createKey(key('a'));
+    await Promise.all(all.map(seesAll));
+    expect(all.map(({ keys }) => keys.size)).toEqual([1, 1, 1]);
+    expect(await query(url, 'select version from keyway.schema_versions')).toEqual([{ version: 1 }]);
+  });
+
   it('add up what each counts, exactly, and stop at 2^64-1', async () => {
     const { one, other } = await pair();
     await one.createKey(key('a', null, MAX_U64));
@@ -245,6 +266,13 @@ describeDatabase('a gateway whose connection goes wrong', () => {
       await backend.count(report(null, 'a', 1n), acknowledgement);
     }
     await expect.poll(() => backend.keys.get('a')?.counters?.bytesUp).toBe(2n);
+  });
+
+  it('says which keys of a report were not registered where it is cut after the commit', async () => {
+    const proxy = await proxyForTest(await freshDatabase());
+    const backend = await openBackend(proxy.url);
+    proxy.cutAround('count_usage', 'after');
+    expect(await backend.count(report('r', 'nobody', 1n), 'durable')).toMatchObject({ unknownKeys: ['nobody'] });
   });
 
   it('refuses writes at once while nobody is there, serves what it knows as long as it may, and comes back by itself', async () => {

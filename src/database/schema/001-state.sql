@@ -62,6 +62,9 @@ create table keyway.batches (
   ids bigint[] not null,
   -- Those of them whose connections have changed.
   connected bigint[] not null,
+  -- The places of its keys that were not registered. Told after the commit: an answer with all of them may be longer than what
+  -- the network holds for a gateway that stands still, and what is not sent is not committed.
+  unknown integer[] not null,
   at timestamptz not null default clock_timestamp()
 );
 
@@ -374,10 +377,10 @@ create function keyway.leave_gateway(gateway uuid) returns void language sql as
 
 -- Counts a batch: each key once, with what all its reports come to. Where `known` is given, a key counts only in the
 -- incarnation that its gateway knew; connections are null where they are as they were told before. A report that was counted
--- before makes all of it nothing: the caller takes it out.
+-- before makes all of it nothing: the caller takes it out. `unknown` is how many keys were not registered.
 create function keyway.count_usage(op uuid, gateway uuid, report_ids text[], keys text[], known bigint[],
   up numeric[], down numeric[], connections numeric[],
-  out number bigint, out outcome text, out unknown integer[]) language plpgsql set random_page_cost = 1.1 as $$
+  out number bigint, out outcome text, out unknown integer) language plpgsql set random_page_cost = 1.1 as $$
 declare
   taken bigint := keyway.take(op, 'counters');
   repeated integer[];
@@ -391,7 +394,7 @@ begin
   select array_agg(g.place::integer) into repeated
     from unnest(report_ids) with ordinality as g (r, place) left join fresh f on f.id = g.r where f.id is null;
   if repeated is not null then
-    raise exception '%', array_to_string(repeated, ',') using errcode = 'KW002';
+    raise exception '%', array_to_string(repeated[1:1000], ',') using errcode = 'KW002';
   end if;
   with told as (
     select * from unnest(keys, known, up, down, connections) with ordinality
@@ -408,12 +411,12 @@ begin
     select n.id, count_usage.gateway, n.value from counted n where n.value is not null
     on conflict on constraint connections_pkey do update set value = excluded.value
   ), noted as (
-    insert into keyway.batches (number, ids, connected)
-    select taken, coalesce(array_agg(n.id), '{}'), coalesce(array_agg(n.id) filter (where n.value is not null), '{}')
-    from counted n
+    insert into keyway.batches as b (number, ids, connected, unknown)
+    select taken, coalesce(array_agg(n.id), '{}'), coalesce(array_agg(n.id) filter (where n.value is not null), '{}'),
+      array(select t.place from told t where t.place not in (select m.place from counted m))
+    from counted n returning cardinality(b.unknown) as unknown
   )
-  select coalesce(array_agg(t.place), '{}') into count_usage.unknown
-    from told t where t.place not in (select n.place from counted n);
+  select n.unknown into count_usage.unknown from noted n;
   perform keyway.see_gateway(gateway);
 end $$;
 
