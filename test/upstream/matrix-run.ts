@@ -32,7 +32,7 @@ export const SAMPLE: Choice = ({ file }, northbound, line) =>
   SHOWING.test(file) || hashOf(`${file} ${northbound.id} ${line.id}`) % 40 === 0;
 
 const SHOWING =
-  /^(earliest|dns|current)\/(get-user|list-users|subscribe-dns|rules|dns-config)\.json$|^recorded\/0\.2\.(48|86)\/dns\.json$/;
+  /^(earliest|dns|current)\/(get-user|list-users|subscribe-dns|rules|dns-config)\.json$|^recorded\/(0\.2\.(48|86)\/dns|0\.3\.21\/update)\.json$/;
 
 function hashOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE();

@@ -89,7 +89,7 @@ export async function play(
   open: OpenFront,
 ): Promise<readonly Found[]> {
   const expected = new Set((await overFile(file, scenario, northbound)).map(textOf));
-  const staged = await stageInFront(scenario, northbound.id, line.reportedVersion, open);
+  const staged = await stageInFront(scenario, northbound.reportedVersion, line.reportedVersion, open);
   try {
     const found = await playScenario(scenario, staged);
     return found
@@ -108,16 +108,16 @@ export async function play(
 
 const known = new Map<string, Promise<readonly Difference[]>>();
 
-/** What the scenario differs in over a file: nothing for a written one of the revision, the register's for a recorded one. */
-function overFile(file: string, scenario: Scenario, { id }: Revision): Promise<readonly Difference[]> {
-  const name = `${id} ${file}`;
-  const played = known.get(name) ?? playOverFile(scenario, id);
+/** What the scenario differs in over a file, as the same version: nothing for a written one of the revision, the register's for a recorded one. */
+function overFile(file: string, scenario: Scenario, { reportedVersion }: Revision): Promise<readonly Difference[]> {
+  const name = `${reportedVersion} ${file}`;
+  const played = known.get(name) ?? playOverFile(scenario, reportedVersion);
   known.set(name, played);
   return played;
 }
 
-async function playOverFile(scenario: Scenario, revision: string): Promise<readonly Difference[]> {
-  const staged = await stageScenario(scenario, revision, { files: 'memory' });
+async function playOverFile(scenario: Scenario, version: string): Promise<readonly Difference[]> {
+  const staged = await stageScenario(scenario, version, { files: 'memory' });
   try {
     return await playScenario(scenario, staged);
   } finally {
