@@ -144,13 +144,10 @@ function layOut(
   }
   const body = room(end + 2);
   const run = createRun(body, OPENING.copy(body));
-  let fresh = 0;
   for (const { slot, changedAt } of ordered) {
     const length = lengths[slot] ?? 0;
-    if (changedAt > beforeAt) {
-      run.add(rendered.bytes(), fresh, length);
-      fresh += length;
-    } else run.add(before.body, before.starts[slot] ?? 0, length);
+    if (changedAt > beforeAt) rendered.take(length, run.add);
+    else run.add(before.body, before.starts[slot] ?? 0, length);
   }
   run.flush();
   if (withoutComma >= 0) body[withoutComma] = COMMA;
@@ -159,22 +156,41 @@ function layOut(
   return { body, starts, lengths, first: first.slot };
 }
 
-/** Bytes of texts one after the other; a buffer of its own per text would cost more than the texts. */
+/** Bytes that are allocated for few changed keys, and each time when there are more. */
+const FIRST_PAGE = 64 * 1024;
+const PAGE = 1024 * 1024;
+
+/**
+ * Bytes of texts one after the other, which come back in that order; a buffer of its own per text would cost more than the
+ * texts, and one for all that grows leaves behind more than it holds.
+ */
 function createArena() {
-  let bytes = Buffer.allocUnsafeSlow(64 * 1024);
-  let end = 0;
+  const pages: { readonly bytes: Buffer; end: number }[] = [];
+  let reading = 0;
+  let from = 0;
   return {
-    bytes: () => bytes,
     /** Returns how many bytes the text took. */
     append(text: string): number {
-      if (end + text.length * 3 > bytes.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(bytes.length * 2, end + text.length * 3));
-        bytes.copy(larger, 0, 0, end);
-        bytes = larger;
+      const most = text.length * 3;
+      let page = pages.at(-1);
+      if (page === undefined || page.end + most > page.bytes.length) {
+        const size = pages.length === 0 ? FIRST_PAGE : PAGE;
+        page = { bytes: Buffer.allocUnsafeSlow(Math.max(size, most)), end: 0 };
+        pages.push(page);
       }
-      const length = bytes.write(text, end);
-      end += length;
+      const length = page.bytes.write(text, page.end);
+      page.end += length;
       return length;
+    },
+    /** Gives the next text, of so many bytes. */
+    take(length: number, use: (bytes: Buffer, from: number, length: number) => void): void {
+      if (from === pages[reading]?.end) {
+        reading += 1;
+        from = 0;
+      }
+      const page = pages[reading];
+      if (page !== undefined) use(page.bytes, from, length);
+      from += length;
     },
   };
 }

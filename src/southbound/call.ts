@@ -30,6 +30,8 @@ export interface Call {
   readonly timeoutMilliseconds?: number;
   /** Told how many bytes of the answer's body have come. */
   readonly onProgress?: (bytes: number) => void;
+  /** Given the body of a success as it comes, which is then none of the answer's. It does not reject. */
+  readonly take?: (piece: Buffer) => Promise<void>;
 }
 
 /** What came back. Redirects are answers like any other: nobody follows them. */
@@ -149,7 +151,7 @@ function sendOnce(call: Call, peer: Peer, timeoutMilliseconds: number): Promise<
     const outgoing = peer.open({ ...peer.options, method, path, headers }, (incoming) => {
       progress.begun = true;
       const firstByteMilliseconds = performance.now() - progress.sentAt;
-      readAnswer(incoming, peer.answerLimit, call.onProgress)
+      readAnswer(incoming, peer.answerLimit, call)
         .then((answer) => resolve({ ...answer, firstByteMilliseconds }))
         .catch(fail)
         .finally(() => clearTimeout(late));
@@ -203,12 +205,14 @@ function noAnswer(error: Error, { connected, begun, slow }: Progress): NoAnswer 
 async function readAnswer(
   incoming: IncomingMessage,
   limit: number,
-  onProgress: Call['onProgress'],
+  { take, onProgress }: Call,
 ): Promise<Omit<Answer, 'firstByteMilliseconds'>> {
+  const status = incoming.statusCode ?? 0;
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of incoming) {
-    chunks.push(chunk);
+    if (take !== undefined && isSuccess(status)) await take(chunk);
+    else chunks.push(chunk);
     length += chunk.length;
     if (length > limit) throw new TooLong(`an answer of more than ${limit} bytes`);
     onProgress?.(length);
@@ -217,5 +221,9 @@ async function readAnswer(
   for (const [name, value] of Object.entries(incoming.headersDistinct)) {
     if (value !== undefined) headers.set(name, value.join(', '));
   }
-  return { status: incoming.statusCode ?? 0, headers, body: Buffer.concat(chunks, length) };
+  return { status, headers, body: Buffer.concat(chunks) };
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
 }

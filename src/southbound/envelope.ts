@@ -12,7 +12,7 @@ import {
   Token,
   toValue,
 } from '../wire/json/scanner.js';
-import type { Answer } from './call.js';
+import { type Answer, isSuccess } from './call.js';
 
 /** What a server says in its own words: the data of a success, or a refusal. */
 export type Envelope =
@@ -32,19 +32,15 @@ export function readEnvelope({ status, body }: Answer): Envelope | null {
   return { ok: false, status, text: value.error };
 }
 
-export function isSuccess(status: number): boolean {
-  return status >= 200 && status < 300;
-}
-
 function isRedirect(status: number): boolean {
   return status >= 300 && status < 400;
 }
 
-/** What came instead of an envelope, in a few words and without its content. */
-export function notAnEnvelope({ status, headers, body }: Answer): string {
+/** What came instead of an envelope, so many bytes, in a few words and without its content. */
+export function notAnEnvelope({ status, headers, body }: Answer, length = body.length): string {
   const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
   const shown = /^[\w.+/ -]{1,60}$/.test(type) ? type : 'an odd content type';
-  const what = isRedirect(status) ? 'a redirect' : `${body.length} bytes, ${shown}`;
+  const what = isRedirect(status) ? 'a redirect' : `${length} bytes, ${shown}`;
   return `it answered ${status} (${what}) and no JSON envelope`;
 }
 

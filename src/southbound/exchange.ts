@@ -5,10 +5,11 @@ import { JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
 import { type Operation, type OperationName, operationNamed, serves } from '../wire/operations.js';
 import { SchemaError } from '../wire/schema-check.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { type Answer, type Call, type Caller, NoAnswer } from './call.js';
+import { type Answer, type Call, type Caller, isSuccess, NoAnswer } from './call.js';
 import type { TargetCredentials } from './control.js';
-import { isSuccess, NoEnvelope, notAnEnvelope, readEnvelope } from './envelope.js';
+import { NoEnvelope, notAnEnvelope, readEnvelope } from './envelope.js';
 import { type Access, findLine, type Lines, shownVersion } from './find-line.js';
+import type { PieceReader } from './list-reader.js';
 import type { CallOutcome, CallsObserverPort, Purpose, Sent } from './server.js';
 import { createSessionKeeper, type NoSession } from './session.js';
 import { logIn, RETRY_REFUSED, SESSION_USELESS, TOKEN_REFUSED, whyClosed, whyNoSession } from './sign-in.js';
@@ -46,7 +47,9 @@ export interface Asked<T> {
   /** What it stands for that the server does not know the key; a refusal like any other where it is not given. */
   readonly unknownKey?: { readonly value: T };
   /** The same as `read` from the whole answer, where a tree of it would be large; null for what is no success. */
-  readonly readWhole?: (body: Buffer, line: Revision) => Promise<T | null> | T | null;
+  readonly readWhole?: (body: Buffer) => T | null;
+  /** The same from the answer as it comes. */
+  readonly readPieces?: (line: Revision) => PieceReader<T>;
 }
 
 /** The server that was found. */
@@ -211,11 +214,12 @@ export function createExchange(options: ExchangeOptions): Exchange {
     for (;;) {
       if (!serves(at.revision, operation)) throw new Error(`line ${at.revision.id} has no ${name}`);
       const shown = operation.access === 'open' ? null : await authorization(at, purpose);
-      const call = callOf(asked, operation, at, shown);
+      const pieces = asked.readPieces?.(at.revision) ?? null;
+      const call = callOf(asked, operation, at, shown, pieces);
       const sentAt = clock.monotonic();
       try {
         const answer = await caller.send(call);
-        const outcome = await outcomeOf(answer, asked, at.revision);
+        const outcome = await outcomeOf(answer, asked, at.revision, pieces);
         const isOpen = operation.access === 'open';
         if (isOpen) troubles.over('away');
         else if (outcome.kind === 'value' || outcome.status !== 401) troubles.over();
@@ -295,15 +299,22 @@ interface Refusal {
 type Outcome<T> = { readonly kind: 'value'; readonly value: T } | Refusal;
 
 /** Rejects with `NoEnvelope`. */
-async function outcomeOf<T>(answer: Answer, { read, readWhole }: Asked<T>, line: Revision): Promise<Outcome<T>> {
+async function outcomeOf<T>(
+  answer: Answer,
+  { read, readWhole }: Asked<T>,
+  line: Revision,
+  pieces: PieceReader<T> | null,
+): Promise<Outcome<T>> {
+  await pieces?.take(answer.body);
+  const inWords = () => notAnEnvelope(answer, pieces?.length);
   try {
-    const whole = isSuccess(answer.status) ? await readWhole?.(answer.body, line) : null;
-    if (whole !== undefined && whole !== null) return { kind: 'value', value: whole };
-    const envelope = readEnvelope(answer);
-    if (envelope === null) throw new NoEnvelope(notAnEnvelope(answer), !wasTurnedAway(answer.status));
+    const whole = isSuccess(answer.status) ? ((await pieces?.end()) ?? readWhole?.(answer.body) ?? null) : null;
+    if (whole !== null) return { kind: 'value', value: whole };
+    const envelope = readEnvelope({ ...answer, body: pieces?.unread() ?? answer.body });
+    if (envelope === null) throw new NoEnvelope(inWords(), !wasTurnedAway(answer.status));
     return envelope.ok ? { kind: 'value', value: read(envelope.data, line) } : { kind: 'refusal', ...envelope };
   } catch (error) {
-    if (error instanceof JsonSyntaxError) throw new NoEnvelope(notAnEnvelope(answer), true);
+    if (error instanceof JsonSyntaxError) throw new NoEnvelope(inWords(), true);
     if (error instanceof SchemaError)
       throw new NoEnvelope(`its answer is none of line ${line.id}: ${error.message}`, true);
     throw error;
@@ -319,7 +330,13 @@ function wasTurnedAway(status: number): boolean {
 const WHOLE_LARGE = 300_000;
 const WHOLE_SMALL = 30_000;
 
-function callOf<T>(asked: Asked<T>, { method, path }: Operation, at: Known, authorization: string | null): Call {
+function callOf<T>(
+  asked: Asked<T>,
+  { method, path }: Operation,
+  at: Known,
+  authorization: string | null,
+  pieces: PieceReader<T> | null,
+): Call {
   const headers = new Map(Object.entries(asked.headers ?? {}));
   if (authorization !== null) headers.set('authorization', authorization);
   const body = asked.body?.(at.revision);
@@ -332,6 +349,7 @@ function callOf<T>(asked: Asked<T>, { method, path }: Operation, at: Known, auth
     body,
     timeoutMilliseconds: asked.isLarge === true ? WHOLE_LARGE : WHOLE_SMALL,
     ...(onProgress === undefined ? {} : { onProgress }),
+    ...(pieces === null ? {} : { take: pieces.take }),
   };
 }
 

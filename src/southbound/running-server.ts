@@ -13,8 +13,9 @@ import type { TargetCredentials } from './control.js';
 import { dataBytes } from './envelope.js';
 import { type Asked, createExchange } from './exchange.js';
 import { type Lines, readStatus } from './find-line.js';
+import { createListReader } from './list-reader.js';
 import type { CallsObserverPort, UpstreamServer } from './server.js';
-import { readSnapshot, readSnapshots } from './snapshots.js';
+import { readSnapshot } from './snapshots.js';
 
 /** What a running server is reached with. */
 export interface RunningServerOptions {
@@ -68,7 +69,7 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
         purpose,
         isLarge: true,
         ...(onProgress === undefined ? {} : { onProgress }),
-        readWhole: (body, line) => readSnapshots(line, body, known),
+        readPieces: (line) => createListReader(line, known),
         read: notOfLine,
       }),
     getUser: (accessKey, purpose) =>

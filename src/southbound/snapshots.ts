@@ -1,14 +1,9 @@
-import { isUtf8 } from 'node:buffer';
-import { setImmediate } from 'node:timers/promises';
 import { type KeySnapshot, MAX_U64, type TrafficCounters } from '../core/model.js';
 import { type JsonValue, parseJson } from '../wire/json/json.js';
 import {
   another,
-  createScanner,
   enter,
-  expectEnd,
   expectName,
-  expectUnicode,
   isShortInteger,
   type JsonScanner,
   skipValue,
@@ -29,62 +24,12 @@ export interface SnapshotLine {
 /** What is known of a key already. */
 export type KnownKey = (accessKey: string) => KeySnapshot | undefined;
 
-/** Milliseconds of one turn of the event loop; others are answered between two. */
-const TURN = 4;
-const BETWEEN_LOOKS = 64;
-
 /**
  * The key that one snapshot tells of: without counters where it certainly has none. Throws `SchemaError`, which names the member.
  */
 export function readSnapshot(line: SnapshotLine, wire: JsonValue): KeySnapshot {
   const { online, ...key } = line.snapshot.decode(wire);
   return line.online.mayHaveCounters(online) ? key : { ...key, counters: null };
-}
-
-/**
- * The keys of a list's whole answer, in its order; null where that is no success envelope. A key that is as `known` has it is
- * that object. A list of 100,000 is read in turns of the event loop. Rejects with `JsonSyntaxError` or `SchemaError`.
- */
-export async function readSnapshots(
-  line: SnapshotLine,
-  body: Buffer,
-  known: KnownKey = () => undefined,
-): Promise<readonly KeySnapshot[] | null> {
-  if (!isUtf8(body)) return null;
-  const scanner = createScanner(body, false);
-  if (!standsOn(scanner, Token.openObject)) return null;
-  let keys: readonly KeySnapshot[] | null = null;
-  let isOk = false;
-  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
-    expectName(scanner);
-    const name = stringValue(scanner);
-    toValue(scanner);
-    if (name === 'ok') isOk = standsOn(scanner, Token.true);
-    if (name === 'data' && standsOn(scanner, Token.openArray)) keys = await readArray(line, scanner, known);
-    else skipValue(scanner);
-  }
-  expectEnd(scanner);
-  expectUnicode(scanner);
-  return isOk ? keys : null;
-}
-
-/** Asked of a scanner that moves, which the compiler takes for still. */
-function standsOn(scanner: JsonScanner, kind: number): boolean {
-  return scanner.kind === kind;
-}
-
-async function readArray(line: SnapshotLine, scanner: JsonScanner, known: KnownKey): Promise<readonly KeySnapshot[]> {
-  const keys: KeySnapshot[] = [];
-  const read = createElementReader(line, known);
-  let turnBegan = performance.now();
-  for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
-    keys.push(read(scanner, keys.length));
-    if (keys.length % BETWEEN_LOOKS === 0 && performance.now() - turnBegan > TURN) {
-      await setImmediate();
-      turnBegan = performance.now();
-    }
-  }
-  return keys;
 }
 
 /** The members of a snapshot as they stand in the text; undefined until they were met with a value of their type. */
@@ -99,10 +44,11 @@ interface Met {
 }
 
 /**
- * Reads elements without a tree, several times as fast as by the schema. What is not as it should be is left to the form's
- * own `decode`, which says what is wrong with it.
+ * Reads the elements of a list without a tree, several times as fast as by the schema. What is not as it should be is left to
+ * the form's own `decode`, which says what is wrong with it: `JsonSyntaxError` or `SchemaError`. A key that is as `known` has it is
+ * that object.
  */
-function createElementReader({ snapshot, online }: SnapshotLine, known: KnownKey) {
+export function createSnapshotReader({ snapshot, online }: SnapshotLine, known: KnownKey) {
   const hasName = snapshot.members.some(({ name }) => name === 'name');
   const names = snapshot.members.map(({ name }) => ({ name, bytes: Buffer.from(name) }));
   return (scanner: JsonScanner, index: number): KeySnapshot => {

@@ -4,7 +4,8 @@ import { DEFAULT_DNS } from '../../src/core/model.js';
 import { isExchange } from '../../src/replay/scenario.js';
 import { addressOf, linkOf } from '../../src/southbound/announcement.js';
 import { dataBytes, readEnvelope } from '../../src/southbound/envelope.js';
-import { readSnapshot, readSnapshots } from '../../src/southbound/snapshots.js';
+import { createListReader } from '../../src/southbound/list-reader.js';
+import { readSnapshot } from '../../src/southbound/snapshots.js';
 import { clientConfig } from '../../src/wire/client-config.js';
 import { decodeError, encodeError } from '../../src/wire/errors.js';
 import { encodeJson } from '../../src/wire/json/encode.js';
@@ -70,8 +71,9 @@ describe.each(
   it('keys and lists of keys', async () => {
     const lists = of('listUsers').filter(isSuccess);
     for (const each of lists) {
-      const keys = await readSnapshots(line, answerOf(each).body);
-      same(`[${(keys ?? []).map(encodeKey).join(',')}]`, data(each));
+      const reader = createListReader(line);
+      await reader.take(answerOf(each).body);
+      same(`[${((await reader.end()) ?? []).map(encodeKey).join(',')}]`, data(each));
     }
     const one = of('getUser').filter(isSuccess);
     for (const each of one) same(encodeKey(readSnapshot(line, data(each))), data(each));

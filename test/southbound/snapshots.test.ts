@@ -2,8 +2,21 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { type KeySnapshot, MAX_U64 } from '../../src/core/model.js';
-import { readSnapshot, readSnapshots } from '../../src/southbound/snapshots.js';
-import { parseJson } from '../../src/wire/json/json.js';
+import { createListReader } from '../../src/southbound/list-reader.js';
+import { type KnownKey, readSnapshot, type SnapshotLine } from '../../src/southbound/snapshots.js';
+import { JsonSyntaxError, parseJson } from '../../src/wire/json/json.js';
+
+/** What a list says that comes in pieces of so many bytes. */
+async function readSnapshots(line: SnapshotLine, body: Buffer, { known, piece = body.length }: Reading = {}) {
+  const reader = createListReader(line, known);
+  for (let at = 0; at < body.length; at += piece) await reader.take(body.subarray(at, at + piece));
+  return reader.end();
+}
+
+interface Reading {
+  readonly known?: KnownKey;
+  readonly piece?: number;
+}
 
 const u64 = fc.oneof(fc.bigInt({ min: 0n, max: MAX_U64 }), fc.constantFrom(0n, 10n ** 15n, 2n ** 53n + 1n, MAX_U64));
 const limit = fc.option(u64);
@@ -31,9 +44,9 @@ describe.each(REVISIONS.map((line) => ({ id: line.id, line })))('a list of line 
 
   it('is read as it was written, exact to the last digit, as each snapshot is alone', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(key, { maxLength: 20 }), async (keys) => {
+      fc.asyncProperty(fc.array(key, { maxLength: 20 }), fc.integer({ min: 1, max: 300 }), async (keys, piece) => {
         const texts = keys.map(encode);
-        const read = await readSnapshots(line, Buffer.from(`{"ok":true,"data":[${texts.join(',')}]}`));
+        const read = await readSnapshots(line, Buffer.from(`{"ok":true,"data":[${texts.join(',')}]}`), { piece });
         expect(read).toEqual(texts.map((text) => readSnapshot(line, parseJson(Buffer.from(text)))));
         expect(read).toEqual(
           keys.map((each) => ({
@@ -53,7 +66,7 @@ describe.each(REVISIONS.map((line) => ({ id: line.id, line })))('a list of line 
         const body = Buffer.from(`{"ok":true,"data":[${keys.map(encode).join(',')}]}`);
         const first = (await readSnapshots(line, body)) ?? [];
         const known = new Map(first.map((each) => [each.accessKey, each]));
-        const again = (await readSnapshots(line, body, (accessKey) => known.get(accessKey))) ?? [];
+        const again = (await readSnapshots(line, body, { known: (accessKey) => known.get(accessKey) })) ?? [];
         expect(again.every((each, index) => each === first[index])).toBe(true);
       }),
     );
@@ -81,6 +94,56 @@ it.each([
   ['an element is no object', '"a"', 'data[1]'],
 ])('a list in which %s is refused with its place', async (_, element, message) => {
   await expect(readSnapshots(line, listOf(SNAPSHOT, element))).rejects.toThrow(message);
+});
+
+const wherever = (body: string) => Array.from(Buffer.from(body), (_, index) => index + 1);
+
+it.each([
+  [
+    'a list with members around it',
+    `{ "note": {"data":[1]}, "data" : [ ${SNAPSHOT} ] , "ok" : true, "more": [[]] } `,
+    1,
+  ],
+  ['an empty list', '{"ok":true,"data":[]}', 0],
+  ['a refusal', '{"ok":false,"error":"no"}', null],
+  ['a list that is no success', `{"ok":false,"data":[${SNAPSHOT}]}`, null],
+  ['data that is no list', '{"ok":true,"data":true}', null],
+])('%s is read as that wherever it is cut', async (_, body, count) => {
+  for (const piece of wherever(body)) {
+    const keys = await readSnapshots(line, Buffer.from(body), { piece });
+    expect(keys?.length ?? null).toBe(count);
+  }
+});
+
+it.each([
+  ['ends half-way', `{"ok":true,"data":[${SNAPSHOT},{"access_key":"b`],
+  ['ends before its last bracket', `{"ok":true,"data":[${SNAPSHOT}]`],
+  ['goes on behind its end', `{"ok":true,"data":[${SNAPSHOT}]}{}`],
+  ['has two lists', `{"ok":true,"data":[${SNAPSHOT}],"data":[]}`],
+  ['lacks a comma', `{"ok":true,"data":[${SNAPSHOT}${SNAPSHOT}]}`],
+  ['has half of a character', `{"ok":true,"data":[${SNAPSHOT.replace('"a"', '"\\ud83d"')}]}`],
+  ['is a page', '<!doctype html><title>"data":[</title>'],
+])('an answer that %s is refused wherever it is cut', async (_, body) => {
+  for (const piece of wherever(body)) {
+    await expect(readSnapshots(line, Buffer.from(body), { piece })).rejects.toThrow(JsonSyntaxError);
+  }
+});
+
+it('bytes that are no UTF-8 are refused', async () => {
+  const body = listOf(SNAPSHOT.replace('"a"', '"\u00e9"'), SNAPSHOT);
+  body[body.indexOf(0xa9)] = 0x22;
+  for (const piece of [1, 20, body.length]) {
+    await expect(readSnapshots(line, body, { piece })).rejects.toThrow(JsonSyntaxError);
+  }
+});
+
+it('what has no list is there as it came', async () => {
+  const body = Buffer.from('{"ok":false,"error":"no"}');
+  const reader = createListReader(line);
+  for (const byte of body) await reader.take(Buffer.from([byte]));
+  expect(await reader.end()).toBeNull();
+  expect(reader.unread()).toEqual(body);
+  expect(reader.length).toBe(body.length);
 });
 
 it('members that a later version may have, and what it may say of last_seen, do not matter', async () => {

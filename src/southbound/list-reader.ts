@@ -1,0 +1,175 @@
+import { isUtf8 } from 'node:buffer';
+import { setImmediate } from 'node:timers/promises';
+import type { KeySnapshot } from '../core/model.js';
+import {
+  another,
+  createScanner,
+  enter,
+  expectEnd,
+  expectName,
+  type JsonScanner,
+  JsonSyntaxError,
+  skipValue,
+  stringValue,
+  syntaxError,
+  Token,
+  toValue,
+  unexpectedToken,
+} from '../wire/json/scanner.js';
+import { createSnapshotReader, type KnownKey, type SnapshotLine } from './snapshots.js';
+
+/** Reads an answer as it comes, so that a large one is never in memory as a whole. */
+export interface PieceReader<T> {
+  /** Never rejects: what is wrong, `end` says. The bytes are the caller's again afterwards. */
+  take(piece: Buffer): Promise<void>;
+  /** What a whole success says; null where it is none. Rejects with `JsonSyntaxError` or `SchemaError`. */
+  end(): Promise<T | null>;
+  /** What was not read: the whole body where it has no such data. */
+  unread(): Buffer;
+  /** Bytes that were taken. */
+  readonly length: number;
+}
+
+/** Milliseconds of one turn of the event loop; others are answered between two. */
+const TURN = 4;
+const BETWEEN_LOOKS = 64;
+const FIRST_WINDOW = 128 * 1024;
+
+/**
+ * The keys of a list's answer, in its order, where it is a success envelope; in memory is no more of the text than one piece
+ * and an element. A key that is as `known` has it is that object.
+ */
+export function createListReader(
+  line: SnapshotLine,
+  known: KnownKey = () => undefined,
+): PieceReader<readonly KeySnapshot[]> {
+  const keys: KeySnapshot[] = [];
+  const readKey = createSnapshotReader(line, known);
+  /** What is not read yet, and how much of it there is. */
+  let window = Buffer.allocUnsafeSlow(FIRST_WINDOW);
+  let filled = 0;
+  let length = 0;
+  let place: 'before the keys' | 'in the keys' | 'behind the keys' = 'before the keys';
+  let isOk = false;
+  let failure: unknown = null;
+  /** What is cut off is read again when there is twice as much of it: each byte is looked at a few times at most. */
+  let enough = 0;
+
+  function append(piece: Buffer): void {
+    if (filled + piece.length > window.length) {
+      const larger = Buffer.allocUnsafeSlow(2 * (filled + piece.length));
+      window.copy(larger, 0, 0, filled);
+      window = larger;
+    }
+    filled += piece.copy(window, filled);
+  }
+
+  function scan(depth: number): JsonScanner {
+    const scanner = createScanner(window.subarray(0, filled), false);
+    scanner.depth = depth;
+    return scanner;
+  }
+
+  /** What stands before this place is done with. Throws `JsonSyntaxError` for what is no Unicode, which is wrong for good. */
+  function leave({ loneSurrogate }: JsonScanner, at: number): void {
+    const isLone = loneSurrogate >= 0 && loneSurrogate < at;
+    if (isLone || !isUtf8(window.subarray(0, at))) {
+      failure = syntaxError(window, 'characters that are no Unicode', Math.max(loneSurrogate, 0), 'unicode');
+      throw failure;
+    }
+    window.copyWithin(0, at, filled);
+    filled -= at;
+  }
+
+  /** To the first key, over the members before; nothing is left where there is no list. */
+  function readHead(): void {
+    const scanner = scan(0);
+    if (!standsOn(scanner, Token.openObject)) return;
+    for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+      if (!enterList(scanner)) continue;
+      const isEmpty = !enter(scanner);
+      if (standsOn(scanner, Token.end)) throw unexpectedToken(scanner, 'a key');
+      leave(scanner, scanner.start);
+      place = isEmpty ? 'behind the keys' : 'in the keys';
+      return;
+    }
+  }
+
+  /** Passes over a member unless it is the list, whose value the scanner then stands on. */
+  function enterList(scanner: JsonScanner): boolean {
+    expectName(scanner);
+    const name = stringValue(scanner);
+    toValue(scanner);
+    if (name === 'ok') isOk = standsOn(scanner, Token.true);
+    const isList = name === 'data' && standsOn(scanner, Token.openArray);
+    if (!isList) skipValue(scanner);
+    return isList;
+  }
+
+  /** The keys that are there as a whole. Rejects with `JsonSyntaxError` where one is cut off, or wrong; those before it are read. */
+  async function readKeys(): Promise<void> {
+    const scanner = scan(2);
+    let done = 0;
+    let turnBegan = performance.now();
+    try {
+      for (let more = true; more; done = scanner.start) {
+        const key = readKey(scanner, keys.length);
+        more = another(scanner, Token.closeArray);
+        keys.push(key);
+        if (!more) place = 'behind the keys';
+        if (keys.length % BETWEEN_LOOKS === 0 && performance.now() - turnBegan > TURN) {
+          await setImmediate();
+          turnBegan = performance.now();
+        }
+      }
+    } finally {
+      leave(scanner, done);
+    }
+  }
+
+  function readTail(): void {
+    const scanner = scan(1);
+    while (another(scanner, Token.closeObject)) {
+      if (enterList(scanner)) throw unexpectedToken(scanner, 'one list');
+    }
+    expectEnd(scanner);
+    leave(scanner, filled);
+  }
+
+  async function readOn(): Promise<void> {
+    if (place === 'before the keys') readHead();
+    if (place === 'in the keys') await readKeys();
+  }
+
+  return {
+    async take(piece) {
+      length += piece.length;
+      if (failure !== null) return;
+      append(piece);
+      if (filled < enough) return;
+      try {
+        await readOn();
+      } catch (error) {
+        // Perhaps something is only cut off.
+        enough = 2 * filled;
+        if (!(error instanceof JsonSyntaxError)) failure = error;
+      }
+    },
+    async end() {
+      if (failure !== null) throw failure;
+      await readOn();
+      if (place === 'before the keys') return null;
+      readTail();
+      return isOk ? keys : null;
+    },
+    unread: () => window.subarray(0, filled),
+    get length() {
+      return length;
+    },
+  };
+}
+
+/** Asked of a scanner that moves, which the compiler takes for still. */
+function standsOn(scanner: JsonScanner, kind: number): boolean {
+  return scanner.kind === kind;
+}
