@@ -11,6 +11,14 @@ export interface Faults {
   hang(isHanging: boolean): void;
   /** The next message that contains this text is cut off: before it goes to the database, or before its answer comes back. */
   cutAround(text: string, when: 'before' | 'after'): void;
+  /**
+   * The client of the next message that contains this text stands still: with half of it sent, or without reading its answer.
+   * Its connection stays open to the database whatever it does, until it goes on.
+   */
+  standAround(text: string, where: 'within' | 'answer'): void;
+  goOn(): void;
+  /** Whether a client stands, and its message has gone as far as it goes. */
+  isStanding(): boolean;
   /** What the database says to connections that listen is swallowed. */
   swallowHints(isSwallowing: boolean): void;
 }
@@ -26,6 +34,8 @@ interface Pair {
   readonly server: Socket;
   listens: boolean;
   swallowsAnswer: boolean;
+  /** What the client has not sent yet; null where it does not stand. */
+  unsent: Buffer | null;
 }
 
 /** A proxy before a PostgreSQL over which things go wrong. */
@@ -35,9 +45,11 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
   let isRefusing = false;
   let isHanging = false;
   let isSwallowing = false;
+  let standing: { readonly text: string; readonly where: 'within' | 'answer' } | null = null;
   let around: { readonly text: string; readonly when: 'before' | 'after' } | null = null;
 
   function end(pair: Pair): void {
+    if (pair.unsent !== null) return;
     pairs.delete(pair);
     pair.client.destroy();
     pair.server.destroy();
@@ -49,7 +61,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
       return;
     }
     const server = createConnection(Number(port), hostname);
-    const pair: Pair = { client, server, listens: false, swallowsAnswer: false };
+    const pair: Pair = { client, server, listens: false, swallowsAnswer: false, unsent: null };
     pairs.add(pair);
     client.setNoDelay(true);
     server.setNoDelay(true);
@@ -63,6 +75,14 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
           return;
         }
         pair.swallowsAnswer = true;
+      }
+      if (standing !== null && bytes.includes(standing.text)) {
+        const sent = standing.where === 'within' ? bytes.length >> 1 : bytes.length;
+        standing = null;
+        pair.unsent = bytes.subarray(sent);
+        pause(pair, true);
+        server.write(bytes.subarray(0, sent));
+        return;
       }
       server.write(bytes);
     });
@@ -99,10 +119,25 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
     cutAround(text, when) {
       around = { text, when };
     },
+    standAround(text, where) {
+      standing = { text, where };
+    },
+    isStanding: () => [...pairs].some(({ unsent }) => unsent !== null),
+    goOn() {
+      standing = null;
+      for (const pair of pairs) {
+        if (pair.unsent === null) continue;
+        pair.server.write(pair.unsent);
+        pair.unsent = null;
+        if (pair.client.destroyed) end(pair);
+        else pause(pair, false);
+      }
+    },
     swallowHints(swallowing) {
       isSwallowing = swallowing;
     },
     async close() {
+      for (const pair of pairs) pair.unsent = null;
       cut();
       await new Promise((resolve) => proxy.close(resolve));
     },
