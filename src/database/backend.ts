@@ -20,7 +20,7 @@ import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.j
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
 import { forget, leaveGateway, seeGateway, unknownOf, WRITES, type WriteStatement } from './statements.js';
-import { createWrites, type Patience } from './writes.js';
+import { createWrites, type Patience, type Writes } from './writes.js';
 
 /** The backend of a state that several gateways share, in PostgreSQL. */
 export interface DatabaseBackend extends Backend {
@@ -111,12 +111,20 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
   const keys = createKeyRegistry(clock.now);
   const replica = createReplica(keys);
   const listeners: ((reason: ChangeReason) => void)[] = [];
-  const writes = createWrites({ connections: writing, clock, random, log });
+  const sent = createWrites({ connections: writing, clock, random, log });
   const counts = { done: 0, nothing: 0, unknown: 0 };
   let settings: BackendSettings = readSettings({});
   let dnsChanges: readonly DnsChange[] = [];
   let hints: Hints | null = null;
   let isClosed = false;
+
+  /** Into a state that this Keyway must not serve it writes nothing. */
+  const writes: Writes = {
+    async write(statement, patience) {
+      const { refusal: reason } = follower.status();
+      return reason === null ? sent.write(statement, patience) : { kind: 'nothing', reason, sqlState: null };
+    },
+  };
 
   async function write(statement: WriteStatement, patience?: Patience) {
     const written = await writes.write(statement, patience);
@@ -155,9 +163,10 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
 
   /** Rejects where what is in memory is older than it may be. */
   function expectYoungerThan(limit: number): void {
-    const { age, failure } = follower.status();
+    const { age, failure, refusal } = follower.status();
     if (failure === null || age < limit) return;
-    throw new DomainError('backendAway', `the database has not answered for ${Math.floor(age / 1000)} seconds`, 1);
+    const reason = refusal ?? `the database has not answered for ${Math.floor(age / 1000)} seconds`;
+    throw new DomainError('backendAway', reason, 1);
   }
 
   async function lookUp(): Promise<void> {
@@ -205,7 +214,6 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
       audit: audit.take,
       sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
     },
-    schemaVersion: SCHEMA_VERSION,
     clock,
     jitter,
     log,
@@ -217,7 +225,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
 
   const counting: Counting = createCounting({
     gateway,
-    writes: { write: (statement, patience) => writes.write(statement, patience) },
+    writes,
     incarnation: replica.incarnation,
     unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
     committed: async () => {
@@ -335,10 +343,11 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     },
     refreshBlocklists: null,
     async problems(): Promise<readonly Problem[]> {
-      const { age, failure } = follower.status();
+      const { age, failure, refusal } = follower.status();
       if (failure === null) return [];
       const since = `${Math.floor(age / 1000)} seconds`;
-      return [{ problem: 'database_away', reason: `the database has not answered for ${since}: ${failure}` }];
+      const reason = refusal ?? `the database has not answered for ${since}: ${failure}`;
+      return [{ problem: 'database_away', reason }];
     },
     status: () => ({
       ...follower.status(),

@@ -11,6 +11,7 @@ import {
   readCountersRow,
   readKeyRow,
 } from './replica.js';
+import { schemaProblem } from './schema.js';
 import type { StoredSettings } from './server-settings.js';
 import type { FollowedSession } from './shared.js';
 import { changesSince, connectionsOfGateways, LOAD, MOST_CHANGED, type Seen } from './statements.js';
@@ -48,6 +49,8 @@ export interface FollowerStatus {
   readonly age: number;
   /** Why the last look failed; null after one that did not. */
   readonly failure: string | null;
+  /** The same where the database answers, and this Keyway must not serve what it holds. */
+  readonly refusal: string | null;
   readonly seen: Seen;
   /** Counts since the start. */
   readonly looks: number;
@@ -58,7 +61,6 @@ export interface FollowerOptions {
   readonly connections: Pick<Connections, 'run' | 'session'>;
   readonly replica: Replica;
   readonly followed: Followed;
-  readonly schemaVersion: number;
   readonly clock: ClockPort;
   readonly jitter: Jitter;
   readonly log: LogPort;
@@ -83,6 +85,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
   let seen: Seen = { state: -1n, stateMark: '', counters: -1n, countersMark: '' };
   let goodAt = clock.monotonic();
   let failure: string | null = null;
+  let refusal: string | null = null;
   let failures = 0;
   let looks = 0;
   let reloads = 0;
@@ -98,7 +101,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     await connections.session(async (run) => {
       const one = async (text: string): Promise<readonly Row[]> => (await run(text, LOAD_DEADLINE))[0] ?? [];
       await one(LOAD.begin);
-      const heads = readHeads(await one(LOAD.heads), options.schemaVersion);
+      const heads = readHeads(await one(LOAD.heads));
       await one(LOAD.declare);
       const all: KeyRow[] = [];
       for (let count = 0; ; ) {
@@ -144,13 +147,17 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       goodAt = began;
       if (failure !== null) log.info({}, 'the database answers again');
       failure = null;
+      refusal = null;
       failures = 0;
     } catch (error) {
       failures += 1;
       const words = error instanceof Error ? error.message : String(error);
-      if (failure === null)
-        log.error({ reason: words }, 'the database does not answer; what was last known is served meanwhile');
+      const isUnfit = error instanceof UnfitDatabase;
+      const what = isUnfit ? 'the database is not one that this Keyway may use' : 'the database does not answer';
+      if (failure === null || isUnfit !== (refusal !== null))
+        log.error({ reason: words }, `${what}; what was last known is served meanwhile`);
       failure = words;
+      refusal = isUnfit ? words : null;
       throw error;
     }
   }
@@ -160,7 +167,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     const answers = await connections.run(changesSince(seen, what), LOOK_DEADLINE);
     const [, heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
       answers;
-    const now = readHeads(heads, options.schemaVersion);
+    const now = readHeads(heads);
     if (known?.[0]?.[0] !== '2') {
       const what = 'the database has lost writes that it had, or is another one: everything is read anew';
       log.warn({ state: `${seen.state}`, counters: `${seen.counters}` }, what);
@@ -231,7 +238,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     hint() {
       if (!isStopped) fresh('all').catch(() => undefined);
     },
-    status: () => ({ age: clock.monotonic() - goodAt, failure, seen, looks, reloads }),
+    status: () => ({ age: clock.monotonic() - goodAt, failure, refusal, seen, looks, reloads }),
     async stop() {
       isStopped = true;
       if (timer !== null) clearTimeout(timer);
@@ -245,14 +252,21 @@ async function connectionsTold(connections: Pick<Connections, 'run'>, ids: reado
   return rows.map(readConnectionsRow);
 }
 
-/** Rejects a standby, whose state is behind and which takes no writes. */
-function readHeads(rows: readonly Row[] | undefined, schemaVersion: number) {
-  const [state, stateMark, counters, countersMark, isStandby, version, gateways] = rows?.[0] ?? [];
-  if (state == null || stateMark == null || counters == null || countersMark == null)
-    throw new StatementError('refused', 'the database holds no state of a Keyway');
-  if (isStandby === 't') throw new StatementError('refused', 'the database is a standby, which takes no writes');
-  if (Number(version) < schemaVersion)
-    throw new StatementError('refused', `the schema is of version ${version}, older than this Keyway needs`);
+class UnfitDatabase extends StatementError {
+  constructor(message: string) {
+    super('refused', message);
+  }
+}
+
+/** Rejects a standby, whose state is behind and which takes no writes, and a schema that is another Keyway's. */
+function readHeads(rows: readonly Row[] | undefined) {
+  const [state, stateMark, counters, countersMark, isStandby, schema, gateways] = rows?.[0] ?? [];
+  if (state == null || stateMark == null || counters == null || countersMark == null || schema == null)
+    throw new UnfitDatabase('the database holds no state of a Keyway');
+  if (isStandby === 't') throw new UnfitDatabase('the database is a standby, which takes no writes');
+  const [version = 0, servesFrom = 0] = schema.split(' ').map(Number);
+  const problem = schemaProblem(version, servesFrom);
+  if (problem !== null) throw new UnfitDatabase(problem);
   const heard = (gateways ?? '').split(',').flatMap((told): [string, boolean][] => {
     const [id = '', isHeardOf] = told.split(' ');
     return id === '' ? [] : [[id, isHeardOf === 'true']];

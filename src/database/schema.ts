@@ -38,10 +38,11 @@ export async function readSchema(connections: Pick<Connections, 'run'>): Promise
     DEADLINE,
   );
   const [version, servesFrom] = (rows?.[0] ?? ['0', '0']).map(Number) as [number, number];
-  return { version, problem: problemOf(version, servesFrom) };
+  return { version, problem: schemaProblem(version, servesFrom) };
 }
 
-function problemOf(version: number, servesFrom: number): string | null {
+/** Why this Keyway cannot serve over a schema of this version, whose oldest Keyway may be that of `servesFrom`; or null. */
+export function schemaProblem(version: number, servesFrom: number): string | null {
   if (version < SCHEMA_VERSION)
     return `the database's schema is of version ${version}, and this Keyway needs version ${SCHEMA_VERSION}`;
   if (servesFrom > SCHEMA_VERSION)

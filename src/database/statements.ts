@@ -119,9 +119,10 @@ export const MOST_CHANGED = 50_000;
 
 const READ_ONLY = 'begin isolation level repeatable read read only';
 
-/** The heads with their marks, whether this is a standby, the newest version of the schema, the gateways and whether they are heard of. */
+/** The heads with their marks, whether this is a standby, the newest version of the schema with the oldest that may go on, the gateways and whether they are heard of. */
 const HEADS = `
-  select s.number, so.id, c.number, co.id, pg_is_in_recovery(), (select max(v.version) from keyway.schema_versions v),
+  select s.number, so.id, c.number, co.id, pg_is_in_recovery(),
+    (select v.version || ' ' || v.serves_from from keyway.schema_versions v order by v.version desc limit 1),
     (select coalesce(string_agg(g.id || ' ' || (${isHeardOf})::text, ',' order by g.id), '') from keyway.gateways g)
   from keyway.heads s join keyway.operations so on so.head = 'state' and so.number = s.number,
     keyway.heads c join keyway.operations co on co.head = 'counters' and co.number = c.number
