@@ -8,7 +8,7 @@ import { type Now, withNow } from '../core/now.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../core/ports.js';
 import type { KeptVersion } from '../local/document/retention.js';
 import { failureWords } from '../platform/failure-words.js';
-import { type Connections, openConnections } from './connection.js';
+import { type Connections, openConnections, StatementError } from './connection.js';
 import { type Counting, type CountingStatus, createCounting } from './counting.js';
 import { createDatabaseDocument, type DatabaseDocument, readVersions } from './document.js';
 import { type Follower, type FollowerStatus, startFollower } from './follower.js';
@@ -262,8 +262,8 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
       log,
     });
   const beats = [
-    every(jitter(HEARTBEAT), () => reading.run(seeGateway(gateway), DEADLINE)),
-    every(jitter(FORGETTING), () => reading.run(forget(REMEMBERED_REPORTS, keepGone), DEADLINE)),
+    every(jitter(HEARTBEAT), () => reading.run(seeGateway(gateway), DEADLINE), log),
+    every(jitter(FORGETTING), () => reading.run(forget(REMEMBERED_REPORTS, keepGone), DEADLINE), log),
   ];
 
   const live: LiveReads = {
@@ -380,10 +380,13 @@ export async function listDatabaseVersions(url: string): Promise<readonly KeptVe
   }
 }
 
-/** What nobody waits for and the next time does again. */
-function every(milliseconds: number, work: () => Promise<unknown>): NodeJS.Timeout {
+/** What nobody waits for and the next time does again. Only what the database refuses is said: that it is away is known. */
+function every(milliseconds: number, work: () => Promise<unknown>, log: LogPort): NodeJS.Timeout {
   const timer = setInterval(() => {
-    work().catch(() => undefined);
+    work().catch((error: unknown) => {
+      if (error instanceof StatementError && error.reached === 'refused')
+        log.error({ reason: error.message }, 'the database did not do what a gateway does from time to time');
+    });
   }, milliseconds);
   return timer.unref();
 }
