@@ -78,6 +78,8 @@ const LOAD_DEADLINE = 60_000;
 const MOST_BACKOFF = 1_500;
 /** Between looks for strangers' sake. */
 const LOOK_UP = 25;
+const AWAY = 'the database does not answer; what was last known is served meanwhile';
+const UNFIT = 'the database is not one that this Keyway may use; what was last known is served meanwhile';
 
 /** Loads everything, and follows. Rejects with `StatementError` where the first load fails. */
 export async function startFollower(options: FollowerOptions): Promise<Follower> {
@@ -153,9 +155,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       failures += 1;
       const words = error instanceof Error ? error.message : String(error);
       const isUnfit = error instanceof UnfitDatabase;
-      const what = isUnfit ? 'the database is not one that this Keyway may use' : 'the database does not answer';
-      if (failure === null || isUnfit !== (refusal !== null))
-        log.error({ reason: words }, `${what}; what was last known is served meanwhile`);
+      if (failure === null || isUnfit !== (refusal !== null)) log.error({ reason: words }, isUnfit ? UNFIT : AWAY);
       failure = words;
       refusal = isUnfit ? words : null;
       throw error;
