@@ -28,8 +28,6 @@ export interface Sections
   take(configuration: ServerConfiguration): void;
   /** Reads them where the line has a configuration. */
   load(): Promise<void>;
-  /** The server may have a file of another making: what was done to it once is done again. */
-  forget(): void;
 }
 
 export interface SectionsOptions {
@@ -45,8 +43,6 @@ export interface SectionsOptions {
 export function createSections({ server, queue, configuration, onChange, onRules }: SectionsOptions): Sections {
   let dns = DEFAULT_DNS;
   let outbound: OutboundSettings | null = null;
-  /** Whether the server's file is known to be free of comments. */
-  let isBare = false;
 
   const line = async (): Promise<Revision> => server.line() ?? server.find('caller');
 
@@ -72,12 +68,11 @@ export function createSections({ server, queue, configuration, onChange, onRules
     return (await read()).dns;
   }
 
-  /** Where comments stand, which the API does not show, a rules write leaves nothing of the file. */
+  /** Where comments stand, which the API does not show, a rules write leaves nothing of the file: every time, for somebody may have put them in since. */
   async function bare({ storing }: Revision): Promise<void> {
-    if (storing.rules !== 'storedWithoutComments' || isBare) return;
+    if (storing.rules !== 'storedWithoutComments') return;
     try {
       await configuration.sendAgain();
-      isBare = true;
     } catch (error) {
       // Nothing is there that could be lost: the rules are live, and the failure to store them changes no answer.
       if (!(error instanceof DomainError) || !WITHOUT_FILE.has(error.code)) throw error;
@@ -128,9 +123,6 @@ export function createSections({ server, queue, configuration, onChange, onRules
     take,
     async load() {
       if ((await line()).capabilities.config !== undefined) await read();
-    },
-    forget() {
-      isBare = false;
     },
   };
 }

@@ -138,7 +138,6 @@ export function createServerState(options: ServerStateOptions): ServerState {
 
   /** What was learnt of the server may have become something else. */
   function mayBeAnother(): void {
-    sections.forget();
     announcement.forget();
     void listener.learn();
   }
