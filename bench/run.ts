@@ -18,7 +18,7 @@ import { smallServer, startWithMillion } from './process-measures.js';
 import { writeSampleFile } from './sample-keys.js';
 import { statusAgainstBare, statusOfMany, userAgainstBare } from './small-answers.js';
 import { tableText } from './table.js';
-import { upstreamAdded, upstreamLists, upstreamPanels } from './upstream.js';
+import { upstreamAdded, upstreamLists, upstreamPanels, upstreamPanelsReal } from './upstream.js';
 
 const MEASURES: readonly Measure[] = [
   statusAgainstBare,
@@ -39,6 +39,7 @@ const MEASURES: readonly Measure[] = [
   upstreamLists,
   upstreamAdded,
   upstreamPanels,
+  upstreamPanelsReal,
   panel,
   ...databaseMeasures,
 ];

@@ -24,9 +24,9 @@ export const startNaive = (path: string): Promise<BenchServer> => startTalking('
 /** The gateway with counters, which can be changed; over this file. */
 export const startEmbedded = (path: string): Promise<BenchServer> => startTalking('./gateway-server.js', [path]);
 
-/** The running server of the measures in front of one, with so many keys. */
-export const startUpstream = (keys: number, core?: number): Promise<BenchServer> =>
-  startTalking('./upstream-server.js', [String(keys)], core);
+/** The running server of the measures in front of one, with so many keys; a list costs it what it costs, or so many milliseconds. */
+export const startUpstream = (keys: number, core?: number, cost = 0): Promise<BenchServer> =>
+  startTalking('./upstream-server.js', [String(keys), String(cost)], core);
 
 async function startTalking(name: string, args: readonly string[], core = SERVER_CORE): Promise<BenchServer> {
   const child = startChild(script(name), args, core);

@@ -2,6 +2,9 @@
  * The running server that a gateway stands in front of: it answers as comparison (b) does, a list mapped, sorted and turned into JSON
  * for every request, and everything else at once. Between two lists the counters of one key in ten become others. The key that has
  * most traffic is not a client: its `bytes_up` says when the list was made, in milliseconds since the epoch.
+ *
+ * With a second argument a list costs so many milliseconds of processor time instead: it is unsorted, as real servers' are, made of
+ * parts that are kept, and the rest of the time is spent on nothing.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import { sampleCounters, sampleKey, sampleKeyName } from './sample-keys.js';
@@ -16,6 +19,7 @@ interface User {
 }
 
 const KEYS = Number(process.argv[2] ?? '100000');
+const COST = Number(process.argv[3] ?? '0');
 /** Above what any sample key has. */
 const MOST = Number.MAX_SAFE_INTEGER;
 
@@ -39,14 +43,37 @@ function snapshot([access_key, { name, bytes_up, bytes_down, connections, limit_
   return { access_key, name, bytes_up, bytes_down, connections, limit_bytes, online: connections > 0, last_seen: null };
 }
 
-function list() {
+function* changed(): Generator<[string, User]> {
   lists += 1;
   for (let index = lists % 10; index < KEYS; index += 10) {
     const { bytesUp, bytesDown, connections } = sampleCounters(index, lists);
-    Object.assign(users.get(sampleKeyName(index)) ?? {}, { bytes_up: bytesUp, bytes_down: bytesDown, connections });
+    const name = sampleKeyName(index);
+    const user = users.get(name);
+    if (user !== undefined)
+      yield [name, Object.assign(user, { bytes_up: bytesUp, bytes_down: bytesDown, connections })];
   }
-  users.set('made-at', { name: null, limit_bytes: null, bytes_up: Date.now(), bytes_down: MOST, connections: 0 });
+  const madeAt = { name: null, limit_bytes: null, bytes_up: Date.now(), bytes_down: MOST, connections: 0 };
+  users.set('made-at', madeAt);
+  yield ['made-at', madeAt];
+}
+
+function list() {
+  for (const _ of changed());
   return [...users].map(snapshot).sort((a, b) => b.bytes_down - a.bytes_down);
+}
+
+const parts = new Map<string, string>();
+if (COST > 0) for (const each of users) parts.set(each[0], JSON.stringify(snapshot(each)));
+
+function listAtCost(): Buffer {
+  const before = process.cpuUsage();
+  for (const each of changed()) parts.set(each[0], JSON.stringify(snapshot(each)));
+  const bytes = Buffer.from(`{"ok":true,"data":[${[...parts.values()].join(',')}]}`);
+  for (let spent = 0; spent < COST * 1000; ) {
+    const { user, system } = process.cpuUsage(before);
+    spent = user + system;
+  }
+  return bytes;
 }
 
 const STATUS = { version: '0.3.6', active_users: KEYS, total_users: KEYS + 1 };
@@ -88,9 +115,10 @@ async function bodyOf(request: IncomingMessage): Promise<Body> {
 
 const server = createServer(async (request, response) => {
   const path = (request.url ?? '').replace(/^\/panel\/api/, '');
-  const data = await answer(request.method ?? '', path, request);
+  const isList = COST > 0 && request.method === 'GET' && path === '/users';
+  const data = isList ? null : await answer(request.method ?? '', path, request);
   const envelope = data === undefined ? { ok: false, error: 'user not found' } : { ok: true, data };
-  const bytes = Buffer.from(JSON.stringify(envelope));
+  const bytes = isList ? listAtCost() : Buffer.from(JSON.stringify(envelope));
   response.writeHead(data === undefined ? 400 : 200, {
     'content-type': 'application/json',
     'content-length': bytes.length,

@@ -4,7 +4,7 @@ import { failureWords } from '../../platform/failure-words.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { ConfigurationDoor } from './configuration.js';
 import { SETTLED_AFTER } from './fate.js';
-import { nextRenewalAt, type TakenList } from './renewal-plan.js';
+import { nextRenewalAt, type TakenLists, withList } from './renewal-plan.js';
 import type { KeyReplica } from './replica.js';
 
 /** Names of keys where snapshots do not tell them: they stand in the configuration alone. */
@@ -24,7 +24,7 @@ export interface NamesOptions {
 }
 
 export function createNames({ configuration, replica, areWanted, log }: NamesOptions): Names {
-  let last: TakenList | null = null;
+  let last: TakenLists | null = null;
   let failedAt: number | null = null;
   let coming: { readonly names: ReadonlyMap<string, string | null>; readonly at: number } | null = null;
 
@@ -41,7 +41,7 @@ export function createNames({ configuration, replica, areWanted, log }: NamesOpt
       try {
         const { value, ...sent } = await configuration.read('poll');
         await replica.takeNames(namesOf(value.configuration.keys), sent.sentAt);
-        last = sent;
+        last = withList(last, sent);
         failedAt = null;
       } catch (error) {
         if (failedAt === null) log.warn({ reason: failureWords(error) }, 'the names of keys cannot be read');

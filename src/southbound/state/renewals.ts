@@ -4,7 +4,7 @@ import type { ClockPort } from '../../core/ports.js';
 import type { Purpose, UpstreamServer } from '../server.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { KeyFacts } from './key-facts.js';
-import { nextRenewalAt, type TakenList } from './renewal-plan.js';
+import { nextRenewalAt, type TakenList, type TakenLists, withList } from './renewal-plan.js';
 import type { KeyReplica } from './replica.js';
 import type { TimersPort } from './timers.js';
 
@@ -52,7 +52,7 @@ const MOST_BACKOFF = 30_000;
 export function createRenewals(options: RenewalsOptions): Renewals {
   const { server, keys, facts, replica, clock, timers, neededAt, onTaken, onProgress } = options;
   const status = { renewals: 0, failed: 0 };
-  let last: TakenList | null = null;
+  let last: TakenLists | null = null;
   let running: Promise<TakenList> | null = null;
   let failure: { readonly at: number; readonly error: unknown; readonly inARow: number } | null = null;
   let watchedUntil = Number.NEGATIVE_INFINITY;
@@ -70,10 +70,10 @@ export function createRenewals(options: RenewalsOptions): Renewals {
       });
       await replica.takeList(list);
       await onTaken();
-      last = { sentAt: list.sentAt, serverMilliseconds: list.serverMilliseconds };
+      last = withList(last, list);
       failure = null;
       status.renewals += 1;
-      return last;
+      return list;
     } catch (error) {
       facts.listFailed();
       failure = { at: clock.monotonic(), error, inARow: (failure?.inARow ?? 0) + 1 };

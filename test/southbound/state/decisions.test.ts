@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { fateOf, followed } from '../../../src/southbound/state/fate.js';
 import { storingAt } from '../../../src/southbound/state/inbounds-keeper.js';
 import { createKeyFacts, listMayChange } from '../../../src/southbound/state/key-facts.js';
-import { nextRenewalAt } from '../../../src/southbound/state/renewal-plan.js';
+import { nextRenewalAt, type TakenLists, withList } from '../../../src/southbound/state/renewal-plan.js';
 import { isRestarted, startOf } from '../../../src/southbound/state/server-start.js';
 import { key } from '../staged.js';
 
@@ -95,12 +95,21 @@ describe('what becomes of a write', () => {
 
 describe('when the next list may be asked for', () => {
   it.each([
-    ['at once before the first', null, null, Number.NEGATIVE_INFINITY],
-    ['every second of a quick server', { sentAt: 5, serverMilliseconds: 1 }, null, 1_005],
-    ['so that it takes 2 % of its time', { sentAt: 0, serverMilliseconds: 130 }, null, 6_500],
-    ['after 30 s at least', { sentAt: 0, serverMilliseconds: 9_000 }, null, 30_000],
-    ['a second after a failure', { sentAt: 0, serverMilliseconds: 1 }, 5_000, 6_000],
-  ] as const)('%s', (_what, last, failedAt, expected) => {
+    ['at once before the first', [], null, Number.NEGATIVE_INFINITY],
+    ['every second of a quick server', [1, 1, 1], null, 1_000],
+    ['so that it takes 2 % of its time', [130, 130, 130], null, 6_500],
+    ['by what a list costs that nothing held up', [500, 130, 500], null, 6_500],
+    ['by a quarter of what one costs that is far slower', [130, 130, 130, 1_000], null, 12_500],
+    ['sooner after the first, which is slow', [500], null, 5_000],
+    ['sooner after the second, too', [500, 130], null, 1_300],
+    ['by the last five alone, for a server that has got more keys', [1, 130, 130, 140, 130, 130], null, 6_500],
+    ['after 30 s at least', [9_000, 9_000, 9_000], null, 30_000],
+    ['a second after a failure', [1, 1, 1], 5_000, 6_000],
+  ] as const)('%s', (_what, costs, failedAt, expected) => {
+    const last = costs.reduce<TakenLists | null>(
+      (before, serverMilliseconds) => withList(before, { sentAt: 0, serverMilliseconds }),
+      null,
+    );
     expect(nextRenewalAt(last, failedAt)).toBe(expected);
   });
 });
