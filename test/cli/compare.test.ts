@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
 import { type LiveServer, PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
-import { runKeyway, startKeyway } from './process.js';
+import { runHere } from './context.js';
+import { startKeyway } from './process.js';
 
 beforeAll(buildIfOlder, 240_000);
 
@@ -35,7 +36,7 @@ async function compare(revisions: readonly [string, string], ...flags: readonly 
   const folder = await emptyFolder();
   const sides = ['--left', left.origin, '--right', right.origin];
   const named = ['--left-revision', revisions[0], '--right-revision', revisions[1]];
-  const ended = await runKeyway(['compare', ...sides, ...named, ...flags], { folder, environment });
+  const ended = await runHere(['compare', ...sides, ...named, ...flags], { folder, environment });
   return { left, right, ended };
 }
 
@@ -115,7 +116,7 @@ describe('keyway compare', () => {
   test('with a server that is down says which one and exits 2', async () => {
     const { origin } = await startLiveServer('current');
     const argv = ['compare', '--left', origin, '--right', 'http://127.0.0.1:1', '--left-revision', 'current'];
-    const ended = await runKeyway(argv, { folder: '/', environment });
+    const ended = await runHere(argv, { folder: '/', environment });
     expect(ended.complaints).toContain('--right http://127.0.0.1:1: nobody listens there');
     expect(ended.code).toBe(2);
   });

@@ -140,15 +140,17 @@ describe('the package in an empty folder', () => {
   });
 
   it('plays every scenario of its pack, all equal', async () => {
-    const { stdout } = await run('npx', ['keyway', 'replay', '--reporter', 'json'], {
+    const { stdout, stderr } = await run(join(place, 'node_modules/.bin/keyway'), ['replay'], {
       cwd: place,
       maxBuffer: 2 ** 26,
     });
     const scenarios = (await filesBelow('fixtures')).filter(
       (path) => path.endsWith('.json') && !/\/divergences\/|\.schema\.json$/.test(path),
     );
-    const summary = { equal: scenarios.length, different: 0, skipped: 0, broken: 0 };
-    expect(JSON.parse(stdout).summary).toEqual(summary);
+    expect(stderr).toBe('');
+    const [counts, verdict] = stdout.trimEnd().split('\n').slice(-2);
+    expect(counts).toBe(`${scenarios.length} equal, 0 different, 0 skipped`);
+    expect(verdict).toMatch(/^compatible as far as seen: (\d+) of \1 operations$/);
   }, 300_000);
 
   it('starts, with a file of its own, and answers with its panel', async () => {

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
 import { runHere } from './context.js';
-import { runKeyway, startKeyway } from './process.js';
+import { startKeyway } from './process.js';
 
 beforeAll(buildIfOlder, 240_000);
 
@@ -26,18 +26,9 @@ async function changedScenario(file: string, change: (text: string) => string): 
 const wrongText = (text: string) => text.replace('"error":"unauthorized"', '"error":"not you"');
 
 describe('keyway replay without a target', () => {
-  test('plays the whole pack green from any folder', async () => {
-    const ended = await runKeyway(['replay'], { folder: await emptyFolder() });
-    expect(ended.complaints).toBe('');
-    expect(ended.output).toMatch(
-      /\d{3} equal, 0 different, 0 skipped\ncompatible as far as seen: (\d+) of \1 operations\n$/,
-    );
-    expect(ended.code).toBe(0);
-  }, 240_000);
-
   test('with one text changed prints the difference side by side and exits 1', async () => {
     const folder = await changedScenario('current/auth.json', wrongText);
-    const ended = await runKeyway(['replay', 'changed.json'], { folder });
+    const ended = await runHere(['replay', 'changed.json'], { folder });
     expect(ended.code).toBe(1);
     expect(ended.output).toContain('step 2: GET /server/status');
     expect(ended.output).toMatch(/body \/error\s+\| "not you"\s+\| "unauthorized"/);
@@ -50,7 +41,7 @@ describe('keyway replay without a target', () => {
     await writeFile(join(folder, 'text.json'), 'no JSON');
     const good = await readFile(join(folder, 'good.json'), 'utf8');
     await writeFile(join(folder, 'unknown.json'), good.replace('"revision": "current"', '"revision": "0.1.0"'));
-    const ended = await runKeyway(['replay', '.'], { folder });
+    const ended = await runHere(['replay', '.'], { folder });
     expect(ended.code).toBe(2);
     expect(ended.output).toContain(
       `${join(folder, 'changed.json')}: /exchanges/1/request/method: expected a method in capitals, found the number 5`,
@@ -63,7 +54,7 @@ describe('keyway replay without a target', () => {
   test('reports for programs', async () => {
     const folder = await changedScenario('current/auth.json', wrongText);
     const reporters = ['json', 'junit', 'tap'].map((name) =>
-      runKeyway(['replay', 'changed.json', '--reporter', name], { folder }),
+      runHere(['replay', 'changed.json', '--reporter', name], { folder }),
     );
     const [json, junit, tap] = await Promise.all(reporters);
     const document = JSON.parse(json?.output ?? '');
@@ -112,7 +103,7 @@ describe('keyway replay on a target', () => {
   test.each(['earliest', 'dns', 'current'])('that is a running gateway of %s is green', async (revision) => {
     const server = await startLiveServer(revision);
     const folder = await emptyFolder();
-    const ended = await runKeyway([...flagsFor(server.origin, revision), '--destructive'], { folder, environment });
+    const ended = await runHere([...flagsFor(server.origin, revision), '--destructive'], { folder, environment });
     expect(ended.output).toMatch(
       /\n[3-9]\d equal, 0 different, \d+ skipped\ncompatible as far as seen: \d+ of \d+ operations, /,
     );
@@ -150,7 +141,7 @@ describe('keyway replay on a target', () => {
   test('whose login is refused could not run', async () => {
     const server = await startLiveServer('dns');
     const argv = flagsFor(server.origin, 'dns');
-    const ended = await runKeyway(argv, { folder: ROOT, environment: { KEYWAY_PASSWORD: 'wrong' } });
+    const ended = await runHere(argv, { folder: ROOT, environment: { KEYWAY_PASSWORD: 'wrong' } });
     expect(ended.complaints).toContain(`the login as ${USERNAME} was refused with 401`);
     expect(ended.code).toBe(2);
   });
@@ -175,7 +166,7 @@ describe('keyway replay on a target', () => {
     const spec = await readFile(join(folder, 'changed.json'), 'utf8');
     await writeFile(join(folder, 'recording.json'), JSON.stringify(recording));
     const argv = [...flagsFor(server.origin, 'current'), '--update', '.'];
-    const ended = await runKeyway(argv, { folder, environment });
+    const ended = await runHere(argv, { folder, environment });
     expect(ended.complaints).toContain(`rewrote ${join(folder, 'recording.json')}`);
     expect(ended.output).toContain('not rewritten: this scenario is written from the specification');
     const after = JSON.parse(await readFile(join(folder, 'recording.json'), 'utf8'));

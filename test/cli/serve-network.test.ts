@@ -1,31 +1,24 @@
 import { once } from 'node:events';
-import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { connect as connectPlain } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type DetailedPeerCertificate } from 'node:tls';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { SECOND_CERTIFICATE, SECOND_KEY } from '../serve/second-certificate.js';
-import { type Running, runKeyway, startKeyway } from './process.js';
+import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
+import { startKeyway } from './process.js';
 
 let folder = '';
-let running: Running[] = [];
 beforeAll(buildIfOlder, 300_000);
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'keyway-network-'));
+  folder = await folderForTest();
   await copyFile(join(ROOT, 'fixtures/samples/server.jsonc'), join(folder, 'server.jsonc'));
   await writeFile(join(folder, 'cert.pem'), CERTIFICATE);
   await writeFile(join(folder, 'key.pem'), PRIVATE_KEY);
-});
-afterEach(async () => {
-  for (const { child } of running) child.kill('SIGKILL');
-  await Promise.all(running.map(({ ended }) => ended));
-  running = [];
-  await rm(folder, { recursive: true });
 });
 
 const SERVE = ['serve', '--config', 'server.jsonc', '--no-resolver'];
@@ -33,12 +26,21 @@ const PORT = ['--bind', '127.0.0.1:0'];
 const TLS = ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem'];
 const TOKEN = { authorization: 'Bearer sample-static-token' };
 
-type LogRecord = Readonly<Record<string, unknown>>;
-
-/** Starts the command and waits until it listens. */
+/** Serves in this process, and waits until it listens. */
 async function listening(argv: readonly string[]) {
+  const serving = await serveHere([...SERVE, ...argv], { folder });
+  const url = await serving.url;
+  const errors = async () => (await serving.log()).filter(({ level }) => level === 'error');
+  return { ...serving, url, errors };
+}
+
+/** The same in a process of its own, for what signals and the end of a process do. */
+async function listeningApart(argv: readonly string[]) {
   const started = startKeyway([...SERVE, ...argv], { folder });
-  running.push(started);
+  onTestFinished(async () => {
+    started.child.kill('SIGKILL');
+    await started.ended;
+  });
   const { url } = await started.logged((record) => typeof record.url === 'string');
   return { ...started, url: String(url) };
 }
@@ -67,6 +69,12 @@ function ask(target: RequestOptions & { readonly ca?: string }, body?: string): 
 
 const portOf = (url: string) => Number(new URL(url).port);
 
+/** What the log says beside the API's own address: it is there once that one listens. */
+async function named(log: ServedHere['log'], member: string): Promise<string> {
+  const record = (await log()).find((each) => member in each);
+  return String(record?.[member]);
+}
+
 /** The name in the certificate that a connection is given. */
 function nameServed(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -80,14 +88,11 @@ function nameServed(port: number): Promise<string> {
 }
 
 /** The only line of the log that says why nothing is served; exit code 1. */
-async function refusal(argv: readonly string[]): Promise<string> {
-  const { code, output } = await runKeyway([...SERVE, ...argv], { folder });
-  const errors = output
-    .trimEnd()
-    .split('\n')
-    .map((line): LogRecord => JSON.parse(line))
-    .filter(({ level }) => level === 'error');
-  expect({ code, errors: errors.length }, output).toEqual({ code: 1, errors: 1 });
+async function refusal(argv: readonly string[], command: readonly string[] = SERVE): Promise<string> {
+  const refused = await serveHere([...command, ...argv], { folder });
+  const { code } = await refused.ended;
+  const errors = (await refused.log()).filter(({ level }) => level === 'error');
+  expect({ code, errors: errors.length }, await refused.text()).toEqual({ code: 1, errors: 1 });
   return String(errors[0]?.msg);
 }
 
@@ -123,18 +128,18 @@ describe('--tls-cert and --tls-key', () => {
   });
 
   it('end a connection that speaks plainly, and go on serving', async () => {
-    const { url, log } = await listening([...PORT, ...TLS]);
+    const { url, errors } = await listening([...PORT, ...TLS]);
     const port = portOf(url);
     await expect(ask({ port, path: '/panel/api/users' })).rejects.toThrow();
     const socket = connectPlain(port, '127.0.0.1').on('error', () => undefined);
     socket.write('\u0000 no TLS at all');
     await once(socket, 'close');
     expect((await ask({ port, ca: CERTIFICATE, path: '/panel/' })).status).toBe(200);
-    expect(log().filter(({ level }) => level === 'error')).toEqual([]);
+    expect(await errors()).toEqual([]);
   });
 
   it('are read again at SIGHUP: new connections get the new certificate, those that are open go on', async () => {
-    const { url, child, logged, log } = await listening([...PORT, ...TLS, '--subscription-bind', '127.0.0.1:0']);
+    const { url, child, logged, log } = await listeningApart([...PORT, ...TLS, '--subscription-bind', '127.0.0.1:0']);
     const port = portOf(url);
     const { subscriptions } = await logged((record) => record.subscriptions !== undefined);
     const open = connect({ port, host: '127.0.0.1', ca: CERTIFICATE });
@@ -159,15 +164,16 @@ describe('--tls-cert and --tls-key', () => {
     ['is gone', 'cert.pem', null, /--tls-cert: cannot read .*cert\.pem.*ENOENT/],
     ['does not belong to the key', 'cert.pem', SECOND_CERTIFICATE, /--tls-key: the key in .* does not belong/],
   ])('leave the certificate before in its place when at SIGHUP it %s, with one line in the log', async (_what, name, content, expected) => {
-    const { url, child, logged, log } = await listening([...PORT, ...TLS]);
+    const { url, hangUp, errors } = await listening([...PORT, ...TLS]);
     if (content === null) await rm(join(folder, name));
     else await writeFile(join(folder, name), content);
-    child.kill('SIGHUP');
-    const line = await logged(({ level }) => level === 'error');
-    expect(String(line.msg)).toMatch(expected);
-    expect(String(line.msg)).toMatch(/the certificate before goes on being served$/);
+    hangUp();
+    await expect.poll(async () => (await errors()).length).toBe(1);
+    const [line] = await errors();
+    expect(String(line?.msg)).toMatch(expected);
+    expect(String(line?.msg)).toMatch(/the certificate before goes on being served$/);
     expect(await nameServed(portOf(url))).toBe('doh.test');
-    expect(log().filter(({ level }) => level === 'error')).toHaveLength(1);
+    expect(await errors()).toHaveLength(1);
   });
 
   it('that cannot be used are one line at start, exit code 1', async () => {
@@ -184,7 +190,7 @@ describe('--tls-cert and --tls-key', () => {
 
 describe('SIGHUP', () => {
   it('without a certificate changes nothing and ends nothing', async () => {
-    const { url, child, logged } = await listening(PORT);
+    const { url, child, logged } = await listeningApart(PORT);
     child.kill('SIGHUP');
     await logged(({ msg }) => String(msg).includes('nothing is to be read again'));
     expect((await fetch(`${url}/panel/api/users`, { headers: TOKEN })).status).toBe(200);
@@ -193,7 +199,7 @@ describe('SIGHUP', () => {
 
 describe('--bind unix:PATH', () => {
   it('serves the API for its owner and group alone, and removes the socket at the end', async () => {
-    const { url, child, ended, log } = await listening(['--bind', 'unix:api.sock']);
+    const { url, child, ended, log } = await listeningApart(['--bind', 'unix:api.sock']);
     const socketPath = join(folder, 'api.sock');
     expect(url).toBe(`unix:${socketPath}`);
     expect((await stat(socketPath)).mode & 0o777).toBe(0o660);
@@ -208,19 +214,16 @@ describe('--bind unix:PATH', () => {
   });
 
   it('beside a socket that answers or a file says so; one that a killed gateway left is replaced', async () => {
-    const first = await listening(['--bind', 'unix:api.sock']);
+    const first = await listeningApart(['--bind', 'unix:api.sock']);
     await copyFile(join(folder, 'server.jsonc'), join(folder, 'second.jsonc'));
-    const second = (bind: string) => runKeyway(['serve', '--config', 'second.jsonc', '--bind', bind], { folder });
-    expect(await second('unix:api.sock')).toMatchObject({
-      code: 1,
-      output: expect.stringMatching(/the API cannot listen on .*another process listens there.*--bind/),
-    });
-    expect((await second('unix:cert.pem')).output).toMatch(/a file that is no socket stands there/);
+    const second = (bind: string) => refusal(['--bind', bind], ['serve', '--config', 'second.jsonc']);
+    expect(await second('unix:api.sock')).toMatch(/the API cannot listen on .*another process listens there.*--bind/);
+    expect(await second('unix:cert.pem')).toMatch(/a file that is no socket stands there/);
     expect(await readFile(join(folder, 'cert.pem'), 'utf8')).toBe(CERTIFICATE);
     first.child.kill('SIGKILL');
     await first.ended;
     const again = await listening(['--bind', 'unix:api.sock']);
-    expect(again.log().some(({ msg }) => String(msg).startsWith('replaced a socket'))).toBe(true);
+    expect((await again.log()).some(({ msg }) => String(msg).startsWith('replaced a socket'))).toBe(true);
     expect((await ask({ socketPath: join(folder, 'api.sock'), path: '/panel/' })).status).toBe(200);
   });
 
@@ -231,17 +234,18 @@ describe('--bind unix:PATH', () => {
       const body = JSON.stringify({ username: 'admin', password: 'wrong' });
       return { argv, retry: (await ask({ ...login, headers }, body)).headers['retry-after'] };
     };
+    const addressesIn = (serving: Pick<ServedHere, 'log'>) => async () =>
+      (await serving.log()).map(({ address }) => address);
     const argv = ['--bind', 'unix:api.sock', '--login-guard', '1/5'];
     const trusting = await listening([...argv, '--trust-proxy', 'unix']);
     expect(await failed(argv, '192.0.2.1')).toMatchObject({ retry: expect.any(String) });
-    await trusting.logged(({ address }) => address === '192.0.2.1');
-    expect(trusting.log().some(({ msg }) => String(msg).includes('--trust-proxy unix'))).toBe(false);
-    trusting.child.kill('SIGTERM');
-    await trusting.ended;
+    await expect.poll(addressesIn(trusting)).toContain('192.0.2.1');
+    expect(await trusting.text()).not.toContain('--trust-proxy unix');
+    await trusting.stop();
     const other = await listening(argv);
-    expect(other.log().some(({ msg }) => String(msg).includes('--trust-proxy unix'))).toBe(true);
+    expect(await other.text()).toContain('--trust-proxy unix');
     await failed(argv, '192.0.2.1');
-    await other.logged(({ address }) => address === 'unix');
+    await expect.poll(addressesIn(other)).toContain('unix');
   });
 });
 
@@ -270,18 +274,18 @@ describe('a file without credentials, where a proxy passes others on', () => {
     const before = await readFile(path, 'utf8');
     const { url, log } = await listening(argv);
     const users = { ...targetOf(url), path: '/panel/api/users' };
-    const refusals = () => log().filter(({ msg }) => /until then it refuses everyone/.test(String(msg)));
+    const refusals = async () => (await log()).filter(({ msg }) => /until then it refuses everyone/.test(String(msg)));
     const statuses = async () => [(await ask(users)).status, (await ask({ ...users, headers: TOKEN })).status];
     const put = { ...users, path: '/panel/api/server/config', method: 'PUT' };
     const withBody = { headers: { ...TOKEN, 'content-type': 'application/json' } };
     expect((await ask({ ...put, ...withBody }, '{"mode":"server","access_keys":["a"]}')).status).toBe(200);
     expect(await statuses()).toEqual([401, 401]);
-    expect(String(refusals()[0]?.msg)).toMatch(reason);
+    expect(String((await refusals())[0]?.msg)).toMatch(reason);
     await writeFile(path, before);
     await expect.poll(statuses, { timeout: 20_000 }).toEqual([401, 200]);
     await writeFile(path, '{ "mode": "server", "access_keys": ["a", "b"] }');
     await expect.poll(statuses, { timeout: 20_000 }).toEqual([401, 401]);
-    await expect.poll(() => refusals().length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(async () => (await refusals()).length, { timeout: 20_000 }).toBe(2);
   });
 });
 
@@ -290,8 +294,8 @@ describe('--allow-host', () => {
     const addresses = ['--subscription-bind', '127.0.0.1:0', '--ops-bind', '127.0.0.1:0', '--feed-bind', '127.0.0.1:0'];
     const names = ['--allow-host', 'panel.example.org', '--allow-host', 'Metrics.Example.org'];
     const argv = [...PORT, ...addresses, '--feed-token', 'feed-secret', ...names];
-    const { url, logged } = await listening(argv);
-    const portNamed = async (member: string) => portOf(String((await logged((record) => member in record))[member]));
+    const { url, log } = await listening(argv);
+    const portNamed = async (member: string) => portOf(await named(log, member));
     const asked = [
       { port: portOf(url), path: '/panel/', others: 421 },
       { port: await portNamed('subscriptions'), path: '/panel/api/subscribe/guest-2026', others: 421 },
@@ -311,8 +315,8 @@ describe('--subscription-bind', () => {
   const ALONE = ['--subscription-bind', '127.0.0.1:0', '--revision', 'earliest', '--revision', 'current@new'];
 
   it('serves the subscriptions of every revision, from the same keys, and nothing else', async () => {
-    const { url, logged } = await listening([...PORT, ...ALONE]);
-    const alone = String((await logged((record) => record.subscriptions !== undefined)).subscriptions);
+    const { url, log } = await listening([...PORT, ...ALONE]);
+    const alone = await named(log, 'subscriptions');
     expect(alone).toMatch(/^http:\/\/127/);
     const links = async (origin: string) => {
       const paths = ['/api/subscribe/guest-2026', '/new/api/subscribe/guest-2026'];
@@ -331,8 +335,8 @@ describe('--subscription-bind', () => {
   });
 
   it('answers 404 to everything else, as if nothing were there', async () => {
-    const { logged, url } = await listening([...PORT, ...ALONE]);
-    const alone = String((await logged((record) => record.subscriptions !== undefined)).subscriptions);
+    const { url, log } = await listening([...PORT, ...ALONE]);
+    const alone = await named(log, 'subscriptions');
     const others = ['/', '/new', '/new/', '/new/index.html', '/new/api', '/new/api/users', '/api/users', '/api/'];
     const status = async (path: string, method = 'GET', more: Readonly<Record<string, string>> = {}) =>
       (await fetch(alone + path, { method, redirect: 'manual', headers: { ...TOKEN, ...more } })).status;
@@ -349,7 +353,7 @@ describe('--subscription-bind', () => {
 
   it('goes on over TLS while the API is on a Unix socket, and both end with the process', async () => {
     const argv = ['--bind', 'unix:api.sock', '--subscription-bind', '127.0.0.1:0', ...TLS];
-    const { logged, child, ended } = await listening(argv);
+    const { logged, child, ended } = await listeningApart(argv);
     const alone = String((await logged((record) => record.subscriptions !== undefined)).subscriptions);
     expect(alone).toMatch(/^https:/);
     const path = '/panel/api/subscribe/guest-2026';
@@ -363,11 +367,9 @@ describe('--subscription-bind', () => {
   });
 
   it('without a configuration file, or at an address that is taken, is one line at start, exit code 1', async () => {
-    const { code, output } = await runKeyway(['serve', '--no-config', ...PORT, '--subscription-bind', '127.0.0.1:0'], {
-      folder,
-    });
-    expect(code).toBe(1);
-    expect(output).toMatch(/--subscription-bind: expected a configuration file/);
+    expect(await refusal([...PORT, '--subscription-bind', '127.0.0.1:0'], ['serve', '--no-config'])).toMatch(
+      /--subscription-bind: expected a configuration file/,
+    );
     const same = ['--bind', '127.0.0.1:39090'];
     expect(await refusal([...same, '--subscription-bind', '0.0.0.0:39090'])).toBe(
       '--bind (127.0.0.1:39090) and --subscription-bind (0.0.0.0:39090) are the same address: give one of them another',

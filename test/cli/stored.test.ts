@@ -29,7 +29,9 @@ afterEach(async () => {
 
 const api = { enabled: true, bind: '127.0.0.1:0', token: 'api-token' };
 const fileText = (keys: readonly string[]) => JSON.stringify({ mode: 'server', api, access_keys: keys }, null, 2);
-const run = (...argv: readonly string[]) => runKeyway([...argv, '--config', 'server.json'], { folder });
+const run = (...argv: readonly string[]) => runHere([...argv, '--config', 'server.json'], { folder });
+/** The same in a process of its own, as beside one that serves. */
+const runApart = (...argv: readonly string[]) => runKeyway([...argv, '--config', 'server.json'], { folder });
 const users = ['alpha', 'beta'];
 
 interface Serving {
@@ -84,12 +86,12 @@ describe('keyway backup and restore', () => {
       ['alpha', 5],
       ['beta', 7],
     ]);
-    expect(await run('backup', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    expect(await runApart('backup', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
     await server.report('after', [['alpha', 100]]);
     await server.change('DELETE', '/users/beta');
     await server.change('POST', '/users', { access_key: 'gamma' });
     await server.report('gamma', [['gamma', 9]]);
-    expect(await run('restore', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
+    expect(await runApart('restore', 'state.jsonl')).toMatchObject({ code: 0, complaints: '' });
     expect(await server.list()).toEqual({ beta: '7', alpha: '5' });
     expect(await readFile(join(folder, 'server.json'), 'utf8')).toBe(text);
     expect(await server.report('before', [['alpha', 5]])).toBe(true);
@@ -122,7 +124,7 @@ describe('keyway backup and restore', () => {
     })();
     for (let i = 0; i < 5; i += 1) {
       const least = sent;
-      expect((await run('backup', `state-${i}.jsonl`)).code).toBe(0);
+      expect((await runApart('backup', `state-${i}.jsonl`)).code).toBe(0);
       const { counters, reports } = await readState([await readFile(join(folder, `state-${i}.jsonl`))]);
       const bytes = new Set(
         counters.filter(({ accessKey }) => accessKey !== 'extra').map(({ bytesDown }) => Number(bytesDown)),
@@ -375,9 +377,9 @@ describe('keyway counters', () => {
     const server = await serve();
     expect(await server.list()).toEqual({ alpha: '18446744073709551615', beta: '9007199254740993' });
     await writeFile(join(folder, 'counters.jsonl'), line('beta', 3n));
-    expect((await run('counters', 'import', 'counters.jsonl')).code).toBe(0);
+    expect((await runApart('counters', 'import', 'counters.jsonl')).code).toBe(0);
     expect(await server.list()).toEqual({ alpha: '18446744073709551615', beta: '3' });
-    expect((await run('counters', 'export')).output).toBe(`${lines[0]}\n${line('beta', 3n)}\n`);
+    expect((await runApart('counters', 'export')).output).toBe(`${lines[0]}\n${line('beta', 3n)}\n`);
   });
 
   it('without a configuration file live in the data folder alone', async () => {
