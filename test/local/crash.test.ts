@@ -180,9 +180,10 @@ it.each([
 });
 
 describe.each([
-  { way: 'replaced', inPlace: false, syncs: SYNCS_REPLACING, needless: NEEDLESS_REPLACING },
-  { way: 'overwritten in place', inPlace: true, syncs: SYNCS_IN_PLACE, needless: NEEDLESS_IN_PLACE },
-])('a file that is $way', ({ inPlace, syncs, needless }) => {
+  // With these seeds every loss is found soon; with any other, in up to some hundred stories.
+  { way: 'replaced', inPlace: false, seed: 1, syncs: SYNCS_REPLACING, needless: NEEDLESS_REPLACING },
+  { way: 'overwritten in place', inPlace: true, seed: 14, syncs: SYNCS_IN_PLACE, needless: NEEDLESS_IN_PLACE },
+])('a file that is $way', ({ inPlace, seed, syncs, needless }) => {
   it('after any saves, edits, failures and crashes holds every acknowledged change and every synced edit', async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(anyStory(inPlace), telling(inPlace)), (story) => play(story)),
@@ -193,13 +194,13 @@ describe.each([
   it('does each of its syncs in these stories', async () => {
     const seen = new Set<string>();
     const recorded = fc.asyncProperty(telling(inPlace), (story) => play(story, (port) => naming(port, seen, null)));
-    await fc.assert(recorded, { numRuns: 200, seed: 1 });
+    await fc.assert(recorded, { numRuns: 200, seed });
     expect([...seen].sort()).toEqual([...syncs, ...needless].sort());
   });
 
   it.each(syncs)('without "%s" something is lost', async (omit) => {
     const mutated = fc.asyncProperty(telling(inPlace), (story) => play(story, (port) => naming(port, new Set(), omit)));
-    const { failed } = await fc.check(mutated, { numRuns: 1500, seed: 1, endOnFailure: true });
+    const { failed } = await fc.check(mutated, { numRuns: 1500, seed, endOnFailure: true });
     expect(failed).toBe(true);
   });
 });
