@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
 import { type Running, runKeyway, startKeyway } from '../cli/process.js';
-import { goTo, openPage, signIn } from '../panel/stage.js';
+import { goTo, openPage, refreshNow, signIn } from '../panel/stage.js';
 import { connectBrowser } from '../shared.js';
 
 /** What the README shows: a server of another line behind, three revisions in front of it. */
@@ -71,8 +71,10 @@ describe('a Keyway in front of another one that plays 0.2.48', () => {
       body: JSON.stringify({ access_key: `made-${webpath}`, name: `Made under ${webpath}` }),
     });
     expect(made.status).toBe(200);
+    await refreshNow(page);
     await page.getByRole('link', { name: `Made under ${webpath}` }).waitFor();
     await fetch(`${front}/${webpath}/api/users/made-${webpath}`, { method: 'DELETE', headers: AUTHORIZED });
+    await refreshNow(page);
     await page.getByRole('link', { name: `Made under ${webpath}` }).waitFor({ state: 'detached' });
     expectClean();
     await page.context().close();
