@@ -245,6 +245,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
       await follower.fresh('state');
       return follower.status().seen.state;
     },
+    showing,
     registeredAt: replica.registeredAt,
     guard: options.guard ?? false,
     clock,

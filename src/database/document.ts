@@ -45,6 +45,8 @@ export interface DocumentOptions {
   readonly present: () => PresentSections;
   /** Resolves once what is in memory is all that was committed before the call, to the number of its last write. */
   readonly fresh: () => Promise<bigint>;
+  /** Resolves once a write that was committed shows here. Rejects with `outcomeUnknown` where that cannot be seen in time. */
+  readonly showing: () => Promise<void>;
   /** When the key was registered: the number of the write. */
   readonly registeredAt: (accessKey: string) => number;
   readonly guard: boolean;
@@ -150,11 +152,17 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
   async function replaceBy(next: ReadConfiguration, reason: 'replaced' | 'restored'): Promise<void> {
     try {
       await put(next, reason);
-      await fresh();
-      await forgetOld();
     } catch (error) {
       throw error instanceof DomainError ? error : new DomainError('configWriteFailed', wordsOf(error));
     }
+    // It has happened: what goes wrong from here on must not be told as if it had not.
+    await options.showing();
+    await forgetOld().catch((error: unknown) =>
+      log.warn(
+        { reason: wordsOf(error) },
+        'kept versions that need not stay could not be removed; the next write does it',
+      ),
+    );
   }
 
   return {
