@@ -4,36 +4,47 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes longest, longest first: begun last, one of them would be waited for while all else is done. */
 const LONG = [
-  'upstream/matrix',
-  'soak/upstream',
-  'soak/kill',
-  'soak/database',
-  'database/scenarios',
-  'cli/compare',
   'docs/docs',
-  'soak/load',
+  'cli/compare',
+  'upstream/matrix',
+  'cli/package',
+  'soak/database',
+  'soak/kill',
+  'database/scenarios',
+  'soak/upstream',
   'soak/hostile',
-  'acceptance/in-front',
-  'panel/session',
-  'cli/serve-network',
+  'soak/load',
   'docs/readme-run',
-  'local/crash',
+  'acceptance/in-front',
   'panel/pages',
+  'panel/session',
+  'panel/editing',
   'panel/keys',
   'cli/replay',
-  'cli/stored',
-  'cli/package',
-  'panel/editing',
   'replay/target',
+  'cli/stored',
+  'cli/log-trouble',
   'counters/created-again',
   'replay/record',
-  'replay/update',
+  'local/crash',
   'cli/verdict',
-  'northbound/auth-matrix',
-  'acceptance/fixtures',
   'acceptance/recorded',
+  'acceptance/fixtures',
+  'panel/selection',
+  'soak/beside',
+  'panel/handout',
   'cli/serve',
+  'cli/serve-network',
+  'acceptance/openapi-answers',
   'local/kill',
+  'database/backend',
+  'southbound/running-server',
+  'upstream/serve',
+  'cli/restore-waiting',
+  'replay/update',
+  'northbound/auth-matrix',
+  'dns/resolver',
+  'dns/blocklists',
 ].map((name) => `/test/${name}.test.ts`);
 
 class LongestFirst extends BaseSequencer {
@@ -51,9 +62,9 @@ const ALONE = ['test/revisions/made-up.test.ts', 'test/revisions/taken-out.test.
 
 export default defineConfig({
   test: {
-    // By itself vitest leaves a core to the process that hands out the files, which has little to do. And one more: many
-    // tests wait for processes, a browser or the disk.
-    maxWorkers: availableParallelism() + 1,
+    // By itself vitest leaves a core to the process that hands out the files, which has little to do. And two more: many
+    // tests wait for processes, a browser or the disk, and with one more than cores a fifth of their time was idle.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/global-setup.ts',
     testTimeout: 60_000,
