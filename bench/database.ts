@@ -162,7 +162,56 @@ const idle = overDatabase('database-idle', KEYS, async (bench, { postgres }) => 
   ];
 });
 
-export const databaseMeasures: readonly Measure[] = [reads, writes, feed, seen, start, idle];
+/** What another gateway's writes wait for where one stands still in the middle of its own, against both running. */
+const stand = overDatabase('database-stand', 10_000, async (bench, { postgres }) => {
+  const start = async () => {
+    const port = await freePort();
+    const api = await bench.using(
+      startOverDatabase(postgres.url(), ['--feed-bind', `127.0.0.1:${port}`, ...FEED_FLAGS]),
+    );
+    return { api, feed: { port, child: api.child } };
+  };
+  const [standing, other] = [await start(), await start()];
+  const [creates, counts, otherCounts] = [await bench.secondLoad(), await bench.secondLoad(), await bench.secondLoad()];
+  const [milliseconds, rounds] = bench.quick ? [4_000, 1] : [15_000, 3];
+  const until = { milliseconds };
+  const usage = reports(10_000, 10, 'durable');
+  const round = (stands: boolean) => async () => {
+    const [created, counted] = await Promise.all([
+      bench.load.put(other.api, { connections: 1, requests: createUser, until }),
+      otherCounts.put(other.feed, { connections: 1, requests: usage, until }),
+      creates.put(standing.api, { connections: 4, requests: createUser, until }),
+      counts.put(standing.feed, { connections: 2, requests: usage, until }),
+      stands ? standAgainAndAgain(standing.api.child.pid, milliseconds) : undefined,
+    ]);
+    return [created.slowest, counted.slowest] as const;
+  };
+  await round(false)();
+  const pairs = await inTurns(rounds, round(true), round(false));
+  return ['create', 'durable report of 1,000'].map((words, at) => {
+    const [beside, alone] = [pairs.gateway, pairs.against].map((all) => Math.max(...all.map((one) => one[at] ?? 0)));
+    const more = (beside ?? 0) - (alone ?? 0);
+    return {
+      ...row(`longest ${words} while another gateway stands`, `${timeText(beside ?? 0)}`, '≤ 100 ms more', more <= 100),
+      against: `while it runs: ${timeText(alone ?? 0)}`,
+    };
+  });
+});
+
+/** SIGSTOPs a process at random moments, for one to three seconds each, until so much time has passed. */
+async function standAgainAndAgain(pid: number, milliseconds: number): Promise<void> {
+  for (const end = performance.now() + milliseconds; performance.now() < end; ) {
+    await sleep(Math.random() * 500);
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await sleep(1_000 + Math.random() * 2_000);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+  }
+}
+
+export const databaseMeasures: readonly Measure[] = [reads, writes, feed, seen, start, idle, stand];
 
 function row(measure: string, value: string, bar: string, met: Row['met']): Row {
   return { measure, gateway: 'keyway serve --database', against: '', value, bar, met };
