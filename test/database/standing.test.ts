@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { DatabaseBackend } from '../../src/database/backend.js';
 import { openConnections } from '../../src/database/connection.js';
 import { migrate } from '../../src/database/schema.js';
-import { unknownOf, WRITES } from '../../src/database/statements.js';
+import { forget, leaveGateway, notify, seeGateway, settle, unknownOf, WRITES } from '../../src/database/statements.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend } from './gateways.js';
 import { type DatabaseProxy, proxyForTest } from './proxy.js';
@@ -89,6 +89,19 @@ describeDatabase('a gateway that stands still', () => {
       const opened = openBackend(proxy.url, quiet);
       await whileStanding(proxy, () => writeAll(other));
       expect((await opened).keys.size).toBe(3);
+    });
+
+    it('while it does what a gateway does from time to time, holds up no write of another', async () => {
+      const { proxy, other } = await stage();
+      const connections = openConnections({ url: proxy.url, most: 1 });
+      const id = randomUUID();
+      for (const text of [seeGateway(id), forget(0, 0), notify(id), settle(randomUUID()), leaveGateway(id)]) {
+        proxy.standAround(text, where);
+        const said = connections.run(text, 60_000);
+        await whileStanding(proxy, () => writeAll(other));
+        await said;
+      }
+      await connections.close();
     });
 
     it('while it makes the schema, holds up no start of another', async () => {
