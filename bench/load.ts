@@ -9,6 +9,8 @@ export interface LoadOrder {
   readonly requests: readonly string[];
   /** For so long, or so many requests on each connection. What is under way at the end is waited for. */
   readonly until: { readonly milliseconds: number } | { readonly each: number };
+  /** Milliseconds from one request of a connection to its next, unless the answer takes longer; default none. */
+  readonly every?: number;
 }
 
 /** What came of it. Times are in milliseconds. */
@@ -37,7 +39,11 @@ export async function putLoad(order: LoadOrder): Promise<LoadResult> {
   const tally: Tally = { latencies: [], refused: 0, bodyBytes: 0 };
   const began = performance.now();
   const mayGoOn = untilWhen(order.until, began);
-  const lanes = connections.map((connection, lane) => runLane(connection, requests, lane, mayGoOn, tally));
+  const { every = 0 } = order;
+  const lanes = connections.map((connection, lane) => {
+    const first = began + (lane * every) / connections.length;
+    return runLane(connection, requests, { lane, first, every, mayGoOn }, tally);
+  });
   try {
     await Promise.race([Promise.all(lanes), broken]);
   } finally {
@@ -72,11 +78,19 @@ function untilWhen(until: LoadOrder['until'], began: number): MayGoOn {
   return (_answered, now) => now < end;
 }
 
+/** When a connection sends. */
+interface Pace {
+  readonly lane: number;
+  /** Of its first request. */
+  readonly first: number;
+  readonly every: number;
+  readonly mayGoOn: MayGoOn;
+}
+
 function runLane(
   connection: HttpConnection,
   requests: readonly Buffer[],
-  lane: number,
-  mayGoOn: MayGoOn,
+  { lane, first, every, mayGoOn }: Pace,
   tally: Tally,
 ): Promise<void> {
   return new Promise((resolve) => {
@@ -91,10 +105,14 @@ function runLane(
         tally.bodyBytes += bytes;
         if (status < 200 || status > 299) tally.refused += 1;
         answered += 1;
-        if (mayGoOn(answered, performance.now())) send();
-        else resolve();
+        const now = performance.now();
+        const wait = first + answered * every - now;
+        if (!mayGoOn(answered, now)) resolve();
+        else if (wait > 0) setTimeout(send, wait);
+        else send();
       });
     }
-    send();
+    if (every > 0) setTimeout(send, first - performance.now());
+    else send();
   });
 }

@@ -228,10 +228,8 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     writes,
     incarnation: replica.incarnation,
     unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
-    committed: async () => {
-      hints?.changed();
-      await follower.fresh('all');
-    },
+    seen: () => follower.status().seen,
+    counted: follower.counted,
     clock,
     jitter,
     log,
@@ -243,7 +241,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     present: () => ({ outbound: settings.outbound, dnsChanges }),
     fresh: async () => {
       await follower.fresh('state');
-      return follower.status().seen.state;
+      return follower.status().seen;
     },
     showing,
     registeredAt: replica.registeredAt,

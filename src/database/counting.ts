@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Acknowledgement, ReportOutcome, UsageReport } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
+import { MAX_U64 } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
+import type { CountedBatch } from './follower.js';
 import type { Jitter } from './jitter.js';
-import { type UsageBatch, WRITES } from './statements.js';
+import { type Seen, type UsageBatch, WRITES } from './statements.js';
 import type { Patience, Writes, Written } from './writes.js';
 
 /** Gathers reports and writes them in batches, of which one is on its way at a time. */
@@ -34,8 +36,10 @@ export interface CountingOptions {
   readonly incarnation: (accessKey: string) => number | null;
   /** Which places of a committed batch were not registered, as PostgreSQL writes an array; null where it is not known any more. */
   readonly unknownOf: (batch: bigint) => Promise<string | null>;
-  /** Called after a batch is committed; resolves once it shows. */
-  readonly committed: () => Promise<void>;
+  /** What is in memory. */
+  readonly seen: () => Seen;
+  /** Resolves once a committed batch shows; of null nothing is known but that it was committed. */
+  readonly counted: (batch: CountedBatch | null) => Promise<void>;
   readonly clock: ClockPort;
   readonly jitter: Jitter;
   readonly log: LogPort;
@@ -79,7 +83,7 @@ export function createCounting(options: CountingOptions): Counting {
   const memory = createLane(writeAcknowledged);
 
   async function writeBatch(batch: readonly Gathered[], patience: Patience) {
-    const made = makeBatch(batch, options.gateway, told);
+    const made = makeBatch(batch, { gateway: options.gateway, seen: options.seen(), told });
     const written = await writes.write(WRITES.countUsage(made), patience);
     if (written.kind === 'done') {
       status.batches += 1;
@@ -96,7 +100,7 @@ export function createCounting(options: CountingOptions): Counting {
     const { written, made } = await writeBatch(batch, { until });
     if (written.kind === 'done') {
       // The next batch need not wait until this one shows.
-      void answerOnceShown(async () => {
+      void shown(readCounted(made, written)).then(async () => {
         const unknown = await unknownIn(written, made);
         for (const { answer, report } of batch) answer?.resolve(countedOf(report, unknown));
       });
@@ -104,9 +108,8 @@ export function createCounting(options: CountingOptions): Counting {
     }
     const repeated = repeatedIn(batch, written);
     if (repeated.length > 0) {
-      await answerOnceShown(() => {
-        for (const { answer, report } of repeated) answer?.resolve({ ...countedOf(report, null), repeated: true });
-      });
+      await shown(null);
+      for (const { answer, report } of repeated) answer?.resolve({ ...countedOf(report, null), repeated: true });
       await writeDurable(batch.filter((one) => !repeated.includes(one)));
       return;
     }
@@ -117,17 +120,15 @@ export function createCounting(options: CountingOptions): Counting {
     for (const { answer } of batch) answer?.reject(error);
   }
 
-  async function answerOnceShown(answer: () => void | Promise<void>): Promise<void> {
-    await options.committed().catch(() => undefined);
-    await answer();
-  }
-
   /** The keys of a batch that were not registered; null where that cannot be found out. */
   async function unknownIn({ number, rest: [count] }: Done, { keys }: UsageBatch): Promise<ReadonlySet<string> | null> {
     if (count === '0') return new Set();
     const places = await options.unknownOf(number).catch(() => null);
     return places === null ? null : new Set(placesOf(places).map((place) => keys[place - 1] ?? ''));
   }
+
+  /** What is committed is acknowledged, also where it cannot be read back. */
+  const shown = (batch: CountedBatch | null): Promise<void> => options.counted(batch).catch(() => undefined);
 
   /** Which keys of a report were not registered: `unknown` is of its batch; where it is null, those that are not now. */
   function countedOf({ entries }: UsageReport, unknown: ReadonlySet<string> | null): ReportOutcome {
@@ -139,9 +140,12 @@ export function createCounting(options: CountingOptions): Counting {
   async function writeAcknowledged(batch: readonly Gathered[]): Promise<void> {
     let left = batch;
     while (left.length > 0) {
-      const { written } = await writeBatch(left, lasting);
+      const { written, made } = await writeBatch(left, lasting);
       const repeated = repeatedIn(left, written);
-      if (written.kind === 'done') break;
+      if (written.kind === 'done') {
+        void shown(readCounted(made, written));
+        break;
+      }
       if (repeated.length > 0) {
         left = left.filter((one) => !repeated.includes(one));
         continue;
@@ -155,7 +159,6 @@ export function createCounting(options: CountingOptions): Counting {
       }
       await pause(options.jitter(AGAIN));
     }
-    void answerOnceShown(() => undefined);
     for (const { bytes } of batch) status.waitingBytes -= bytes;
   }
 
@@ -230,7 +233,13 @@ interface Used {
   connections: bigint | null;
 }
 
-function makeBatch(batch: readonly Gathered[], gateway: string, told: ToldConnections): UsageBatch {
+interface Telling {
+  readonly gateway: string;
+  readonly seen: Seen;
+  readonly told: ToldConnections;
+}
+
+function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling): UsageBatch {
   const used = new Map<string, Used>();
   for (const { report, incarnations } of batch) {
     for (const [at, { accessKey, bytesUp, bytesDown, connections }] of report.entries.entries()) {
@@ -240,8 +249,8 @@ function makeBatch(batch: readonly Gathered[], gateway: string, told: ToldConnec
       const present = used.get(name);
       if (present === undefined) used.set(name, { accessKey, incarnation, up: bytesUp, down: bytesDown, connections });
       else {
-        present.up += bytesUp;
-        present.down += bytesDown;
+        present.up = sum(present.up, bytesUp);
+        present.down = sum(present.down, bytesDown);
         present.connections = connections ?? present.connections;
       }
     }
@@ -250,6 +259,7 @@ function makeBatch(batch: readonly Gathered[], gateway: string, told: ToldConnec
   const all = [...used.values()].sort((one, other) => (one.accessKey < other.accessKey ? -1 : 1));
   return {
     gateway,
+    seen,
     reportIds: batch.flatMap(({ report: { id } }) => (id === null ? [] : [id])),
     keys: all.map(({ accessKey }) => accessKey),
     incarnations: all.map(({ incarnation }) => (incarnation === null ? null : BigInt(incarnation))),
@@ -257,6 +267,11 @@ function makeBatch(batch: readonly Gathered[], gateway: string, told: ToldConnec
     down: all.map(({ down }) => down),
     connections: all.map(({ accessKey, connections }) => told.news(accessKey, connections)),
   };
+}
+
+function sum(one: bigint, other: bigint): bigint {
+  const all = one + other;
+  return all > MAX_U64 ? MAX_U64 : all;
 }
 
 /** What this gateway has told of connections: the same again is no news. */
@@ -289,6 +304,14 @@ function repeatedIn(batch: readonly Gathered[], written: Written): readonly Gath
   if (written.kind !== 'nothing' || written.sqlState !== REPEATED) return [];
   const named = batch.filter(({ report }) => report.id !== null);
   return written.reason.split(',').flatMap((place) => named[Number(place) - 1] ?? []);
+}
+
+/** What a batch comes to where all its keys were registered; null where others were among them, or its answer was lost. */
+function readCounted(made: UsageBatch, { number, operation, rest: [unknown, follows] }: Done): CountedBatch | null {
+  if (unknown !== '0') return null;
+  const used = made.keys.map((accessKey, at) => ({ accessKey, up: made.up[at] ?? 0n, down: made.down[at] ?? 0n }));
+  const hasConnections = made.connections.some((value) => value !== null);
+  return { number, mark: operation, seen: made.seen, follows: follows === 't', used, hasConnections };
 }
 
 /** An array of integers as PostgreSQL writes it. */

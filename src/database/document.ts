@@ -20,7 +20,7 @@ import { compactJson } from '../wire/json/json.js';
 import { type Connections, StatementError } from './connection.js';
 import { textProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
-import { DOCUMENT, forgetVersions, INSERT_CONTENT, VERSIONS, versionContent, WRITES } from './statements.js';
+import { DOCUMENT, forgetVersions, INSERT_CONTENT, type Seen, VERSIONS, versionContent, WRITES } from './statements.js';
 import type { Writes, Written } from './writes.js';
 
 /** The configuration as a document with its kept versions. */
@@ -43,8 +43,8 @@ export interface DocumentOptions {
   readonly keys: KeyReader;
   /** Besides keys: the rules, and what of the DNS settings was given since the last replacement. */
   readonly present: () => PresentSections;
-  /** Resolves once what is in memory is all that was committed before the call, to the number of its last write. */
-  readonly fresh: () => Promise<bigint>;
+  /** Resolves to what has been seen, once that is all that was committed before the call. */
+  readonly fresh: () => Promise<Pick<Seen, 'state' | 'document'>>;
   /** Resolves once a write that was committed shows here. Rejects with `outcomeUnknown` where that cannot be seen in time. */
   readonly showing: () => Promise<void>;
   /** When the key was registered: the number of the write. */
@@ -70,12 +70,12 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
   const { connections, writes, keys, present, fresh, clock, random, log } = options;
 
   async function current(): Promise<Present> {
-    const number = await fresh();
     const [rows] = await connections.run(DOCUMENT, DEADLINE);
     const [at, applied, content] = rows?.[0] ?? [];
-    // It was replaced a moment ago: what is in memory is older.
-    if (BigInt(at ?? 0) > number) return current();
     const base = readDocument(await unpack(Buffer.from(content ?? '', 'hex')));
+    const { state: number, document: putAt } = await fresh();
+    // Another was put meanwhile.
+    if (putAt !== BigInt(at ?? 0)) return current();
     if (applied !== 't') return { number, document: base.document };
     return {
       number,

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { AuditEntry } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { createTurns } from '../core/turns.js';
@@ -10,11 +11,21 @@ import {
   readConnectionsRow,
   readCountersRow,
   readKeyRow,
+  type UsedRow,
 } from './replica.js';
 import { schemaProblem } from './schema.js';
 import type { StoredSettings } from './server-settings.js';
 import type { FollowedSession } from './shared.js';
-import { changesSince, connectionsOfGateways, LOAD, MOST_CHANGED, type Seen } from './statements.js';
+import {
+  changesSince,
+  connectionsOfGateways,
+  HEADS,
+  LOAD,
+  type Looked,
+  MOST_CHANGED,
+  type Seen,
+  type UsageBatch,
+} from './statements.js';
 
 /** What of the state is followed besides keys. */
 export interface Followed {
@@ -26,22 +37,36 @@ export interface Followed {
   sessions(sessions: readonly FollowedSession[], are: 'changed' | 'all'): void;
 }
 
-/** What is looked for. */
-export type Looked = 'all' | 'state';
-
 /** Keeps what is in memory with the database: all of what was committed up to one moment, and nothing else. */
 export interface Follower {
   /**
-   * Resolves once what was committed before the call is in memory, by one look for all who ask meanwhile: all of it, or all
-   * but what was counted, which may be a thousand times as much.
+   * Resolves once what was committed before the call is in memory, by one look for all who ask meanwhile. A look for less
+   * waits for none for more.
    */
   fresh(what: Looked): Promise<void>;
+  /**
+   * Resolves once a batch that this gateway has committed is in memory, without a look where it was counted onto what is
+   * there. Null for one of which no more is known.
+   */
+  counted(batch: CountedBatch | null): Promise<void>;
   /** As `fresh`, for strangers' questions: so many looks a second at most. */
   lookUp(): Promise<void>;
-  /** Somebody says that there is something new. */
+  /** Somebody says that the state has changed. */
   hint(): void;
   status(): FollowerStatus;
   stop(): Promise<void>;
+}
+
+export interface CountedBatch {
+  readonly number: bigint;
+  readonly mark: string;
+  /** What was in memory when it was written. */
+  readonly seen: UsageBatch['seen'];
+  /** Whether it was counted onto just that. */
+  readonly follows: boolean;
+  readonly used: readonly UsedRow[];
+  /** Whether it changed connections. */
+  readonly hasConnections: boolean;
 }
 
 export interface FollowerStatus {
@@ -76,34 +101,51 @@ const POLL = 400;
 const LOOK_DEADLINE = 5_000;
 const LOAD_DEADLINE = 60_000;
 const MOST_BACKOFF = 1_500;
+/** Counters that are taken in one go; others are answered meanwhile. */
+const SLICE = 2_000;
 /** Between looks for strangers' sake. */
 const LOOK_UP = 25;
 const AWAY = 'the database does not answer; what was last known is served meanwhile';
 const UNFIT = 'the database is not one that this Keyway may use; what was last known is served meanwhile';
+const KINDS: readonly Looked[] = ['state', 'connections', 'all'];
 
 /** Loads everything, and follows. Rejects with `StatementError` where the first load fails. */
 export async function startFollower(options: FollowerOptions): Promise<Follower> {
   const { connections, replica, followed, clock, log, pollMilliseconds = POLL, lookUpMilliseconds = LOOK_UP } = options;
-  let seen: Seen = { state: -1n, stateMark: '', counters: -1n, countersMark: '' };
+  let seen: Seen = { state: -1n, stateMark: '', counters: -1n, countersMark: '', connections: -1n, document: -1n };
   let goodAt = clock.monotonic();
   let failure: string | null = null;
   let refusal: string | null = null;
   let failures = 0;
   let looks = 0;
   let reloads = 0;
-  let gateways = new Map<string, boolean>();
-  /** One look at a time: what is read first is taken first. */
+  let gateways: Heads['gateways'] = new Map();
+  let loading: Promise<void> | null = null;
+  /** One look of a kind at a time. */
   const turns = createTurns();
   const next = new Map<Looked, Promise<void>>();
   let timer: NodeJS.Timeout | null = null;
   let isStopped = false;
+
+  /** Reads everything anew, once for all who find that they must. */
+  function reload(): Promise<void> {
+    loading ??= load(false)
+      .then(() => {
+        reloads += 1;
+        log.info({}, 'everything was read anew from the database');
+      })
+      .finally(() => {
+        loading = null;
+      });
+    return loading;
+  }
 
   /** Reads everything from one snapshot. Only a first load may show what it has before it has all. */
   async function load(isFirst: boolean): Promise<void> {
     await connections.session(async (run) => {
       const one = async (text: string): Promise<readonly Row[]> => (await run(text, LOAD_DEADLINE))[0] ?? [];
       await one(LOAD.begin);
-      const heads = readHeads(await one(LOAD.heads));
+      const heads = readHeads(await one(HEADS));
       await one(LOAD.declare);
       const all: KeyRow[] = [];
       for (let count = 0; ; ) {
@@ -137,15 +179,11 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     }
   }
 
-  async function look(what: Looked): Promise<void> {
+  async function look(read: () => Promise<void>): Promise<void> {
     const began = clock.monotonic();
     looks += 1;
     try {
-      if (!(await follow(what))) {
-        reloads += 1;
-        await load(false);
-        log.info({}, 'everything was read anew from the database');
-      }
+      await read();
       goodAt = began;
       if (failure !== null) log.info({}, 'the database answers again');
       failure = null;
@@ -162,34 +200,89 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     }
   }
 
-  /** False where what was seen is not in the database's past, or too much came since. */
+  async function readNews(what: Looked): Promise<void> {
+    while (!(await follow(what)));
+  }
+
+  /** Looks whether there is anything new before it asks for it. */
+  async function poll(): Promise<void> {
+    await loading;
+    const [rows] = await connections.run(HEADS, LOOK_DEADLINE);
+    const { seen: now, gateways: heard } = readHeads(rows);
+    const isSame =
+      now.stateMark === seen.stateMark &&
+      now.countersMark === seen.countersMark &&
+      now.connections === seen.connections &&
+      changedGateways(heard).length === 0;
+    if (!isSame) await readNews('all');
+  }
+
+  /** False where it must be looked again, since what is in memory has meanwhile become newer than what was read. */
   async function follow(what: Looked): Promise<boolean> {
+    await loading;
+    const before = { seen, reloads };
+    const isAnew = () => loading !== null || reloads !== before.reloads;
     const answers = await connections.run(changesSince(seen, what), LOOK_DEADLINE);
-    const [, heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
-      answers;
-    const now = readHeads(heads);
-    if (known?.[0]?.[0] !== '2') {
-      const what = 'the database has lost writes that it had, or is another one: everything is read anew';
-      log.warn({ state: `${seen.state}`, counters: `${seen.counters}` }, what);
-      return false;
+    if (isAnew()) return false;
+    const changes = readChanges(answers);
+    if (!changes.isKnown) {
+      const lost = 'the database has lost writes that it had, or is another one: everything is read anew';
+      log.warn({ state: `${before.seen.state}`, counters: `${before.seen.counters}` }, lost);
     }
-    if (keys.length > MOST_CHANGED) return false;
-    const silenced = [...now.gateways].flatMap(([id, isHeardOf]) =>
-      gateways.has(id) && gateways.get(id) !== isHeardOf ? [id] : [],
-    );
-    const gone = [...gateways.keys()].filter((id) => !now.gateways.has(id));
-    const changed = [...silenced, ...gone];
-    const others: readonly ConnectionsRow[] = changed.length === 0 ? [] : await connectionsTold(connections, changed);
-    replica.takeKeys(keys.map(readKeyRow));
-    replica.takeCounters(counters.map(readCountersRow));
-    replica.takeConnections(connected.map(readConnectionsRow));
+    if (!changes.isKnown || changes.keys.length > MOST_CHANGED) {
+      await reload();
+      return true;
+    }
+    const { heads } = changes;
+    const others = what === 'all' ? await connectionsOfChanged(heads.gateways) : [];
+    if (isAnew() || (what === 'state' && heads.seen.connections < seen.connections)) return false;
+    takeState(changes);
+    // In slices: whatever comes between is newer, and a row is taken only over an older one.
+    for (let from = 0; from < changes.counters.length; from += SLICE) {
+      if (from > 0) await setImmediate();
+      if (isAnew()) return false;
+      replica.takeCounters(changes.counters.slice(from, from + SLICE).map(readCountersRow));
+    }
+    if (what === 'all') {
+      const { counters, countersMark } = heads.seen;
+      if (counters >= seen.counters) seen = { ...seen, counters, countersMark };
+      gateways = heads.gateways;
+    }
+    if (heads.seen.connections >= seen.connections) {
+      replica.takeConnections(changes.connected.map(readConnectionsRow));
+      if (what !== 'state') seen = { ...seen, connections: heads.seen.connections };
+    }
     replica.takeConnections(others);
+    return true;
+  }
+
+  function takeState({ heads, keys, sessions, settings, audit }: Changes): void {
+    const { state, stateMark, document } = heads.seen;
+    if (state < seen.state) return;
+    replica.takeKeys(keys.map(readKeyRow));
     if (sessions.length > 0) followed.sessions(sessions.map(readSession), 'changed');
     takeOthers(settings, audit);
-    gateways = now.gateways;
-    const { counters: last, countersMark } = seen;
-    seen = what === 'all' ? now.seen : { ...now.seen, counters: last, countersMark };
-    return true;
+    seen = { ...seen, state, stateMark, document };
+  }
+
+  /** Those that fell silent, are heard of again, or are gone. */
+  const changedGateways = (now: Heads['gateways']): readonly string[] =>
+    [...gateways].flatMap(([id, isHeardOf]) => (now.get(id) === isHeardOf ? [] : [id]));
+
+  async function connectionsOfChanged(now: Heads['gateways']): Promise<readonly ConnectionsRow[]> {
+    const changed = changedGateways(now);
+    if (changed.length === 0) return [];
+    const [rows = []] = await connections.run(connectionsOfGateways(changed), LOOK_DEADLINE);
+    return rows.map(readConnectionsRow);
+  }
+
+  async function counted(batch: CountedBatch | null): Promise<void> {
+    const isNext = batch?.follows && loading === null && seen.countersMark === batch.seen.countersMark;
+    if (!isNext || !replica.addUsage(batch.used, Number(batch.number), Number(batch.seen.state))) return fresh('all');
+    const knowsConnections = !batch.hasConnections && seen.connections === seen.counters;
+    const connections = knowsConnections ? batch.number : seen.connections;
+    seen = { ...seen, counters: batch.number, countersMark: batch.mark, connections };
+    if (batch.hasConnections) await fresh('connections');
   }
 
   function schedule(): void {
@@ -197,7 +290,8 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     const pause = failures === 0 ? pollMilliseconds : Math.min(MOST_BACKOFF, pollMilliseconds * failures);
     timer = setTimeout(() => {
       timer = null;
-      fresh('all').catch(() => undefined);
+      const polled = turns.take('all', () => look(poll).finally(schedule));
+      polled.catch(() => undefined);
     }, options.jitter(pause));
   }
 
@@ -205,13 +299,13 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     if (isStopped) return Promise.reject(new StatementError('not sent', 'Keyway is shutting down'));
     const present = next.get(what);
     if (present !== undefined) return present;
-    const coming = turns.take('look', async () => {
+    const coming = turns.take(what, async () => {
       // Even where nothing is under way: whoever asks in this turn shares it.
       await Promise.resolve();
       next.delete(what);
       if (timer !== null && what === 'all') clearTimeout(timer);
       if (what === 'all') timer = null;
-      await look(what).finally(schedule);
+      await look(() => readNews(what)).finally(schedule);
     });
     next.set(what, coming);
     return coming;
@@ -224,6 +318,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
   schedule();
   return {
     fresh,
+    counted,
     lookUp() {
       const wait = askedAt + lookUpMilliseconds - clock.monotonic();
       const ask = () => {
@@ -236,20 +331,42 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       return asked;
     },
     hint() {
-      if (!isStopped) fresh('all').catch(() => undefined);
+      if (!isStopped) fresh('state').catch(() => undefined);
     },
     status: () => ({ age: clock.monotonic() - goodAt, failure, refusal, seen, looks, reloads }),
     async stop() {
       isStopped = true;
       if (timer !== null) clearTimeout(timer);
-      await turns.take('look', async () => undefined);
+      await Promise.all(KINDS.map((kind) => turns.take(kind, async () => undefined)));
     },
   };
 }
 
-async function connectionsTold(connections: Pick<Connections, 'run'>, ids: readonly string[]) {
-  const [rows = []] = await connections.run(connectionsOfGateways(ids), LOOK_DEADLINE);
-  return rows.map(readConnectionsRow);
+interface Heads {
+  /** Of the database; `connections` is the last batch. */
+  readonly seen: Seen;
+  /** Every gateway, and whether it is heard of. */
+  readonly gateways: ReadonlyMap<string, boolean>;
+}
+
+/** What `changesSince` asks for. */
+interface Changes {
+  readonly heads: Heads;
+  /** Whether what was seen is in the database's past. */
+  readonly isKnown: boolean;
+  readonly keys: readonly Row[];
+  readonly settings: readonly Row[];
+  readonly sessions: readonly Row[];
+  readonly audit: readonly Row[];
+  readonly counters: readonly Row[];
+  readonly connected: readonly Row[];
+}
+
+function readChanges(answers: readonly (readonly Row[])[]): Changes {
+  const [, , heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
+    answers;
+  const isKnown = known?.[0]?.[0] === '2';
+  return { heads: readHeads(heads), isKnown, keys, settings, sessions, audit, counters, connected };
 }
 
 class UnfitDatabase extends StatementError {
@@ -259,8 +376,8 @@ class UnfitDatabase extends StatementError {
 }
 
 /** Rejects a standby, whose state is behind and which takes no writes, and a schema that is another Keyway's. */
-function readHeads(rows: readonly Row[] | undefined) {
-  const [state, stateMark, counters, countersMark, isStandby, schema, gateways] = rows?.[0] ?? [];
+function readHeads(rows: readonly Row[] | undefined): Heads {
+  const [state, stateMark, counters, countersMark, isStandby, schema, gateways, document] = rows?.[0] ?? [];
   if (state == null || stateMark == null || counters == null || countersMark == null || schema == null)
     throw new UnfitDatabase('the database holds no state of a Keyway');
   if (isStandby === 't') throw new UnfitDatabase('the database is a standby, which takes no writes');
@@ -272,7 +389,10 @@ function readHeads(rows: readonly Row[] | undefined) {
     return id === '' ? [] : [[id, isHeardOf === 'true']];
   });
   return {
-    seen: { state: BigInt(state), stateMark, counters: BigInt(counters), countersMark },
+    seen: {
+      ...{ state: BigInt(state), stateMark, counters: BigInt(counters), countersMark },
+      ...{ connections: BigInt(counters), document: BigInt(document ?? 0) },
+    },
     gateways: new Map(heard),
   };
 }

@@ -30,12 +30,24 @@ export interface Replica {
   takeKeys(rows: readonly KeyRow[]): void;
   takeCounters(rows: readonly (readonly [string, CountersRow])[]): void;
   takeConnections(rows: readonly ConnectionsRow[]): void;
+  /**
+   * Adds what batch `number` counted, onto what it was counted onto. Keys whose counters were set to zero after the write
+   * `state` are left out. False, and nothing is added, where one of the keys had no counters.
+   */
+  addUsage(used: readonly UsedRow[], number: number, state: number): boolean;
   /** All keys that there are, in the order of registration, whatever was known before. */
   replaceAll(rows: readonly KeyRow[]): void;
   /** The write that set the key's counters to zero; null for a key that is not known. */
   incarnation(accessKey: string): number | null;
   /** The write that registered the key; 0 for a key that is not known. */
   registeredAt(accessKey: string): number;
+}
+
+/** What a batch counted of one key. */
+export interface UsedRow {
+  readonly accessKey: string;
+  readonly up: bigint;
+  readonly down: bigint;
 }
 
 export interface ConnectionsRow {
@@ -106,6 +118,18 @@ export function createReplica(keys: KeyRegistry): Replica {
           keys.load({ accessKey, ...counters, connections, leftAt: null });
       }
     },
+    addUsage(used, number, state) {
+      const fresh = used.flatMap(({ accessKey, up, down }) => {
+        const entry = keys.get(accessKey);
+        const isAsThen =
+          entry !== undefined && known.incarnation(entry.slot) <= state && known.number(entry.slot) < number;
+        return isAsThen ? [{ entry, usage: { accessKey, bytesUp: up, bytesDown: down, connections: null } }] : [];
+      });
+      if (fresh.some(({ entry }) => entry.counters === null)) return false;
+      keys.addUsage(fresh.map(({ usage }) => usage));
+      for (const { entry } of fresh) known.count(entry.slot, { incarnation: known.incarnation(entry.slot), number });
+      return true;
+    },
     replaceAll(rows) {
       const wanted = new Set(rows.map(({ accessKey }) => accessKey));
       // Who stands in the same order as before stays; from the first that does not on, all are registered again.
@@ -165,6 +189,7 @@ function createSlots() {
     },
     position: (slot: number): number => rows[rowOf(slot) + POSITION] ?? 0,
     incarnation: (slot: number): number => rows[rowOf(slot) + INCARNATION] ?? 0,
+    number: (slot: number): number => rows[rowOf(slot) + NUMBER] ?? 0,
     isOlder(slot: number, { incarnation, number }: CountersRow): boolean {
       const at = rowOf(slot);
       const [present = 0, counted = 0] = [rows[at + INCARNATION], rows[at + NUMBER]];

@@ -53,6 +53,8 @@ export const WRITES = {
     write(
       'count_usage',
       text(batch.gateway),
+      text(batch.seen.countersMark),
+      number(batch.seen.state),
       texts(batch.reportIds),
       texts(batch.keys),
       numbers(batch.incarnations, 'bigint'),
@@ -77,6 +79,8 @@ export interface DocumentPut {
 /** What reports come to, a key a place, column by column. */
 export interface UsageBatch {
   readonly gateway: string;
+  /** What the gateway has seen when it wrote this. */
+  readonly seen: Pick<Seen, 'state' | 'countersMark'>;
   readonly reportIds: readonly string[];
   readonly keys: readonly string[];
   /** Per key the one incarnation that its entries count in; null for whichever there is. */
@@ -112,18 +116,31 @@ export interface Seen {
   readonly stateMark: string;
   readonly counters: bigint;
   readonly countersMark: string;
+  /** The last batch whose connections are known; those of later ones may be. */
+  readonly connections: bigint;
+  /** The write that put the document. */
+  readonly document: bigint;
 }
+
+/** What is looked for: the state; the connections too; all that was counted too, which may be a thousand times as much. */
+export type Looked = 'state' | 'connections' | 'all';
 
 /** Keys that changed at once, beyond which everything is loaded anew. */
 export const MOST_CHANGED = 50_000;
 
 const READ_ONLY = 'begin isolation level repeatable read read only';
+/** What has changed is little of what there is and always found by an index, also before the tables were ever analyzed. */
+const BY_INDEX = `select set_config('enable_' || way, 'off', true) from unnest('{seqscan,hashjoin,mergejoin}'::text[]) way`;
 
-/** The heads with their marks, whether this is a standby, the newest version of the schema with the oldest that may go on, the gateways and whether they are heard of. */
-const HEADS = `
+/**
+ * The heads with their marks, whether this is a standby, the newest version of the schema with the oldest that may go on, the
+ * gateways and whether they are heard of, the write that put the document.
+ */
+export const HEADS = `
   select s.number, so.id, c.number, co.id, pg_is_in_recovery(),
     (select v.version || ' ' || v.serves_from from keyway.schema_versions v order by v.version desc limit 1),
-    (select coalesce(string_agg(g.id || ' ' || (${isHeardOf})::text, ',' order by g.id), '') from keyway.gateways g)
+    (select coalesce(string_agg(g.id || ' ' || (${isHeardOf})::text, ',' order by g.id), '') from keyway.gateways g),
+    (select d.number from keyway.document d)
   from keyway.heads s join keyway.operations so on so.head = 'state' and so.number = s.number,
     keyway.heads c join keyway.operations co on co.head = 'counters' and co.number = c.number
   where s.name = 'state' and c.name = 'counters'`;
@@ -136,10 +153,12 @@ const auditAfter = (state: bigint): string => `select id, time, event_en, event_
   where exists (select from keyway.settings s where s.name = 'audit' and s.number > ${state}) order by number desc`;
 
 /** Everything that came after what was seen, from one snapshot; as `readChanges` takes it apart. */
-export function changesSince(seen: Seen, what: 'all' | 'state'): string {
-  const batches = what === 'all' ? `b.number > ${seen.counters}` : 'false';
+export function changesSince(seen: Seen, what: Looked): string {
+  const counted = what === 'all' ? `b.number > ${seen.counters}` : 'false';
+  const connected = what === 'state' ? 'false' : `b.number > ${seen.connections}`;
   return [
     READ_ONLY,
+    BY_INDEX,
     HEADS,
     `select count(*) from keyway.operations where (head = 'state' and number = ${seen.state} and id = ${text(seen.stateMark)})
       or (head = 'counters' and number = ${seen.counters} and id = ${text(seen.countersMark)})`,
@@ -149,8 +168,8 @@ export function changesSince(seen: Seen, what: 'all' | 'state'): string {
     auditAfter(seen.state),
     `select c.access_key, c.incarnation, c.number, c.bytes_up, c.bytes_down, (extract(epoch from c.created_at) * 1000)::bigint
       from keyway.counters c where c.present and c.left_at is null
-        and c.id in (select unnest(b.ids) from keyway.batches b where ${batches})`,
-    connectionsOf(`x.id in (select unnest(b.connected) from keyway.batches b where ${batches} union all
+        and c.id in (select unnest(b.ids) from keyway.batches b where ${counted})`,
+    connectionsOf(`x.id in (select unnest(b.connected) from keyway.batches b where ${connected} union all
       select n.id from keyway.keys k join keyway.counters n on n.access_key = k.access_key where k.number > ${seen.state})`),
     'commit',
   ].join(';\n');
@@ -171,7 +190,6 @@ function connectionsOf(which: string): string {
 /** The statements of a first load, one after the other in one session. */
 export const LOAD = {
   begin: READ_ONLY,
-  heads: HEADS,
   declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from ${KEYS} where not k.removed order by k.position, k.ordinal`,
   fetch: 'fetch 20000 from keyway_keys',
   settings: settingsAfter(-1n),

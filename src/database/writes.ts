@@ -6,8 +6,14 @@ import { settle, type WriteStatement } from './statements.js';
 
 /** How a write ended. */
 export type Written =
-  /** It is committed. `rest` are the columns behind its number and outcome. */
-  | { readonly kind: 'done'; readonly outcome: string; readonly number: bigint; readonly rest: Row }
+  /** It is committed. `rest` are the columns behind its number and outcome, none where it had to be asked for. */
+  | {
+      readonly kind: 'done';
+      readonly operation: string;
+      readonly outcome: string;
+      readonly number: bigint;
+      readonly rest: Row;
+    }
   /** It has not happened, and will not. */
   | { readonly kind: 'nothing'; readonly reason: string; readonly sqlState: string | null }
   /** Nobody could be asked in time whether it has happened. */
@@ -71,7 +77,7 @@ export function createWrites({ connections, clock, random, log }: WritesOptions)
           statement(operation),
           Math.max(1, Math.min(patience.statement ?? DEADLINE, left)),
         );
-        return doneBy(rows?.[0] ?? []);
+        return doneBy(operation, rows?.[0] ?? []);
       } catch (error) {
         if (!(error instanceof StatementError)) throw error;
         const { reached, message: reason, sqlState } = error;
@@ -81,7 +87,7 @@ export function createWrites({ connections, clock, random, log }: WritesOptions)
             log.error({ reason }, 'what became of a write could not be found out');
             return { kind: 'unknown', reason };
           }
-          if (found[1] !== 'prevented') return doneBy(found);
+          if (found[1] !== 'prevented') return doneBy(operation, found);
         }
         // What has not happened is tried again while there is time for it.
         const mayPass = reached === 'unknown' || PASSING.test(sqlState ?? '');
@@ -94,6 +100,6 @@ export function createWrites({ connections, clock, random, log }: WritesOptions)
   return { write };
 }
 
-function doneBy([number, outcome, ...rest]: Row): Written {
-  return { kind: 'done', outcome: outcome ?? '', number: BigInt(number ?? 0), rest };
+function doneBy(operation: string, [number, outcome, ...rest]: Row): Written {
+  return { kind: 'done', operation, outcome: outcome ?? '', number: BigInt(number ?? 0), rest };
 }

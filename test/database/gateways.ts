@@ -28,8 +28,9 @@ export async function seesAll(backend: DatabaseBackend): Promise<void> {
     "select (select number from keyway.heads where name = 'state') as state, (select number from keyway.heads where name = 'counters') as counters",
   );
   const isSeen = () => {
-    const { state, counters } = backend.status().seen;
-    return state >= BigInt(String(heads?.state)) && counters >= BigInt(String(heads?.counters));
+    const { state, counters, connections } = backend.status().seen;
+    const batch = BigInt(String(heads?.counters));
+    return state >= BigInt(String(heads?.state)) && counters >= batch && connections >= batch;
   };
   while (!isSeen()) await pause(5);
 }

@@ -9,6 +9,7 @@ import {
   EXPORT,
   forget,
   forgetVersions,
+  HEADS,
   IMPORT_STATE,
   INSERT_CONTENT,
   LOAD,
@@ -114,13 +115,14 @@ function everything(): readonly string[] {
     WRITES.beginSession('/api', Buffer.alloc(32)),
     WRITES.addAudit(entry),
     WRITES.clearAudit(),
-    WRITES.countUsage({ gateway: id, reportIds: ['r'], keys: ['a'], ...usage }),
+    WRITES.countUsage({ gateway: id, seen: { state: 0n, countersMark: id }, reportIds: ['r'], keys: ['a'], ...usage }),
   ];
   return [
     'begin',
     INSERT_CONTENT.replace('$1', `'${content}'`).replace('$2', "''"),
     ...writes.map((write) => write(randomUUID())),
     settle(randomUUID()),
+    HEADS,
     ...Object.values(LOAD).filter((text) => !/^(?:begin|fetch|commit)/.test(text)),
     ...[unknownOf(1n), DOCUMENT, VERSIONS, versionContent('v'), forgetVersions(['v'])],
     ...[seeGateway(id), leaveGateway(id), notify(id), forget(1, 1)],

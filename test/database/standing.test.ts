@@ -121,6 +121,7 @@ describeDatabase('a gateway that stands still', () => {
     const names = Array.from({ length: 3_000 }, (_, n) => `unknown-${n}`);
     const batch = WRITES.countUsage({
       gateway: randomUUID(),
+      seen: { state: 0n, countersMark: randomUUID() },
       reportIds: names,
       keys: names,
       incarnations: names.map(() => null),
@@ -128,7 +129,9 @@ describeDatabase('a gateway that stands still', () => {
       down: names.map(() => 1n),
       connections: names.map(() => 1n),
     });
-    expect(await query(url, batch(randomUUID()))).toEqual([{ number: '1', outcome: 'done', unknown: 3_000 }]);
+    expect(await query(url, batch(randomUUID()))).toEqual([
+      { number: '1', outcome: 'done', unknown: 3_000, follows: false },
+    ]);
     expect(await query(url, unknownOf(1n))).toEqual([{ unknown: names.map((_, n) => n + 1) }]);
     const { code, message } = await query(url, batch(randomUUID())).catch((error) => error);
     expect(code).toBe('KW002');

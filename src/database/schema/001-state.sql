@@ -67,6 +67,9 @@ create table keyway.batches (
   unknown integer[] not null,
   at timestamptz not null default clock_timestamp()
 );
+-- They live for minutes: packing them would cost more than it saves.
+alter table keyway.batches alter column ids set storage external, alter column connected set storage external,
+  alter column unknown set storage external;
 
 -- One process each. What it said of connections counts while it is heard of.
 create table keyway.gateways (
@@ -377,16 +380,19 @@ create function keyway.leave_gateway(gateway uuid) returns void language sql as
 
 -- Counts a batch: each key once, with what all its reports come to. Where `known` is given, a key counts only in the
 -- incarnation that its gateway knew; connections are null where they are as they were told before. A report that was counted
--- before makes all of it nothing: the caller takes it out. `unknown` is how many keys were not registered.
-create function keyway.count_usage(op uuid, gateway uuid, report_ids text[], keys text[], known bigint[],
-  up numeric[], down numeric[], connections numeric[],
-  out number bigint, out outcome text, out unknown integer) language plpgsql set random_page_cost = 1.1 as $$
+-- before makes all of it nothing: the caller takes it out. `unknown` is how many keys were not registered; `follows`, that it was
+-- counted onto what the gateway had seen: the last batch by its mark, and the state by its number.
+create function keyway.count_usage(op uuid, gateway uuid, seen_mark uuid, seen_state bigint, report_ids text[], keys text[],
+  known bigint[], up numeric[], down numeric[], connections numeric[],
+  out number bigint, out outcome text, out unknown integer, out follows boolean)
+language plpgsql set random_page_cost = 1.1 as $$
 declare
   taken bigint := keyway.take(op, 'counters');
   repeated integer[];
 begin
   number := taken;
   outcome := 'done';
+  follows := exists (select from keyway.operations o where o.head = 'counters' and o.number = taken - 1 and o.id = seen_mark);
   with fresh as (
     insert into keyway.reports (id) select r from unnest(report_ids) with ordinality as g (r, place) order by place
     on conflict (id) do nothing returning id
@@ -405,7 +411,7 @@ begin
       bytes_up = least(c.bytes_up + t.up, 18446744073709551615), bytes_down = least(c.bytes_down + t.down, 18446744073709551615)
     from told t
     where c.access_key = t.access_key and c.left_at is null and (t.incarnation is null or t.incarnation = c.incarnation)
-    returning c.id, t.place, t.value
+    returning c.id, c.incarnation, t.place, t.value
   ), connected as (
     insert into keyway.connections as x (id, gateway, value)
     select n.id, count_usage.gateway, n.value from counted n where n.value is not null
@@ -416,7 +422,8 @@ begin
       array(select t.place from told t where t.place not in (select m.place from counted m))
     from counted n returning cardinality(b.unknown) as unknown
   )
-  select n.unknown into count_usage.unknown from noted n;
+  select n.unknown, follows and not exists (select from counted c where c.incarnation > seen_state)
+    into count_usage.unknown, count_usage.follows from noted n;
   perform keyway.see_gateway(gateway);
 end $$;
 
