@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createChooser } from '../local/counters/store-story.js';
-import { createClients, type WireUser } from './database-clients.js';
+import type { Told } from './database-account.js';
+import { createClients } from './database-clients.js';
 import { type Chaos, type ChaosGateway, startChaos, TOKEN } from './database-gateways.js';
 
 /** What rounds of chaos have shown. */
@@ -49,7 +50,7 @@ export async function runChaosRounds({ rounds, seed, onRound }: ChaosOptions): P
       clients.stop();
       await working;
       const told = await settled(gateways);
-      const wrong = [...told.faults, ...clients.faults(told.users, told.rules)];
+      const wrong = [...told.faults, ...clients.account.faults(told)];
       faults.push(...wrong.map((words) => `round ${round}: ${words}`));
       if (withCopy)
         faults.push(...(await older(chaos, clients)).map((words) => `round ${round}, older copy: ${words}`));
@@ -108,19 +109,13 @@ async function older(chaos: Chaos, clients: ReturnType<typeof createClients>): P
   await working;
   await chaos.putCopy();
   const told = await settled(gateways);
-  clients.forget(told.users, told.rules);
+  clients.account.restart(told);
   const silent = gateways.filter((gateway) => !gateway.said().some((words) => words.includes('has lost writes')));
   return [...told.faults, ...silent.map(({ api }) => `${api} has not said that the database lost writes`)];
 }
 
-interface Told {
-  readonly users: readonly WireUser[];
-  readonly rules: readonly unknown[];
-  readonly faults: readonly string[];
-}
-
 /** What the gateways show once they report healthy: the same bytes, in time. */
-async function settled(gateways: readonly ChaosGateway[]): Promise<Told> {
+async function settled(gateways: readonly ChaosGateway[]): Promise<Told & { readonly faults: readonly string[] }> {
   await untilHealthy(gateways);
   const end = performance.now() + AGREE;
   for (;;) {
@@ -129,10 +124,12 @@ async function settled(gateways: readonly ChaosGateway[]): Promise<Told> {
     const isSame = new Set(lists).size === 1 && new Set(configurations).size === 1;
     if (isSame || performance.now() > end) {
       const [list = '{"data":[]}'] = lists;
+      const [configuration = '{"data":{}}'] = configurations;
       const rules = await read(gateways[0], '/router/rules');
       return {
         users: JSON.parse(list).data,
         rules: JSON.parse(rules).data,
+        configuration: JSON.parse(configuration).data,
         faults: isSame ? [] : [`lists or configurations differ: ${differences(lists, configurations)}`],
       };
     }
