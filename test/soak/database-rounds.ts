@@ -23,6 +23,7 @@ const FAULTS_A_ROUND = 6;
 /** Milliseconds within which gateways that report healthy show the same. */
 const AGREE = 3_000;
 const HEALTHY = 60_000;
+const NOTICE = 10_000;
 const CONFIGURATION = {
   mode: 'server',
   access_keys: Array.from({ length: 10 }, (_, n) => `counted-${n}`),
@@ -107,11 +108,19 @@ async function older(chaos: Chaos, clients: ReturnType<typeof createClients>): P
   await pause(400);
   clients.stop();
   await working;
+  const before = gateways.map(lossesSaid);
   await chaos.putCopy();
+  // Until then they show, all of them alike, what was lost.
+  const isSilent = (gateway: ChaosGateway, at: number) => lossesSaid(gateway) === before[at];
+  for (const end = performance.now() + NOTICE; gateways.some(isSilent) && performance.now() < end; ) await pause(30);
+  const silent = gateways.filter(isSilent);
   const told = await settled(gateways);
   clients.account.restart(told);
-  const silent = gateways.filter((gateway) => !gateway.said().some((words) => words.includes('has lost writes')));
   return [...told.faults, ...silent.map(({ api }) => `${api} has not said that the database lost writes`)];
+}
+
+function lossesSaid(gateway: ChaosGateway): number {
+  return gateway.said().filter((words) => words.includes('has lost writes')).length;
 }
 
 /** What the gateways show once they report healthy: the same bytes, in time. */
