@@ -90,9 +90,20 @@ interface MemberName {
   readonly bytes: Buffer;
 }
 
+/** Written out: it runs for every key, and `Object.assign` takes a fifth of a list's time. */
+function forget(met: Met): void {
+  met.access_key = undefined;
+  met.name = undefined;
+  met.bytes_up = undefined;
+  met.bytes_down = undefined;
+  met.connections = undefined;
+  met.limit_bytes = undefined;
+  met.online = undefined;
+}
+
 /** What is no object has no members; it is passed over in any case. `names` are those of the form, in its order. */
 function readMembers(scanner: JsonScanner, names: readonly MemberName[], met: Met): void {
-  Object.assign(met, NOTHING_MET);
+  forget(met);
   if (scanner.kind !== Token.openObject) {
     skipValue(scanner);
     return;
