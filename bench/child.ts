@@ -25,10 +25,10 @@ export interface Child {
 
 const STOP_MS = 20_000;
 
-/** Starts `node script …args` on a core. With `talks` false it is a program that knows nothing of messages. */
-export function startChild(script: URL, args: readonly string[], core: number, talks = true): Child {
+/** Starts `node script …args` on a core, or wherever there is room. With `talks` false it is a program that knows nothing of messages. */
+export function startChild(script: URL, args: readonly string[], core: number | null, talks = true): Child {
   const command = [process.execPath, script.pathname, ...args];
-  const [program = '', ...rest] = canPin ? ['taskset', '-c', String(core), ...command] : command;
+  const [program = '', ...rest] = canPin && core !== null ? ['taskset', '-c', String(core), ...command] : command;
   const child = spawn(program, rest, {
     stdio: ['ignore', 'ignore', 'pipe', ...(talks ? (['ipc'] as const) : [])],
     env: { ...process.env, NODE_ENV: 'production' },

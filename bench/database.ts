@@ -36,8 +36,7 @@ function overDatabase(
           random: systemRandom,
           log,
         });
-        await backend.document.put(await buffer(createReadStream(file)));
-        await backend.close();
+        await backend.document.put(await buffer(createReadStream(file))).finally(backend.close);
         return await measure(bench, { postgres, file });
       } finally {
         await postgres.remove();
@@ -88,8 +87,8 @@ const writes = overDatabase('database-writes', KEYS, async (bench, { postgres })
 const feed = overDatabase('database-feed', KEYS, async (bench, { postgres }) => {
   const feedPort = await freePort();
   const flags = ['--feed-bind', `127.0.0.1:${feedPort}`, ...FEED_FLAGS];
-  const fed = await bench.using(startOverDatabase(postgres.url(), flags));
-  const other = await bench.using(startOverDatabase(postgres.url()));
+  const fed = await bench.using(startOverDatabase(postgres.url(), flags, null));
+  const other = await bench.using(startOverDatabase(postgres.url(), [], null));
   const second = await bench.secondLoad();
   const milliseconds = bench.quick ? 3_000 : 10_000;
   const requests = reports(KEYS, 100, 'durable');

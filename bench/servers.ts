@@ -55,19 +55,23 @@ export async function startFront(upstreamPort: number): Promise<BenchServer> {
   return { port, child: { ...child, stop } };
 }
 
-/** The same over a database. */
+/** The same over a database; where several share the machine with it, none has a core of its own. */
 export async function startOverDatabase(
   url: string,
   flags: readonly string[] = [],
+  core: number | null = SERVER_CORE,
 ): Promise<BenchServer & { readonly firstAnswer: number }> {
-  return startServing(['--database', url, ...flags]);
+  return startServing(['--database', url, ...flags], core);
 }
 
-async function startServing(flags: readonly string[]): Promise<BenchServer & { readonly firstAnswer: number }> {
+async function startServing(
+  flags: readonly string[],
+  core: number | null = SERVER_CORE,
+): Promise<BenchServer & { readonly firstAnswer: number }> {
   const port = await freePort();
   const began = performance.now();
   const args = ['serve', '--bind', `127.0.0.1:${port}`, '--log-level', 'warn', ...flags];
-  const child = startChild(script('../src/cli.js'), args, SERVER_CORE, false);
+  const child = startChild(script('../src/cli.js'), args, core, false);
   await Promise.race([untilAnswering(port), child.ended]);
   return { port, child, firstAnswer: performance.now() - began };
 }

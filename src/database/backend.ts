@@ -19,7 +19,7 @@ import { createReplica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
-import { forget, leaveGateway, seeGateway, unknownOf, WRITES, type WriteStatement } from './statements.js';
+import { forget, leaveGateway, seeGateway, unknownOf, WRITES, type WriteStatement, withKey } from './statements.js';
 import { createWrites, type Patience, type Writes } from './writes.js';
 
 /** The backend of a state that several gateways share, in PostgreSQL. */
@@ -146,25 +146,34 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     }
   }
 
-  /** Carries out a change; `code` is what it is told as where it did not happen. */
-  async function change(statement: WriteStatement, code: 'saveFailed' | 'backendAway'): Promise<void> {
+  /**
+   * Carries out a change; `code` is what it is told as where it did not happen, `seenMark` that of a statement which answers
+   * a key.
+   */
+  async function change(statement: WriteStatement, code: 'saveFailed' | 'backendAway', seenMark = ''): Promise<void> {
     const written = await write(statement);
     if (written.kind === 'unknown') throw new DomainError('outcomeUnknown');
     if (written.kind === 'nothing') {
       log.error({ reason: written.reason }, 'the database did not take a change');
       throw new DomainError(code, code === 'saveFailed' ? '' : written.reason);
     }
-    await showing();
-    const { outcome } = written;
+    const { outcome, number, operation: mark, rest: key } = written;
+    if (!follower.wrote({ number, mark, seenMark, key })) await showing();
     if (outcome === 'userNotFound' || outcome === 'outboundNotConfigured') throw new DomainError(outcome);
   }
 
   const save = (statement: WriteStatement) => change(statement, 'saveFailed');
 
+  function saveKey(accessKey: string, statement: WriteStatement): Promise<void> {
+    const { stateMark } = follower.status().seen;
+    return change(withKey(statement, accessKey, stateMark), 'saveFailed', stateMark);
+  }
+
   /** Rejects where what is in memory is older than it may be. */
   function expectYoungerThan(limit: number): void {
-    const { age, failure, refusal } = follower.status();
-    if (failure === null || age < limit) return;
+    if (!follower.isFailing()) return;
+    const { age, refusal } = follower.status();
+    if (age < limit) return;
     const reason = refusal ?? `the database has not answered for ${Math.floor(age / 1000)} seconds`;
     throw new DomainError('backendAway', reason, 1);
   }
@@ -300,7 +309,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     },
     async createKey(key) {
       refuseUnfit(key);
-      await save(WRITES.createKeys([key], true));
+      await saveKey(key.accessKey, WRITES.createKeys([key], true));
     },
     async createBareKeys(made) {
       await save(WRITES.createKeys(made, false));
@@ -309,15 +318,15 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     async updateKey(accessKey: string, update: KeyUpdate) {
       refuseUnfit({ accessKey: '', name: update.name ?? null });
       if (accessKey.includes('\0')) throw new DomainError('userNotFound');
-      await known(accessKey, () => save(WRITES.updateKey(accessKey, update)));
+      await known(accessKey, () => saveKey(accessKey, WRITES.updateKey(accessKey, update)));
     },
-    deleteKey: (accessKey) => known(accessKey, () => save(WRITES.deleteKey(accessKey))),
-    resetKey: (accessKey) => known(accessKey, () => save(WRITES.resetKey(accessKey))),
+    deleteKey: (accessKey) => known(accessKey, () => saveKey(accessKey, WRITES.deleteKey(accessKey))),
+    resetKey: (accessKey) => known(accessKey, () => saveKey(accessKey, WRITES.resetKey(accessKey))),
     replaceRules: (rules) => save(WRITES.replaceRules(withoutNul(rules, 'rules'))),
     changeDns: (dns) => save(WRITES.changeDns(withoutNul(storedDns(dns), 'dns'))),
     async count(report, acknowledgement) {
-      const isUnknown = report.entries.some(({ accessKey }) => keys.get(accessKey) === undefined);
-      if (isUnknown && acknowledgement === 'memory') await lookUp();
+      const isUnknown = ({ accessKey }: { readonly accessKey: string }) => keys.get(accessKey) === undefined;
+      if (acknowledgement === 'memory' && report.entries.some(isUnknown)) await lookUp();
       withoutNul(report.id, 'report_id');
       const unfit = report.entries.flatMap(({ accessKey }) => (accessKey.includes('\0') ? [accessKey] : []));
       if (unfit.length === 0) return counting.count(report, acknowledgement);

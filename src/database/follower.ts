@@ -49,12 +49,28 @@ export interface Follower {
    * there. Null for one of which no more is known.
    */
   counted(batch: CountedBatch | null): Promise<void>;
+  /**
+   * Takes the key that a write of this gateway has left as it told. False where it did not tell, or something else came in
+   * between: then whoever wrote must look.
+   */
+  wrote(write: KeyWrite): boolean;
   /** As `fresh`, for strangers' questions: so many looks a second at most. */
   lookUp(): Promise<void>;
   /** Somebody says that the state has changed. */
   hint(): void;
+  /** Whether the last look failed. */
+  isFailing(): boolean;
   status(): FollowerStatus;
   stop(): Promise<void>;
+}
+
+export interface KeyWrite {
+  readonly number: bigint;
+  readonly mark: string;
+  /** The mark of what was in memory when it was written. */
+  readonly seenMark: string;
+  /** As `withKey` has it. */
+  readonly key: Row;
 }
 
 export interface CountedBatch {
@@ -229,7 +245,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       const lost = 'the database has lost writes that it had, or is another one: everything is read anew';
       log.warn({ state: `${before.seen.state}`, counters: `${before.seen.counters}` }, lost);
     }
-    if (!changes.isKnown || changes.keys.length > MOST_CHANGED) {
+    if (!changes.isKnown || changes.areTooMany) {
       await reload();
       return true;
     }
@@ -285,6 +301,13 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     if (batch.hasConnections) await fresh('connections');
   }
 
+  function wrote({ number, mark, seenMark, key }: KeyWrite): boolean {
+    if (key[0] == null || loading !== null || seen.stateMark !== seenMark) return false;
+    replica.takeKeys([readKeyRow(key)]);
+    seen = { ...seen, state: number, stateMark: mark };
+    return true;
+  }
+
   function schedule(): void {
     if (isStopped || timer !== null) return;
     const pause = failures === 0 ? pollMilliseconds : Math.min(MOST_BACKOFF, pollMilliseconds * failures);
@@ -319,6 +342,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
   return {
     fresh,
     counted,
+    wrote,
     lookUp() {
       const wait = askedAt + lookUpMilliseconds - clock.monotonic();
       const ask = () => {
@@ -333,6 +357,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     hint() {
       if (!isStopped) fresh('state').catch(() => undefined);
     },
+    isFailing: () => failure !== null,
     status: () => ({ age: clock.monotonic() - goodAt, failure, refusal, seen, looks, reloads }),
     async stop() {
       isStopped = true;
@@ -354,6 +379,8 @@ interface Changes {
   readonly heads: Heads;
   /** Whether what was seen is in the database's past. */
   readonly isKnown: boolean;
+  /** Whether more keys have changed than are read one by one. */
+  readonly areTooMany: boolean;
   readonly keys: readonly Row[];
   readonly settings: readonly Row[];
   readonly sessions: readonly Row[];
@@ -365,8 +392,9 @@ interface Changes {
 function readChanges(answers: readonly (readonly Row[])[]): Changes {
   const [, , heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
     answers;
-  const isKnown = known?.[0]?.[0] === '2';
-  return { heads: readHeads(heads), isKnown, keys, settings, sessions, audit, counters, connected };
+  const [marks, changed] = known?.[0] ?? [];
+  const [isKnown, areTooMany] = [marks === '2', Number(changed) > MOST_CHANGED];
+  return { heads: readHeads(heads), isKnown, areTooMany, keys, settings, sessions, audit, counters, connected };
 }
 
 class UnfitDatabase extends StatementError {

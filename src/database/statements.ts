@@ -99,11 +99,22 @@ export const settle = (operation: string): string => `select * from keyway.settl
 /** Parameters: id, bytes. */
 export const INSERT_CONTENT = 'insert into keyway.contents (id, content) values ($1, $2)';
 
-/** Columns of a key's row, as `replica.ts` reads them. `c` are its counters. */
-const KEY_COLUMNS = `k.access_key, k.removed, k.name, k.limit_bytes, k.position, k.ordinal, c.incarnation, c.number,
-  c.present, c.bytes_up, c.bytes_down, (extract(epoch from c.created_at) * 1000)::bigint`;
+/** A time as milliseconds since the epoch. */
+const milliseconds = (column: string): string => `(date_part('epoch', ${column}) * 1000)::bigint`;
 
-const KEYS = 'keyway.keys k left join keyway.counters c on c.access_key = k.access_key';
+/** Columns of a key's row, as `replica.ts` reads them. */
+const KEY_COLUMNS = `r.access_key, r.removed, r.name, r.limit_bytes, r.position, r.ordinal, r.incarnation, r.counted, r.present,
+  r.bytes_up, r.bytes_down, r.created_at`;
+
+/**
+ * The write of one key, which then also answers the key's row, all null where other writes came behind what was seen.
+ * `seenMark` is the mark of the last write of the state that was.
+ */
+export const withKey =
+  (statement: WriteStatement, accessKey: string, seenMark: string): WriteStatement =>
+  (operation) =>
+    `select w.*, ${KEY_COLUMNS} from (${statement(operation)}) w
+      left join lateral keyway.key_after(w.number, ${text(seenMark)}, ${text(accessKey)}) r on true`;
 
 /** Seconds after which a gateway that was not heard of has no connections. */
 const SILENT = 60;
@@ -152,25 +163,31 @@ const sessionsAfter = (state: bigint): string =>
 const auditAfter = (state: bigint): string => `select id, time, event_en, event_ru, success from keyway.audit
   where exists (select from keyway.settings s where s.name = 'audit' and s.number > ${state}) order by number desc`;
 
-/** Everything that came after what was seen, from one snapshot; as `readChanges` takes it apart. */
+/**
+ * Everything that came after what was seen, from one snapshot, as `readChanges` takes it apart; no keys where more than
+ * `MOST_CHANGED` have changed.
+ */
 export function changesSince(seen: Seen, what: Looked): string {
   const counted = what === 'all' ? `b.number > ${seen.counters}` : 'false';
   const connected = what === 'state' ? 'false' : `b.number > ${seen.connections}`;
+  const changed = `select count(*) from (select from keyway.keys where number > ${seen.state} limit ${MOST_CHANGED + 1}) c`;
+  const areFew = `(${changed}) <= ${MOST_CHANGED}`;
   return [
     READ_ONLY,
     BY_INDEX,
     HEADS,
-    `select count(*) from keyway.operations where (head = 'state' and number = ${seen.state} and id = ${text(seen.stateMark)})
+    `select count(*), (${changed}) from keyway.operations
+      where (head = 'state' and number = ${seen.state} and id = ${text(seen.stateMark)})
       or (head = 'counters' and number = ${seen.counters} and id = ${text(seen.countersMark)})`,
-    `select ${KEY_COLUMNS} from ${KEYS} where k.number > ${seen.state} order by k.position, k.ordinal limit ${MOST_CHANGED + 1}`,
+    `select ${KEY_COLUMNS} from keyway.key_rows r where r.number > ${seen.state} and ${areFew} order by r.position, r.ordinal`,
     settingsAfter(seen.state),
     sessionsAfter(seen.state),
     auditAfter(seen.state),
-    `select c.access_key, c.incarnation, c.number, c.bytes_up, c.bytes_down, (extract(epoch from c.created_at) * 1000)::bigint
+    `select c.access_key, c.incarnation, c.number, c.bytes_up, c.bytes_down, ${milliseconds('c.created_at')}
       from keyway.counters c where c.present and c.left_at is null
         and c.id in (select unnest(b.ids) from keyway.batches b where ${counted})`,
     connectionsOf(`x.id in (select unnest(b.connected) from keyway.batches b where ${connected} union all
-      select n.id from keyway.keys k join keyway.counters n on n.access_key = k.access_key where k.number > ${seen.state})`),
+      select n.id from keyway.keys k join keyway.counters n on n.access_key = k.access_key where k.number > ${seen.state} and ${areFew})`),
     'commit',
   ].join(';\n');
 }
@@ -190,7 +207,7 @@ function connectionsOf(which: string): string {
 /** The statements of a first load, one after the other in one session. */
 export const LOAD = {
   begin: READ_ONLY,
-  declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from ${KEYS} where not k.removed order by k.position, k.ordinal`,
+  declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from keyway.key_rows r where not r.removed order by r.position, r.ordinal`,
   fetch: 'fetch 20000 from keyway_keys',
   settings: settingsAfter(-1n),
   sessions: sessionsAfter(-1n),
@@ -255,7 +272,7 @@ export const EXPORT = {
   declare: `declare keyway_counters no scroll cursor for select c.access_key, c.bytes_up, c.bytes_down,
     (select coalesce(sum(x.value), 0) from keyway.connections x join keyway.gateways g on g.id = x.gateway
       where x.id = c.id and ${isHeardOf}),
-    (extract(epoch from c.created_at) * 1000)::bigint, (extract(epoch from c.left_at) * 1000)::bigint
+    ${milliseconds('c.created_at')}, ${milliseconds('c.left_at')}
     from keyway.counters c where c.present order by c.access_key`,
   fetch: 'fetch 20000 from keyway_counters',
   reports: 'select id from keyway.reports order by place',
@@ -267,8 +284,7 @@ export const DOCUMENT = `select d.number, d.applied, encode(c.content, 'hex')
   from keyway.document d join keyway.contents c on c.id = d.content`;
 
 /** Kept versions, oldest first: id, milliseconds since the epoch, whether for ever. */
-export const VERSIONS =
-  'select id, (extract(epoch from kept_at) * 1000)::bigint, forever from keyway.versions order by kept_at, id';
+export const VERSIONS = `select id, ${milliseconds('kept_at')}, forever from keyway.versions order by kept_at, id`;
 export const versionContent = (id: string): string =>
   `select encode(c.content, 'hex') from keyway.versions v join keyway.contents c on c.id = v.content where v.id = ${text(id)}`;
 export const forgetVersions = (ids: readonly string[]): string =>

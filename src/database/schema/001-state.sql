@@ -144,6 +144,12 @@ create table keyway.versions (
   content uuid not null references keyway.contents
 );
 
+-- Keys with their counters, as gateways read them; times are milliseconds since the epoch.
+create view keyway.key_rows as
+  select k.access_key, k.removed, k.name, k.limit_bytes, k.position, k.ordinal, c.incarnation, c.number as counted, c.present,
+    c.bytes_up, c.bytes_down, (date_part('epoch', c.created_at) * 1000)::bigint as created_at, k.number
+  from keyway.keys k left join keyway.counters c on c.access_key = k.access_key;
+
 create function keyway.max_u64() returns numeric language sql immutable as 'select 18446744073709551615::numeric';
 
 -- Takes the next number for a write. A second write of the same id fails: it was counted, or prevented.
@@ -165,6 +171,14 @@ end $$;
 
 create function keyway.refuse(op uuid, reason text) returns void language sql as
   'update keyway.operations set outcome = reason where id = op';
+
+-- The key as a write has left it, for the gateway that wrote: where it wrote onto what it had seen, it need not look.
+create function keyway.key_after(taken bigint, seen_mark uuid, key text) returns setof keyway.key_rows language plpgsql as $$
+begin
+  if exists (select from keyway.operations o where o.head = 'state' and o.number = taken - 1 and o.id = seen_mark) then
+    return query select * from keyway.key_rows r where r.access_key = key;
+  end if;
+end $$;
 
 -- Counters at zero, of a new incarnation.
 create function keyway.start_counters(keys text[], taken bigint, are_present boolean) returns void language plpgsql as $$
