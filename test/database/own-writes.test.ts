@@ -41,6 +41,31 @@ const step: fc.Arbitrary<Step> = fc
   })
   .map((all) => all as Step);
 
+describeDatabase('a write of one key', () => {
+  it('shows without a look where it was written onto what is there', async () => {
+    const one = await openBackend(await freshDatabase(), STILL);
+    const { looks } = one.status();
+    await one.createKey({ accessKey: 'a', name: 'n', limitBytes: 1n });
+    await one.updateKey('a', { limitBytes: 2n });
+    expect(one.keys.get('a')).toMatchObject({ name: 'n', limitBytes: 2n, counters: { bytesUp: 0n } });
+    await one.resetKey('a');
+    await one.deleteKey('a');
+    expect(one.keys.get('a')).toBe(undefined);
+    expect(one.status().looks).toBe(looks);
+  });
+
+  it('shows with all that others have written before it', async () => {
+    const url = await freshDatabase();
+    const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
+    await one.createKey({ accessKey: 'a', name: null, limitBytes: null });
+    await other.createKey({ accessKey: 'b', name: null, limitBytes: null });
+    await other.updateKey('a', { name: 'theirs', limitBytes: 1n });
+    await one.updateKey('a', { limitBytes: 2n });
+    expect(one.keys.get('a')).toMatchObject({ name: 'theirs', limitBytes: 2n });
+    expect(one.keys.get('b')).toBeDefined();
+  });
+});
+
 describeDatabase('what a gateway counts itself', () => {
   it('shows without a look where it was counted onto what is there', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
