@@ -2,6 +2,15 @@ import { setImmediate } from 'node:timers/promises';
 import type { AuditEntry } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { createTurns } from '../core/turns.js';
+import {
+  type Changes,
+  type Heads,
+  readAuditRow,
+  readChanges,
+  readHeads,
+  readSession,
+  UnfitDatabase,
+} from './changes.js';
 import { type Connections, type Row, StatementError } from './connection.js';
 import type { Jitter } from './jitter.js';
 import {
@@ -13,7 +22,6 @@ import {
   readKeyRow,
   type UsedRow,
 } from './replica.js';
-import { schemaProblem } from './schema.js';
 import type { StoredSettings } from './server-settings.js';
 import type { FollowedSession } from './shared.js';
 import {
@@ -22,7 +30,6 @@ import {
   HEADS,
   LOAD,
   type Looked,
-  MOST_CHANGED,
   type Seen,
   type UsageBatch,
 } from './statements.js';
@@ -220,7 +227,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     while (!(await follow(what)));
   }
 
-  /** Looks whether there is anything new before it asks for it. */
+  /** Asks whether there is anything new before it asks for it. */
   async function poll(): Promise<void> {
     await loading;
     const [rows] = await connections.run(HEADS, LOOK_DEADLINE);
@@ -365,70 +372,4 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       await Promise.all(KINDS.map((kind) => turns.take(kind, async () => undefined)));
     },
   };
-}
-
-interface Heads {
-  /** Of the database; `connections` is the last batch. */
-  readonly seen: Seen;
-  /** Every gateway, and whether it is heard of. */
-  readonly gateways: ReadonlyMap<string, boolean>;
-}
-
-/** What `changesSince` asks for. */
-interface Changes {
-  readonly heads: Heads;
-  /** Whether what was seen is in the database's past. */
-  readonly isKnown: boolean;
-  /** Whether more keys have changed than are read one by one. */
-  readonly areTooMany: boolean;
-  readonly keys: readonly Row[];
-  readonly settings: readonly Row[];
-  readonly sessions: readonly Row[];
-  readonly audit: readonly Row[];
-  readonly counters: readonly Row[];
-  readonly connected: readonly Row[];
-}
-
-function readChanges(answers: readonly (readonly Row[])[]): Changes {
-  const [, , heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
-    answers;
-  const [marks, changed] = known?.[0] ?? [];
-  const [isKnown, areTooMany] = [marks === '2', Number(changed) > MOST_CHANGED];
-  return { heads: readHeads(heads), isKnown, areTooMany, keys, settings, sessions, audit, counters, connected };
-}
-
-class UnfitDatabase extends StatementError {
-  constructor(message: string) {
-    super('refused', message);
-  }
-}
-
-/** Rejects a standby, whose state is behind and which takes no writes, and a schema that is another Keyway's. */
-function readHeads(rows: readonly Row[] | undefined): Heads {
-  const [state, stateMark, counters, countersMark, isStandby, schema, gateways, document] = rows?.[0] ?? [];
-  if (state == null || stateMark == null || counters == null || countersMark == null || schema == null)
-    throw new UnfitDatabase('the database holds no state of a Keyway');
-  if (isStandby === 't') throw new UnfitDatabase('the database is a standby, which takes no writes');
-  const [version = 0, servesFrom = 0] = schema.split(' ').map(Number);
-  const problem = schemaProblem(version, servesFrom);
-  if (problem !== null) throw new UnfitDatabase(problem);
-  const heard = (gateways ?? '').split(',').flatMap((told): [string, boolean][] => {
-    const [id = '', isHeardOf] = told.split(' ');
-    return id === '' ? [] : [[id, isHeardOf === 'true']];
-  });
-  return {
-    seen: {
-      ...{ state: BigInt(state), stateMark, counters: BigInt(counters), countersMark },
-      ...{ connections: BigInt(counters), document: BigInt(document ?? 0) },
-    },
-    gateways: new Map(heard),
-  };
-}
-
-function readSession([api, digest = null, number]: Row): FollowedSession {
-  return { api: api ?? '', digest, number: BigInt(number ?? 0) };
-}
-
-function readAuditRow([id, time, eventEn, eventRu, success]: Row): AuditEntry {
-  return { id: id ?? '', time: time ?? '', eventEn: eventEn ?? '', eventRu: eventRu ?? '', success: success === 't' };
 }
