@@ -1,24 +1,8 @@
 import { expect, it } from 'vitest';
-import type { UsageReport } from '../../src/core/backend.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
-import { openBackend, seesAll } from './gateways.js';
+import { key, openBackend, report, seesAll } from './gateways.js';
 import { poolerForTest } from './pooler.js';
 import { proxyForTest } from './proxy.js';
-
-const key = (accessKey: string, name: string | null = null, limitBytes: bigint | null = null) => ({
-  accessKey,
-  name,
-  limitBytes,
-});
-const report = (
-  id: string | null,
-  accessKey: string,
-  bytes: bigint,
-  connections: bigint | null = null,
-): UsageReport => ({
-  id,
-  entries: [{ accessKey, bytesUp: bytes, bytesDown: bytes, connections }],
-});
 
 async function pair() {
   const url = await freshDatabase();

@@ -1,5 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import type { UsageReport } from '../../src/core/backend.js';
+import type { AccessKey } from '../../src/core/model.js';
 import type { LogPort } from '../../src/core/ports.js';
 import { type DatabaseBackend, type DatabaseBackendOptions, openDatabaseBackend } from '../../src/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
@@ -34,3 +36,20 @@ export async function seesAll(backend: DatabaseBackend): Promise<void> {
   };
   while (!isSeen()) await pause(5);
 }
+
+export const key = (accessKey: string, name: string | null = null, limitBytes: bigint | null = null): AccessKey => ({
+  accessKey,
+  name,
+  limitBytes,
+});
+
+/** Of one key, as many bytes up as down. */
+export const report = (
+  id: string | null,
+  accessKey: string,
+  bytes: bigint,
+  connections: bigint | null = null,
+): UsageReport => ({
+  id,
+  entries: [{ accessKey, bytesUp: bytes, bytesDown: bytes, connections }],
+});

@@ -1,20 +1,14 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { UsageReport } from '../../src/core/backend.js';
 import { DomainError } from '../../src/core/errors.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import type { DatabaseBackend } from '../../src/database/backend.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
-import { openBackend, seesAll } from './gateways.js';
+import { key, openBackend, report, seesAll } from './gateways.js';
 
 const KEYS = ['a', 'b'];
 /** Nobody looks but for what somebody asks. */
 const STILL = { pollMilliseconds: 600_000, listens: false };
-
-const report = (accessKey: string, bytes: bigint, connections: bigint | null = null): UsageReport => ({
-  id: null,
-  entries: [{ accessKey, bytesUp: bytes, bytesDown: 1n, connections }],
-});
 
 /** Of a key with counters: bytes up, and connections as each gateway has told of them last. */
 interface Counted {
@@ -45,7 +39,7 @@ describeDatabase('a write of one key', () => {
   it('shows without a look where it was written onto what is there', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
     const { looks } = one.status();
-    await one.createKey({ accessKey: 'a', name: 'n', limitBytes: 1n });
+    await one.createKey(key('a', 'n', 1n));
     await one.updateKey('a', { limitBytes: 2n });
     expect(one.keys.get('a')).toMatchObject({ name: 'n', limitBytes: 2n, counters: { bytesUp: 0n } });
     await one.resetKey('a');
@@ -57,8 +51,8 @@ describeDatabase('a write of one key', () => {
   it('shows with all that others have written before it', async () => {
     const url = await freshDatabase();
     const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-    await one.createKey({ accessKey: 'a', name: null, limitBytes: null });
-    await other.createKey({ accessKey: 'b', name: null, limitBytes: null });
+    await one.createKey(key('a'));
+    await other.createKey(key('b'));
     await other.updateKey('a', { name: 'theirs', limitBytes: 1n });
     await one.updateKey('a', { limitBytes: 2n });
     expect(one.keys.get('a')).toMatchObject({ name: 'theirs', limitBytes: 2n });
@@ -69,10 +63,10 @@ describeDatabase('a write of one key', () => {
 describeDatabase('what a gateway counts itself', () => {
   it('shows without a look where it was counted onto what is there', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
-    await one.createKey({ accessKey: 'a', name: null, limitBytes: null });
+    await one.createKey(key('a'));
     const { looks } = one.status();
-    for (let n = 0; n < 20; n += 1) await one.count(report('a', 3n), 'durable');
-    expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 60n, bytesDown: 20n });
+    for (let n = 0; n < 20; n += 1) await one.count(report(null, 'a', 3n), 'durable');
+    expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 60n, bytesDown: 60n });
     expect(one.status().looks).toBe(looks);
     expect(one.status().seen).toMatchObject({ counters: 20n, connections: 20n });
   });
@@ -80,28 +74,28 @@ describeDatabase('what a gateway counts itself', () => {
   it('shows with all that others have counted before it', async () => {
     const url = await freshDatabase();
     const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-    await one.createKey({ accessKey: 'a', name: null, limitBytes: null });
-    await other.count(report('a', 1n, 4n), 'durable');
-    await one.count(report('a', 2n, 1n), 'durable');
+    await one.createKey(key('a'));
+    await other.count(report(null, 'a', 1n, 4n), 'durable');
+    await one.count(report(null, 'a', 2n, 1n), 'durable');
     expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 3n, connections: 5n });
   });
 
   it('is not added to what another gateway has set to zero meanwhile', async () => {
     const url = await freshDatabase();
     const [one, other] = [await openBackend(url, STILL), await openBackend(url, STILL)];
-    await one.createKey({ accessKey: 'a', name: null, limitBytes: null });
-    await one.count(report('a', 5n), 'durable');
+    await one.createKey(key('a'));
+    await one.count(report(null, 'a', 5n), 'durable');
     await other.resetKey('a');
-    await one.count(report('a', 2n), 'durable');
+    await one.count(report(null, 'a', 2n), 'durable');
     expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 2n });
   });
 
   it('counts once a key of a bulk creation, which has no counters before', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
-    await one.createBareKeys([{ accessKey: 'a', name: null, limitBytes: null }]);
+    await one.createBareKeys([key('a')]);
     expect(one.keys.get('a')?.counters).toBe(null);
-    await one.count(report('a', 2n), 'durable');
-    await one.count(report('a', 2n), 'durable');
+    await one.count(report(null, 'a', 2n), 'durable');
+    await one.count(report(null, 'a', 2n), 'durable');
     expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 4n });
   });
 
@@ -111,8 +105,8 @@ describeDatabase('what a gateway counts itself', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
         const model = new Map<string, Counted>();
-        for (const key of KEYS)
-          for (const gateway of gateways) await play(gateway, { at: 0, key, do: 'create' }, model);
+        for (const name of KEYS)
+          for (const gateway of gateways) await play(gateway, { at: 0, key: name, do: 'create' }, model);
         for (const one of steps) {
           const gateway = gateways[one.at] as DatabaseBackend; // There are two.
           await play(gateway, one, model);
@@ -129,7 +123,7 @@ describeDatabase('what a gateway counts itself', () => {
     const rows = await query(url, 'select bytes_up from keyway.counters order by access_key');
     const [one] = gateways;
     expect(rows.map(({ bytes_up }) => String(bytes_up))).toEqual(
-      KEYS.flatMap((key) => one?.keys.get(key)?.counters?.bytesUp ?? []).map(String),
+      KEYS.flatMap((name) => one?.keys.get(name)?.counters?.bytesUp ?? []).map(String),
     );
   });
 });
@@ -138,7 +132,7 @@ async function play(gateway: DatabaseBackend, one: Step, model: Map<string, Coun
   const found = model.get(one.key);
   switch (one.do) {
     case 'count': {
-      const { unknownKeys } = await gateway.count(report(one.key, one.bytes, one.connections), 'durable');
+      const { unknownKeys } = await gateway.count(report(null, one.key, one.bytes, one.connections), 'durable');
       expect(unknownKeys).toEqual(found === undefined ? [one.key] : []);
       if (found === undefined) return;
       found.up = found.up + one.bytes > MAX_U64 ? MAX_U64 : found.up + one.bytes;
@@ -153,7 +147,7 @@ async function play(gateway: DatabaseBackend, one: Step, model: Map<string, Coun
       model.delete(one.key);
       return;
     case 'create':
-      await gateway.createKey({ accessKey: one.key, name: null, limitBytes: null });
+      await gateway.createKey(key(one.key));
       model.set(one.key, { up: 0n, told: new Map() });
       return;
     case 'look':

@@ -1,26 +1,10 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { UsageReport } from '../../src/core/backend.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import type { DatabaseBackend } from '../../src/database/backend.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
-import { openBackend, seesAll } from './gateways.js';
+import { key, openBackend, report, seesAll } from './gateways.js';
 import { poolerForTest } from './pooler.js';
-
-const key = (accessKey: string, name: string | null = null, limitBytes: bigint | null = null) => ({
-  accessKey,
-  name,
-  limitBytes,
-});
-const report = (
-  id: string | null,
-  accessKey: string,
-  bytes: bigint,
-  connections: bigint | null = null,
-): UsageReport => ({
-  id,
-  entries: [{ accessKey, bytesUp: bytes, bytesDown: bytes, connections }],
-});
 
 const TOKEN = 'edges-token';
 
