@@ -164,4 +164,13 @@ describeDatabase('keyway serve over a database', () => {
     expect(away).toMatchObject({ code: 1, complaints: expect.stringContaining('cannot be reached') });
     expect(away.complaints).not.toContain('secret');
   });
+
+  it('serves a database without credentials to this machine alone', async () => {
+    const { run } = await stage();
+    const served = await run(['serve', '--log-level', 'silent', '--bind', '0.0.0.0:0']);
+    expect(served).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('0.0.0.0:0 is reached by other machines'),
+    });
+  });
 });

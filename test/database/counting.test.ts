@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import { createCounting, MOST_WAITING } from '../../src/database/counting.js';
+import type { Written } from '../../src/database/writes.js';
+import { systemClock } from '../../src/platform/system-ports.js';
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const ENTRIES = 1_000;
+
+/** Counting over writes that end when they are told to. */
+function stage() {
+  const ends: ((written: Written) => void)[] = [];
+  const counting = createCounting({
+    gateway: '',
+    writes: { write: () => new Promise((resolve) => ends.push(resolve)) },
+    incarnation: () => 1,
+    unknownOf: async () => '{}',
+    seen: () => ({ state: 1n, stateMark: '', counters: 0n, countersMark: '', connections: 0n, document: 0n }),
+    counted: async () => undefined,
+    clock: systemClock,
+    jitter: () => 0,
+    log: silent,
+  });
+  const report = (acknowledgement: 'memory' | 'durable') => {
+    const names = Array.from({ length: ENTRIES }, (_, n) => `key-${n}`);
+    const entries = names.map((accessKey) => ({ accessKey, bytesUp: 1n, bytesDown: 1n, connections: null }));
+    return counting.count({ id: null, entries }, acknowledgement);
+  };
+  return { counting, ends, report };
+}
+
+it('what is acknowledged from memory waits up to 64 MiB, is then refused, and taken again once some of it is committed', async () => {
+  const { counting, ends, report } = stage();
+  let taken = 0;
+  for (; ; taken += 1) {
+    const { waitingBytes } = counting.status();
+    const outcome = await report('memory').catch((error: unknown) => error);
+    if (outcome instanceof Error) {
+      expect(outcome).toMatchObject({ code: 'backendAway' });
+      expect(counting.status().waitingBytes).toBe(waitingBytes);
+      break;
+    }
+    expect(outcome).toMatchObject({ durability: 'memory', unknownKeys: [] });
+  }
+  expect(counting.status().waitingBytes).toBeLessThanOrEqual(MOST_WAITING);
+  expect(counting.status().waitingBytes).toBeGreaterThan(MOST_WAITING * 0.99);
+  expect(taken).toBeGreaterThan(500);
+  await expect.poll(() => ends.length).toBe(1);
+  ends[0]?.({ kind: 'done', operation: '', outcome: 'done', number: 1n, rest: ['0', 't'] });
+  await expect.poll(() => report('memory').catch(() => null)).toMatchObject({ durability: 'memory' });
+});
+
+it('a durable report waits for none of those that are acknowledged from memory', async () => {
+  const { ends, report } = stage();
+  await report('memory');
+  await expect.poll(() => ends.length).toBe(1);
+  const counted = report('durable');
+  await expect.poll(() => ends.length).toBe(2);
+  ends[1]?.({ kind: 'done', operation: '', outcome: 'done', number: 1n, rest: ['0', 't'] });
+  expect(await counted).toEqual({ repeated: false, unknownKeys: [], durability: 'durable' });
+});
