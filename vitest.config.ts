@@ -62,9 +62,9 @@ const ALONE = ['test/revisions/made-up.test.ts', 'test/revisions/taken-out.test.
 
 export default defineConfig({
   test: {
-    // By itself vitest leaves a core to the process that hands out the files, which has little to do. And two more: many
-    // tests wait for processes, a browser or the disk, and with one more than cores a fifth of their time was idle.
-    maxWorkers: availableParallelism() + 2,
+    // By itself vitest leaves a core to the process that hands out the files, which has little to do. And one more: many
+    // tests wait for processes, a browser or the disk. With two more everything costs a quarter more processor time.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/global-setup.ts',
     testTimeout: 60_000,
