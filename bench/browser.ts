@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -33,7 +34,9 @@ export async function bundledChromium(): Promise<Chromium> {
   const bundled = dirname(dirname(dirname(createRequire(import.meta.url).resolve('@sparticuz/chromium'))));
   const { version } = JSON.parse(await readFile(join(bundled, 'package.json'), 'utf8'));
   const cache = join(dirname(dirname(bundled)), '.cache');
-  const kept = join(cache, `chromium-${version}-${process.getuid?.() ?? 'user'}`);
+  // The fonts are named by whole paths, so a checkout that was moved or copied unpacks them again.
+  const place = createHash('sha256').update(cache).digest('hex').slice(0, 8);
+  const kept = join(cache, `chromium-${version}-${process.getuid?.() ?? 'user'}-${place}`);
   if (await exists(kept)) return startedFrom(kept, false);
   const beside = await mkdir(cache, { recursive: true })
     .then(() => mkdtemp(`${kept}-`))

@@ -173,6 +173,8 @@ describe('refreshing', () => {
         await page.clock.runFor(4_000);
         await expect.poll(() => tries).toBe(2);
         for (const turn of [3, 4, 5]) {
+          // The next try is counted from the moment at which the page has learnt that the last one failed.
+          expect(await asked()).toBe(before + 1);
           await page.clock.runFor(3_999);
           expect(tries).toBe(turn - 1);
           await page.clock.runFor(1);
