@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { MAX_U64 } from '../../src/core/model.js';
 import type { DatabaseBackend } from '../../src/database/backend.js';
+import { forget } from '../../src/database/statements.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
@@ -43,6 +44,16 @@ for (const [way, by] of WAYS)
       await Promise.all([seesAll(one), seesAll(other)]);
       for (const { keys } of [one, other])
         expect(keys.get('a')?.counters).toMatchObject({ bytesUp: 3n, bytesDown: 3n });
+    });
+
+    it('remember as many reports as they shall, however often one is told again', async () => {
+      const { url, one, other } = await pair();
+      await one.createKey(key('a'));
+      for (const id of ['r1', 'r2']) await one.count(report(id, 'a', 1n), 'durable');
+      for (let n = 0; n < 5; n += 1) await other.count(report('r2', 'a', 1n), 'durable');
+      await one.count(report('r3', 'a', 1n), 'durable');
+      await query(url, forget(2, 0));
+      expect(await query(url, 'select id from keyway.reports order by place')).toEqual([{ id: 'r2' }, { id: 'r3' }]);
     });
 
     it('have a key that two of them write at once as one of them wrote it, the same at both', async () => {

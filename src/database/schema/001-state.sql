@@ -480,7 +480,9 @@ begin
   delete from keyway.operations o where o.head = 'counters' and o.number <= seen;
   delete from keyway.batches b where b.number <= seen;
   delete from keyway.operations o where o.head is null and o.at < clock_timestamp() - interval '1 day';
-  delete from keyway.reports r where r.place <= (select max(l.place) from keyway.reports l) - most_reports;
+  -- Not by the difference of places: a report that is told again uses one up.
+  delete from keyway.reports r where r.place <=
+    (select l.place from keyway.reports l order by l.place desc offset most_reports limit 1);
   delete from keyway.counters c where c.left_at < clock_timestamp() - keep_gone;
   delete from keyway.connections x where not exists (
     select from keyway.gateways g where g.id = x.gateway and g.seen_at > clock_timestamp() - interval '10 minutes');
