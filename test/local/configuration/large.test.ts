@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FILE_LIMITS } from '../../../src/core/file-limits.js';
 import type { LogPort } from '../../../src/core/ports.js';
 import { createGateway } from '../../../src/gateway/create-gateway.js';
@@ -18,12 +18,18 @@ const GOOD = '{ "mode": "server", "access_keys": ["alpha"] }\n';
 
 let folder = '';
 let path = '';
+let close: (() => Promise<unknown>) | null = null;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'keyway-large-'));
   path = join(folder, 'server.json');
   await writeFile(path, GOOD);
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  // What runs may write into the folder that is to go.
+  await close?.();
+  close = null;
+  await rm(folder, { recursive: true });
+});
 
 async function serving() {
   const lines: string[] = [];
@@ -36,7 +42,7 @@ async function serving() {
     pollMilliseconds: 20,
     log,
   });
-  onTestFinished(() => gateway.app.close());
+  close = () => gateway.app.close();
   const ask = async (method: 'GET' | 'POST' | 'PUT', at: string, payload?: object) => {
     const answer = await gateway.app.inject({ method, url: `/panel/api${at}`, ...(payload && { payload }) });
     return [answer.statusCode, answer.json().error ?? null] as const;
