@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, chown, cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, chmod, chown, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -53,8 +53,15 @@ export async function postgresBinaries(): Promise<Binaries | null> {
   }
 }
 
-/** Makes a cluster and starts it. `settings` are `name=value`. */
-export async function startPostgres(binaries: Binaries, settings: readonly string[] = []): Promise<Postgres> {
+/**
+ * Makes a cluster and starts it; where `primary` is given, one that follows it as its standby. That one must be stopped in order
+ * until this resolves. `settings` are `name=value`.
+ */
+export async function startPostgres(
+  binaries: Binaries,
+  settings: readonly string[] = [],
+  primary: Postgres | null = null,
+): Promise<Postgres> {
   const identity = process.getuid?.() === 0 ? NOBODY : {};
   const outside = await mkdtemp(join(tmpdir(), 'keyway-postgres-'));
   const folder = join(outside, 'data');
@@ -65,17 +72,14 @@ export async function startPostgres(binaries: Binaries, settings: readonly strin
   }
   const { initdb, postgres } = await runnable(binaries, outside, identity);
   const port = await freePort();
-  const made = spawn(initdb, ['-D', folder, '-U', 'keyway', '-A', 'trust', '--no-locale', '-E', 'UTF8', '--no-sync'], {
-    ...identity,
-    cwd: outside,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  let said = '';
-  made.stderr.on('data', (text: Buffer) => {
-    said += text.toString();
-  });
-  const [code] = (await once(made, 'close')) as [number | null];
-  if (code !== 0) throw new Error(`initdb has failed: ${said}`);
+  if (primary === null) {
+    const names = ['-U', 'keyway', '-A', 'trust', '--no-locale', '-E', 'UTF8', '--no-sync'];
+    await runToEnd(initdb, ['-D', folder, ...names], { ...identity, cwd: outside });
+  } else {
+    await runToEnd('cp', ['-R', `${primary.folder}/.`, folder], { ...identity, cwd: outside });
+    await appendFile(join(folder, 'postgresql.auto.conf'), `primary_conninfo = '${primary.url()}'\n`);
+    await writeFile(join(folder, 'standby.signal'), '');
+  }
   const args = [
     '-D',
     folder,
@@ -121,6 +125,16 @@ export async function startPostgres(binaries: Binaries, settings: readonly strin
       await rm(outside, { recursive: true, force: true });
     },
   };
+}
+
+async function runToEnd(command: string, args: readonly string[], options: SpawnOptions): Promise<void> {
+  const running = spawn(command, args, { ...options, stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  running.stderr?.on('data', (text: Buffer) => {
+    said += text.toString();
+  });
+  const [code] = (await once(running, 'close')) as [number | null];
+  if (code !== 0) throw new Error(`${command} has failed: ${said}`);
 }
 
 /** The binaries where the user may run them who is to: perhaps as a copy. */

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../core/model.js';
 import { type Row, StatementError } from './connection.js';
-import { schemaProblem } from './schema.js';
+import { STANDBY_PROBLEM, schemaProblem } from './schema.js';
 import type { FollowedSession } from './shared.js';
 import { MOST_CHANGED, type Seen } from './statements.js';
 
@@ -47,7 +47,7 @@ export function readHeads(rows: readonly Row[] | undefined): Heads {
   const [state, stateMark, counters, countersMark, isStandby, schema, gateways, document] = rows?.[0] ?? [];
   if (state == null || stateMark == null || counters == null || countersMark == null || schema == null)
     throw new UnfitDatabase('the database holds no state of a Keyway');
-  if (isStandby === 't') throw new UnfitDatabase('the database is a standby, which takes no writes');
+  if (isStandby === 't') throw new UnfitDatabase(STANDBY_PROBLEM);
   const [version = 0, servesFrom = 0] = schema.split(' ').map(Number);
   const problem = schemaProblem(version, servesFrom);
   if (problem !== null) throw new UnfitDatabase(problem);

@@ -21,6 +21,9 @@ const DEADLINE = 60_000;
 const LOCK = 7_346_911_203;
 const DONE_MEANWHILE = 'KW003';
 
+/** Why a standby is refused, for people. */
+export const STANDBY_PROBLEM = 'the database is a standby, which takes no writes';
+
 const VERSIONS = `create schema if not exists keyway;
 create table if not exists keyway.schema_versions (
   version integer primary key,
@@ -56,6 +59,8 @@ export function schemaProblem(version: number, servesFrom: number): string | nul
  */
 export async function migrate(connections: Pick<Connections, 'run'>): Promise<readonly number[]> {
   const steps = await readSteps();
+  const [found] = await connections.run('select pg_is_in_recovery()', DEADLINE);
+  if (found?.[0]?.[0] === 't') throw new StatementError('refused', STANDBY_PROBLEM);
   for (;;) {
     const { version: present } = await readSchema(connections);
     const missing = steps.filter(({ version }) => version > present);

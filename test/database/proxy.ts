@@ -21,6 +21,8 @@ export interface Faults {
   isStanding(): boolean;
   /** What the database says to connections that listen is swallowed. */
   swallowHints(isSwallowing: boolean): void;
+  /** Cuts every connection; new ones lead to this database's server. */
+  leadTo(target: string): void;
 }
 
 export interface DatabaseProxy extends Faults {
@@ -40,7 +42,7 @@ interface Pair {
 
 /** A proxy before a PostgreSQL over which things go wrong. */
 export async function startProxy(target: string): Promise<DatabaseProxy> {
-  const { hostname, port } = new URL(target);
+  let { hostname, port } = new URL(target);
   const pairs = new Set<Pair>();
   let isRefusing = false;
   let isHanging = false;
@@ -132,6 +134,10 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
         if (pair.client.destroyed) end(pair);
         else pause(pair, false);
       }
+    },
+    leadTo(other) {
+      ({ hostname, port } = new URL(other));
+      cut();
     },
     swallowHints(swallowing) {
       isSwallowing = swallowing;
