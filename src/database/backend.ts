@@ -111,7 +111,13 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
   const keys = createKeyRegistry(clock.now);
   const replica = createReplica(keys);
   const listeners: ((reason: ChangeReason) => void)[] = [];
-  const sent = createWrites({ connections: writing, clock, random, log });
+  const sent = createWrites({
+    connections: writing,
+    seen: () => follower.status().seen,
+    clock,
+    random,
+    log,
+  });
   const counts = { done: 0, nothing: 0, unknown: 0 };
   let settings: BackendSettings = readSettings({});
   let dnsChanges: readonly DnsChange[] = [];

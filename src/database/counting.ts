@@ -150,10 +150,11 @@ export function createCounting(options: CountingOptions): Counting {
         left = left.filter((one) => !repeated.includes(one));
         continue;
       }
-      if (clock.monotonic() > lasting.until) {
+      // What may have been counted is not counted again.
+      if (written.kind === 'unknown' || clock.monotonic() > lasting.until) {
         log.error(
           { reports: left.length },
-          'reports that were acknowledged from memory are lost: the database is away',
+          'reports that were acknowledged from memory may be lost: the database was away for too long',
         );
         break;
       }

@@ -94,7 +94,9 @@ export interface UsageBatch {
 /** Which places of a batch were not registered, by the batch's number. */
 export const unknownOf = (number: bigint): string => `select unknown from keyway.batches where number = ${number}`;
 
-export const settle = (operation: string): string => `select * from keyway.settle(${text(operation)})`;
+/** `seen` is what was in memory when the write was sent. */
+export const settle = (operation: string, { state, counters }: Pick<Seen, 'state' | 'counters'>): string =>
+  `select * from keyway.settle(${text(operation)}, ${state}, ${counters})`;
 
 /** Parameters: id, bytes. */
 export const INSERT_CONTENT = 'insert into keyway.contents (id, content) values ($1, $2)';

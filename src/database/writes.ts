@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { type Connections, type Row, StatementError } from './connection.js';
 import { createJitter } from './jitter.js';
-import { settle, type WriteStatement } from './statements.js';
+import { type Seen, settle, type WriteStatement } from './statements.js';
 
 /** How a write ended. */
 export type Written =
@@ -37,6 +37,8 @@ export interface Patience {
 
 export interface WritesOptions {
   readonly connections: Pick<Connections, 'run'>;
+  /** What is in memory. */
+  readonly seen: () => Pick<Seen, 'state' | 'counters'>;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -49,16 +51,18 @@ const SETTLE_DEADLINE = 2_000;
 /** Serialization failure, deadlock, lock not available: what passes by itself. */
 const PASSING = /^(?:40001|40P01|55P03)$/;
 
-export function createWrites({ connections, clock, random, log }: WritesOptions): Writes {
+export function createWrites({ connections, seen, clock, random, log }: WritesOptions): Writes {
   const jitter = createJitter(random);
 
-  async function settled(operation: string, patience: Patience): Promise<Row | null> {
+  /** What became of the write, null where that cannot be known. */
+  async function settled(question: string, patience: Patience): Promise<Row | null> {
     for (;;) {
       const left = patience.until - clock.monotonic();
       if (left <= 0) return null;
       try {
-        const [rows] = await connections.run(settle(operation), Math.min(SETTLE_DEADLINE, left));
-        return rows?.[0] ?? null;
+        const [rows] = await connections.run(question, Math.min(SETTLE_DEADLINE, left));
+        const [row = null] = rows ?? [];
+        return row?.[1] === 'forgotten' ? null : row;
       } catch {
         await pause(jitter(150));
       }
@@ -71,6 +75,7 @@ export function createWrites({ connections, clock, random, log }: WritesOptions)
   ): Promise<Written> {
     for (;;) {
       const operation = random.uuid();
+      const question = settle(operation, seen());
       const left = patience.until - clock.monotonic();
       try {
         const [rows] = await connections.run(
@@ -82,7 +87,7 @@ export function createWrites({ connections, clock, random, log }: WritesOptions)
         if (!(error instanceof StatementError)) throw error;
         const { reached, message: reason, sqlState } = error;
         if (reached === 'unknown') {
-          const found = await settled(operation, patience);
+          const found = await settled(question, patience);
           if (found === null) {
             log.error({ reason }, 'what became of a write could not be found out');
             return { kind: 'unknown', reason };

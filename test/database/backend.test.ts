@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { forget } from '../../src/database/statements.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { poolerForTest } from './pooler.js';
@@ -193,6 +194,25 @@ describeDatabase('a gateway whose connection goes wrong', () => {
       await backend.count(report(null, 'a', 1n), acknowledgement);
     }
     await expect.poll(() => backend.keys.get('a')?.counters?.bytesUp).toBe(2n);
+  });
+
+  it('counts a batch once of which it hears only when the others have forgotten it', async () => {
+    const url = await freshDatabase();
+    const proxy = await proxyForTest(url);
+    const [backend, other] = [await openBackend(proxy.url, { listens: false }), await openBackend(url)];
+    await backend.createKey(key('a'));
+    await seesAll(other);
+    proxy.cutAround('count_usage', 'for good');
+    await backend.count(report(null, 'a', 1n), 'memory');
+    await expect.poll(() => other.keys.get('a')?.counters?.bytesUp).toBe(1n);
+    await other.count(report(null, 'a', 2n), 'durable');
+    await query(url, "update keyway.batches set at = at - interval '10 minutes'");
+    await other.count(report(null, 'a', 4n), 'durable');
+    await query(url, forget(100, 0));
+    proxy.refuse(false);
+    await expect.poll(() => backend.status().counting.waitingBytes).toBe(0);
+    await seesAll(backend);
+    expect(backend.keys.get('a')?.counters?.bytesUp).toBe(7n);
   });
 
   it('tells no replacement of the configuration as failed that is committed, whatever goes wrong behind it', async () => {

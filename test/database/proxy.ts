@@ -9,8 +9,11 @@ export interface Faults {
   cut(): void;
   /** Nothing goes through any more, either way, and nobody is told; or all of it at once again. */
   hang(isHanging: boolean): void;
-  /** The next message that contains this text is cut off: before it goes to the database, or before its answer comes back. */
-  cutAround(text: string, when: 'before' | 'after'): void;
+  /**
+   * The next message that contains this text is cut off: before it goes to the database, or before its answer comes back; or
+   * then for good: as if all were refused from then on.
+   */
+  cutAround(text: string, when: 'before' | 'after' | 'for good'): void;
   /**
    * The client of the next message that contains this text stands still: with half of it sent, or without reading its answer.
    * Its connection stays open to the database whatever it does, until it goes on.
@@ -48,7 +51,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
   let isHanging = false;
   let isSwallowing = false;
   let standing: { readonly text: string; readonly where: 'within' | 'answer' } | null = null;
-  let around: { readonly text: string; readonly when: 'before' | 'after' } | null = null;
+  let around: { readonly text: string; readonly when: 'before' | 'after' | 'for good' } | null = null;
 
   function end(pair: Pair): void {
     if (pair.unsent !== null) return;
@@ -77,6 +80,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
           return;
         }
         pair.swallowsAnswer = true;
+        isRefusing = when === 'for good';
       }
       if (standing !== null && bytes.includes(standing.text)) {
         const sent = standing.where === 'within' ? bytes.length >> 1 : bytes.length;

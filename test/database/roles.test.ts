@@ -121,7 +121,7 @@ function everything(): readonly string[] {
     'begin',
     INSERT_CONTENT.replace('$1', `'${content}'`).replace('$2', "''"),
     ...writes.map((write) => write(randomUUID())),
-    settle(randomUUID()),
+    settle(randomUUID(), { state: 0n, counters: 0n }),
     HEADS,
     ...Object.values(LOAD).filter((text) => !/^(?:begin|fetch|commit)/.test(text)),
     ...[unknownOf(1n), DOCUMENT, VERSIONS, versionContent('v'), forgetVersions(['v'])],

@@ -95,7 +95,13 @@ describeDatabase('a gateway that stands still', () => {
       const { proxy, other } = await stage();
       const connections = openConnections({ url: proxy.url, most: 1 });
       const id = randomUUID();
-      for (const text of [seeGateway(id), forget(0, 0), notify(id), settle(randomUUID()), leaveGateway(id)]) {
+      for (const text of [
+        seeGateway(id),
+        forget(0, 0),
+        notify(id),
+        settle(randomUUID(), { state: 0n, counters: 0n }),
+        leaveGateway(id),
+      ]) {
         proxy.standAround(text, where);
         const said = connections.run(text, 60_000);
         await whileStanding(proxy, () => writeAll(other));

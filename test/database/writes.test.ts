@@ -22,6 +22,7 @@ function stage(answers: readonly (Row | StatementError)[], { perStatement = 1 } 
         return [[answer]];
       },
     },
+    seen: () => ({ state: 0n, counters: 0n }),
     clock: { now: () => now, monotonic: () => now },
     random: systemRandom,
     log: silent,
@@ -63,6 +64,12 @@ describe('a write', () => {
     expect(await write()).toMatchObject({ kind: 'done', number: 7n, operation: idOf(sent[2]) });
     expect(sent.map(isAsking)).toEqual([false, true, false]);
     expect(idOf(sent[2])).not.toBe(idOf(sent[0]));
+  });
+
+  it('may have happened where it may have been forgotten, and is not carried out again', async () => {
+    const { sent, write } = stage([lost, [null, 'forgotten'], DONE]);
+    expect(await write()).toMatchObject({ kind: 'unknown' });
+    expect(sent).toHaveLength(2);
   });
 
   it('may have happened where nobody could tell for ten seconds', async () => {

@@ -162,13 +162,22 @@ begin
   return taken;
 end $$;
 
--- Waits for the write of this id where it is on its way, and prevents it where it has not come.
-create function keyway.settle(op uuid, out number bigint, out outcome text) language plpgsql as $$
+-- Waits for the write of this id where it is on its way, and prevents it where it has not come. `forgotten` where nobody can
+-- tell: writes are forgotten that came after what its gateway had seen when it sent this one.
+create function keyway.settle(op uuid, seen_state bigint, seen_counters bigint, out number bigint, out outcome text)
+language plpgsql as $$
 begin
   insert into keyway.operations (id, outcome) values (op, 'prevented') on conflict (id) do nothing;
   select o.number, o.outcome into settle.number, settle.outcome from keyway.operations o where o.id = op;
 end $$;
 
+  if outcome <> 'prevented' then
+    return;
+  end if;
+  if (select min(o.number) from keyway.operations o where o.head = 'state') > seen_state + 1
+    or (select min(o.number) from keyway.operations o where o.head = 'counters') > seen_counters + 1 then
+    outcome := 'forgotten';
+  end if;
 create function keyway.refuse(op uuid, reason text) returns void language sql as
   'update keyway.operations set outcome = reason where id = op';
 
