@@ -242,6 +242,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     gateway,
     writes,
     incarnation: replica.incarnation,
+    reloads: () => follower.status().reloads,
     unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
     seen: () => follower.status().seen,
     counted: follower.counted,

@@ -8,8 +8,14 @@ import { MOST_CHANGED, type Seen } from './statements.js';
 export interface Heads {
   /** Of the database; `connections` is the last batch. */
   readonly seen: Seen;
-  /** Every gateway, and whether it is heard of. */
-  readonly gateways: ReadonlyMap<string, boolean>;
+  /** Every gateway that is not forgotten, by its id. */
+  readonly gateways: ReadonlyMap<string, Gateway>;
+}
+
+export interface Gateway {
+  readonly isHeardOf: boolean;
+  /** Another after it was forgotten. */
+  readonly since: string;
 }
 
 /** What `changesSince` asks for. */
@@ -31,7 +37,7 @@ export function readChanges(answers: readonly (readonly Row[])[]): Changes {
   const [, , heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
     answers;
   const [marks, changed] = known?.[0] ?? [];
-  const [isKnown, areTooMany] = [marks === '2', Number(changed) > MOST_CHANGED];
+  const [isKnown, areTooMany] = [marks === 't', Number(changed) > MOST_CHANGED];
   return { heads: readHeads(heads), isKnown, areTooMany, keys, settings, sessions, audit, counters, connected };
 }
 
@@ -51,14 +57,14 @@ export function readHeads(rows: readonly Row[] | undefined): Heads {
   const [version = 0, servesFrom = 0] = schema.split(' ').map(Number);
   const problem = schemaProblem(version, servesFrom);
   if (problem !== null) throw new UnfitDatabase(problem);
-  const heard = (gateways ?? '').split(',').flatMap((told): [string, boolean][] => {
-    const [id = '', isHeardOf] = told.split(' ');
-    return id === '' ? [] : [[id, isHeardOf === 'true']];
+  const heard = (gateways ?? '').split(',').flatMap((told): [string, Gateway][] => {
+    const [id = '', isHeardOf, since = ''] = told.split(' ');
+    return id === '' ? [] : [[id, { isHeardOf: isHeardOf === 'true', since }]];
   });
   return {
     seen: {
       ...{ state: BigInt(state), stateMark, counters: BigInt(counters), countersMark },
-      ...{ connections: BigInt(counters), document: BigInt(document ?? 0) },
+      ...{ connections: BigInt(counters), connectionsMark: countersMark, document: BigInt(document ?? 0) },
     },
     gateways: new Map(heard),
   };

@@ -34,6 +34,8 @@ export interface CountingOptions {
   readonly writes: Pick<Writes, 'write'>;
   /** Which incarnation of a key's counters is known; null for an unknown key. */
   readonly incarnation: (accessKey: string) => number | null;
+  /** How often everything was read anew: then the database may not have what it was told before. */
+  readonly reloads: () => number;
   /** Which places of a committed batch were not registered, as PostgreSQL writes an array; null where it is not known any more. */
   readonly unknownOf: (batch: bigint) => Promise<string | null>;
   /** What is in memory. */
@@ -76,19 +78,19 @@ export function createCounting(options: CountingOptions): Counting {
   const status = { batches: 0, entries: 0, failed: 0, waitingBytes: 0 };
   /** What is acknowledged is tried for as long as Keyway runs. */
   const lasting = { until: Number.POSITIVE_INFINITY };
-  const told = createToldConnections(options.incarnation);
+  const told = createToldConnections(options);
   let isClosing = false;
   // A report that waits for its commit does not wait for those that nobody waits for.
   const durable = createLane(writeDurable);
   const memory = createLane(writeAcknowledged);
 
   async function writeBatch(batch: readonly Gathered[], patience: Patience) {
-    const made = makeBatch(batch, { gateway: options.gateway, seen: options.seen(), told });
+    const { made, committed } = makeBatch(batch, { gateway: options.gateway, seen: options.seen(), told });
     const written = await writes.write(WRITES.countUsage(made), patience);
     if (written.kind === 'done') {
       status.batches += 1;
       status.entries += batch.reduce((sum, { report }) => sum + report.entries.length, 0);
-      told.committed(made);
+      committed();
     } else status.failed += 1;
     return { written, made };
   }
@@ -228,10 +230,17 @@ function takeBatch(waiting: Gathered[]): readonly Gathered[] {
 /** What a key has used in a batch. */
 interface Used {
   readonly accessKey: string;
+  /** Null for whichever there is. */
   readonly incarnation: number | null;
   up: bigint;
   down: bigint;
   connections: bigint | null;
+}
+
+interface MadeBatch {
+  readonly made: UsageBatch;
+  /** To be called once it is. */
+  readonly committed: () => void;
 }
 
 interface Telling {
@@ -240,7 +249,7 @@ interface Telling {
   readonly told: ToldConnections;
 }
 
-function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling): UsageBatch {
+function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling): MadeBatch {
   const used = new Map<string, Used>();
   for (const { report, incarnations } of batch) {
     for (const [at, { accessKey, bytesUp, bytesDown, connections }] of report.entries.entries()) {
@@ -258,7 +267,8 @@ function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling)
   }
   // Whoever locks many rows locks them in the order of keys.
   const all = [...used.values()].sort((one, other) => (one.accessKey < other.accessKey ? -1 : 1));
-  return {
+  const { connections, committed } = told.tell(all);
+  const made = {
     gateway,
     seen,
     reportIds: batch.flatMap(({ report: { id } }) => (id === null ? [] : [id])),
@@ -266,8 +276,9 @@ function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling)
     incarnations: all.map(({ incarnation }) => (incarnation === null ? null : BigInt(incarnation))),
     up: all.map(({ up }) => up),
     down: all.map(({ down }) => down),
-    connections: all.map(({ accessKey, connections }) => told.news(accessKey, connections)),
+    connections,
   };
+  return { made, committed };
 }
 
 function sum(one: bigint, other: bigint): bigint {
@@ -277,25 +288,44 @@ function sum(one: bigint, other: bigint): bigint {
 
 /** What this gateway has told of connections: the same again is no news. */
 interface ToldConnections {
-  news(accessKey: string, connections: bigint | null): bigint | null;
-  committed(batch: UsageBatch): void;
+  /** Null where they are no news; `committed` is to be called once the others are. */
+  tell(used: readonly Used[]): Pick<UsageBatch, 'connections'> & Pick<MadeBatch, 'committed'>;
 }
 
-function createToldConnections(incarnationOf: (accessKey: string) => number | null): ToldConnections {
-  /** Other than zero, each with the incarnation of the counters that it was told for. */
+function createToldConnections(options: Pick<CountingOptions, 'incarnation' | 'reloads'>): ToldConnections {
+  /** Each with the incarnation of the counters that was known when it was told. */
   const told = new Map<string, { readonly value: bigint; readonly incarnation: number | null }>();
+  /** The reload since which it was. */
+  let since = 0;
+
+  function isNews(accessKey: string, connections: bigint): boolean {
+    const before = told.get(accessKey);
+    // Before anything was read anew, what was never told is zero, and zeros need not be kept.
+    if (before === undefined) return since > 0 || connections !== 0n;
+    return before.incarnation !== options.incarnation(accessKey) || before.value !== connections;
+  }
+
   return {
-    news(accessKey, connections) {
-      const before = told.get(accessKey);
-      const isSame = before !== undefined && before.incarnation === incarnationOf(accessKey);
-      return connections === (isSame ? before.value : before === undefined ? 0n : null) ? null : connections;
-    },
-    committed({ keys, connections }) {
-      for (const [at, accessKey] of keys.entries()) {
-        const value = connections[at] ?? null;
-        if (value === 0n) told.delete(accessKey);
-        else if (value !== null) told.set(accessKey, { value, incarnation: incarnationOf(accessKey) });
-      }
+    tell(used) {
+      if (options.reloads() !== since) told.clear();
+      since = options.reloads();
+      const at = since;
+      const news = used.map(({ accessKey, incarnation, connections }) => ({
+        accessKey,
+        // Not once it is committed: then a later one may be known, which has none.
+        incarnation: incarnation ?? options.incarnation(accessKey),
+        value: connections !== null && isNews(accessKey, connections) ? connections : null,
+      }));
+      return {
+        connections: news.map(({ value }) => value),
+        committed() {
+          if (since !== at) return;
+          for (const { accessKey, incarnation, value } of news) {
+            if (value === 0n && since === 0) told.delete(accessKey);
+            else if (value !== null) told.set(accessKey, { value, incarnation });
+          }
+        },
+      };
     },
   };
 }

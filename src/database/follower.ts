@@ -135,7 +135,10 @@ const KINDS: readonly Looked[] = ['state', 'connections', 'all'];
 /** Loads everything, and follows. Rejects with `StatementError` where the first load fails. */
 export async function startFollower(options: FollowerOptions): Promise<Follower> {
   const { connections, replica, followed, clock, log, pollMilliseconds = POLL, lookUpMilliseconds = LOOK_UP } = options;
-  let seen: Seen = { state: -1n, stateMark: '', counters: -1n, countersMark: '', connections: -1n, document: -1n };
+  let seen: Seen = {
+    ...{ state: -1n, stateMark: '', counters: -1n, countersMark: '', connections: -1n, connectionsMark: '' },
+    document: -1n,
+  };
   let goodAt = clock.monotonic();
   let failure: string | null = null;
   let refusal: string | null = null;
@@ -235,7 +238,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     const isSame =
       now.stateMark === seen.stateMark &&
       now.countersMark === seen.countersMark &&
-      now.connections === seen.connections &&
+      now.connectionsMark === seen.connectionsMark &&
       changedGateways(heard).length === 0;
     if (!isSame) await readNews('all');
   }
@@ -252,11 +255,11 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       const lost = 'the database has lost writes that it had, or is another one: everything is read anew';
       log.warn({ state: `${before.seen.state}`, counters: `${before.seen.counters}` }, lost);
     }
-    if (!changes.isKnown || changes.areTooMany) {
+    const { heads } = changes;
+    if (!changes.isKnown || changes.areTooMany || (what === 'all' && isForgotten(heads.gateways))) {
       await reload();
       return true;
     }
-    const { heads } = changes;
     const others = what === 'all' ? await connectionsOfChanged(heads.gateways) : [];
     if (isAnew() || (what === 'state' && heads.seen.connections < seen.connections)) return false;
     takeState(changes);
@@ -273,7 +276,8 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     }
     if (heads.seen.connections >= seen.connections) {
       replica.takeConnections(changes.connected.map(readConnectionsRow));
-      if (what !== 'state') seen = { ...seen, connections: heads.seen.connections };
+      const { connections, connectionsMark } = heads.seen;
+      if (what !== 'state') seen = { ...seen, connections, connectionsMark };
     }
     replica.takeConnections(others);
     return true;
@@ -281,16 +285,23 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
 
   function takeState({ heads, keys, sessions, settings, audit }: Changes): void {
     const { state, stateMark, document } = heads.seen;
-    if (state < seen.state) return;
+    // Of the same state what is in memory may be newer: what was counted of its keys.
+    if (state <= seen.state) return;
     replica.takeKeys(keys.map(readKeyRow));
     if (sessions.length > 0) followed.sessions(sessions.map(readSession), 'changed');
     takeOthers(settings, audit);
     seen = { ...seen, state, stateMark, document };
   }
 
-  /** Those that fell silent, are heard of again, or are gone. */
+  /** Those that fell silent, are heard of again, or were forgotten. */
   const changedGateways = (now: Heads['gateways']): readonly string[] =>
-    [...gateways].flatMap(([id, isHeardOf]) => (now.get(id) === isHeardOf ? [] : [id]));
+    [...gateways].flatMap(([id, { isHeardOf, since }]) =>
+      now.get(id)?.isHeardOf === isHeardOf && now.get(id)?.since === since ? [] : [id],
+    );
+
+  /** Whether one was forgotten whose connections count here: nobody can tell any more of which keys. */
+  const isForgotten = (now: Heads['gateways']): boolean =>
+    [...gateways].some(([id, { isHeardOf, since }]) => isHeardOf && now.get(id)?.since !== since);
 
   async function connectionsOfChanged(now: Heads['gateways']): Promise<readonly ConnectionsRow[]> {
     const changed = changedGateways(now);
@@ -302,9 +313,10 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
   async function counted(batch: CountedBatch | null): Promise<void> {
     const isNext = batch?.follows && loading === null && seen.countersMark === batch.seen.countersMark;
     if (!isNext || !replica.addUsage(batch.used, Number(batch.number), Number(batch.seen.state))) return fresh('all');
+    const { number: counters, mark: countersMark } = batch;
     const knowsConnections = !batch.hasConnections && seen.connections === seen.counters;
-    const connections = knowsConnections ? batch.number : seen.connections;
-    seen = { ...seen, counters: batch.number, countersMark: batch.mark, connections };
+    seen = { ...seen, counters, countersMark };
+    if (knowsConnections) seen = { ...seen, connections: counters, connectionsMark: countersMark };
     if (batch.hasConnections) await fresh('connections');
   }
 

@@ -86,7 +86,9 @@ export function createReplica(keys: KeyRegistry): Replica {
       return;
     }
     if (present !== null && !isOlderTaken && !known.isOlder(slot, counters)) return;
-    const connections = known.incarnation(slot) === counters.incarnation ? (present?.connections ?? 0n) : 0n;
+    // Where all is taken anew, so are connections, behind it.
+    const areKept = !isOlderTaken && known.incarnation(slot) === counters.incarnation;
+    const connections = areKept ? connectionsOf(present) : 0n;
     keys.takeOver({ accessKey, ...counters, connections, leftAt: null });
     known.count(slot, counters);
   }

@@ -131,6 +131,7 @@ export interface Seen {
   readonly countersMark: string;
   /** The last batch whose connections are known; those of later ones may be. */
   readonly connections: bigint;
+  readonly connectionsMark: string;
   /** The write that put the document. */
   readonly document: bigint;
 }
@@ -147,12 +148,12 @@ const BY_INDEX = `select set_config('enable_' || way, 'off', true) from unnest('
 
 /**
  * The heads with their marks, whether this is a standby, the newest version of the schema with the oldest that may go on, the
- * gateways and whether they are heard of, the write that put the document.
+ * gateways, whether they are heard of and since when they are known, the write that put the document.
  */
 export const HEADS = `
   select s.number, so.id, c.number, co.id, pg_is_in_recovery(),
     (select v.version || ' ' || v.serves_from from keyway.schema_versions v order by v.version desc limit 1),
-    (select coalesce(string_agg(g.id || ' ' || (${isHeardOf})::text, ',' order by g.id), '') from keyway.gateways g),
+    (select coalesce(string_agg(g.id || ' ' || (${isHeardOf})::text || ' ' || date_part('epoch', g.since), ',' order by g.id), '') from keyway.gateways g),
     (select d.number from keyway.document d)
   from keyway.heads s join keyway.operations so on so.head = 'state' and so.number = s.number,
     keyway.heads c join keyway.operations co on co.head = 'counters' and co.number = c.number
@@ -164,6 +165,9 @@ const sessionsAfter = (state: bigint): string =>
   `select api, encode(digest, 'hex'), number from keyway.sessions where number > ${state}`;
 const auditAfter = (state: bigint): string => `select id, time, event_en, event_ru, success from keyway.audit
   where exists (select from keyway.settings s where s.name = 'audit' and s.number > ${state}) order by number desc`;
+
+const isThere = (head: 'state' | 'counters', number: bigint, mark: string): string =>
+  `exists (select from keyway.operations where head = ${text(head)} and number = ${number} and id = ${text(mark)})`;
 
 /**
  * Everything that came after what was seen, from one snapshot, as `readChanges` takes it apart; no keys where more than
@@ -178,9 +182,8 @@ export function changesSince(seen: Seen, what: Looked): string {
     READ_ONLY,
     BY_INDEX,
     HEADS,
-    `select count(*), (${changed}) from keyway.operations
-      where (head = 'state' and number = ${seen.state} and id = ${text(seen.stateMark)})
-      or (head = 'counters' and number = ${seen.counters} and id = ${text(seen.countersMark)})`,
+    `select ${isThere('state', seen.state, seen.stateMark)} and ${isThere('counters', seen.counters, seen.countersMark)}
+      and ${isThere('counters', seen.connections, seen.connectionsMark)}, (${changed})`,
     `select ${KEY_COLUMNS} from keyway.key_rows r where r.number > ${seen.state} and ${areFew} order by r.position, r.ordinal`,
     settingsAfter(seen.state),
     sessionsAfter(seen.state),

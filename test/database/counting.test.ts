@@ -13,6 +13,7 @@ function stage() {
     gateway: '',
     writes: { write: () => new Promise((resolve) => ends.push(resolve)) },
     incarnation: () => 1,
+    reloads: () => 0,
     unknownOf: async () => '{}',
     seen: () => ({
       state: 1n,

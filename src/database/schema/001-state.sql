@@ -74,7 +74,9 @@ alter table keyway.batches alter column ids set storage external, alter column c
 -- One process each. What it said of connections counts while it is heard of.
 create table keyway.gateways (
   id uuid primary key,
-  seen_at timestamptz not null
+  seen_at timestamptz not null,
+  -- Another for one that comes back after it was forgotten, and with it what it said.
+  since timestamptz not null default clock_timestamp()
 ) with (fillfactor = 50);
 
 create table keyway.connections (
@@ -169,8 +171,6 @@ language plpgsql as $$
 begin
   insert into keyway.operations (id, outcome) values (op, 'prevented') on conflict (id) do nothing;
   select o.number, o.outcome into settle.number, settle.outcome from keyway.operations o where o.id = op;
-end $$;
-
   if outcome <> 'prevented' then
     return;
   end if;
@@ -178,6 +178,8 @@ end $$;
     or (select min(o.number) from keyway.operations o where o.head = 'counters') > seen_counters + 1 then
     outcome := 'forgotten';
   end if;
+end $$;
+
 create function keyway.refuse(op uuid, reason text) returns void language sql as
   'update keyway.operations set outcome = reason where id = op';
 
@@ -397,9 +399,9 @@ create function keyway.see_gateway(gateway uuid) returns void language sql as $$
   on conflict (id) do update set seen_at = clock_timestamp()
 $$;
 
--- Its connections count no more.
+-- Its connections count no more. It is forgotten once the others had time to see that.
 create function keyway.leave_gateway(gateway uuid) returns void language sql as
-  $$ update keyway.gateways set seen_at = '-infinity' where id = gateway $$;
+  $$ update keyway.gateways set seen_at = clock_timestamp() - interval '5 minutes' where id = gateway $$;
 
 -- Counts a batch: each key once, with what all its reports come to. Where `known` is given, a key counts only in the
 -- incarnation that its gateway knew; connections are null where they are as they were told before. A report that was counted
@@ -415,6 +417,7 @@ declare
 begin
   number := taken;
   outcome := 'done';
+  perform keyway.see_gateway(gateway);
   follows := exists (select from keyway.operations o where o.head = 'counters' and o.number = taken - 1 and o.id = seen_mark);
   with fresh as (
     insert into keyway.reports (id) select r from unnest(report_ids) with ordinality as g (r, place) order by place
@@ -447,7 +450,6 @@ begin
   )
   select n.unknown, follows and not exists (select from counted c where c.incarnation > seen_state)
     into count_usage.unknown, count_usage.follows from noted n;
-  perform keyway.see_gateway(gateway);
 end $$;
 
 -- Counters as they are told, instead of what there is; keys that are not registered have left. Times are milliseconds since
@@ -493,9 +495,8 @@ begin
   delete from keyway.reports r where r.place <=
     (select l.place from keyway.reports l order by l.place desc offset most_reports limit 1);
   delete from keyway.counters c where c.left_at < clock_timestamp() - keep_gone;
-  delete from keyway.connections x where not exists (
-    select from keyway.gateways g where g.id = x.gateway and g.seen_at > clock_timestamp() - interval '10 minutes');
-  delete from keyway.gateways g where g.seen_at < clock_timestamp() - interval '10 minutes';
+  with gone as (delete from keyway.gateways g where g.seen_at < clock_timestamp() - interval '10 minutes' returning g.id)
+  delete from keyway.connections x using gone where x.gateway = gone.id;
   delete from keyway.contents c where c.at < clock_timestamp() - interval '1 hour'
     and not exists (select from keyway.document d where d.content = c.id)
     and not exists (select from keyway.versions v where v.content = c.id);
