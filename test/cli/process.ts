@@ -33,6 +33,7 @@ export function startKeyway(argv: readonly string[], { folder, environment = {},
   const child = spawn(process.execPath, [command, ...argv], { cwd: folder, env });
   let output = '';
   let complaints = '';
+  let isOver = false;
   const listeners = new Set<() => void>();
   const notify = () => {
     for (const listener of [...listeners]) listener();
@@ -46,6 +47,7 @@ export function startKeyway(argv: readonly string[], { folder, environment = {},
   });
   const ended = new Promise<Ended>((resolve) => {
     child.on('close', (code, signal) => {
+      isOver = true;
       resolve({ code, signal, output, complaints });
       notify();
     });
@@ -58,8 +60,8 @@ export function startKeyway(argv: readonly string[], { folder, environment = {},
       new Promise((resolve, reject) => {
         const look = () => {
           const record = log().find(holds);
-          const over = child.exitCode !== null || child.signalCode !== null;
-          if (record === undefined && !over) return;
+          // What a process wrote last is read after its end.
+          if (record === undefined && !isOver) return;
           listeners.delete(look);
           if (record === undefined) reject(new Error(`ended before it was logged:\n${output}${complaints}`));
           else resolve(record);

@@ -280,7 +280,7 @@ describe('a file without credentials, where a proxy passes others on', () => {
     const withBody = { headers: { ...TOKEN, 'content-type': 'application/json' } };
     expect((await ask({ ...put, ...withBody }, '{"mode":"server","access_keys":["a"]}')).status).toBe(200);
     expect(await statuses()).toEqual([401, 401]);
-    expect(String((await refusals())[0]?.msg)).toMatch(reason);
+    await expect.poll(async () => String((await refusals())[0]?.msg)).toMatch(reason);
     await writeFile(path, before);
     await expect.poll(statuses, { timeout: 20_000 }).toEqual([401, 200]);
     await writeFile(path, '{ "mode": "server", "access_keys": ["a", "b"] }');

@@ -54,7 +54,7 @@ it('subscription URLs name the address that is for subscriptions alone', async (
   );
 });
 
-it('a sheet of 2,000 codes is drawn in portions, while the page goes on', async () => {
+it('a sheet of 2,000 codes is drawn in portions, while the page goes on', { timeout: 180_000 }, async () => {
   await withPanel('current', async (page) => {
     await goTo(page, 'Keys');
     await page.getByRole('button', { name: 'Create several' }).click();
@@ -62,18 +62,17 @@ it('a sheet of 2,000 codes is drawn in portions, while the page goes on', async 
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('heading', { name: '2,000 keys created' }).waitFor();
     await page.evaluate(`{
-      window.longest = 0;
-      let last = performance.now();
-      setInterval(() => { window.longest = Math.max(window.longest, performance.now() - last); last = performance.now(); }, 0);
+      window.seen = new Set();
+      setInterval(() => window.seen.add(document.querySelectorAll('.sheet .qr').length), 0);
     }`);
     await page.getByRole('button', { name: 'QR sheet' }).click();
     const print = page.getByRole('button', { name: 'Print' });
     await print.waitFor();
     expect(await print.isDisabled()).toBe(true);
-    await expect.poll(() => page.locator('.sheet .qr').count(), { timeout: 60_000 }).toBe(2_000);
+    await expect.poll(() => page.locator('.sheet .qr').count(), { timeout: 120_000 }).toBe(2_000);
     await expect.poll(() => print.isDisabled()).toBe(false);
-    // Drawn at once it stands still for many seconds; a portion takes a small part of one.
-    expect(Number(await page.evaluate('window.longest'))).toBeLessThan(3_000);
+    // What else the page does had its turn in between, again and again: a portion is 20 of them.
+    expect(Number(await page.evaluate('window.seen.size'))).toBeGreaterThan(50);
   });
 });
 

@@ -8,6 +8,11 @@ const { withPanel } = inBrowser();
 /** Milliseconds that a confirmed deletion waits. */
 const UNDO_TIME = 5_000;
 
+/** Stands the page's time still, for what is there only for some seconds of it. */
+async function standStill(page: Page): Promise<void> {
+  await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 10_000);
+}
+
 it('a key is created, limited, reset and deleted through the page, as the API and the file say', async () => {
   await withPanel(
     'current',
@@ -49,9 +54,13 @@ it('a key is created, limited, reset and deleted through the page, as the API an
       await page.getByRole('dialog', { name: 'Reset' }).getByRole('button', { name: 'Reset counters' }).click();
       await page.getByText('Counters reset.').waitFor();
       await drawer.getByRole('button', { name: 'Delete' }).click();
-      await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
+      const sure = page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' });
+      await sure.waitFor();
+      await standStill(page);
+      await sure.click();
       await page.getByRole('button', { name: 'Undo' }).click();
       await page.getByText('Nothing was deleted.').waitFor();
+      await page.clock.resume();
       expect(await stage.fileText()).toContain('<script>');
 
       await page.getByRole('link', { name: '<script>' }).click();
@@ -242,9 +251,13 @@ it('copies key, link and client configuration, also where the browser keeps the 
       await page.keyboard.press('c');
       await expect.poll(copied).toContain('//exact-limit@');
       await page.getByRole('link', { name: 'Guests' }).click();
-      await page.getByRole('button', { name: 'Copy: Link' }).click();
+      const copyLink = page.getByRole('button', { name: 'Copy: Link' });
+      await copyLink.waitFor();
+      await standStill(page);
+      await copyLink.click();
       await page.getByRole('button', { name: 'Copied' }).waitFor();
       expect(await copied()).toBe(link.json().data);
+      await page.clock.resume();
       await page.evaluate('Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true })');
       await page.getByRole('button', { name: 'Copy: Key' }).click();
       await expect.poll(copied).toBe('guest-2026');
@@ -254,7 +267,7 @@ it('copies key, link and client configuration, also where the browser keeps the 
         .poll(async () => JSON.parse(String(await copied())))
         .toMatchObject({ mode: 'client', access_key: 'guest-2026' });
     },
-    { permissions: ['clipboard-read', 'clipboard-write'] },
+    { clock: true, permissions: ['clipboard-read', 'clipboard-write'] },
   );
 });
 
@@ -325,15 +338,22 @@ it('keeps what is typed while the list is refreshed, and says when the key chang
 });
 
 it('a confirmed deletion happens and is noted although the page is left before its time', async () => {
-  await withPanel('current', async (page, stage) => {
-    await goTo(page, 'Keys');
-    await page.getByRole('link', { name: 'Guests' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('Deleting Guests').waitFor();
-    expect(await stage.fileText()).toContain('guest-2026');
-    await page.goto('about:blank');
-    await expect.poll(() => stage.fileText()).not.toContain('guest-2026');
-    await expect.poll(async () => JSON.stringify(await stage.call('GET', '/audit'))).toContain('Deleted 1 key');
-  });
+  await withPanel(
+    'current',
+    async (page, stage) => {
+      await goTo(page, 'Keys');
+      await page.getByRole('link', { name: 'Guests' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+      const sure = page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' });
+      await sure.waitFor();
+      await standStill(page);
+      await sure.click();
+      await page.getByText('Deleting Guests').waitFor();
+      expect(await stage.fileText()).toContain('guest-2026');
+      await page.goto('about:blank');
+      await expect.poll(() => stage.fileText()).not.toContain('guest-2026');
+      await expect.poll(async () => JSON.stringify(await stage.call('GET', '/audit'))).toContain('Deleted 1 key');
+    },
+    { clock: true },
+  );
 });

@@ -128,7 +128,10 @@ async function workInPanel(page: Page, url: string): Promise<void> {
   await page.getByText('Deleting Renamed').waitFor();
   await page.clock.fastForward(UNDO_TIME);
   await page.getByText('Key deleted.').waitFor();
-  for (const name of ['Configuration', 'Rules', 'Audit', 'Overview']) await goTo(page, name);
+  for (const name of ['Configuration', 'Rules', 'Audit', 'Overview']) {
+    await goTo(page, name);
+    await page.locator('.loading').waitFor({ state: 'detached' });
+  }
 }
 
 /** Runs `keyway record` before a server while `work` is done, and returns the folder with what it wrote. */
