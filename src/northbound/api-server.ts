@@ -1,6 +1,6 @@
-import { createServer, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import type { CreateServer } from '../sockets/http-server.js';
+import { type CreateServer, createPlain } from '../sockets/http-server.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
@@ -9,7 +9,7 @@ import type { Mount } from './mount.js';
  * The same servers, answering with an envelope what Node would refuse without one, before the app sees it: a request of
  * HTTP/1.1 without `Host` (RFC 9112, 3.2), an expectation that is not known (RFC 9110, 10.1.1), and CONNECT.
  */
-export function withEnvelopes(mounts: readonly Mount[], create: CreateServer = createServer): CreateServer {
+export function withEnvelopes(mounts: readonly Mount[], create: CreateServer = createPlain): CreateServer {
   return (options, listener) => {
     const server = create({ ...options, requireHostHeader: false }, (request, response) => {
       if (request.headers.host === undefined && request.httpVersion === '1.1') refuse(response, 400, NO_HOST);

@@ -9,6 +9,7 @@ import {
 } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { followConnections } from '../sockets/followed-connections.js';
 import type { PassedExchange } from './describe.js';
 
 /** An exchange that passed, with what tells one client from another. */
@@ -24,7 +25,7 @@ export interface ProxyOptions {
   readonly origin: string;
   readonly listen: { readonly host: string; readonly port: number };
   readonly onExchange: (exchange: ProxiedExchange) => void;
-  /** Told when the server gave no answer, or only a part of one. */
+  /** Told when the server gave no answer, or only a part of one, to a client that waits for it. */
   readonly onFailure: (reason: string) => void;
 }
 
@@ -43,12 +44,13 @@ export interface RecordingProxy {
 export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
   const upstreams = new Map<Socket, Upstream>();
   const sequence = { next: 0 };
-  const server = createServer({ keepAlive: true }, (incoming, outgoing) => {
+  const plain = createServer({ keepAlive: true }, (incoming, outgoing) => {
     const upstream = upstreams.get(incoming.socket) ?? openUpstream(incoming.socket, options.origin);
     upstreams.set(incoming.socket, upstream);
     sequence.next += 1;
     pass(incoming, outgoing, { ...options, upstream, sequence: sequence.next });
   });
+  const server = followConnections(plain);
   // The server behind decides how long a connection stays open and a request may take, not the proxy.
   server.keepAliveTimeout = 0;
   server.requestTimeout = 0;
@@ -67,14 +69,8 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
     server.listen({ host, port }, resolve);
   });
   const address = server.address();
-  return { url: urlOf(host, address), close: () => closeServer(server) };
-}
-
-function closeServer(server: ReturnType<typeof createServer>): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-  });
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { url: urlOf(host, address), close };
 }
 
 function urlOf(host: string, address: AddressInfo | string | null): string {
@@ -120,6 +116,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
   const requestBody: Buffer[] = [];
   const headers = withHost(incoming.rawHeaders, upstream.host);
   const { method = 'GET', url: path = '/' } = incoming;
+  let hasLeft = false;
   const client = `${incoming.socket.remoteAddress} ${incoming.headers['user-agent'] ?? ''}`;
   const asked = upstream.open({ ...upstream.options, method, path, headers }, (answer) => {
     const responseBody: Buffer[] = [];
@@ -133,6 +130,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
     answer.on('error', () => undefined);
     answer.on('close', () => {
       if (!answer.complete) {
+        if (hasLeft) return;
         onFailure(`${method}: the server ended its answer half-way`);
         outgoing.destroy();
         return;
@@ -151,7 +149,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
     });
   });
   asked.on('error', (error: NodeJS.ErrnoException) => {
-    if (outgoing.headersSent || incoming.socket.destroyed) return;
+    if (hasLeft || outgoing.headersSent) return;
     onFailure(`${method}: no answer from the server (${error.code ?? error.message})`);
     // Without an answer there is nothing to pass on but the end of the connection.
     incoming.socket.destroy();
@@ -159,7 +157,9 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, passing: Pass
   incoming.on('data', (chunk: Buffer) => requestBody.push(chunk));
   incoming.on('error', () => asked.destroy());
   outgoing.on('close', () => {
-    if (!outgoing.writableFinished) asked.destroy();
+    if (outgoing.writableFinished) return;
+    hasLeft = true;
+    asked.destroy();
   });
   incoming.pipe(asked);
 }

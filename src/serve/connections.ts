@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { LogPort } from '../core/ports.js';
 import { trustOf } from '../northbound/caller.js';
 import { allowHalfClose } from '../northbound/half-close.js';
 import { notePeers, peerOf, UNIX_PEER } from '../northbound/peers.js';
+import { type ConnectionWatcher, type FollowedConnection, followConnections } from '../sockets/followed-connections.js';
 import type { CreateServer } from '../sockets/http-server.js';
 import { type BoundedConnection, createOpenConnections, type PassedBound } from '../sockets/open-connections.js';
 
@@ -34,8 +35,8 @@ export interface ConnectionsOptions {
  */
 export interface Connections {
   /**
-   * What makes the servers of a listener, of plain ones when no other maker is given. Their `closeIdleConnections`, which
-   * a server that closes calls, spares a connection whose request has arrived and not begun.
+   * What makes the servers of a listener, of plain ones when no other maker is given. One that closes ends what is unused
+   * (src/sockets/followed-connections.ts).
    */
   serverFor(listener: ListenerName, make?: CreateServer): CreateServer;
   /** Of every listener that has a server. */
@@ -67,22 +68,12 @@ interface Listener {
 
 interface Connection extends BoundedConnection {
   readonly socket: Socket;
-  /** Requests whose answers are not out. */
-  running: number;
-  /** How many requests it has been answered. */
-  answers: number;
-  readonly answered: () => void;
-  /** How it was found at the last look for idle ones. */
-  found: { readonly answers: number; readonly bytesRead: number } | null;
 }
-
-/** Between two looks for idle connections of a server that closes, in milliseconds. */
-const IDLE_CHECK = 50;
 
 function createListener(name: ListenerName, { most, trustProxy, log }: ConnectionsOptions): Listener {
   const isTrusted = trustOf(trustProxy);
   const open = createOpenConnections<Connection>(most);
-  const bySocket = new WeakMap<Socket, Connection>();
+  const bounded = new WeakMap<FollowedConnection, Connection>();
   const closedIdle = { full: 0, share: 0 };
   const refused = { full: 0, share: 0 };
   const tell = createTelling(name, log);
@@ -107,86 +98,31 @@ function createListener(name: ListenerName, { most, trustProxy, log }: Connectio
     return true;
   }
 
-  function admit(socket: Socket): void {
-    const { address, network } = peerOf(socket);
-    const counted = address === UNIX_PEER || isTrusted(address) ? null : network;
-    if (!makeRoom(counted, address)) {
-      socket.destroy();
-      return;
-    }
-    const connection: Connection = {
-      socket,
-      network: counted,
-      running: 0,
-      answers: 0,
-      found: null,
-      isBusy: () => connection.running > 0,
-      answered() {
-        connection.running -= 1;
-        connection.answers += 1;
-        // One that is closed already is not open again.
-        if (open.has(connection)) open.touch(connection);
-      },
-    };
-    open.touch(connection);
-    bySocket.set(socket, connection);
-    socket.once('close', () => open.remove(connection));
-  }
-
-  function begin(request: IncomingMessage, response: ServerResponse): void {
-    const connection = bySocket.get(request.socket);
-    if (connection === undefined) return;
-    connection.running += 1;
-    response.on('close', connection.answered);
-  }
-
-  /** Ends those that were idle at the last look and have not been heard of since. */
-  function look(): void {
-    for (const connection of open) {
-      const { running, answers, found, socket } = connection;
-      const { bytesRead } = socket;
-      const isSame = found !== null && found.answers === answers && found.bytesRead === bytesRead;
-      if (running === 0 && isSame) end(connection);
-      else connection.found = running === 0 ? { answers, bytesRead } : null;
-    }
-  }
-
-  let isLooking = false;
-
-  /** Always behind the reading of what has arrived, so that between two looks everything that waited was read. */
-  function keepLooking(): void {
-    if (isLooking) return;
-    isLooking = true;
-    const next = () => {
-      look();
-      isLooking = open.size > 0;
-      if (isLooking) setTimeout(() => setImmediate(next), IDLE_CHECK);
-    };
-    setImmediate(next);
-  }
+  const watcher: ConnectionWatcher = {
+    admits(followed) {
+      const { socket } = followed;
+      const { address, network } = peerOf(socket);
+      const counted = address === UNIX_PEER || isTrusted(address) ? null : network;
+      if (!makeRoom(counted, address)) return false;
+      const connection: Connection = { socket, network: counted, isBusy: () => followed.running > 0 };
+      open.touch(connection);
+      bounded.set(followed, connection);
+      return true;
+    },
+    answered(followed) {
+      const connection = bounded.get(followed);
+      // One that is closed already is not open again.
+      if (connection !== undefined && open.has(connection)) open.touch(connection);
+    },
+    closed(followed) {
+      const connection = bounded.get(followed);
+      if (connection !== undefined) open.remove(connection);
+    },
+  };
 
   return {
-    watch(server) {
-      server.on('connection', admit);
-      server.on('secureConnection', createPairing(bySocket, open));
-      server.on('request', begin);
-      server.closeIdleConnections = keepLooking;
-    },
+    watch: (server) => void followConnections(server, watcher),
     figures: () => ({ listener: name, open: open.size, closedIdle: { ...closedIdle }, refused: { ...refused } }),
-  };
-}
-
-/** Finds the connection that TLS is spoken on: the two sockets know one another by their peer alone. */
-function createPairing(bySocket: WeakMap<Socket, Connection>, open: Iterable<Connection>) {
-  return (secure: Socket): void => {
-    const { remoteAddress, remotePort } = secure;
-    for (const connection of open) {
-      const { socket } = connection;
-      if (socket.remotePort === remotePort && socket.remoteAddress === remoteAddress) {
-        bySocket.set(secure, connection);
-        return;
-      }
-    }
   };
 }
 

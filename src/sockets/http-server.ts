@@ -1,7 +1,11 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { followConnections } from './followed-connections.js';
 
 /** Makes the server that listens for an app; `createServer` of `node:http` makes a plain one. */
 export type CreateServer = (options: ServerOptions, listener: RequestListener) => Server;
+
+/** A plain server, which ends what is unused when it closes. */
+export const createPlain: CreateServer = (options, listener) => followConnections(createServer(options, listener));
 
 /** Milliseconds that the headers of a request may take, and between two looks for those that took longer. */
 const HEADERS_TIMEOUT = 15_000;
@@ -27,7 +31,7 @@ function noSchemas(): never {
 }
 
 /** What of an app's Fastify options says how it listens: the same for every listener but for its limits. */
-export function listenerOptions(limits: ServerLimits, create: CreateServer = createServer) {
+export function listenerOptions(limits: ServerLimits, create: CreateServer = createPlain) {
   const options: ServerOptions = {
     ...limits,
     headersTimeout: HEADERS_TIMEOUT,

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { Agent, createServer, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
@@ -35,7 +36,7 @@ async function proxyTo(origin: string) {
     onFailure: (reason) => failures.push(reason),
   });
   onTestFinished(proxy.close);
-  return { url: proxy.url, passed, failures };
+  return { url: proxy.url, passed, failures, close: proxy.close };
 }
 
 async function serverThat(answer: Parameters<typeof createServer>[1]): Promise<string> {
@@ -139,6 +140,48 @@ describe('the recording proxy', () => {
     await expect(fetch(url).then((answer) => answer.text())).rejects.toThrow();
     await until(() => failures.length > 0);
     expect(passed).toEqual([]);
+  });
+
+  test('takes a client that leaves in the middle of an answer for no failure of the server, and records nothing of it', async () => {
+    let given: (() => void) | null = null;
+    const origin = await serverThat((_request, response) => {
+      response.writeHead(200, { 'content-length': '10' });
+      response.write('abc');
+      response.on('close', () => given?.());
+    });
+    const { url, passed, failures } = await proxyTo(origin);
+    const isGivenUp = new Promise<void>((resolve) => {
+      given = resolve;
+    });
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.write('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+    await once(socket, 'data');
+    socket.destroy();
+    await isGivenUp;
+    expect([passed, failures]).toEqual([[], []]);
+  });
+
+  test('ends behind the answers under way, also where clients keep their connections or have said nothing on them', async () => {
+    const answers: (() => void)[] = [];
+    const origin = await serverThat((_request, response) => void answers.push(() => response.end('whole')));
+    const { url, passed, close } = await proxyTo(origin);
+    const { hostname, port } = new URL(url);
+    const silent = connect({ host: hostname, port: Number(port) });
+    await once(silent, 'connect');
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    const text = new Promise((resolve, reject) => {
+      const asked = request(url, { agent }, (answer) => answer.on('data', (chunk) => resolve(String(chunk))));
+      asked.on('error', reject);
+      asked.end();
+    });
+    await until(() => answers.length === 1);
+    const ended = close();
+    answers[0]?.();
+    expect(await text).toBe('whole');
+    await ended;
+    expect(passed).toHaveLength(1);
   });
 
   test('loses no exchange of 200 connections', async () => {
