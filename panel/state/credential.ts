@@ -19,12 +19,16 @@ export interface CredentialKeeper {
   keep(credential: Credential): void;
   /** Forgets it here and in the other tabs. */
   forget(credential: Credential): void;
-  /** One that another tab holds and that differs from this one, or null; waits a moment for an answer. */
+  /**
+   * One that another tab holds and that differs from this one, or null; waits a moment for an answer. Where this tab had none,
+   * one that is told later counts as another tab's sign-in.
+   */
   askOthers(than: Credential | null): Promise<Credential | null>;
   /** Called when another tab has signed in, or out (null). Returns what ends it. */
   onChange(listener: (credential: Credential | null) => void): () => void;
 }
 
+/** Milliseconds that the login is held back for an answer of another tab. */
 const PATIENCE = 150;
 
 export function createCredentialKeeper(root: string): CredentialKeeper {
@@ -42,6 +46,11 @@ export function createCredentialKeeper(root: string): CredentialKeeper {
     keptForGood.write(name, credential.stays ? text : null);
   }
 
+  function take(credential: Credential): void {
+    store(credential);
+    for (const listener of listeners) listener(credential);
+  }
+
   function drop(value: string): void {
     if (parse(keptInTab.read(name))?.value === value) keptInTab.write(name, null);
     if (parse(keptForGood.read(name))?.value === value) keptForGood.write(name, null);
@@ -53,9 +62,7 @@ export function createCredentialKeeper(root: string): CredentialKeeper {
     if (data.type === 'ask' && own !== null) channel.postMessage({ type: 'have', credential: JSON.stringify(own) });
     if (data.type === 'begun') {
       const credential = parse(String(data.credential));
-      if (credential === null) return;
-      store(credential);
-      for (const listener of listeners) listener(credential);
+      if (credential !== null) take(credential);
     }
     if (data.type === 'gone' && own !== null && own.value === data.value) {
       drop(own.value);
@@ -79,16 +86,20 @@ export function createCredentialKeeper(root: string): CredentialKeeper {
           channel.removeEventListener('message', hear);
           clearTimeout(timer);
         };
+        let isLate = false;
         const timer = setTimeout(() => {
-          stop();
+          isLate = true;
+          if (than !== null) stop();
           resolve(null);
         }, PATIENCE);
         const hear = ({ data }: MessageEvent<unknown>) => {
           const credential = isObject(data) && data.type === 'have' ? parse(String(data.credential)) : null;
           if (credential === null || credential.value === than?.value) return;
           stop();
-          store(credential);
-          resolve(credential);
+          if (!isLate) {
+            store(credential);
+            resolve(credential);
+          } else if (read() === null) take(credential);
         };
         channel.addEventListener('message', hear);
         channel.postMessage({ type: 'ask' });

@@ -136,9 +136,11 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
       const stored = keeper.read() ?? (await keeper.askOthers(null));
       if (stored !== null) return begin(stored);
       const problem = await refusal();
-      if (problem === null) return begin(null);
-      if (offers.get().login === null) offers.patch({ login: await hasLogin(place.root) });
-      state.set({ phase: 'signedOut', problem: problem.kind === 'unauthorized' ? null : problem });
+      if (problem !== null && offers.get().login === null) offers.patch({ login: await hasLogin(place.root) });
+      // Another tab may have told of its session meanwhile.
+      if (state.get().phase !== 'starting') return;
+      if (problem === null) begin(null);
+      else state.set({ phase: 'signedOut', problem: problem.kind === 'unauthorized' ? null : problem });
     },
     signIn,
     useToken,

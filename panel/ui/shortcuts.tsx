@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { type MessageName, useWords } from '../i18n/text.js';
 import { goTo } from '../state/route.js';
 import { createStore, type Store, useStore } from '../store/store.js';
@@ -37,7 +37,8 @@ function focusSearch(): boolean {
 export function Shortcuts() {
   const words = useWords();
   const open = useStore(shortcutsOpen);
-  useEffect(() => {
+  // With the page: a key that is pressed as soon as it is seen counts.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       if (document.querySelector('dialog[open]') !== null) return;

@@ -73,6 +73,22 @@ describe('signing in', () => {
     );
   });
 
+  it('a tab whose other ones are slow to answer shows the login, and is signed in as soon as they have', async () => {
+    await withPanel('current', async (page, stage) => {
+      await page.evaluate(`{
+        const send = BroadcastChannel.prototype.postMessage;
+        const held = [];
+        BroadcastChannel.prototype.postMessage = function (message) { held.push(() => send.call(this, message)); };
+        window.letGo = () => held.forEach((each) => each());
+      }`);
+      const tab = await page.context().newPage();
+      await tab.goto(`${stage.panel}#/keys`);
+      await tab.getByLabel('Username').waitFor();
+      await page.evaluate('letGo()');
+      await tab.getByRole('link', { name: 'Guests' }).waitFor();
+    });
+  });
+
   it('a session that somebody else ended leads back to the login, says so, and loses nothing typed', async () => {
     await withPanel('current', async (page, stage) => {
       await goTo(page, 'Keys');
