@@ -55,12 +55,13 @@ export async function postgresBinaries(): Promise<Binaries | null> {
 
 /**
  * Makes a cluster and starts it; where `primary` is given, one that follows it as its standby. That one must be stopped in order
- * until this resolves. `settings` are `name=value`.
+ * until this resolves. `settings` are `name=value`. Without a `port` it takes one that is free now: where others open connections
+ * meanwhile, or it is started again, give it one that they cannot get.
  */
 export async function startPostgres(
   binaries: Binaries,
   settings: readonly string[] = [],
-  primary: Postgres | null = null,
+  { primary, port: given }: { readonly primary?: Postgres; readonly port?: number } = {},
 ): Promise<Postgres> {
   const identity = process.getuid?.() === 0 ? NOBODY : {};
   const outside = await mkdtemp(join(tmpdir(), 'keyway-postgres-'));
@@ -71,8 +72,8 @@ export async function startPostgres(
     await chown(folder, NOBODY.uid, NOBODY.gid);
   }
   const { initdb, postgres } = await runnable(binaries, outside, identity);
-  const port = await freePort();
-  if (primary === null) {
+  const port = given ?? (await freePort());
+  if (primary === undefined) {
     const names = ['-U', 'keyway', '-A', 'trust', '--no-locale', '-E', 'UTF8', '--no-sync'];
     await runToEnd(initdb, ['-D', folder, ...names], { ...identity, cwd: outside });
   } else {

@@ -21,12 +21,13 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await buildPanelIfOlder();
   const browser = createSharedBrowser();
-  const postgres = await createSharedPostgres();
+  const givePort = inTurn(await createPortGiver());
+  const postgres = await createSharedPostgres(givePort);
   const wanted: Readonly<Record<string, () => Promise<unknown>>> = {
     '/browser': browser.get,
     '/build': inTurn(buildIfOlder),
     '/postgres': postgres.get,
-    '/port': inTurn(await createPortGiver()),
+    '/port': givePort,
   };
   const server = createServer((request, response) => {
     const make = wanted[request.url ?? ''] ?? (() => Promise.reject(new Error(`nothing is shared at ${request.url}`)));
@@ -83,7 +84,7 @@ function createSharedBrowser() {
 }
 
 /** One PostgreSQL for the run, started when the first test asks; each test has a database of its own in it. */
-async function createSharedPostgres() {
+async function createSharedPostgres(givePort: () => Promise<number>) {
   const given = process.env.KEYWAY_TEST_DATABASE_URL;
   const binaries = given === undefined ? await postgresBinaries() : null;
   let started: Promise<Postgres> | null = null;
@@ -92,7 +93,7 @@ async function createSharedPostgres() {
     async get() {
       if (given !== undefined) return given;
       if (binaries === null) throw new Error('npm has no PostgreSQL for this platform');
-      started ??= startPostgres(binaries, ['fsync=off']);
+      started ??= givePort().then((port) => startPostgres(binaries, ['fsync=off'], { port }));
       return (await started).url();
     },
     async close() {

@@ -4,6 +4,7 @@ import { type Postgres, postgresBinaries, startPostgres } from '../../bench/post
 import type { LogPort } from '../../src/core/ports.js';
 import { openDatabaseBackend } from '../../src/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { freePort } from '../free-ports.js';
 import { describeDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { proxyForTest } from './proxy.js';
@@ -17,11 +18,11 @@ const PATIENTLY = { timeout: 20_000 };
 async function primaryAndStandby(replication: 'synchronous' | 'asynchronous') {
   if (binaries === null) throw new Error('no PostgreSQL');
   const settings = ['fsync=off', 'wal_retrieve_retry_interval=50ms'];
-  const primary = await startPostgres(binaries, settings);
+  const primary = await startPostgres(binaries, settings, { port: await freePort() });
   onTestFinished(() => primary.remove());
   await query(primary.url(), 'create database keyway');
   await primary.stop('in order');
-  const standby = await startPostgres(binaries, settings, primary);
+  const standby = await startPostgres(binaries, settings, { primary, port: await freePort() });
   onTestFinished(() => standby.remove());
   await primary.start();
   await expect

@@ -89,7 +89,7 @@ async function doEverything(url: string): Promise<void> {
   await one.audit?.clear();
   await expect.poll(() => other.status().isListening).toBe(true);
   await one.createKey(key('late'));
-  await expect.poll(() => other.keys.get('late')?.accessKey, { timeout: 1_000 }).toBe('late');
+  await expect.poll(() => other.keys.get('late')?.accessKey).toBe('late');
   await seesAll(other);
   expect(await one.document.text()).toEqual(await other.document.text());
 }

@@ -12,6 +12,7 @@ import { gatewayForTest, listen } from './gateway.js';
 
 const INDEX = '<!doctype html>';
 const MEBIBYTE = 2 ** 20;
+const WAIT = { timeout: 20_000 };
 /** What the two sockets of a connection, Node and one piece may hold of an answer that nobody reads. */
 const HELD_BY_A_CONNECTION = 24 * MEBIBYTE;
 
@@ -98,7 +99,7 @@ describe('a file of --panel-dir', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     expect(headers.get('access-control-allow-origin')).toBe('*');
     expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true);
-    await vi.waitFor(() => expect(count.open).toBe(0));
+    await vi.waitFor(() => expect(count.open).toBe(0), WAIT);
     expect(count.bytes).toBe(size);
   });
 
@@ -109,7 +110,7 @@ describe('a file of --panel-dir', () => {
     const answer = await get('map.bin', { method: 'HEAD' });
     expect([answer.status, answer.headers.get('content-length')]).toEqual([200, `${300 * MEBIBYTE}`]);
     expect(await answer.text()).toBe('');
-    await vi.waitFor(() => expect(count.open).toBe(0));
+    await vi.waitFor(() => expect(count.open).toBe(0), WAIT);
     expect(count.bytes).toBeLessThanOrEqual(64 * 1024);
   });
 
@@ -125,7 +126,7 @@ describe('a file of --panel-dir', () => {
     }
     expect(count.open).toBe(8);
     for (const reader of readers) reader.destroy();
-    await vi.waitFor(() => expect(count.open).toBe(0), { timeout: 20_000 });
+    await vi.waitFor(() => expect(count.open).toBe(0), WAIT);
     expect(count.bytes).toBeLessThan(8 * 200 * MEBIBYTE);
     expect([warnings, errors]).toEqual([[], []]);
   });
@@ -143,7 +144,7 @@ describe('a file of --panel-dir', () => {
     expect(warnings.map(({ file, reason }) => [file, reason])).toEqual([
       [path, 'the file became shorter while it was sent'],
     ]);
-    await vi.waitFor(() => expect(count.open).toBe(0));
+    await vi.waitFor(() => expect(count.open).toBe(0), WAIT);
     expect(errors).toEqual([]);
   });
 });

@@ -3,8 +3,9 @@ import { createServer } from 'node:http';
 import dnsPacket from 'dns-packet';
 import { afterEach, describe, expect, it } from 'vitest';
 import { askUdp } from '../dns/client.js';
-import { cleanUp, later, startResolver } from '../dns/harness.js';
+import { cleanUp, later } from '../dns/harness.js';
 import { addressAnswer, run } from '../dns/servers.js';
+import { freePort } from '../free-ports.js';
 import { CURRENT, configurationOf, EARLIEST, opsStage, THREE, until } from './stage.js';
 
 afterEach(cleanUp);
@@ -101,13 +102,6 @@ async function runUpstream() {
   return server;
 }
 
-async function freeDnsPort(): Promise<number> {
-  const { port, resolver } = await startResolver({});
-  const free = port();
-  await resolver.close();
-  return free;
-}
-
 describe('the DNS server', () => {
   it('shows queries, blocked ones, cache hits, upstream errors, its lists and their last refresh', async () => {
     const upstream = await runUpstream();
@@ -115,7 +109,7 @@ describe('the DNS server', () => {
       createServer((_request, response) => response.end('||ads.example^\n||bad.example^\n@@||ok.bad.example^\n')),
     );
     later(() => list.close());
-    const port = await freeDnsPort();
+    const port = await freePort();
     const dns = {
       enabled: true,
       local_port: port,

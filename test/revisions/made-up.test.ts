@@ -136,7 +136,7 @@ async function recordSession(): Promise<Recorder> {
   const key = await call('POST', '/users', {});
   await call('POST', `/users/${key}/freeze`, { thaws_at: 'noon' });
   await call('POST', '/users/nobody/freeze', { thaws_at: 'noon' });
-  await vi.waitFor(() => expect(passed).toBe(4));
+  await vi.waitFor(() => expect(passed).toBe(4), { timeout: 20_000 });
   await server.close();
   return recorder;
 }

@@ -6,7 +6,7 @@ import { type Postgres, postgresBinaries, startPostgres } from '../../bench/post
 import { type Running, startKeyway } from '../cli/process.js';
 import { query } from '../database/database.js';
 import { type DatabaseProxy, startProxy } from '../database/proxy.js';
-import { freePorts } from '../free-ports.js';
+import { freePort, freePorts } from '../free-ports.js';
 
 export const TOKEN = 'chaos-token';
 /** SHA-256 of `password`. */
@@ -43,7 +43,7 @@ export async function startChaos(count: number): Promise<Chaos> {
   const binaries = await postgresBinaries();
   if (binaries === null) throw new Error('npm has no PostgreSQL for this platform');
   // What is killed are processes, not the machine.
-  const postgres = await startPostgres(binaries, ['fsync=off']);
+  const postgres = await startPostgres(binaries, ['fsync=off'], { port: await freePort() });
   const folder = await mkdtemp(join(tmpdir(), 'keyway-chaos-'));
   await query(postgres.url(), `create database ${DATABASE}`);
   const gateways: ChaosGateway[] = [];

@@ -2,12 +2,12 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createCaller } from '../../src/southbound/call.js';
+import { type Caller, createCaller } from '../../src/southbound/call.js';
 import type { CallOutcome, UpstreamServer } from '../../src/southbound/server.js';
 import { UpstreamError } from '../../src/southbound/upstream-error.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { TOKEN } from '../replay/live-server.js';
-import { answering, BY_TOKEN, call, envelope, keptLog, STATUS } from './called-server.js';
+import { answering, BY_TOKEN, call, envelope, handClock, keptLog, STATUS } from './called-server.js';
 
 /** Answers the status as 0.2.96 would, and leaves the rest to what is tested. */
 const besideStatus: (rest: Parameters<typeof answering>[0]) => Parameters<typeof answering>[0] =
@@ -148,12 +148,15 @@ describe('a connection', () => {
 
   it('that is silent is a 504, at which nothing is tried again', async () => {
     const { origin, seen } = await answering(besideStatus((request) => request.resume()));
-    const caller = createCaller({ origin, timeoutMilliseconds: 5_000, silenceMilliseconds: 100, connections: 4 });
-    const server = call(origin, { caller });
+    const patient = createCaller({ origin, timeoutMilliseconds: 60_000 });
+    const caller = createCaller({ origin, timeoutMilliseconds: 60_000, silenceMilliseconds: 500, connections: 4 });
+    const send: Caller['send'] = (asked) => (asked.path.endsWith('/status') ? patient : caller).send(asked);
+    onTestFinished(() => patient.close());
+    const server = call(origin, { caller: { ...caller, send } });
     expect(await failureOf(read(server))).toMatchObject({ code: 'upstreamSilent', mayHaveHappened: false });
     const failure = await failureOf(write(server));
     expect(failure).toMatchObject({ code: 'upstreamSilent', mayHaveHappened: true });
-    expect(failure.detail).toContain('no answer within 100 ms');
+    expect(failure.detail).toContain('no answer within 500 ms');
     expect(seen.filter((each) => each.endsWith('/users'))).toHaveLength(2);
   });
 
@@ -162,12 +165,12 @@ describe('a connection', () => {
       besideStatus(async (_request, response) => {
         for (const piece of ['{"ok"', ':true,', '"data"', ':[]}']) {
           response.write(piece);
-          await wait(60);
+          await wait(300);
         }
         response.end();
       }),
     );
-    const caller = createCaller({ origin, timeoutMilliseconds: 5_000, silenceMilliseconds: 200, connections: 4 });
+    const caller = createCaller({ origin, timeoutMilliseconds: 60_000, silenceMilliseconds: 1_000, connections: 4 });
     expect((await read(call(origin, { caller }))).value).toEqual([]);
   });
 
@@ -176,10 +179,10 @@ describe('a connection', () => {
       const drops = setInterval(() => response.write(' '), 10);
       response.on('close', () => clearInterval(drops));
     });
-    const caller = createCaller({ origin, timeoutMilliseconds: 150 });
+    const caller = createCaller({ origin, timeoutMilliseconds: 1_000 });
     onTestFinished(() => caller.close());
     const sent = caller.send({ method: 'GET', path: '/', headers: new Map(), body: undefined });
-    await expect(sent).rejects.toMatchObject({ kind: 'silent', message: 'no whole answer within 150 ms' });
+    await expect(sent).rejects.toMatchObject({ kind: 'silent', message: 'no whole answer within 1000 ms' });
   });
 
   it('brings no more than is meant to be read', async () => {
@@ -225,7 +228,7 @@ describe('a server that refuses the token', () => {
     const { origin, seen } = await answering((_request, response) => {
       response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
     });
-    const server = call(origin, { credentials: BY_TOKEN });
+    const server = call(origin, { credentials: BY_TOKEN, clock: handClock() });
     const failure = await failureOf(read(server));
     expect(failure).toMatchObject({ code: 'upstreamRefused', mayHaveHappened: false });
     expect(failure.detail).toContain('--upstream-token');
@@ -243,10 +246,11 @@ describe('a server that refuses the token', () => {
     });
     const outcomes: CallOutcome[] = [];
     const observer = { called: ({ outcome }: { outcome: CallOutcome }) => outcomes.push(outcome), sessionLost() {} };
-    const server = call(origin, { credentials: BY_TOKEN, observer });
+    const clock = handClock();
+    const server = call(origin, { credentials: BY_TOKEN, observer, clock });
     await server.status();
     isRight = false;
-    await wait(1_050);
+    clock.pass(1_000);
     expect((await failureOf(write(server))).code).toBe('upstreamRefused');
     expect(seen.filter((each) => each.startsWith('POST'))).toHaveLength(1);
     isRight = true;

@@ -9,8 +9,8 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../free-ports.js';
 
 /**
  * What goes wrong with one request.
@@ -63,8 +63,9 @@ export async function startFaultyProxy(upstream: string, certificate?: Certifica
     requests.push(`${method} ${path}`);
     pass(request, response, faults({ method, path }), { origin: behind, agent }).catch(() => response.destroy());
   };
-  let server = await listening(listener, 0, certificate);
-  const { port } = server.address() as AddressInfo;
+  // Nobody else may get it while nobody listens there.
+  const port = await freePort();
+  let server = await listening(listener, port, certificate);
   const stop = async () => {
     const closed = once(server, 'close');
     server.close();

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../free-ports.js';
 import type { Step } from './file.js';
 import { apiOf, INBOUNDS_FILE, ROOT_LIST_FILE } from './files.js';
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
@@ -22,7 +23,7 @@ async function stage(line: string, text: string, options: Partial<StandInOptions
   const folder = await mkdtemp(join(tmpdir(), 'keyway-stand-in-'));
   const path = join(folder, 'server.jsonc');
   await writeFile(path, text);
-  const standIn = await startStandIn({ line, file: path, reloadFactor: 0, ...options });
+  const standIn = await startStandIn({ line, file: path, port: await freePort(), reloadFactor: 0, ...options });
   onTestFinished(async () => {
     await standIn.close();
     await rm(folder, { recursive: true, force: true });
@@ -197,11 +198,11 @@ test('a process of its own is killed while it writes, and starts again from what
   const file = join(folder, 'server.jsonc');
   await writeFile(file, ROOT_LIST_FILE);
   const script = await compileStandIn(folder);
-  const first = await startStandInProcess(script, { line: '0.2.96', file, reloadFactor: 20 });
+  const port = await freePort();
+  const first = await startStandInProcess(script, { line: '0.2.96', file, port, reloadFactor: 20 });
   const api = apiOf({ origin: first.origin, version: '0.2.96', paths: { api: '/panel/api', base: '/panel' } });
   expect((await api('POST', '/users', { access_key: 'made' })).data).toBe('made');
   await first.kill();
-  const port = Number(new URL(first.origin).port);
   const second = await startStandInProcess(script, { line: '0.2.96', file, port });
   expect((await api('GET', '/users/made')).ok).toBe(true);
   await second.kill();

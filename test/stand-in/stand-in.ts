@@ -18,7 +18,7 @@ export interface StandInOptions {
   readonly line: string;
   /** Path of its configuration file. */
   readonly file: string;
-  /** On loopback; a free one when left out. */
+  /** On loopback; one that is free now when left out: whoever restarts it gives one that nobody else gets meanwhile. */
   readonly port?: number;
   /** How many times faster than every 5 s the file is looked at; 1 when left out, 0 for never by itself (`reload`). */
   readonly reloadFactor?: number;

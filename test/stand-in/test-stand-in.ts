@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { freePort } from '../free-ports.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { fileOf } from './files.js';
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
@@ -13,7 +14,14 @@ export async function standInOf(
 ): Promise<StandIn> {
   const file = join(await folderForTest(), 'server.jsonc');
   await writeFile(file, text);
-  const standIn = await startStandIn({ line, file, reloadFactor: 20, pauseMilliseconds: 3, ...options });
+  const standIn = await startStandIn({
+    line,
+    file,
+    port: await freePort(),
+    reloadFactor: 20,
+    pauseMilliseconds: 3,
+    ...options,
+  });
   onTestFinished(() => standIn.close());
   return standIn;
 }

@@ -10,6 +10,7 @@ import {
 } from '../../src/southbound/backend.js';
 import type { TargetCredentials } from '../../src/southbound/control.js';
 import { createRunningServer } from '../../src/southbound/running-server.js';
+import type { UpstreamServer } from '../../src/southbound/server.js';
 import { type OpenFront, UPSTREAM_CREDENTIALS } from './stage.js';
 
 export interface FrontBackendOptions extends Omit<UpstreamBackendOptions, 'server' | 'random'> {
@@ -19,9 +20,13 @@ export interface FrontBackendOptions extends Omit<UpstreamBackendOptions, 'serve
 }
 
 /** Opens the state of a server at this URL. */
-export function openFrontBackend({ url, credentials, ...options }: FrontBackendOptions): Promise<UpstreamBackend> {
+export function openFrontBackend(options: FrontBackendOptions): Promise<UpstreamBackend> {
+  return openUpstreamBackend({ ...options, server: serverAt(options), random: systemRandom });
+}
+
+function serverAt({ url, credentials, ...options }: FrontBackendOptions): UpstreamServer {
   const { origin, pathname } = new URL(url);
-  const server = createRunningServer({
+  return createRunningServer({
     origin,
     webpath: pathname.replace(/^\/|\/$/g, ''),
     revision: null,
@@ -30,21 +35,26 @@ export function openFrontBackend({ url, credentials, ...options }: FrontBackendO
     clock: options.clock,
     log: options.log,
   });
-  return openUpstreamBackend({ ...options, server, random: systemRandom });
 }
 
 const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** Without a data folder: nothing is kept of the server. */
-export const openFront: OpenFront = ({ url, clock }) => {
+export const openFront: OpenFront = async ({ url, clock }) => {
   const { token, username, password } = UPSTREAM_CREDENTIALS;
   const credentials = { token, operator: { username, password } };
-  return openFrontBackend({
-    url,
-    credentials,
-    clock,
-    dataFolder: null,
-    fileSystem: createFileSystem(),
-    log: silent,
+  const options = { url, credentials, clock, dataFolder: null, fileSystem: createFileSystem(), log: silent };
+  const server = serverAt(options);
+  let asked: Promise<unknown> = Promise.resolve();
+  const subscription: UpstreamServer['subscription'] = (...of) => {
+    const answer = server.subscription(...of);
+    asked = answer.catch(() => undefined);
+    return answer;
+  };
+  const backend = await openUpstreamBackend({
+    ...options,
+    server: { ...server, subscription },
+    random: systemRandom,
   });
+  return { backend, learnt: () => asked.then(() => undefined) };
 };

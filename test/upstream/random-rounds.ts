@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../free-ports.js';
 import { apiOf, fileOf } from '../stand-in/files.js';
 import { type StandIn, startStandIn } from '../stand-in/stand-in.js';
 import { type Change, createExpectedKeys, type ExpectedKeys, type Seen } from './expected-keys.js';
@@ -63,9 +64,7 @@ export async function runRandomRounds(options: RoundsOptions): Promise<RoundsSum
   let summary: RoundsSummary = { rounds: 0, acknowledged: 0, unanswered: 0, restarts: 0, kills: 0, lost: [] };
   for (let round = 0; round < options.rounds; round += 1) {
     const line = LINES[(options.seed + round) % LINES.length] ?? 'current';
-    const folder = await mkdtemp(join(options.folder, 'round-'));
-    const random = createRandom(options.seed * 1000 + round);
-    const so = await runRound({ ...options, folder }, line, random);
+    const so = await roundThatCounts(options, line, options.seed * 1000 + round);
     summary = {
       rounds: summary.rounds + 1,
       acknowledged: summary.acknowledged + so.acknowledged,
@@ -75,9 +74,18 @@ export async function runRandomRounds(options: RoundsOptions): Promise<RoundsSum
       lost: [...summary.lost, ...so.lost.map((each) => `${line}, round ${round}: ${each}`)],
     };
     options.onRound?.(summary);
-    await rm(folder, { recursive: true, force: true });
   }
   return summary;
+}
+
+/** One round, from its beginning again where this machine was too busy to say anything by it. */
+async function roundThatCounts(options: RoundsOptions, line: string, seed: number): Promise<RoundsSummary> {
+  for (;;) {
+    const folder = await mkdtemp(join(options.folder, 'round-'));
+    const so = await runRound({ ...options, folder }, line, createRandom(seed));
+    await rm(folder, { recursive: true, force: true });
+    if (so !== null) return so;
+  }
 }
 
 export function summaryText({ rounds, acknowledged, unanswered, restarts, kills, lost }: RoundsSummary): string {
@@ -98,13 +106,19 @@ interface Round {
 
 type Random = (below: number) => number;
 
-async function runRound({ folder, script }: RoundsOptions, line: string, random: Random): Promise<RoundsSummary> {
+/** Null where what is lost may be the fault of this machine. */
+async function runRound(
+  { folder, script }: RoundsOptions,
+  line: string,
+  random: Random,
+): Promise<RoundsSummary | null> {
   const file = join(folder, 'server.jsonc');
   await writeFile(file, fileOf(line));
   const pauseMilliseconds = random(8);
   const clock = createFastClock(FACTOR);
   const seed = random(1000);
-  const standIn = await startStandIn({ line, file, reloadFactor: FACTOR, clock, seed, pauseMilliseconds });
+  const port = await freePort();
+  const standIn = await startStandIn({ line, file, port, reloadFactor: FACTOR, clock, seed, pauseMilliseconds });
   const url = standIn.origin + standIn.paths.base;
   const settings = { script, folder, url, factor: FACTOR };
   const stalls = watchStalls();
@@ -146,7 +160,7 @@ async function runRound({ folder, script }: RoundsOptions, line: string, random:
     const isVoid = lost.length > 0 && stalls.longest() * FACTOR > MOST_STALL;
     if (isVoid)
       process.stdout.write(`a round of ${line} does not count: the stand-in stood still for ${stalls.longest()} ms\n`);
-    if (isVoid) return { rounds: 1, acknowledged: 0, unanswered: 0, restarts, kills, lost: [] };
+    if (isVoid) return null;
     return { rounds: 1, acknowledged: round.acknowledged, unanswered: round.unanswered, restarts, kills, lost };
   } finally {
     round.isOver = true;

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { OutboundRule } from '../../src/core/model.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
+import { freePort } from '../free-ports.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { CREDENTIALS, ROOT_LIST_FILE } from '../stand-in/files.js';
 import { startStandIn } from '../stand-in/stand-in.js';
@@ -15,7 +16,13 @@ const RULE: OutboundRule = { domainSuffix: ['.a'], ipCidr: [], protocol: null, a
 test('rules leave the file whole although somebody writes comments into it between two changes', async () => {
   const file = join(await folderForTest(), 'server.jsonc');
   await writeFile(file, `// at first\n${ROUTED}`);
-  const standIn = await startStandIn({ line: '0.2.96', file, reloadFactor: 20, pauseMilliseconds: 3 });
+  const standIn = await startStandIn({
+    line: '0.2.96',
+    file,
+    port: await freePort(),
+    reloadFactor: 20,
+    pauseMilliseconds: 3,
+  });
   onTestFinished(() => standIn.close());
   const backend = await openFrontBackend({
     url: standIn.origin + standIn.paths.base,

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Backend } from '../../src/core/backend.js';
 import type { ClockPort } from '../../src/core/ports.js';
 import { type StagedGateway, stageScenario } from '../../src/embedded/stage.js';
@@ -26,8 +25,15 @@ export function createLeapingClock(): LeapingClock {
   };
 }
 
-/** Opens the state behind a front: what `createGateway({ upstream })` does. */
-export type OpenFront = (behind: { readonly url: string; readonly clock: ClockPort }) => Promise<Backend>;
+/** The state behind a front. */
+export interface FrontState {
+  readonly backend: Backend;
+  /** Resolves once what was asked last of how the server announces itself is answered and taken in. */
+  learnt(): Promise<void>;
+}
+
+/** Opens it: what `createGateway({ upstream })` does. */
+export type OpenFront = (behind: { readonly url: string; readonly clock: ClockPort }) => Promise<FrontState>;
 
 /**
  * A scenario's given state on a Keyway that plays the server of a line, over a file, and a Keyway of another revision in front
@@ -42,7 +48,7 @@ export async function stageInFront(
   const clock = createLeapingClock();
   const back = await stageScenario(behind(scenario), line, { files: 'memory', gateway: { clock } });
   try {
-    const backend = await open({ url: back.target.origin + back.target.base, clock });
+    const { backend, learnt } = await open({ url: back.target.origin + back.target.base, clock });
     const front = await stageScenario(inFront(scenario), northbound, { files: 'memory', gateway: { clock, backend } });
     const close = async () => {
       await front.close();
@@ -56,7 +62,7 @@ export async function stageInFront(
       }
       if (!scenario.exchanges.some((step) => isExchange(step) && step.operation === 'subscribe')) return;
       const [key] = back.app.keyway.backend.keys.entries();
-      if (key !== undefined) await announced(front, key.accessKey);
+      if (key !== undefined) await announced(front, key.accessKey, learnt);
     };
     const after = <A extends readonly unknown[]>(happen: (...args: A) => Promise<void>) => {
       return async (...args: A) => {
@@ -81,14 +87,15 @@ export async function stageInFront(
 
 /** After so many milliseconds a list may be asked for, whatever the last one cost the server. */
 const MOST_GAP = 30_000;
-/** How long it is waited for an announcement that may be another one now. Milliseconds. */
-const LEARNT_WITHIN = 300;
 
 /** Has the front learn again how the server announces itself, which it does beside a subscription. */
-async function announced({ app, target }: StagedGateway, accessKey: string): Promise<void> {
-  const changed = new Promise<void>((resolve) => app.keyway.backend.onChange(() => resolve()));
+async function announced(
+  { app, target }: StagedGateway,
+  accessKey: string,
+  learnt: FrontState['learnt'],
+): Promise<void> {
   await app.inject({ url: `${target.apiRoot}/subscribe/${encodeURIComponent(accessKey)}` });
-  await Promise.race([changed, sleep(LEARNT_WITHIN)]);
+  await learnt();
 }
 
 /** The file and all, but with credentials that the front knows. */

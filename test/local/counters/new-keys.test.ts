@@ -42,7 +42,7 @@ it('a great many keys that a configuration brings are written a while after, wit
   await vi.waitFor(async () => {
     passed += 6000;
     expect((await fileSystem.list(folder)).some((name) => name.startsWith('state-'))).toBe(true);
-  });
+  }, 20_000);
   await first.store.close();
   const second = await open(
     () => 2000,
