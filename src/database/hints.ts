@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { ClockPort, LogPort } from '../core/ports.js';
+import { failureWords } from '../platform/failure-words.js';
 import type { Connections } from './connection.js';
 import type { Jitter } from './jitter.js';
 import { NOTIFY_CHANNEL, notify } from './statements.js';
@@ -29,6 +30,7 @@ export interface HintsOptions {
 const GAP = 100;
 const DEADLINE = 3_000;
 const AGAIN = 2_000;
+const UNHEARD = 'no hints of changes are heard; what other gateways change is seen within a second';
 
 export function startHints(options: HintsOptions): Hints {
   const { connections, gateway, onHint, clock, log } = options;
@@ -38,6 +40,7 @@ export function startHints(options: HintsOptions): Hints {
   let again: NodeJS.Timeout | null = null;
   let isListening = false;
   let isClosed = false;
+  let isSaid = false;
 
   function send(): void {
     sending = null;
@@ -51,8 +54,13 @@ export function startHints(options: HintsOptions): Hints {
     if (isClosed || again !== null) return;
     again = setTimeout(() => {
       again = null;
-      listen().catch(() => undefined);
+      listen().catch(sayUnheard);
     }, options.jitter(AGAIN));
+  }
+
+  function sayUnheard(error: unknown): void {
+    if (!isSaid && !isClosed) log.warn({ reason: failureWords(error) }, UNHEARD);
+    isSaid = true;
   }
 
   async function listen(): Promise<void> {
@@ -81,15 +89,17 @@ export function startHints(options: HintsOptions): Hints {
       }
       await client.query(`listen ${NOTIFY_CHANNEL}`);
       isListening = true;
+      isSaid = false;
       // What was said while nobody listened.
       onHint();
-    } catch {
+    } catch (error) {
+      sayUnheard(error);
       await client.end().catch(() => undefined);
       retry();
     }
   }
 
-  listen().catch(() => undefined);
+  listen().catch(sayUnheard);
   return {
     changed() {
       sending ??= setTimeout(send, Math.max(0, sentAt + GAP - clock.monotonic()));

@@ -32,10 +32,18 @@ create table if not exists keyway.schema_versions (
   applied_at timestamptz not null default now()
 )`;
 
-/** Looks whether this Keyway can serve over the database. Rejects with `StatementError`. */
+/** Looks whether this Keyway can serve over the database. Rejects with `StatementError`, and with words for one of another encoding. */
 export async function readSchema(connections: Pick<Connections, 'run'>): Promise<SchemaState> {
-  const [found] = await connections.run("select to_regclass('keyway.schema_versions') is not null", DEADLINE);
-  if (found?.[0]?.[0] !== 't') return { version: 0, problem: 'the database holds no state of a Keyway yet' };
+  const [found] = await connections.run(
+    "select to_regclass('keyway.schema_versions') is not null, current_setting('server_encoding')",
+    DEADLINE,
+  );
+  const [isThere, encoding] = found?.[0] ?? [];
+  if (encoding !== 'UTF8')
+    throw new Error(
+      `the database's encoding is ${encoding}, which cannot hold every name: expected one that was made with --encoding=UTF8 --template=template0`,
+    );
+  if (isThere !== 't') return { version: 0, problem: 'the database holds no state of a Keyway yet' };
   const [rows] = await connections.run(
     'select version, serves_from from keyway.schema_versions order by version desc limit 1',
     DEADLINE,
