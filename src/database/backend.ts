@@ -14,7 +14,7 @@ import { createDatabaseDocument, type DatabaseDocument, readVersions } from './d
 import { type Follower, type FollowerStatus, startFollower } from './follower.js';
 import { type Hints, startHints } from './hints.js';
 import { createJitter } from './jitter.js';
-import { textProblem } from './limits.js';
+import { textProblem, withoutNul } from './limits.js';
 import { createReplica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
@@ -61,6 +61,8 @@ export interface DatabaseBackendOptions {
   readonly progress?: ProgressPort;
 }
 
+/** Anybody may ask for a subscription or add to the audit list: where the database is, and who asks it, stands in the log. */
+const TO_STRANGERS = 'the database did not answer';
 const NO_POSTS = 'over a database counters are not taken as they stand: report increments to /v1/usage';
 const DAY = 86_400_000;
 const STALE = 60_000;
@@ -161,7 +163,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
     if (written.kind === 'unknown') throw new DomainError('outcomeUnknown');
     if (written.kind === 'nothing') {
       log.error({ reason: written.reason }, 'the database did not take a change');
-      throw new DomainError(code, code === 'saveFailed' ? '' : written.reason);
+      throw new DomainError(code, code === 'saveFailed' ? '' : TO_STRANGERS);
     }
     const { outcome, number, operation: mark, rest: key } = written;
     if (!follower.wrote({ number, mark, seenMark, key })) await showing();
@@ -187,8 +189,8 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
   async function lookUp(): Promise<void> {
     try {
       await follower.lookUp();
-    } catch (error) {
-      throw new DomainError('backendAway', failureWords(error), 1);
+    } catch {
+      throw new DomainError('backendAway', TO_STRANGERS, 1);
     }
   }
 
@@ -219,7 +221,13 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
   }
 
   const follower: Follower = await startFollower({
-    connections: reading,
+    connections: {
+      ...reading,
+      renew() {
+        reading.renew();
+        writing.renew();
+      },
+    },
     replica,
     followed: {
       settings(stored) {
@@ -409,11 +417,4 @@ function every(milliseconds: number, work: () => Promise<unknown>, log: LogPort)
 function refuseUnfit({ accessKey, name }: Pick<AccessKey, 'accessKey' | 'name'>): void {
   const problem = textProblem(accessKey, name);
   if (problem !== null) throw new DomainError('invalidBody', problem);
-}
-
-/** PostgreSQL holds no U+0000 in a text. */
-function withoutNul<T>(value: T, what: string): T {
-  if (JSON.stringify(value).includes('\\u0000'))
-    throw new DomainError('invalidBody', `${what}: expected texts without U+0000`);
-  return value;
 }

@@ -38,6 +38,8 @@ export interface Connections {
   send(text: string, values: (Buffer | string | null)[], deadline: number): Promise<readonly Row[]>;
   /** Statements one after the other on a connection of their own, which then goes back. */
   session<T>(work: (run: Connections['run']) => Promise<T>): Promise<T>;
+  /** Whatever is asked from now on goes over connections that are opened from now on: the name may lead elsewhere by then. */
+  renew(): void;
   close(): Promise<void>;
 }
 
@@ -50,6 +52,8 @@ export interface ConnectionsOptions {
 }
 
 const CONNECT_DEADLINE = 3_000;
+const NO_PASSWORD =
+  'it asks for a password: give it in KEYWAY_DATABASE_URL, in the settings file or in a password file (PGPASSFILE)';
 /** Milliseconds that a connection is kept which nobody uses. */
 const IDLE = 60_000;
 
@@ -69,11 +73,19 @@ export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE 
   });
   // A connection that is lost while nobody uses it is replaced by the pool; whoever uses one is told by the statement.
   pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
+  let present = new WeakSet<pg.PoolClient>();
+  pool.on('connect', (client) => {
+    present.add(client);
+    client.on('error', () => undefined);
+  });
 
   async function take(): Promise<pg.PoolClient> {
     try {
-      return await pool.connect();
+      for (;;) {
+        const client = await pool.connect();
+        if (present.has(client)) return client;
+        client.release(true);
+      }
     } catch (error) {
       throw new StatementError('not sent', wordsOf(error), sqlStateOf(error));
     }
@@ -107,7 +119,7 @@ export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE 
     const client = await take();
     try {
       const answer = await work(client);
-      client.release();
+      client.release(!present.has(client));
       return answer;
     } catch (error) {
       // A refused statement leaves the connection as it was; within several it may leave a transaction open.
@@ -123,6 +135,9 @@ export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE 
       return rows;
     },
     session: (work) => using((client) => work((text, deadline) => query(client, { text }, deadline))),
+    renew() {
+      present = new WeakSet();
+    },
     close: async () => {
       if (!pool.ending) await pool.end();
     },
@@ -151,5 +166,6 @@ function sqlStateOf(error: unknown): string | null {
 
 function wordsOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(wordsOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
+  const words = error instanceof Error ? error.message : String(error);
+  return /password must be a string/.test(words) ? NO_PASSWORD : words;
 }

@@ -4,13 +4,7 @@ import { gunzip, gzip } from 'node:zlib';
 import type { ConfigurationDocumentPort } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import type { KeyReader } from '../core/keys/types.js';
-import type {
-  AccessKey,
-  ConfigurationChange,
-  DnsChange,
-  OutboundSettings,
-  ServerConfiguration,
-} from '../core/model.js';
+import type { AccessKey, ConfigurationChange, DnsChange, OutboundSettings } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { changeDocument } from '../local/document/change.js';
 import { losesInbounds, type ReadConfiguration, readDocument } from '../local/document/document.js';
@@ -18,7 +12,7 @@ import { toReplacement } from '../local/document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../local/document/retention.js';
 import { compactJson } from '../wire/json/json.js';
 import { type Connections, StatementError } from './connection.js';
-import { textProblem } from './limits.js';
+import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import { DOCUMENT, forgetVersions, INSERT_CONTENT, type Seen, VERSIONS, versionContent, WRITES } from './statements.js';
 import type { Writes, Written } from './writes.js';
@@ -96,7 +90,7 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
 
   async function put(next: ReadConfiguration, reason: 'replaced' | 'restored'): Promise<void> {
     const { configuration } = next;
-    const problem = problemOf(configuration);
+    const problem = configurationProblem(configuration);
     if (problem !== null) throw new DomainError('configFormatFailed', problem);
     const content = await store(next.document.bytes);
     for (let attempt = 1; ; attempt += 1) {
@@ -244,15 +238,6 @@ function changedSince(
   return changed;
 }
 
-/** What of it PostgreSQL cannot hold, or null. */
-function problemOf({ keys }: ServerConfiguration): string | null {
-  for (const { accessKey, name } of keys) {
-    const problem = textProblem(accessKey, name);
-    if (problem !== null) return problem;
-  }
-  return null;
-}
-
 function failureOf(written: Exclude<Written, { kind: 'done' }>): DomainError {
   return written.kind === 'unknown'
     ? new DomainError('outcomeUnknown')
@@ -265,8 +250,8 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The time and the beginning of the content's SHA-256, as versions of a file are called. */
-function versionId(bytes: Buffer, now: number): string {
+/** What a version is called: the time and the beginning of the content's SHA-256, as those of files are. */
+export function versionId(bytes: Buffer, now: number): string {
   const time = new Date(now).toISOString().replaceAll(/[-:.]/g, '');
   return `${time}-${hash('sha256', bytes).slice(0, 32)}`;
 }

@@ -106,7 +106,7 @@ export interface FollowerStatus {
 }
 
 export interface FollowerOptions {
-  readonly connections: Pick<Connections, 'run' | 'session'>;
+  readonly connections: Pick<Connections, 'run' | 'session' | 'renew'>;
   readonly replica: Replica;
   readonly followed: Followed;
   readonly clock: ClockPort;
@@ -222,6 +222,8 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       if (failure === null || isUnfit !== (refusal !== null)) log.error({ reason: words }, isUnfit ? UNFIT : AWAY);
       failure = words;
       refusal = isUnfit ? words : null;
+      // After a fail-over the name may have led to the wrong one for a moment.
+      if (isUnfit) connections.renew();
       throw error;
     }
   }

@@ -3,6 +3,7 @@ import { type Audit, createAuditEntry } from '../core/audit.js';
 import type { AuditEntry } from '../core/model.js';
 import type { ClockPort, RandomPort } from '../core/ports.js';
 import { equalSecrets, type Session } from '../core/session.js';
+import { withoutNul } from './limits.js';
 import { WRITES, type WriteStatement } from './statements.js';
 
 /** Carries out a change of the state and resolves once it shows here. Rejects with `backendAway` or `outcomeUnknown`. */
@@ -101,7 +102,11 @@ export function createSharedAudit({ change, clock, random }: SharedOptions, isKn
       isKnown();
       return entries;
     },
-    add: (event) => change(WRITES.addAudit(createAuditEntry(event, clock, random))),
+    async add(event) {
+      withoutNul(event.eventEn, 'eventEn');
+      withoutNul(event.eventRu, 'eventRu');
+      await change(WRITES.addAudit(createAuditEntry(event, clock, random)));
+    },
     clear: () => change(WRITES.clearAudit()),
     take(next) {
       entries = next;

@@ -172,6 +172,32 @@ describeDatabase('two gateways over one database', () => {
     await expect(one.createKey(key('é'.repeat(1353)))).rejects.toMatchObject({ code: 'invalidBody' });
     await one.createKey(key('é'.repeat(1352)));
     expect(one.keys.size).toBe(1);
+    const event = { eventEn: 'e', eventRu: 'r', success: true };
+    for (const member of ['eventEn', 'eventRu'])
+      await expect(one.audit?.add({ ...event, [member]: '\0' })).rejects.toMatchObject({
+        code: 'invalidBody',
+        detail: `${member}: expected texts without U+0000`,
+      });
+    const replacements = {
+      outbound: '{"enabled":true,"rules":[{"domain_suffix":["\\u0000"],"action":"direct"}]}',
+      dns: '{"enabled":false,"doh_upstream":"\\u0000"}',
+      api: '{"enabled":true,"token":"\\u0000"}',
+      listen: '"\\u0000:1"',
+    };
+    for (const [member, value] of Object.entries(replacements))
+      await expect(one.document.replace(Buffer.from(`{"mode":"server","${member}":${value}}`))).rejects.toMatchObject({
+        code: 'configFormatFailed',
+        detail: `${member}: expected texts without U+0000`,
+      });
+    expect(one.status().writes).toMatchObject({ done: 1, nothing: 0, unknown: 0 });
+  });
+
+  it('hold a text that only spells U+0000', async () => {
+    const { one } = await pair();
+    await one.document.put(Buffer.from('{"mode":"server","outbound":{"enabled":true,"rules":[]}}'));
+    const rule = { domainSuffix: ['\\u0000'], ipCidr: [], protocol: null, action: 'direct' as const };
+    await one.replaceRules([rule]);
+    expect(one.settings().outbound?.rules).toEqual([rule]);
   });
 });
 
@@ -261,6 +287,55 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     await expect.poll(() => backend.problems()).toEqual([]);
     await backend.createKey(key('b'));
     expect(backend.keys.size).toBe(2);
+  });
+
+  it('tells a stranger nothing of where the database is', async () => {
+    const proxy = await proxyForTest(await freshDatabase());
+    const backend = await openBackend(proxy.url);
+    proxy.refuse(true);
+    await expect.poll(() => backend.problems()).toHaveLength(1);
+    const detail = 'the database did not answer';
+    for (const asked of [
+      () => backend.replica?.find('nobody'),
+      () => backend.sessions?.('/api').matches('token'),
+      () => backend.sessions?.('/api').begin('token'),
+      () => backend.audit?.add({ eventEn: '', eventRu: '', success: true }),
+    ])
+      await expect(asked()).rejects.toMatchObject({ code: 'backendAway', detail });
+  });
+
+  it('says once that it hears no hints, and goes on without', async () => {
+    const said: unknown[] = [];
+    const log = { debug() {}, info() {}, error() {}, warn: (fields: unknown, text: string) => said.push(fields, text) };
+    const url = await freshDatabase();
+    const [one, other] = [
+      await openBackend(url),
+      await openBackend(url, { log, listenUrl: 'postgres://127.0.0.1:9/x' }),
+    ];
+    await expect.poll(() => said).toHaveLength(2);
+    expect(said).toEqual([{ reason: expect.stringContaining('ECONNREFUSED') }, expect.stringContaining('no hints')]);
+    await one.createKey(key('a'));
+    await expect.poll(() => other.keys.get('a')?.accessKey).toBe('a');
+  });
+
+  it('asks on other connections where the database is not one that it may use: its name may lead elsewhere by now', async () => {
+    const url = await freshDatabase();
+    const backend = await openBackend(url, { listens: false });
+    await query(url, 'insert into keyway.schema_versions (version, serves_from) values (9, 9)');
+    await expect.poll(() => backend.problems()).toHaveLength(1);
+    const name = new URL(url).pathname.slice(1);
+    const asking = async () => {
+      const rows = await query(
+        url,
+        `select pid from pg_stat_activity where datname = '${name}' and application_name = 'keyway'`,
+      );
+      return rows.map(({ pid }) => Number(pid));
+    };
+    const before = await asking();
+    await expect.poll(async () => (await asking()).filter((pid) => before.includes(pid))).toEqual([]);
+    await query(url, 'delete from keyway.schema_versions where version = 9');
+    await expect.poll(() => backend.problems()).toEqual([]);
+    await backend.createKey(key('a'));
   });
 
   it('sees changes by looking now and then where hints are swallowed', async () => {
