@@ -1,4 +1,4 @@
-import { openDatabaseBackend } from '../database/backend.js';
+import { type DatabaseBackend, openDatabaseBackend } from '../database/backend.js';
 import { openConnections } from '../database/connection.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../database/schema.js';
 import { exportState, importState } from '../database/transfer.js';
@@ -93,7 +93,7 @@ const importing: DatabaseCommand = {
   settings: ['database', ...FILE_SETTINGS],
   flags: [REPLACE],
   async work({ url, config, settings, flags }, context) {
-    const { fileSystem, progress, random, output } = context;
+    const { fileSystem, progress, random, clock, output } = context;
     const dataFolder = dataFolderOf(settings);
     if (config === null || dataFolder === null) throw new Error('there is no configuration file to take over');
     await expectSchema(url);
@@ -102,7 +102,15 @@ const importing: DatabaseCommand = {
     const { configuration, counters, reports } = await readStored(fileSystem, dataFolder, config);
     if (configuration === null) throw new Error(`there is no configuration file ${config}`);
     const state = { configuration, counters, reports: reports ?? [] };
-    await importState(state, { url, replaces: isOn(flags, REPLACE.flag), random, progress });
+    const backend = await openBeside(url, context);
+    try {
+      const { document } = backend;
+      await importState(state, { url, replaces: isOn(flags, REPLACE.flag), document, clock, random, progress });
+    } catch (error) {
+      throw new Error(`${config} was not taken over: ${databaseProblem(error)}`, { cause: error });
+    } finally {
+      await backend.close();
+    }
     output.line(
       `Took over ${config}, counters of ${counters.length} keys and ${state.reports.length} remembered reports`,
     );
@@ -114,17 +122,17 @@ const exporting: DatabaseCommand = {
   settings: ['database', ...FILE_SETTINGS],
   flags: [REPLACE],
   async work({ url, config, settings, flags }, context) {
-    const { fileSystem, progress, random, clock, output } = context;
+    const { fileSystem, progress, clock, output } = context;
     const dataFolder = dataFolderOf(settings);
     if (config === null || dataFolder === null) throw new Error('there is no configuration file to write');
     if (!isOn(flags, REPLACE.flag) && (await exists(fileSystem, config)))
       throw new Error(`${config} exists: --replace replaces it, and keeps it as a version`);
     await expectSchema(url);
-    const log = complainingLog(context);
-    const backend = await openDatabaseBackend({ url, migrates: false, listens: false, clock, random, log, progress });
+    const backend = await openBeside(url, context);
     try {
       const state = await exportState(backend, { url, clock, progress });
       progress.show(`writing ${config}`);
+      const log = complainingLog(context);
       const place = { configPath: config, dataFolder, inPlace: settings.inPlace, fileSystem, clock, log, progress };
       const content = writeState({ ...state, sources: null }, clock.now());
       await settleRequest(place, 'restore', content, state.configuration);
@@ -135,6 +143,13 @@ const exporting: DatabaseCommand = {
     }
   },
 };
+
+/** The state, for as long as the command takes. */
+function openBeside(url: string, context: CommandContext): Promise<DatabaseBackend> {
+  const { clock, random, progress } = context;
+  const log = complainingLog(context);
+  return openDatabaseBackend({ url, migrates: false, listens: false, clock, random, log, progress });
+}
 
 async function expectSchema(url: string): Promise<void> {
   const connections = openConnections({ url, most: 1 });

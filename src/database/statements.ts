@@ -270,6 +270,10 @@ export const BEGIN_IMPORT = "begin; set local idle_in_transaction_session_timeou
 export const IMPORT_STATE = `select number, (select count(*) from keyway.keys where not removed) from keyway.heads
   where name = 'state' for update`;
 
+/** What was counted before an import that replaces it. Batches wait until its end, so that neither waits for rows of the other. */
+export const FORGET_COUNTED = `select from keyway.heads where name = 'counters' for update;
+  delete from keyway.connections; delete from keyway.counters; delete from keyway.reports`;
+
 /** Everything that is counted, from one snapshot. */
 export const EXPORT = {
   begin: READ_ONLY,

@@ -5,11 +5,13 @@ import type { ClockPort, ProgressPort, RandomPort } from '../core/ports.js';
 import { readDocument } from '../local/document/document.js';
 import type { DatabaseBackend } from './backend.js';
 import { openConnections, type Row } from './connection.js';
-import { textProblem } from './limits.js';
+import { type DatabaseDocument, versionId } from './document.js';
+import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import {
   BEGIN_IMPORT,
   EXPORT,
+  FORGET_COUNTED,
   IMPORT_STATE,
   INSERT_CONTENT,
   putCounters,
@@ -32,51 +34,69 @@ export interface ImportOptions {
   readonly url: string;
   /** Whether keys that are there already are replaced; otherwise they are an error. */
   readonly replaces: boolean;
+  /** The configuration that is there, of which a version is kept. */
+  readonly document: Pick<DatabaseDocument, 'at'>;
+  readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly progress: ProgressPort;
 }
 
 const DEADLINE = 600_000;
 const AT_ONCE = 10_000;
+/** Looks for a moment at which nobody writes. */
+const ATTEMPTS = 20;
 
 /** Puts a state into a database: all of it or, with an `Error` for people, nothing. */
 export async function importState(state: TransferredState, options: ImportOptions): Promise<void> {
-  const { url, replaces, random, progress } = options;
+  const { url, replaces, random, clock, progress } = options;
   const { document, configuration } = readDocument(state.configuration);
   if (configuration.mode !== 'server') throw new Error('its mode is not "server": there is nothing to serve from it');
-  for (const { accessKey, name } of configuration.keys) {
-    const problem = textProblem(accessKey, name);
-    if (problem !== null) throw new Error(`a key cannot be held by PostgreSQL: ${problem}`);
-  }
+  const problem = configurationProblem(configuration);
+  if (problem !== null) throw new Error(`PostgreSQL cannot hold it: ${problem}`);
   const connections = openConnections({ url, most: 2 });
   try {
+    const store = async (bytes: Buffer): Promise<string> => {
+      const id = random.uuid();
+      await connections.send(INSERT_CONTENT, [id, await promisify(gzip)(bytes)], DEADLINE);
+      return id;
+    };
     progress.show('writing the configuration');
-    const content = random.uuid();
-    await connections.send(INSERT_CONTENT, [content, await promisify(gzip)(document.bytes)], DEADLINE);
-    await connections.session(async (run) => {
-      const one = async (text: string): Promise<readonly Row[]> => (await run(text, DEADLINE))[0] ?? [];
-      await one(BEGIN_IMPORT);
-      const [[number = null, keys] = []] = await one(IMPORT_STATE);
-      if (!replaces && keys !== '0')
-        throw new Error(`the database holds ${keys} keys already: --replace replaces what it holds`);
-      const put = WRITES.putDocument({
-        expected: BigInt(number ?? 0),
-        content,
-        settings: storedSettings(configuration),
-        keys: configuration.keys,
-        version: null,
+    const content = await store(document.bytes);
+    for (let attempt = 1; ; attempt += 1) {
+      const before = await options.document.at();
+      const version = { id: versionId(before.bytes, clock.now()), content: await store(before.bytes) };
+      const isDone = await connections.session(async (run) => {
+        const one = async (text: string): Promise<readonly Row[]> => (await run(text, DEADLINE))[0] ?? [];
+        await one(BEGIN_IMPORT);
+        const [[number = null, keys] = []] = await one(IMPORT_STATE);
+        if (!replaces && keys !== '0')
+          throw new Error(`the database holds ${keys} keys already: --replace replaces what it holds`);
+        if (BigInt(number ?? 0) !== before.number && attempt < ATTEMPTS) {
+          await one('rollback');
+          return false;
+        }
+        if (replaces) await one(FORGET_COUNTED);
+        const put = WRITES.putDocument({
+          expected: BigInt(number ?? 0),
+          content,
+          settings: storedSettings(configuration),
+          keys: configuration.keys,
+          version: { ...version, forever: keys !== '0' },
+        });
+        const [[taken = null] = []] = await one(put(random.uuid()));
+        const gateway = random.uuid();
+        for (let from = 0; from < state.counters.length; from += AT_ONCE) {
+          progress.show('writing counters', from / state.counters.length);
+          const some = state.counters.slice(from, from + AT_ONCE);
+          await one(putCounters(BigInt(taken ?? 0), gateway, some));
+        }
+        await one(seeGateway(gateway));
+        await one(rememberReports(state.reports));
+        await one('commit');
+        return true;
       });
-      const [[taken = null] = []] = await one(put(random.uuid()));
-      const gateway = random.uuid();
-      for (let from = 0; from < state.counters.length; from += AT_ONCE) {
-        progress.show('writing counters', from / state.counters.length);
-        const some = state.counters.slice(from, from + AT_ONCE);
-        await one(putCounters(BigInt(taken ?? 0), gateway, some));
-      }
-      await one(seeGateway(gateway));
-      await one(rememberReports(state.reports));
-      await one('commit');
-    });
+      if (isDone) return;
+    }
   } finally {
     progress.clear();
     await connections.close();
@@ -88,8 +108,6 @@ export interface ExportOptions {
   readonly clock: ClockPort;
   readonly progress: ProgressPort;
 }
-
-const ATTEMPTS = 20;
 
 /** What the database holds at one moment. Rejects with an `Error` for people. */
 export async function exportState(

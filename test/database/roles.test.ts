@@ -7,6 +7,7 @@ import { openConnections } from '../../src/database/connection.js';
 import {
   DOCUMENT,
   EXPORT,
+  FORGET_COUNTED,
   forget,
   forgetVersions,
   HEADS,
@@ -126,7 +127,7 @@ function everything(): readonly string[] {
     ...Object.values(LOAD).filter((text) => !/^(?:begin|fetch|commit)/.test(text)),
     ...[unknownOf(1n), DOCUMENT, VERSIONS, versionContent('v'), forgetVersions(['v'])],
     ...[seeGateway(id), leaveGateway(id), notify(id), forget(1, 1)],
-    ...[IMPORT_STATE, putCounters(1n, id, [counters]), rememberReports(['r2'])],
+    ...[IMPORT_STATE, FORGET_COUNTED, putCounters(1n, id, [counters]), rememberReports(['r2'])],
     ...[EXPORT.number, EXPORT.declare, EXPORT.reports],
     'rollback',
   ];
