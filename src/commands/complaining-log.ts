@@ -3,10 +3,7 @@ import type { CommandContext } from './command.js';
 
 /** Warnings and errors go where the command's own problems go; the rest is of no interest here. */
 export function complainingLog({ complain }: CommandContext): LogPort {
-  return {
-    debug: () => {},
-    info: () => {},
-    warn: (_, message) => complain(message),
-    error: (_, message) => complain(message),
-  };
+  const say = ({ reason }: Readonly<Record<string, unknown>>, message: string) =>
+    complain(typeof reason === 'string' ? `${message}: ${reason}` : message);
+  return { debug: () => {}, info: () => {}, warn: say, error: say };
 }

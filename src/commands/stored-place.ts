@@ -7,6 +7,7 @@ import { failureWords } from '../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
 import type { UpstreamAddress } from '../settings/kinds.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
+import type { SettingsSources } from '../settings/sources.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import { complainingLog } from './complaining-log.js';
 
@@ -48,6 +49,7 @@ export async function runStored(
     problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
   }
   if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
+  if (await isInDatabase(sources)) return usageProblem(context, command.name, [HELD_IN_DATABASE]);
   const { config: configPath, inPlace, upstream } = answer.settings;
   if (upstream !== null) return usageProblem(context, command.name, [heldElsewhere(upstream)]);
   const dataFolder = dataFolderOf(answer.settings);
@@ -62,6 +64,16 @@ export async function runStored(
     context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
     return 1;
   }
+}
+
+const HELD_IN_DATABASE =
+  'the state is in the database: "keyway database export" writes it into a file, docs/database.md says the rest; --config names a file that is meant all the same';
+
+/** Whether the state is in a database and no file was named: one that lies here by chance is not what was meant. */
+async function isInDatabase(sources: SettingsSources): Promise<boolean> {
+  if (['config', 'data-dir'].some((flag) => sources.flags.values.has(flag))) return false;
+  const answer = await readSettings(sources, ['database']);
+  return answer.ok && answer.settings.database !== null;
 }
 
 /** Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,8 +8,8 @@ import { openLocalBackend } from '../../src/local/backend.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { runHere } from '../cli/context.js';
-import { describeDatabase, freshDatabase } from './database.js';
-import { openBackend } from './gateways.js';
+import { describeDatabase, dropDatabase, freshDatabase, query } from './database.js';
+import { openBackend, seesAll } from './gateways.js';
 
 const log: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 const TEXT = `{
@@ -119,6 +120,84 @@ describeDatabase('keyway database', () => {
       complaints: expect.stringContaining('exists: --replace'),
     });
     expect(await run(['database', 'export', '--config', path, '--replace'])).toMatchObject({ code: 0 });
+  });
+
+  it('keeps what an import replaces as a version, for ever where it held keys, and counts as the file says alone', async () => {
+    const { url, folder, run } = await stage();
+    const backend = await openBackend(url);
+    await backend.document.put(Buffer.from('{"mode":"server","access_keys":["a","old"],"other":1}'));
+    for (const accessKey of ['a', 'old'])
+      await backend.count(
+        { id: accessKey, entries: [{ accessKey, bytesUp: 5n, bytesDown: 5n, connections: 2n }] },
+        'durable',
+      );
+    await writeFile(join(folder, 'new.jsonc'), '{"mode":"server","access_keys":["a","b"]}');
+    expect(await run(['database', 'import', '--config', 'new.jsonc', '--replace'])).toMatchObject({ code: 0 });
+    await seesAll(backend);
+    expect(backend.keys.get('a')?.counters).toMatchObject({ bytesUp: 0n, connections: 0n });
+    const { output } = await run(['config', 'list', '--json']);
+    const [replaced] = JSON.parse(output) as { id: string; forever: boolean }[];
+    expect(replaced?.forever).toBe(true);
+    const back = join(folder, 'back.jsonc');
+    expect(await run(['database', 'export', '--config', back])).toMatchObject({
+      output: expect.stringContaining('counters of 2 keys and 0 remembered reports'),
+    });
+    await run(['config', 'restore', replaced?.id ?? '']);
+    expect((await backend.document.text()).toString()).toContain('"other":1');
+    expect(await backend.count({ id: 'a', entries: [] }, 'durable')).toMatchObject({ repeated: false });
+  });
+
+  it.each([
+    ['{"mode":"client"}', 'its mode is not "server"'],
+    ['{"mode":"server",', 'unexpected end of input'],
+    ['{"mode":"server","access_keys":["a\\u0000"]}', 'PostgreSQL cannot hold it: access_key: expected a text without'],
+    ['{"mode":"server","api":{"enabled":true,"token":"\\u0000"}}', 'api: expected texts without U+0000'],
+    [
+      '{"mode":"server","dns":{"custom_domains":{"a":"\\u0000"},"doh_upstream":"\\u0000"}}',
+      'dns: expected texts without',
+    ],
+  ])('refuses to take over %s, says which file and why, and changes nothing', async (text, words) => {
+    const { url, folder, run } = await stage();
+    await (await openBackend(url)).close();
+    await writeFile(join(folder, 'odd.jsonc'), text);
+    const refused = await run(['database', 'import', '--config', 'odd.jsonc']);
+    expect(refused.code).toBe(1);
+    expect(refused.complaints).toContain(`${join(folder, 'odd.jsonc')} was not taken over: `);
+    expect(refused.complaints).toContain(words);
+    expect(await run(['config', 'list'])).toMatchObject({ output: 'No versions are kept in the database\n' });
+  });
+
+  it('refuses a database whose encoding cannot hold every name', async () => {
+    const admin = await freshDatabase();
+    const name = `latin_${randomUUID().replaceAll('-', '')}`;
+    await query(admin, `create database ${name} encoding 'LATIN1' locale 'C' template template0`);
+    const url = Object.assign(new URL(admin), { pathname: `/${name}` }).href;
+    onTestFinished(() => dropDatabase(url));
+    await expect(openBackend(url)).rejects.toThrow("the database's encoding is LATIN1");
+    const migrated = await runHere(['database', 'migrate', '--database', url], { folder: '/' });
+    expect(migrated).toMatchObject({ code: 1, complaints: expect.stringContaining('--encoding=UTF8') });
+  });
+
+  it.each([
+    'backup x.jsonl',
+    'restore x.jsonl',
+    'counters export',
+    'set-password',
+  ])('keyway %s takes no file that lies there by chance for the state, unless it is named', async (words) => {
+    const { folder, run } = await stage();
+    const argv = words.split(' ');
+    await writeFile(join(folder, 'keyway.jsonc'), TEXT);
+    expect(await run(argv)).toMatchObject({ code: 2, complaints: expect.stringContaining('keyway database export') });
+    expect((await run([...argv, '--config', 'keyway.jsonc'])).complaints).not.toContain('database export');
+  });
+
+  it('says of a change that the database refuses why', async () => {
+    const { url, run } = await stage();
+    await (await openBackend(url)).close();
+    await query(url, 'alter table keyway.keys add constraint none check (false)');
+    const refused = await run(['keys', 'add', 'n']);
+    expect(refused.complaints).toMatch(/the database did not take a change: .*violates check constraint/);
+    expect(refused.complaints).toContain('keyway keys add: failed to save configuration');
   });
 
   it('says what is missing', async () => {

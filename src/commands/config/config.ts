@@ -1,4 +1,3 @@
-import { DomainError } from '../../core/errors.js';
 import { type ResolvedUpstream, silent } from '../../gateway/options.js';
 import type { KeptVersion } from '../../local/document/retention.js';
 import { checkDataFolder, dataFolderAt, dataFolderOf } from '../../local/file/data-folder.js';
@@ -11,7 +10,6 @@ import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/fl
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
 import { restoreConfiguration } from '../../southbound/state/restore-configuration.js';
-import { commonErrors, encodeError } from '../../wire/errors.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { textTable } from '../text-table.js';
@@ -199,9 +197,6 @@ async function restoreUpstream(
       throw new Error(
         `${path} does not show the keys of that version: it may not be its configuration, or a key was changed before the server had read it. Then send it again`,
       );
-  } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    throw new Error(encodeError(commonErrors, { failures: [] }, error).text, { cause: error });
   } finally {
     progress.clear();
     server.close();
