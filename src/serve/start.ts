@@ -91,16 +91,18 @@ async function startServing(around: Around, ports: ServePorts): Promise<RunningG
 
 /** Says of changes what waits for a restart (design: "Command line"), and which mounts they leave open. */
 function followChanges(prepared: Prepared, { log }: ServePorts): void {
-  const { backend } = prepared.gateway;
+  const { backend, database } = prepared.gateway;
   const waiting = () => {
     const { bind, webpath } = backend.settings().listener ?? {};
-    return { bind, webpath };
+    // Where gateways share a state, its `bind` is no one's.
+    return { bind: database === null ? bind : undefined, webpath };
   };
   let last = waiting();
   backend.onChange((reason) => {
     const next = waiting();
     for (const member of ['bind', 'webpath'] as const) {
-      if (next[member] !== last[member]) log.warn({ member }, `the file's ${member} changed: it waits for a restart`);
+      if (next[member] !== last[member])
+        log.warn({ member }, `the configuration's ${member} changed: it waits for a restart`);
     }
     last = next;
     if (reason === 'saved') return;
