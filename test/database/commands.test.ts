@@ -6,8 +6,11 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { openLocalBackend } from '../../src/local/backend.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { systemClock } from '../../src/platform/system-ports.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { startGateway } from '../../src/serve/start.js';
+import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { runHere } from '../cli/context.js';
+import { createLines } from '../ops/stage.js';
 import { describeDatabase, dropDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
 
@@ -242,6 +245,24 @@ describeDatabase('keyway serve over a database', () => {
     const away = await runHere(argv, { folder });
     expect(away).toMatchObject({ code: 1, complaints: expect.stringContaining('cannot be reached') });
     expect(away.complaints).not.toContain('secret');
+  });
+
+  it("lets a web path that another gateway has put wait for a restart, and no bind, which is no one gateway's", async () => {
+    const url = await freshDatabase();
+    const answer = await settingsFromCommandLine(['--database', url, '--bind', '127.0.0.1:0', '--no-resolver'], {
+      environment: {},
+      folder: '/',
+      readFile: createFileSystem().read,
+    });
+    if (!answer.ok) throw new Error(JSON.stringify(answer.problems));
+    const { lines, log: kept } = createLines();
+    const ports = { fileSystem: createFileSystem(), clock: systemClock, random: systemRandom, log: kept };
+    const gateway = await startGateway(answer.settings, ports, '0.0.0');
+    onTestFinished(() => gateway?.close());
+    const other = await openBackend(url);
+    await other.document.put(Buffer.from('{"mode":"server","api":{"enabled":true,"bind":"0.0.0.0:1","webpath":"w"}}'));
+    const waiting = () => lines.map(({ message }) => message).filter((message) => message.includes('waits for'));
+    await expect.poll(waiting).toEqual(["the configuration's webpath changed: it waits for a restart"]);
   });
 
   it('serves a database without credentials to this machine alone', async () => {
