@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { syncBuiltinESMExports } from 'node:module';
+import net, { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../free-ports.js';
 import { folderForTest, serveHere } from './serve-here.js';
 
@@ -47,6 +48,23 @@ it('beside whoever listens on the address of the file a start says what that cos
   expect(messages.filter((message) => message.includes('the DNS port is left'))).toHaveLength(1);
   expect(messages.filter(isDns)).toEqual([]);
   expect(messages.filter((message) => message.includes('clients cannot reach'))).toEqual([]);
+});
+
+it('so does one that is held up while it asks who listens there', async () => {
+  const { connect } = net;
+  const heldUp = (...given: Parameters<typeof connect>) => {
+    const socket = connect(...given);
+    for (const end = performance.now() + 600; performance.now() < end; );
+    return socket;
+  };
+  vi.spyOn(net, 'connect').mockImplementation(heldUp as typeof connect);
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  const messages = await serveBeside(`127.0.0.1:${await listening()}`, { hasDns: false });
+  expect(messages.filter((message) => message.includes('another process listens'))).toHaveLength(1);
 });
 
 it('--resolver asks for the DNS server there, too', async () => {
