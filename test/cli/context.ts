@@ -17,7 +17,8 @@ export interface RanHere {
 
 /**
  * Runs a command line within the test's own process, in an environment that holds nothing else, its log going to
- * `descriptor`; `terminal` is what it would see of one. One that serves ends when `untilStopped` resolves.
+ * `descriptor`; `terminal` is what it would see of one, and `onProgress` is told what it shows there while it works. One that
+ * serves ends when `untilStopped` resolves.
  */
 export async function runHere(
   argv: readonly string[],
@@ -32,11 +33,16 @@ export async function runHere(
     descriptor = 1,
     untilStopped = (): Promise<string> => new Promise(() => undefined),
     onHangUp = (_listener: () => void): void => undefined,
+    onProgress = (_shown: string): void => undefined,
   } = {},
 ): Promise<RanHere> {
   let output = '';
   let complaints = '';
   const shown: string[] = [];
+  const show = (text: string) => {
+    shown.push(text);
+    onProgress(text);
+  };
   const answers = [...secrets];
   const typed = [...lines];
   const asked: string[] = [];
@@ -49,7 +55,7 @@ export async function runHere(
         complaints += `${text}\n`;
       },
     },
-    terminal ? { write: (text) => shown.push(text), columns: () => 80 } : null,
+    terminal ? { write: show, columns: () => 80 } : null,
   );
   const context: World = {
     environment,

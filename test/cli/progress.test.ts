@@ -74,9 +74,17 @@ describe('on a terminal', () => {
     const serving = startKeyway(['serve', ...STORED], { folder });
     try {
       await serving.logged((record) => record.url !== undefined);
-      const shown = await shownBy('counters', 'import', 'counters.jsonl', ...STORED);
-      expect(shown).toContain('waiting for the Keyway that serves: 0 s …');
+      // It goes on when the other one has said that it waits.
+      serving.child.kill('SIGSTOP');
+      const { code, progress } = await runHere(['counters', 'import', 'counters.jsonl', ...STORED], {
+        folder,
+        terminal: true,
+        onProgress: (text) => text.includes('waiting for') && serving.child.kill('SIGCONT'),
+      });
+      expect(progress.join('')).toMatch(/waiting for the Keyway that serves: \d+ s …/);
+      expect(code).toBe(0);
     } finally {
+      serving.child.kill('SIGCONT');
       serving.child.kill('SIGTERM');
       await serving.ended;
     }

@@ -1,17 +1,12 @@
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible, inBrowser } from './in-browser.js';
-import { contentOf, goTo, picture, refreshNow } from './stage.js';
+import { contentOf, goTo, holdTime, picture, refreshNow } from './stage.js';
 
 const { withPanel } = inBrowser();
 
 /** Milliseconds that a confirmed deletion waits. */
 const UNDO_TIME = 5_000;
-
-/** Stands the page's time still, for what is there only for some seconds of it. */
-async function standStill(page: Page): Promise<void> {
-  await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 10_000);
-}
 
 it('a key is created, limited, reset and deleted through the page, as the API and the file say', async () => {
   await withPanel(
@@ -56,7 +51,7 @@ it('a key is created, limited, reset and deleted through the page, as the API an
       await drawer.getByRole('button', { name: 'Delete' }).click();
       const sure = page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' });
       await sure.waitFor();
-      await standStill(page);
+      await holdTime(page);
       await sure.click();
       await page.getByRole('button', { name: 'Undo' }).click();
       await page.getByText('Nothing was deleted.').waitFor();
@@ -65,7 +60,9 @@ it('a key is created, limited, reset and deleted through the page, as the API an
 
       await page.getByRole('link', { name: '<script>' }).click();
       await drawer.getByRole('button', { name: 'Delete' }).click();
-      await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
+      await sure.waitFor();
+      await holdTime(page);
+      await sure.click();
       await page.getByText('Deleting <script>').waitFor();
       await page.clock.fastForward(UNDO_TIME);
       await page.getByText('Key deleted.').waitFor();
@@ -138,6 +135,7 @@ it('a keyboard alone signs in, creates a key and deletes it', async () => {
       await page.locator('.row-active', { hasText: 'By keyboard' }).waitFor();
       await page.keyboard.press('Delete');
       await page.getByRole('dialog', { name: 'Delete this key?' }).waitFor();
+      await holdTime(page);
       await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');
       await page.getByText('Deleting By keyboard').waitFor();
@@ -253,7 +251,7 @@ it('copies key, link and client configuration, also where the browser keeps the 
       await page.getByRole('link', { name: 'Guests' }).click();
       const copyLink = page.getByRole('button', { name: 'Copy: Link' });
       await copyLink.waitFor();
-      await standStill(page);
+      await holdTime(page);
       await copyLink.click();
       await page.getByRole('button', { name: 'Copied' }).waitFor();
       expect(await copied()).toBe(link.json().data);
@@ -346,7 +344,7 @@ it('a confirmed deletion happens and is noted although the page is left before i
       await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
       const sure = page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' });
       await sure.waitFor();
-      await standStill(page);
+      await holdTime(page);
       await sure.click();
       await page.getByText('Deleting Guests').waitFor();
       expect(await stage.fileText()).toContain('guest-2026');

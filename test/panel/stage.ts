@@ -217,6 +217,11 @@ export async function refreshNow(page: Page): Promise<void> {
   await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))');
 }
 
+/** Stands the page's time still, for what is there only for some seconds of it. What it does frame by frame waits, too. */
+export async function holdTime(page: Page): Promise<void> {
+  await page.clock.pauseAt(Number(await page.evaluate('Date.now()')) + 10_000);
+}
+
 /** What the page gave to keep. */
 export async function contentOf(download: Download): Promise<Buffer> {
   return buffer(await download.createReadStream());

@@ -11,7 +11,7 @@ import { createRecorder } from '../../src/replay/recorder.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/scenario-files.js';
 import { buildIfOlder } from '../build.js';
 import { listeningAt, runKeyway, startKeyway } from '../cli/process.js';
-import { goTo } from '../panel/stage.js';
+import { goTo, holdTime } from '../panel/stage.js';
 import { connectBrowser } from '../shared.js';
 import { PASSWORD, playerOn, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
@@ -124,10 +124,14 @@ async function workInPanel(page: Page, url: string): Promise<void> {
   await page.getByRole('dialog', { name: 'Reset' }).getByRole('button', { name: 'Reset counters' }).click();
   await page.getByText('Counters reset.').waitFor();
   await drawer.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' }).click();
+  const sure = page.getByRole('dialog', { name: 'Delete' }).getByRole('button', { name: 'Delete' });
+  await sure.waitFor();
+  await holdTime(page);
+  await sure.click();
   await page.getByText('Deleting Renamed').waitFor();
   await page.clock.fastForward(UNDO_TIME);
   await page.getByText('Key deleted.').waitFor();
+  await page.clock.resume();
   for (const name of ['Configuration', 'Rules', 'Audit', 'Overview']) {
     await goTo(page, name);
     await page.locator('.loading').waitFor({ state: 'detached' });
