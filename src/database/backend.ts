@@ -68,7 +68,9 @@ const DAY = 86_400_000;
 const STALE = 60_000;
 /** How long what the data plane asks goes on being answered. */
 const LAST_KNOWN = DAY;
-const WRITING = 8;
+/** Connections at most. Batches of counters have their own: writes that wait for one another hold up none. */
+const WRITING = 6;
+const COUNTING = 2;
 const READING = 4;
 /** Milliseconds. */
 const HEARTBEAT = 15_000;
@@ -80,11 +82,12 @@ const SHOWING = 10_000;
 export async function openDatabaseBackend(options: DatabaseBackendOptions): Promise<DatabaseBackend> {
   const reading = openConnections({ url: options.url, most: READING });
   const writing = openConnections({ url: options.url, most: WRITING });
+  const batching = openConnections({ url: options.url, most: COUNTING });
   try {
     await prepareSchema(reading, options);
-    return await serve(options, { reading, writing });
+    return await serve(options, { reading, writing, batching });
   } catch (error) {
-    await Promise.all([reading.close(), writing.close()]);
+    await Promise.all([reading.close(), writing.close(), batching.close()]);
     throw new Error(databaseProblem(error), { cause: error });
   }
 }
@@ -104,22 +107,20 @@ async function prepareSchema(
 interface Opened {
   readonly reading: Connections;
   readonly writing: Connections;
+  readonly batching: Connections;
 }
 
-async function serve(options: DatabaseBackendOptions, { reading, writing }: Opened): Promise<DatabaseBackend> {
+async function serve(
+  options: DatabaseBackendOptions,
+  { reading, writing, batching }: Opened,
+): Promise<DatabaseBackend> {
   const { clock, random, log, stale = STALE, keepGone = 30 * DAY, progress } = options;
   const gateway = random.uuid();
   const jitter = createJitter(random);
   const keys = createKeyRegistry(clock.now);
   const replica = createReplica(keys);
   const listeners: ((reason: ChangeReason) => void)[] = [];
-  const sent = createWrites({
-    connections: writing,
-    seen: () => follower.status().seen,
-    clock,
-    random,
-    log,
-  });
+  const seen = () => follower.status().seen;
   const counts = { done: 0, nothing: 0, unknown: 0 };
   let settings: BackendSettings = readSettings({});
   let dnsChanges: readonly DnsChange[] = [];
@@ -127,12 +128,16 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
   let isClosed = false;
 
   /** Into a state that this Keyway must not serve it writes nothing. */
-  const writes: Writes = {
-    async write(statement, patience) {
-      const { refusal: reason } = follower.status();
-      return reason === null ? sent.write(statement, patience) : { kind: 'nothing', reason, sqlState: null };
-    },
-  };
+  function writesOver(connections: Connections): Writes {
+    const sent = createWrites({ connections, seen, clock, random, log });
+    return {
+      async write(statement, patience) {
+        const { refusal: reason } = follower.status();
+        return reason === null ? sent.write(statement, patience) : { kind: 'nothing', reason, sqlState: null };
+      },
+    };
+  }
+  const writes = writesOver(writing);
 
   async function write(statement: WriteStatement, patience?: Patience) {
     const written = await writes.write(statement, patience);
@@ -248,7 +253,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
 
   const counting: Counting = createCounting({
     gateway,
-    writes,
+    writes: writesOver(batching),
     incarnation: replica.incarnation,
     reloads: () => follower.status().reloads,
     unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
@@ -386,7 +391,7 @@ async function serve(options: DatabaseBackendOptions, { reading, writing }: Open
       await follower.stop();
       await reading.run(leaveGateway(gateway), 1_000).catch(() => undefined);
       await hints?.close();
-      await Promise.all([reading.close(), writing.close()]);
+      await Promise.all([reading.close(), writing.close(), batching.close()]);
     },
   };
 }

@@ -334,6 +334,11 @@ begin
   end if;
   insert into keyway.settings as s (name, number, value) values ('server', taken, server)
     on conflict (name) do update set number = taken, value = server;
+  -- Whoever locks many counters locks them in the order of keys.
+  perform from keyway.counters c where c.access_key in (
+      select k.access_key from keyway.keys k left join unnest(keys) g on g = k.access_key where not k.removed and g is null
+      union all select n.access_key from keyway.counters n where not n.present)
+    order by c.access_key for update of c;
   with given as (select unnest(keys) as access_key),
   gone as (
     update keyway.keys k set removed = true, name = null, limit_bytes = null, number = taken
@@ -354,7 +359,8 @@ begin
     ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
     removed = false;
   insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at)
-  select k, taken, 0, true, 0, 0, now() from unnest(keys) k
+  select g, taken, 0, true, 0, 0, now() from unnest(keys) g left join keyway.counters p on p.access_key = g
+  where p.present is not true or p.left_at is not null
   on conflict (access_key) do update set left_at = null, present = true,
     incarnation = case when c.present then c.incarnation else taken end
     where c.left_at is not null or not c.present;
@@ -410,7 +416,8 @@ create function keyway.leave_gateway(gateway uuid) returns void language sql as
 create function keyway.count_usage(op uuid, gateway uuid, seen_mark uuid, seen_state bigint, report_ids text[], keys text[],
   known bigint[], up numeric[], down numeric[], connections numeric[],
   out number bigint, out outcome text, out unknown integer, out follows boolean)
-language plpgsql set random_page_cost = 1.1 as $$
+-- So that it goes from key to key, in their order, through the index: no other may lock the same rows in another.
+language plpgsql set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
   taken bigint := keyway.take(op, 'counters');
   repeated integer[];
@@ -424,7 +431,7 @@ begin
     on conflict (id) do nothing returning id
   )
   select array_agg(g.place::integer) into repeated
-    from unnest(report_ids) with ordinality as g (r, place) left join fresh f on f.id = g.r where f.id is null;
+    from unnest(report_ids) with ordinality as g (r, place) where g.r not in (select f.id from fresh f);
   if repeated is not null then
     raise exception '%', array_to_string(repeated[1:1000], ',') using errcode = 'KW002';
   end if;

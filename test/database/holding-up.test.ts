@@ -1,0 +1,72 @@
+import pg from 'pg';
+import { expect, it, onTestFinished } from 'vitest';
+import { describeDatabase, freshDatabase, query } from './database.js';
+import { key, openBackend, report } from './gateways.js';
+
+/** Holds what a statement locks until it is called. */
+async function holding(url: string, statement: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query('begin');
+  await client.query(statement);
+  return async () => {
+    await client.query('commit');
+  };
+}
+
+/** Resolves once so many wait for what others have locked. */
+const waiting = (url: string, count: number) =>
+  expect
+    .poll(async () => {
+      const where = "wait_event_type = 'Lock' and datname = current_database()";
+      return (await query(url, `select from pg_stat_activity where ${where}`)).length;
+    })
+    .toBeGreaterThanOrEqual(count);
+
+describeDatabase('writes that wait', () => {
+  it('for one another hold up no report, however many they are', async () => {
+    const url = await freshDatabase();
+    const one = await openBackend(url);
+    await one.createKey(key('a'));
+    const release = await holding(url, "select from keyway.heads where name = 'state' for update");
+    const created = Promise.all(Array.from({ length: 8 }, (_, n) => one.createKey(key(`${n}`))));
+    await waiting(url, 6);
+    await one.count(report('r', 'a', 1n), 'durable');
+    await release();
+    await created;
+  });
+
+  it('for counters are none where a configuration leaves their keys as they are', async () => {
+    const { url, one, put } = await stage();
+    const release = await holding(url, 'select from keyway.counters for update');
+    await put(['b', 'c', 'a']);
+    await put(['c', 'b', 'a', 'd']);
+    await release();
+    expect(one.keys.size).toBe(4);
+  });
+
+  it('lock no counters against each other: a configuration without keys, and what is counted of them', async () => {
+    const { url, one, put } = await stage();
+    const release = await holding(url, "select from keyway.counters where access_key = 'b' for update");
+    const replaced = put([]);
+    await waiting(url, 1);
+    const entries = ['a', 'b', 'c'].map((accessKey) => ({ accessKey, bytesUp: 1n, bytesDown: 1n, connections: null }));
+    const counted = one.count({ id: null, entries }, 'durable');
+    await waiting(url, 2);
+    await release();
+    await Promise.all([replaced, counted]);
+    expect(one.keys.size).toBe(0);
+  });
+});
+
+/** A gateway with three keys whose counters do not stand in their order; what locks itself in stays so. */
+async function stage() {
+  const url = await freshDatabase();
+  await query(url, `alter database ${new URL(url).pathname.slice(1)} set deadlock_timeout = '1h'`);
+  const one = await openBackend(url);
+  const put = (keys: readonly string[]) =>
+    one.document.put(Buffer.from(JSON.stringify({ mode: 'server', access_keys: keys })));
+  await put(['c', 'b', 'a']);
+  return { url, one, put };
+}
