@@ -49,7 +49,7 @@ export interface CountingOptions {
 
 /** Entries of a batch: what is committed together holds up other gateways' batches for so long. */
 const MOST_ENTRIES = 10_000;
-/** Bytes that acknowledged reports may take while they wait for the database. */
+/** Bytes that reports of each acknowledgement may take while they wait for the database. */
 export const MOST_WAITING = 64 * 1024 * 1024;
 /** What an entry takes besides its key. */
 const ENTRY_BYTES = 100;
@@ -75,14 +75,22 @@ interface Gathered {
 
 export function createCounting(options: CountingOptions): Counting {
   const { writes, clock, log } = options;
-  const status = { batches: 0, entries: 0, failed: 0, waitingBytes: 0 };
+  const status = { batches: 0, entries: 0, failed: 0 };
+  /** Bytes. */
+  const waiting = { durable: 0, memory: 0 };
   /** What is acknowledged is tried for as long as Keyway runs. */
   const lasting = { until: Number.POSITIVE_INFINITY };
   const told = createToldConnections(options);
   let isClosing = false;
   // A report that waits for its commit does not wait for those that nobody waits for.
-  const durable = createLane(writeDurable);
-  const memory = createLane(writeAcknowledged);
+  const durable = createLane(async (batch) => {
+    await writeDurable(withoutLate(batch));
+    waiting.durable -= bytesOf(batch);
+  });
+  const memory = createLane(async (batch) => {
+    await writeAcknowledged(batch);
+    waiting.memory -= bytesOf(batch);
+  });
 
   async function writeBatch(batch: readonly Gathered[], patience: Patience) {
     const { made, committed } = makeBatch(batch, { gateway: options.gateway, seen: options.seen(), told });
@@ -93,6 +101,14 @@ export function createCounting(options: CountingOptions): Counting {
       committed();
     } else status.failed += 1;
     return { written, made };
+  }
+
+  /** Refuses those that have waited for as long as they may: none of them was sent. */
+  function withoutLate(batch: readonly Gathered[]): readonly Gathered[] {
+    const isLate = ({ since }: Gathered) => since + PATIENCE <= clock.monotonic();
+    const error = new DomainError('backendAway', 'the report is not counted: the database is away, or too slow');
+    for (const { answer } of batch.filter(isLate)) answer?.reject(error);
+    return batch.filter((one) => !isLate(one));
   }
 
   async function writeDurable(batch: readonly Gathered[]): Promise<void> {
@@ -162,22 +178,21 @@ export function createCounting(options: CountingOptions): Counting {
       }
       await pause(options.jitter(AGAIN));
     }
-    for (const { bytes } of batch) status.waitingBytes -= bytes;
   }
 
   return {
-    status: () => status,
+    status: () => ({ ...status, waitingBytes: waiting.memory }),
     async count(report, acknowledgement) {
       if (isClosing) throw new DomainError('backendAway', 'Keyway is shutting down');
       const bytes = report.entries.reduce((sum, { accessKey }) => sum + ENTRY_BYTES + accessKey.length, 0);
+      if (waiting[acknowledgement] + bytes > MOST_WAITING)
+        throw new DomainError('backendAway', 'too many reports wait for the database');
+      waiting[acknowledgement] += bytes;
       const gathered = { report, bytes, since: clock.monotonic() };
       if (acknowledgement === 'durable')
         return new Promise((resolve, reject) =>
           durable.add({ ...gathered, answer: { resolve, reject }, incarnations: null }),
         );
-      if (status.waitingBytes + bytes > MOST_WAITING)
-        throw new DomainError('backendAway', 'too many acknowledged reports wait for the database');
-      status.waitingBytes += bytes;
       const incarnations = report.entries.map(({ accessKey }) => options.incarnation(accessKey));
       const unknown = report.entries.flatMap(({ accessKey }, at) => (incarnations[at] === null ? [accessKey] : []));
       memory.add({ ...gathered, answer: null, incarnations });
@@ -189,6 +204,10 @@ export function createCounting(options: CountingOptions): Counting {
       await Promise.all([durable.idle(), memory.idle()]);
     },
   };
+}
+
+function bytesOf(batch: readonly Gathered[]): number {
+  return batch.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** Reports that wait, and one batch of them on its way. */

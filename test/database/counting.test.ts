@@ -7,7 +7,7 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const ENTRIES = 1_000;
 
 /** Counting over writes that end when they are told to. */
-function stage() {
+function stage(clock = systemClock) {
   const ends: ((written: Written) => void)[] = [];
   const counting = createCounting({
     gateway: '',
@@ -25,7 +25,7 @@ function stage() {
       document: 0n,
     }),
     counted: async () => undefined,
-    clock: systemClock,
+    clock,
     jitter: () => 0,
     log: silent,
   });
@@ -66,4 +66,30 @@ it('a durable report waits for none of those that are acknowledged from memory',
   await expect.poll(() => ends.length).toBe(2);
   ends[1]?.({ kind: 'done', operation: '', outcome: 'done', number: 1n, rest: ['0', 't'] });
   expect(await counted).toEqual({ repeated: false, unknownKeys: [], durability: 'durable' });
+});
+
+it('a durable report that has waited for ten seconds behind others is refused at once, and is not sent', async () => {
+  let now = 0;
+  const { ends, report } = stage({ now: () => now, monotonic: () => now });
+  const first = report('durable');
+  await expect.poll(() => ends.length).toBe(1);
+  const second = report('durable');
+  now = 10_000;
+  const third = report('durable');
+  ends[0]?.({ kind: 'unknown', reason: 'no answer' });
+  await expect(first).rejects.toMatchObject({ code: 'outcomeUnknown' });
+  await expect(second).rejects.toMatchObject({ code: 'backendAway' });
+  await expect.poll(() => ends.length).toBe(2);
+  ends[1]?.({ kind: 'done', operation: '', outcome: 'done', number: 1n, rest: ['0', 't'] });
+  expect(await third).toMatchObject({ durability: 'durable' });
+});
+
+it('durable reports wait up to 64 MiB and are then refused', async () => {
+  const { ends, report } = stage();
+  const refused: unknown[] = [];
+  for (let n = 0; n < 700; n += 1) report('durable').catch((error: unknown) => refused.push(error));
+  await expect.poll(() => ends.length).toBe(1);
+  expect(refused.length).toBeGreaterThan(0);
+  expect(refused.length).toBeLessThan(100);
+  expect(refused[0]).toMatchObject({ code: 'backendAway' });
 });
