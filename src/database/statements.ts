@@ -279,7 +279,7 @@ export const EXPORT = {
   begin: READ_ONLY,
   number: "select number from keyway.heads where name = 'state'",
   declare: `declare keyway_counters no scroll cursor for select c.access_key, c.bytes_up, c.bytes_down,
-    (select coalesce(sum(x.value), 0) from keyway.connections x join keyway.gateways g on g.id = x.gateway
+    (select least(coalesce(sum(x.value), 0), keyway.max_u64()) from keyway.connections x join keyway.gateways g on g.id = x.gateway
       where x.id = c.id and ${isHeardOf}),
     ${milliseconds('c.created_at')}, ${milliseconds('c.left_at')}
     from keyway.counters c where c.present order by c.access_key`,

@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
+import { MAX_U64 } from '../../src/core/model.js';
 import { forget } from '../../src/database/statements.js';
+import { exportState } from '../../src/database/transfer.js';
+import { systemClock } from '../../src/platform/system-ports.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report } from './gateways.js';
 import { proxyForTest } from './proxy.js';
@@ -31,6 +34,16 @@ const age = (url: string, minutes: number) =>
 const ageBatches = (url: string) => query(url, "update keyway.batches set at = at - interval '10 minutes'");
 
 describeDatabase('the sum of connections', () => {
+  it('stops at 2^64-1, also in an export', async () => {
+    const { url, one, other, look, connections } = await stage();
+    for (const each of [one, other]) await each.count(report(null, 'a', 1n, MAX_U64), 'durable');
+    await look();
+    expect(connections()).toBe(MAX_U64);
+    const progress = { show() {}, clear() {} };
+    const { counters } = await exportState(one, { url, clock: systemClock, progress });
+    expect(counters).toMatchObject([{ accessKey: 'a', connections: MAX_U64 }]);
+  });
+
   it('is without those of a gateway that has ended, also where another tidies up before one looks', async () => {
     const { url, other, look, connections } = await stage();
     await other.close();
