@@ -17,6 +17,7 @@ interface Service {
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  readonly stop_grace_period?: string;
 }
 
 interface Compose {
@@ -110,4 +111,15 @@ it('docs/database/compose.yaml has two gateways with the same settings, that the
   const { complaints } = await runHere(one?.command ?? [], { environment });
   expect(complaints).toContain('the database cannot be reached');
   for (const volume of nginx?.volumes ?? []) expect(existsSync(resolve(folder, volume.split(':')[0] ?? ''))).toBe(true);
+  const { services: alone }: Compose = parse(await readFile(join(ROOT, 'compose.yaml'), 'utf8'));
+  expect(one?.stop_grace_period).toBe(alone.keyway?.stop_grace_period);
+});
+
+it('docs/database/nginx.conf asks for the addresses of the gateways anew: a container that was made anew has another', async () => {
+  const text = await readFile(join(ROOT, 'docs/database/nginx.conf'), 'utf8');
+  expect(text).toMatch(/^resolver 127\.0\.0\.11 /m);
+  expect(text).toMatch(/^ {2}zone gateways /m);
+  expect(text.match(/^ {2}server .*;$/gm)).toEqual(
+    ['one', 'two'].map((name) => `  server ${name}:9090 resolve max_fails=1 fail_timeout=2s;`),
+  );
 });
