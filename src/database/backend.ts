@@ -229,8 +229,7 @@ async function serve(
     connections: {
       ...reading,
       renew() {
-        reading.renew();
-        writing.renew();
+        for (const each of [reading, writing, batching]) each.renew();
       },
     },
     replica,

@@ -37,6 +37,28 @@ describeDatabase('writes that wait', () => {
     await created;
   });
 
+  it('go over other connections once the database was not one to be used', async () => {
+    const { url, one } = await stage();
+    const saying = async (text: string) => {
+      const asked = `select pid from pg_stat_activity where query like '%${text}%' and pid <> pg_backend_pid()`;
+      return (await query(url, asked)).map(({ pid }) => pid);
+    };
+    const write = async () => {
+      await one.count(report(null, 'a', 1n), 'durable');
+      await one.createKey(key('d'));
+      return { counting: await saying('count_usage'), creating: await saying('create_keys') };
+    };
+    const before = await write();
+    await query(url, 'update keyway.schema_versions set version = 99, serves_from = 99');
+    await expect.poll(() => one.problems()).toHaveLength(1);
+    await query(url, 'update keyway.schema_versions set version = 1, serves_from = 1');
+    await expect.poll(() => one.problems()).toEqual([]);
+    const after = await write();
+    expect(before).toEqual({ counting: [expect.any(Number)], creating: [expect.any(Number)] });
+    expect(after.counting).not.toEqual(before.counting);
+    expect(after.creating).not.toEqual(before.creating);
+  });
+
   it('for counters are none where a configuration leaves their keys as they are', async () => {
     const { url, one, put } = await stage();
     const release = await holding(url, 'select from keyway.counters for update');
