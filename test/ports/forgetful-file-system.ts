@@ -105,18 +105,23 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
     return { kind: 'file', ino: nextIno++, state, unsynced, mtimeNs: now, ctimeNs: now, mounted: false };
   }
 
-  /** The path with links resolved, whose last part need not exist unless `mustExist`. */
+  /** The path with links resolved, whose last part need not exist. */
   function locate(path: string, hops = 0): { folder: FolderNode; name: string; node: Node | null; path: string } {
     if (hops > 20) throw failure('ELOOP', path);
-    const absolute = resolve(path);
-    if (absolute === '/') return { folder: root, name: '', node: root, path: '/' };
-    const parent = locate(dirname(absolute), hops + 1);
-    if (parent.node === null) throw failure('ENOENT', path);
-    if (parent.node.kind !== 'folder') throw failure('ENOTDIR', path);
-    const name = basename(absolute);
-    const node = parent.node.entries.get(name) ?? null;
-    if (node?.kind === 'link') return locate(resolve(parent.path, node.target), hops + 1);
-    return { folder: parent.node, name, node, path: join(parent.path, name) };
+    const parts = resolve(path).split('/').filter(Boolean);
+    let found: { folder: FolderNode; name: string; node: Node | null } = { folder: root, name: '', node: root };
+    for (const [index, name] of parts.entries()) {
+      const { node: folder } = found;
+      if (folder === null) throw failure('ENOENT', path);
+      if (folder.kind !== 'folder') throw failure('ENOTDIR', path);
+      const node = folder.entries.get(name) ?? null;
+      if (node?.kind === 'link') {
+        const target = resolve('/', ...parts.slice(0, index), node.target);
+        return locate(join(target, ...parts.slice(index + 1)), hops + 1);
+      }
+      found = { folder, name, node };
+    }
+    return { ...found, path: `/${parts.join('/')}` };
   }
 
   /** The entry itself, a link not followed. */
