@@ -262,7 +262,9 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       await reload();
       return true;
     }
+    const { connectionsMark: markBefore } = seen;
     const others = what === 'all' ? await connectionsOfChanged(heads.gateways) : [];
+    if (others.length > 0 && seen.connectionsMark !== markBefore) return false;
     if (isAnew() || (what === 'state' && heads.seen.connections < seen.connections)) return false;
     takeState(changes);
     // In slices: whatever comes between is newer, and a row is taken only over an older one.
