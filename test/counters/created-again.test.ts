@@ -53,6 +53,22 @@ const aStep: fc.Arbitrary<Step> = fc.oneof(
 
 const report: Step = { kind: 'change', changes: [{ kind: 'report' }] };
 const create: Change = { kind: 'create', limit: 1 };
+const update: Change = { kind: 'update', limit: 0 };
+const at = (by: 'crash' | 'kill', call: number, ...changes: Change[]): Step => ({
+  kind: 'change',
+  changes,
+  during: { by, call },
+});
+/** A report that nobody acknowledged is there after a kill, stays beside other changes, and goes with the next crash. */
+const UNACKNOWLEDGED: readonly (readonly Step[])[] = [
+  [at('crash', 2, { kind: 'report' }), at('kill', 16, update, { kind: 'delete' }), at('crash', 3, create)],
+  [
+    at('crash', 3, { kind: 'report' }),
+    at('kill', 8, update, create, create),
+    at('crash', 3, create, create),
+    { kind: 'end', by: 'crash' },
+  ],
+];
 
 describe('a key that is created again, on a disk that forgets what was not synced', () => {
   it.each(
@@ -63,6 +79,10 @@ describe('a key that is created again, on a disk that forgets what was not synce
         await play({ seed, steps: [report, { kind: 'change', changes: [create], during: { by, call } }, report] });
       }
     }
+  });
+
+  it.each(UNACKNOWLEDGED)('a crash may take a report that was not acknowledged, story %#', async (...steps) => {
+    for (let seed = 0; seed < 10; seed += 1) await play({ steps, seed });
   });
 
   it('after any changes and failed writes of the file, a crash leaves record and counters of one moment', async () => {
