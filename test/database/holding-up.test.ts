@@ -40,7 +40,7 @@ describeDatabase('writes that wait', () => {
   it('go over other connections once the database was not one to be used', async () => {
     const { url, one } = await stage();
     const saying = async (text: string) => {
-      const asked = `select pid from pg_stat_activity where query like '%${text}%' and pid <> pg_backend_pid()`;
+      const asked = `select pid from pg_stat_activity where datname = current_database() and query like '%${text}%' and pid <> pg_backend_pid()`;
       return (await query(url, asked)).map(({ pid }) => pid);
     };
     const write = async () => {
