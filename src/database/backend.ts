@@ -80,14 +80,13 @@ const SHOWING = 10_000;
 
 /** Opens the state. Rejects with an `Error` whose message is for people. */
 export async function openDatabaseBackend(options: DatabaseBackendOptions): Promise<DatabaseBackend> {
-  const reading = openConnections({ url: options.url, most: READING });
-  const writing = openConnections({ url: options.url, most: WRITING });
-  const batching = openConnections({ url: options.url, most: COUNTING });
+  const open = (most: number) => openConnections({ url: options.url, most });
+  const opened: Opened = { reading: open(READING), writing: open(WRITING), batching: open(COUNTING) };
   try {
-    await prepareSchema(reading, options);
-    return await serve(options, { reading, writing, batching });
+    await prepareSchema(opened.reading, options);
+    return await serve(options, opened);
   } catch (error) {
-    await Promise.all([reading.close(), writing.close(), batching.close()]);
+    await closeAll(opened);
     throw new Error(databaseProblem(error), { cause: error });
   }
 }
@@ -104,16 +103,14 @@ async function prepareSchema(
   if (applied.length > 0) log.info({ versions: applied }, 'the schema of the database was brought up to date');
 }
 
-interface Opened {
-  readonly reading: Connections;
-  readonly writing: Connections;
-  readonly batching: Connections;
+type Opened = Readonly<Record<'reading' | 'writing' | 'batching', Connections>>;
+
+async function closeAll(opened: Opened): Promise<void> {
+  await Promise.all(Object.values(opened).map((each) => each.close()));
 }
 
-async function serve(
-  options: DatabaseBackendOptions,
-  { reading, writing, batching }: Opened,
-): Promise<DatabaseBackend> {
+async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<DatabaseBackend> {
+  const { reading, writing, batching } = opened;
   const { clock, random, log, stale = STALE, keepGone = 30 * DAY, progress } = options;
   const gateway = random.uuid();
   const jitter = createJitter(random);
@@ -178,7 +175,7 @@ async function serve(
   const save = (statement: WriteStatement) => change(statement, 'saveFailed');
 
   function saveKey(accessKey: string, statement: WriteStatement): Promise<void> {
-    const { stateMark } = follower.status().seen;
+    const { stateMark } = seen();
     return change(withKey(statement, accessKey, stateMark), 'saveFailed', stateMark);
   }
 
@@ -229,7 +226,7 @@ async function serve(
     connections: {
       ...reading,
       renew() {
-        for (const each of [reading, writing, batching]) each.renew();
+        for (const each of Object.values(opened)) each.renew();
       },
     },
     replica,
@@ -256,7 +253,7 @@ async function serve(
     incarnation: replica.incarnation,
     reloads: () => follower.status().reloads,
     unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
-    seen: () => follower.status().seen,
+    seen,
     counted: follower.counted,
     clock,
     jitter,
@@ -269,7 +266,7 @@ async function serve(
     present: () => ({ outbound: settings.outbound, dnsChanges }),
     fresh: async () => {
       await follower.fresh('state');
-      return follower.status().seen;
+      return seen();
     },
     showing,
     registeredAt: replica.registeredAt,
@@ -390,7 +387,7 @@ async function serve(
       await follower.stop();
       await reading.run(leaveGateway(gateway), 1_000).catch(() => undefined);
       await hints?.close();
-      await Promise.all([reading.close(), writing.close(), batching.close()]);
+      await closeAll(opened);
     },
   };
 }

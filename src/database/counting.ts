@@ -83,14 +83,16 @@ export function createCounting(options: CountingOptions): Counting {
   const told = createToldConnections(options);
   let isClosing = false;
   // A report that waits for its commit does not wait for those that nobody waits for.
-  const durable = createLane(async (batch) => {
-    await writeDurable(withoutLate(batch));
-    waiting.durable -= bytesOf(batch);
-  });
-  const memory = createLane(async (batch) => {
-    await writeAcknowledged(batch);
-    waiting.memory -= bytesOf(batch);
-  });
+  const durable = createLane(leaving('durable', (batch) => writeDurable(withoutLate(batch))));
+  const memory = createLane(leaving('memory', writeAcknowledged));
+
+  /** What is through waits no more. */
+  function leaving(acknowledgement: Acknowledgement, write: (batch: readonly Gathered[]) => Promise<void>) {
+    return async (batch: readonly Gathered[]): Promise<void> => {
+      await write(batch);
+      waiting[acknowledgement] -= batch.reduce((sum, { bytes }) => sum + bytes, 0);
+    };
+  }
 
   async function writeBatch(batch: readonly Gathered[], patience: Patience) {
     const { made, committed } = makeBatch(batch, { gateway: options.gateway, seen: options.seen(), told });
@@ -204,10 +206,6 @@ export function createCounting(options: CountingOptions): Counting {
       await Promise.all([durable.idle(), memory.idle()]);
     },
   };
-}
-
-function bytesOf(batch: readonly Gathered[]): number {
-  return batch.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** Reports that wait, and one batch of them on its way. */

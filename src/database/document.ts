@@ -127,11 +127,7 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
     }
   }
 
-  async function store(bytes: Buffer): Promise<string> {
-    const id = random.uuid();
-    await connections.send(INSERT_CONTENT, [id, await promisify(gzip)(bytes)], DEADLINE);
-    return id;
-  }
+  const store = (bytes: Buffer) => storeContent(bytes, { connections, random, deadline: DEADLINE });
 
   const versions = () => readVersions(connections);
 
@@ -176,6 +172,20 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
       return version;
     },
   };
+}
+
+interface Storing {
+  readonly connections: Pick<Connections, 'send'>;
+  readonly random: RandomPort;
+  /** Milliseconds. */
+  readonly deadline: number;
+}
+
+/** Puts a content beside the others, packed; resolves to its id. Rejects with `StatementError`. */
+export async function storeContent(bytes: Buffer, { connections, random, deadline }: Storing): Promise<string> {
+  const id = random.uuid();
+  await connections.send(INSERT_CONTENT, [id, await promisify(gzip)(bytes)], deadline);
+  return id;
 }
 
 /** The kept versions, oldest first. */

@@ -1,11 +1,9 @@
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import type { KeptCounters } from '../core/keys/types.js';
 import type { ClockPort, ProgressPort, RandomPort } from '../core/ports.js';
 import { readDocument } from '../local/document/document.js';
 import type { DatabaseBackend } from './backend.js';
 import { openConnections, type Row } from './connection.js';
-import { type DatabaseDocument, versionId } from './document.js';
+import { type DatabaseDocument, storeContent, versionId } from './document.js';
 import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import {
@@ -13,7 +11,6 @@ import {
   EXPORT,
   FORGET_COUNTED,
   IMPORT_STATE,
-  INSERT_CONTENT,
   putCounters,
   rememberReports,
   seeGateway,
@@ -55,11 +52,7 @@ export async function importState(state: TransferredState, options: ImportOption
   if (problem !== null) throw new Error(`PostgreSQL cannot hold it: ${problem}`);
   const connections = openConnections({ url, most: 2 });
   try {
-    const store = async (bytes: Buffer): Promise<string> => {
-      const id = random.uuid();
-      await connections.send(INSERT_CONTENT, [id, await promisify(gzip)(bytes)], DEADLINE);
-      return id;
-    };
+    const store = (bytes: Buffer) => storeContent(bytes, { connections, random, deadline: DEADLINE });
     progress.show('writing the configuration');
     const content = await store(document.bytes);
     for (let attempt = 1; ; attempt += 1) {

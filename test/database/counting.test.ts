@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { createCounting, MOST_WAITING } from '../../src/database/counting.js';
 import type { Written } from '../../src/database/writes.js';
 import { systemClock } from '../../src/platform/system-ports.js';
+import { silent } from './gateways.js';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const ENTRIES = 1_000;
 
 /** Counting over writes that end when they are told to. */

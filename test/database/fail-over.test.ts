@@ -6,11 +6,10 @@ import { openDatabaseBackend } from '../../src/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { freePort } from '../free-ports.js';
 import { describeDatabase, query } from './database.js';
-import { key, openBackend, report, seesAll } from './gateways.js';
+import { key, openBackend, report, seesAll, silent } from './gateways.js';
 import { proxyForTest } from './proxy.js';
 
 const binaries = await postgresBinaries();
-const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 const LOST = 'the database has lost writes that it had, or is another one: everything is read anew';
 const PATIENTLY = { timeout: 20_000 };
 

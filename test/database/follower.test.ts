@@ -5,9 +5,7 @@ import { startFollower } from '../../src/database/follower.js';
 import { createReplica } from '../../src/database/replica.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
-import { key, openBackend, report } from './gateways.js';
-
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
+import { key, openBackend, report, silent } from './gateways.js';
 
 /** A gateway that writes, and a follower that looks when it is asked to. */
 async function stage() {

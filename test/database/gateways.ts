@@ -7,7 +7,8 @@ import { type DatabaseBackend, type DatabaseBackendOptions, openDatabaseBackend 
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { query } from './database.js';
 
-const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
+/** For what says nothing of interest to a test. */
+export const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
 
 const urls = new WeakMap<DatabaseBackend, string>();
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { type Row, StatementError } from '../../src/database/connection.js';
 import { createWrites } from '../../src/database/writes.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
+import { silent } from './gateways.js';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const DONE: Row = ['7', 'done'];
 
 /** A write over connections that answer so, one after the other; what was sent is noted. */
