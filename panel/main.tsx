@@ -1,6 +1,7 @@
 import { render } from 'preact';
 import { findPlaces } from './api/places.js';
 import { App } from './app.js';
+import { fetchPreferredTexts } from './i18n/text.js';
 import { askBeforeLeaving } from './state/drafts.js';
 import { applyPreferences } from './store/preferences.js';
 import './styles/tokens.css';
@@ -14,6 +15,7 @@ function pageBase(): string {
   return import.meta.url.replace(/(?:assets\/)?[^/]*$/, '');
 }
 
+await fetchPreferredTexts();
 applyPreferences();
 askBeforeLeaving();
 const base = pageBase();

@@ -484,19 +484,4 @@ export const en = {
   'shortcuts.delete': 'Delete the key',
   'shortcuts.rules': 'Move a rule',
   'shortcuts.close': 'Close',
-
-  'event.signIn': 'Signed in to the panel',
-  'event.createKey': 'Created a key',
-  'event.createKeys': { one: 'Created {n} key', other: 'Created {n} keys' },
-  'event.updateKey': 'Changed a key',
-  'event.setLimit': { one: 'Set the limit of {n} key', other: 'Set the limit of {n} keys' },
-  'event.resetKeys': { one: 'Reset the counters of {n} key', other: 'Reset the counters of {n} keys' },
-  'event.deleteKeys': { one: 'Deleted {n} key', other: 'Deleted {n} keys' },
-  'event.saveConfig': 'Replaced the configuration file',
-  'event.saveRules': {
-    one: 'Replaced the outbound rules ({n} rule)',
-    other: 'Replaced the outbound rules ({n} rules)',
-  },
-  'event.saveDns': 'Changed the DNS settings',
-  'event.refreshLists': 'Started a blocklist refresh',
 } as const satisfies Readonly<Record<string, Message>>;

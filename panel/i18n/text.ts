@@ -1,18 +1,35 @@
 import { useMemo } from 'preact/hooks';
 import { ApiFailure } from '../api/failure.js';
-import { type Language, preferences } from '../store/preferences.js';
+import { keepLanguage, type Language, preferences } from '../store/preferences.js';
 import { useStore } from '../store/store.js';
 import { en } from './en.js';
 import { fill, type Message, type Values } from './message.js';
-import { ru } from './ru.js';
 
 export type MessageName = keyof typeof en;
 
-const TABLES: Readonly<Record<Language, Readonly<Record<MessageName, Message>>>> = { en, ru };
+type Table = Readonly<Record<MessageName, Message>>;
 
-/** The text of a message in a language. */
-export function textIn(language: Language, name: MessageName, values?: Values): string {
-  return fill(TABLES[language][name], language, values);
+/** Languages whose texts are fetched when somebody chooses them. */
+const FETCHED: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Table>>> = {
+  ru: async () => (await import('./ru.js')).ru,
+};
+
+const tables = new Map<Language, Table>([['en', en]]);
+
+async function fetchTable(language: Language): Promise<void> {
+  if (language !== 'en' && !tables.has(language)) tables.set(language, await FETCHED[language]());
+}
+
+/** Fetches the texts of the preferred language; without them the page begins in English, and the preference stays. */
+export async function fetchPreferredTexts(): Promise<void> {
+  await fetchTable(preferences.get().language).catch(() => preferences.patch({ language: 'en' }));
+}
+
+/** Keeps the choice of a language and shows the page in it. Rejects, and shows it as before, where its texts cannot be fetched. */
+export async function showIn(language: Language): Promise<void> {
+  keepLanguage(language);
+  await fetchTable(language);
+  preferences.patch({ language });
 }
 
 export interface Words {
@@ -21,7 +38,8 @@ export interface Words {
 }
 
 export function wordsIn(language: Language): Words {
-  return Object.assign((name: MessageName, values?: Values) => textIn(language, name, values), { language });
+  const table = tables.get(language) ?? en;
+  return Object.assign((name: MessageName, values?: Values) => fill(table[name], language, values), { language });
 }
 
 /** The texts in the language that the viewer chose. */

@@ -113,7 +113,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
     try {
       if (way === 'password') await workspace.session.signIn(username, secret, stays);
       else await workspace.session.useToken(secret, stays);
-      note(workspace, 'event.signIn', true);
+      note(workspace, 'signIn', true);
     } catch (error) {
       setProblem({ say: (chosen) => problemOf(error, way, chosen) });
       setBusy(false);

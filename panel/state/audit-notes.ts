@@ -1,8 +1,6 @@
-import type { Values } from '../i18n/message.js';
-import { type MessageName, textIn } from '../i18n/text.js';
+import { EVENTS, type EventName } from '../i18n/events.js';
+import { fill, type Values } from '../i18n/message.js';
 import type { Workspace } from './workspace.js';
-
-type EventName = Extract<MessageName, `event.${string}`>;
 
 /**
  * Writes an audit entry in both languages, where the server keeps a list. Anyone may read that list, so an entry holds
@@ -11,7 +9,8 @@ type EventName = Extract<MessageName, `event.${string}`>;
 export function note(workspace: Workspace, event: EventName, success: boolean, values: Values = {}): void {
   whenKnown(workspace, () => {
     if (workspace.offers.get().audit !== true) return;
-    workspace.server.addAudit(textIn('en', event, values), textIn('ru', event, values), success).catch(() => undefined);
+    const { en, ru } = EVENTS[event];
+    workspace.server.addAudit(fill(en, 'en', values), fill(ru, 'ru', values), success).catch(() => undefined);
   });
 }
 

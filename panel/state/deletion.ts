@@ -33,7 +33,7 @@ export function deleteLater(workspace: Workspace, keys: readonly NamedKey[]): vo
     end();
     for (const { key } of keys) workspace.server.deleteUser(key, true).catch(() => undefined);
     // Nobody is here to hear the answers: what was asked for is noted as done.
-    note(workspace, 'event.deleteKeys', true, { n: keys.length });
+    note(workspace, 'deleteKeys', true, { n: keys.length });
   };
   const timer = setTimeout(() => {
     end();
@@ -52,7 +52,7 @@ export function deleteLater(workspace: Workspace, keys: readonly NamedKey[]): vo
 async function deleteNow(workspace: Workspace, keys: readonly NamedKey[]): Promise<void> {
   const words = wordsIn(preferences.get().language);
   const { done, failed } = await runBatch(keys, ({ key }) => workspace.server.deleteUser(key)).finished;
-  note(workspace, 'event.deleteKeys', failed.length === 0, { n: keys.length });
+  note(workspace, 'deleteKeys', failed.length === 0, { n: keys.length });
   await workspace.contact.now();
   release(leavingOf(workspace), keys);
   if (done > 0) say({ tone: 'good', text: words('delete.done', { n: done }) });

@@ -25,9 +25,9 @@ export const preferences: Store<Preferences> = createStore<Preferences>({
   theme: THEMES.find((theme) => theme === keptForGood.read(THEME)) ?? 'auto',
 });
 
-export function chooseLanguage(language: Language): void {
+/** Keeps the choice for the next visits; the page shows what `preferences` says. */
+export function keepLanguage(language: Language): void {
   keptForGood.write(LANGUAGE, language);
-  preferences.patch({ language });
 }
 
 export function chooseTheme(theme: Theme): void {

@@ -1,5 +1,6 @@
-import { useWords } from '../i18n/text.js';
-import { chooseLanguage, chooseTheme, LANGUAGES, type Language, preferences, THEMES } from '../store/preferences.js';
+import { showIn, useWords } from '../i18n/text.js';
+import { say } from '../state/toasts.js';
+import { chooseTheme, LANGUAGES, type Language, preferences, THEMES } from '../store/preferences.js';
 import { useStore } from '../store/store.js';
 import { Icon } from './icon.js';
 
@@ -10,6 +11,7 @@ const ICONS = { auto: 'auto', light: 'sun', dark: 'moon' } as const;
 export function Choices() {
   const words = useWords();
   const { language, theme } = useStore(preferences);
+  const choose = (code: Language) => showIn(code).catch(() => say({ tone: 'bad', text: words('failure.unreachable') }));
   const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? 'auto';
   return (
     <div class="choices-bar">
@@ -22,7 +24,7 @@ export function Choices() {
             title={NAMES[code]}
             aria-label={`${code.toUpperCase()} ${NAMES[code]}`}
             aria-pressed={code === language}
-            onClick={() => chooseLanguage(code)}
+            onClick={() => choose(code)}
           >
             {code.toUpperCase()}
           </button>

@@ -203,3 +203,21 @@ it('has the colours and the language that were chosen last, without motion where
     { colorScheme: 'dark', reducedMotion: 'reduce' },
   );
 });
+
+it('fetches Russian when it is chosen, and stays in English while it cannot be fetched', async () => {
+  const test = async (page: Page) => {
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    expect(asked.filter((url) => /assets\/ru-/.test(url))).toEqual([]);
+    await page.route(/assets\/ru-/, (route) => route.abort());
+    await page.getByRole('button', { name: 'RU Русский' }).click();
+    await page.getByText('The server does not answer.').waitFor();
+    expect(await page.evaluate('document.documentElement.lang')).toBe('en');
+    await page.unroute(/assets\/ru-/);
+    await page.reload();
+    await page.getByRole('heading', { level: 1, name: 'Обзор' }).waitFor();
+  };
+  await withPanel('current', test, { expected: /ERR_FAILED/ });
+});

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { en } from '../../panel/i18n/en.js';
+import { EVENTS } from '../../panel/i18n/events.js';
 import { fill, type Message } from '../../panel/i18n/message.js';
 import { ru } from '../../panel/i18n/ru.js';
 import { planImport } from '../../panel/state/import-plan.js';
@@ -307,11 +308,12 @@ describe('the language tables', () => {
   it('use the same values in each message', () => {
     const values = (message: Message) =>
       [...new Set(JSON.stringify(message).match(/\{\w+\}/g) ?? [])].filter((name) => name !== '{n}').sort();
-    const differing = Object.keys(en).filter((name) => {
-      const messages = [Reflect.get(en, name), Reflect.get(ru, name)];
-      return JSON.stringify(values(messages[0])) !== JSON.stringify(values(messages[1]));
-    });
-    expect(differing).toEqual([]);
+    const pairs: readonly (readonly [string, Message, Message])[] = [
+      ...Object.entries(ru).map(([name, text]) => [name, Reflect.get(en, name), text] as const),
+      ...Object.entries(EVENTS).map(([name, texts]) => [name, texts.en, texts.ru] as const),
+    ];
+    const differing = pairs.filter(([, a, b]) => JSON.stringify(values(a)) !== JSON.stringify(values(b)));
+    expect(differing.map(([name]) => name)).toEqual([]);
   });
 
   it('count as each language counts', () => {

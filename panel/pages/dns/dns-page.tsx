@@ -78,10 +78,10 @@ function Refresh({ queries }: { readonly queries: readonly DnsQuery[] }) {
     try {
       await workspace.server.refreshBlocklists();
       setOutcome({ at: Date.now() });
-      note(workspace, 'event.refreshLists', true);
+      note(workspace, 'refreshLists', true);
     } catch (why) {
       setOutcome({ why });
-      note(workspace, 'event.refreshLists', false);
+      note(workspace, 'refreshLists', false);
     }
   };
   const text =

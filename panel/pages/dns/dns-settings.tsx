@@ -33,12 +33,12 @@ export function DnsSettingsForm({ draft, store, meanwhile }: FormProps) {
     setError(null);
     try {
       await workspace.server.replaceDns(now);
-      note(workspace, 'event.saveDns', true);
+      note(workspace, 'saveDns', true);
       const saved = await workspace.server.dns();
       store.set({ base: saved, now: saved });
       say({ tone: 'good', text: words('dns.saved') });
     } catch (problem) {
-      note(workspace, 'event.saveDns', false);
+      note(workspace, 'saveDns', false);
       setError(problem);
     }
   };

@@ -136,11 +136,11 @@ export function useFile(): FileEditing {
       if (change === 'none') await server.replaceConfig(text);
       else await session.replaceCredentials(() => server.replaceConfig(text), again);
     } catch (problem) {
-      note(workspace, 'event.saveConfig', false);
+      note(workspace, 'saveConfig', false);
       throw problem;
     }
     begin(known.now, known.now);
-    note(workspace, 'event.saveConfig', true);
+    note(workspace, 'saveConfig', true);
     setReview(null);
     say({ tone: 'good', text: words(again === null ? 'config.saved' : 'config.savedSignedIn') });
     void workspace.contact.now();

@@ -111,7 +111,7 @@ export function DeleteDialog({ keys, unseen, onClose, onDone }: KeysDialogProps)
 export function ResetDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) {
   const words = useWords();
   const { server } = useWorkspace();
-  const batch = useKeyBatch('reset', 'event.resetKeys', onDone);
+  const batch = useKeyBatch('reset', 'resetKeys', onDone);
   return (
     <Dialog title={words('reset.title', { n: keys.length })} onClose={onClose}>
       <form class="dialog-body" onSubmit={(event) => batch.start(event, keys, ({ key }) => server.resetUser(key))}>
@@ -128,7 +128,7 @@ export function LimitDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
   const words = useWords();
   const { server } = useWorkspace();
   const limit = useLimit(null);
-  const batch = useKeyBatch('limit', 'event.setLimit', onDone);
+  const batch = useKeyBatch('limit', 'setLimit', onDone);
   const submit = (event: Event) => {
     event.preventDefault();
     if (!limit.reading.ok) return;

@@ -53,7 +53,7 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
       end = await again.finished;
     }
     setBatch(null);
-    note(workspace, 'event.createKeys', end.failed.length === 0, { n: keys.length });
+    note(workspace, 'createKeys', end.failed.length === 0, { n: keys.length });
     void workspace.contact.now();
     if (end.failed.length > 0) {
       const why = sentence(end.failed[0]?.error, words);

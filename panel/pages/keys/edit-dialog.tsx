@@ -52,7 +52,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
       const { bytes } = limit.reading;
       if (user === null) {
         const made = await createKey(workspace, { key, name, limit: bytes });
-        note(workspace, 'event.createKey', true);
+        note(workspace, 'createKey', true);
         await workspace.contact.now();
         onClose();
         goTo('keys', made);
@@ -63,7 +63,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
       onClose();
     } catch (problem) {
       setError(problem);
-      note(workspace, user === null ? 'event.createKey' : 'event.updateKey', false);
+      note(workspace, user === null ? 'createKey' : 'updateKey', false);
     } finally {
       setBusy(false);
       void workspace.contact.now();

@@ -53,7 +53,7 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
     });
     setBatch(running);
     const state = await running.finished;
-    note(workspace, 'event.createKeys', state.failed.length === 0, { n: created.length });
+    note(workspace, 'createKeys', state.failed.length === 0, { n: created.length });
     setMade(created);
     setEnd(state);
     setBatch(null);

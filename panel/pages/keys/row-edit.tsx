@@ -34,7 +34,7 @@ export function RowEdit({ user, onClose }: RowEditProps) {
       say({ tone: 'good', text: words('edit.saved', { name: label }) });
       onClose();
     } catch (problem) {
-      note(workspace, 'event.updateKey', false);
+      note(workspace, 'updateKey', false);
       say({ tone: 'bad', text: words('failed.save', { name: label, why: sentence(problem, words) }) });
       setBusy(false);
     }

@@ -31,9 +31,9 @@ export async function changeKey(workspace: Workspace, user: User, { name, limit 
   const { server } = workspace;
   if (name === undefined || name === (user.name ?? '')) {
     await server.setLimit(user.access_key, limit);
-    note(workspace, 'event.setLimit', true, { n: 1 });
+    note(workspace, 'setLimit', true, { n: 1 });
     return;
   }
   await server.updateUser(user.access_key, name === '' ? null : name, limit);
-  note(workspace, 'event.updateKey', true);
+  note(workspace, 'updateKey', true);
 }

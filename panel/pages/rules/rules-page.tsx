@@ -92,12 +92,12 @@ function RulesEditor() {
     setError(null);
     try {
       await server.replaceRules(rules);
-      note(workspace, 'event.saveRules', true, { n: rules.length });
+      note(workspace, 'saveRules', true, { n: rules.length });
       store.set({ base: rules, now: rules });
       setMeanwhile(false);
       say({ tone: 'good', text: words('rules.saved') });
     } catch (problem) {
-      note(workspace, 'event.saveRules', false, { n: rules.length });
+      note(workspace, 'saveRules', false, { n: rules.length });
       setError(problem);
     } finally {
       setBusy(false);
