@@ -4,9 +4,8 @@ import { useWords } from '../../i18n/text.js';
 import { encodeExact, parseExact } from '../../text/exact-json.js';
 import { type JsonNode, memberOf, parseTree, printTree, textOf, withValue } from '../../text/json-tree.js';
 import { Icon } from '../../ui/icon.js';
-import { Empty, Notice } from '../../ui/notice.js';
-import { RuleDialog } from '../rules/rule-dialog.js';
-import { RuleList } from '../rules/rule-list.js';
+import { Notice } from '../../ui/notice.js';
+import { RulesForm } from '../rules/rules-form.js';
 import { type Path, placesIn, type Target, targetsIn, valueAt } from './document.js';
 import { FromFile } from './file-page.js';
 import { useFile } from './use-file.js';
@@ -24,7 +23,7 @@ export function RulesInFile() {
   return (
     <FromFile file={file} title={words('page.rules')} valid tools={add}>
       {(tree) => (
-        <RulesForm
+        <RulesOfTree
           key={file.draft?.generation}
           tree={tree}
           onChange={file.change}
@@ -36,62 +35,24 @@ export function RulesInFile() {
   );
 }
 
-interface RulesFormProps {
+interface RulesOfTreeProps {
   readonly tree: JsonNode;
   readonly onChange: (tree: JsonNode) => void;
   readonly adding: boolean;
   readonly onAdded: () => void;
 }
 
-function RulesForm({ tree, onChange, adding, onAdded }: RulesFormProps) {
+function RulesOfTree({ tree, onChange, ...dialog }: RulesOfTreeProps) {
   const words = useWords();
   const [read] = useState(() => rulesIn(tree));
   const [rules, setRules] = useState(read?.rules ?? []);
-  const [editing, setEditing] = useState<number | null>(null);
   if (read === null) return <Notice tone="warn">{words('rules.notConfigured')}</Notice>;
   const change = (next: readonly OutboundRule[]) => {
     setRules(next);
     const items = next.map((rule) => read.nodes.get(rule) ?? nodeOf(rule, read.targets));
     onChange(withValue(tree, read.place, { kind: 'array', items }));
   };
-  const close = () => {
-    setEditing(null);
-    onAdded();
-  };
-  const apply = (rule: OutboundRule) => {
-    change(editing === null ? [...rules, rule] : rules.map((old, index) => (index === editing ? rule : old)));
-    close();
-  };
-  const edited = editing === null ? undefined : rules[editing];
-  return (
-    <>
-      {rules.length === 0 ? (
-        <Empty icon="rules" title={words('rules.none')} text={words('rules.noneText')} />
-      ) : (
-        <>
-          <p class="hint">
-            {words('rules.intro')} {words('rules.reorder')}
-          </p>
-          <RuleList rules={rules} onChange={change} onEdit={setEditing} />
-        </>
-      )}
-      {(adding || edited !== undefined) && (
-        <RuleDialog
-          title={editing === null ? words('rules.new') : words('rules.edit', { n: editing + 1 })}
-          rule={edited ?? newRule(read.targets)}
-          hasProtocol
-          targets={read.targets}
-          onClose={close}
-          onApply={apply}
-        />
-      )}
-    </>
-  );
-}
-
-function newRule(targets: readonly Target[]): OutboundRule {
-  const [target] = targets;
-  return { domain_suffix: [], ip_cidr: [], action: target?.action ?? 'proxy', ...(target && { outbound: target.tag }) };
+  return <RulesForm rules={rules} onChange={change} hasProtocol targets={read.targets} {...dialog} />;
 }
 
 interface RulesOfFile {

@@ -8,22 +8,19 @@ import type { Target } from '../file/document.js';
 
 const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
 
-/** What the dialog begins with for a rule that is not there yet. */
-export const NEW_RULE: OutboundRule = { domain_suffix: [], ip_cidr: [], action: 'proxy' };
-
 interface RuleDialogProps {
   readonly title: string;
   readonly rule: OutboundRule;
   /** Whether this server's rules have a protocol. */
   readonly hasProtocol: boolean;
   /** What a rule can send traffic to, where that has names of its own. */
-  readonly targets?: readonly Target[];
+  readonly targets: readonly Target[];
   readonly onClose: () => void;
   readonly onApply: (rule: OutboundRule) => void;
 }
 
 /** Edits one rule; every suffix and network is checked. */
-export function RuleDialog({ title, rule, hasProtocol, targets = [], onClose, onApply }: RuleDialogProps) {
+export function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: RuleDialogProps) {
   const words = useWords();
   const choices = targets.length > 0 ? targets : ACTIONS.map((action) => ({ tag: undefined, action }));
   const [place, setPlace] = useState(() =>

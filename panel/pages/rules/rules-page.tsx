@@ -10,10 +10,9 @@ import { useStore } from '../../store/store.js';
 import { encodeExact } from '../../text/exact-json.js';
 import { Absent } from '../../ui/absent.js';
 import { Icon } from '../../ui/icon.js';
-import { Empty, Notice } from '../../ui/notice.js';
+import { Notice } from '../../ui/notice.js';
 import { RulesInFile } from '../file/rules-in-file.js';
-import { NEW_RULE, RuleDialog } from './rule-dialog.js';
-import { RuleList } from './rule-list.js';
+import { RulesForm } from './rules-form.js';
 
 type Rules = readonly OutboundRule[];
 
@@ -39,7 +38,7 @@ function RulesEditor() {
   const draft = useStore(store);
   const [error, setError] = useState<unknown>(null);
   const [meanwhile, setMeanwhile] = useState(false);
-  const [editing, setEditing] = useState<number | 'new' | null>(null);
+  const [adding, setAdding] = useState(false);
   const [busy, setBusy] = useState(false);
 
   useEffect(
@@ -79,7 +78,6 @@ function RulesEditor() {
   const rules = draft.now;
   const dirty = !same(draft.base, rules);
   const hasProtocol = rules.length === 0 || rules.some((rule) => 'protocol' in rule);
-  const change = (now: Rules) => store.set({ base: draft.base, now });
   const discard = async () => {
     store.set(null);
     setMeanwhile(false);
@@ -103,10 +101,6 @@ function RulesEditor() {
       setBusy(false);
     }
   };
-  const apply = (rule: OutboundRule) => {
-    change(editing === 'new' ? [...rules, rule] : rules.map((old, index) => (index === editing ? rule : old)));
-    setEditing(null);
-  };
 
   return (
     <div class="page">
@@ -119,7 +113,7 @@ function RulesEditor() {
             {words('action.discard')}
           </button>
         )}
-        <button type="button" class="button" onClick={() => setEditing('new')}>
+        <button type="button" class="button" onClick={() => setAdding(true)}>
           <Icon name="plus" /> {words('rules.add')}
         </button>
         <button type="button" class="button button-primary" disabled={!dirty} aria-disabled={busy} onClick={save}>
@@ -132,25 +126,13 @@ function RulesEditor() {
         </Notice>
       )}
       {meanwhile && dirty && <Notice tone="warn">{words('rules.meanwhile')}</Notice>}
-      {rules.length === 0 ? (
-        <Empty icon="rules" title={words('rules.none')} text={words('rules.noneText')} />
-      ) : (
-        <>
-          <p class="hint">
-            {words('rules.intro')} {words('rules.reorder')}
-          </p>
-          <RuleList rules={rules} onChange={change} onEdit={setEditing} />
-        </>
-      )}
-      {editing !== null && (
-        <RuleDialog
-          title={editing === 'new' ? words('rules.new') : words('rules.edit', { n: editing + 1 })}
-          rule={editing === 'new' ? NEW_RULE : (rules[editing] ?? NEW_RULE)}
-          hasProtocol={hasProtocol}
-          onClose={() => setEditing(null)}
-          onApply={apply}
-        />
-      )}
+      <RulesForm
+        rules={rules}
+        onChange={(now) => store.set({ base: draft.base, now })}
+        hasProtocol={hasProtocol}
+        adding={adding}
+        onAdded={() => setAdding(false)}
+      />
     </div>
   );
 }
