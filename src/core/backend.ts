@@ -187,7 +187,7 @@ export const PROBLEMS = [
   'configuration_unwritable',
   'counters_unwritable',
   'counters_moved_aside',
-  'root_list_unread',
+  'inbounds_not_live',
   'upstream_away',
   'upstream_refused',
   'upstream_notes_unwritable',

@@ -75,8 +75,6 @@ export interface GatewayOptions {
   readonly guardConfig?: boolean;
   /** The version of the server that reads the file; default the oldest mount's. */
   readonly serverVersion?: string;
-  /** Takes a root list that a server has written beside the inbounds over into them; default false: it is only logged. */
-  readonly mendRootList?: boolean;
   /** How the guessing of passwords is slowed; `off` slows that of tokens neither. */
   readonly loginGuard?: LoginGuardLimit | 'off';
   /** Addresses or networks of proxies whose `X-Forwarded-For` names the caller; `unix` for those on a Unix socket. */

@@ -74,7 +74,6 @@ async function openLocal(options: ComposeOptions): Promise<LocalBackend> {
     ...(inPlace === undefined ? {} : { inPlace }),
     ...(guardConfig === undefined ? {} : { guard: guardConfig }),
     rootListBeside: rootListBeside(options),
-    mendRootList: options.mendRootList ?? false,
     ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });

@@ -38,7 +38,7 @@ export interface LocalBackend extends Backend {
 }
 
 /** What is said of the server beside the file. */
-export type BesideOptions = Pick<ConfigurationFileOptions, 'rootListBeside' | 'mendRootList' | 'unreadMilliseconds'>;
+export type BesideOptions = Pick<ConfigurationFileOptions, 'rootListBeside' | 'unreadMilliseconds'>;
 
 export interface LocalBackendOptions extends BesideOptions {
   /** Null for the run-time-only mode (protocol: "Status and configuration", rule 1). */
@@ -81,7 +81,6 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
           inPlace: options.inPlace ?? false,
           guard: options.guard ?? false,
           ...(options.rootListBeside === undefined ? {} : { rootListBeside: options.rootListBeside }),
-          mendRootList: options.mendRootList ?? false,
           ...(options.unreadMilliseconds === undefined ? {} : { unreadMilliseconds: options.unreadMilliseconds }),
           ...(observer === undefined ? {} : { observer }),
           ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),

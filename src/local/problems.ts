@@ -6,7 +6,7 @@ import type { ConfigurationFileStatus } from './configuration/configuration-file
 /** What problems are read from. Null where there is no such thing. */
 export interface ProblemSources {
   readonly configuration:
-    | (() => Pick<ConfigurationFileStatus, 'parseError' | 'lastWriteError' | 'rootListError'>)
+    | (() => Pick<ConfigurationFileStatus, 'parseError' | 'lastWriteError' | 'inboundsError'>)
     | null;
   readonly counters: (() => { readonly movedAside: string | null; readonly lastWriteError: string | null }) | null;
   readonly fileSystem: Pick<FileSystemPort, 'stat'>;
@@ -18,7 +18,7 @@ export interface ProblemSources {
  */
 export function createProblems({ configuration, counters, fileSystem }: ProblemSources) {
   return async (): Promise<readonly Problem[]> => {
-    const file = configuration?.() ?? { parseError: null, lastWriteError: null, rootListError: null };
+    const file = configuration?.() ?? { parseError: null, lastWriteError: null, inboundsError: null };
     const store = counters?.() ?? { movedAside: null, lastWriteError: null };
     const aside = store.movedAside !== null && (await exists(fileSystem, store.movedAside)) ? store.movedAside : null;
     const reasons: Readonly<Partial<Record<ProblemName, string | null>>> = {
@@ -27,7 +27,7 @@ export function createProblems({ configuration, counters, fileSystem }: ProblemS
         'the configuration file cannot be read, the last good state stays live',
       ),
       configuration_unwritable: said(file.lastWriteError, 'the last write of the configuration file failed'),
-      root_list_unread: file.rootListError,
+      inbounds_not_live: file.inboundsError,
       counters_unwritable: said(store.lastWriteError, 'the last write of the counters failed'),
       counters_moved_aside: said(
         aside,

@@ -44,7 +44,6 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     inPlace: settings.inPlace,
     guardConfig: settings.guardConfig,
     ...(settings.serverVersion === null ? {} : { serverVersion: settings.serverVersion.version }),
-    mendRootList: settings.mendRootList,
     loginGuard:
       settings.loginGuard === 'off'
         ? 'off'

@@ -379,13 +379,6 @@ export const SETTINGS = {
     description:
       'The version of the server that reads the file. Servers from 0.3.7 to 0.3.10 need every key of the inbounds in a root access_keys, too; for later ones Keyway takes a deleted key out of both.',
   }),
-  mendRootList: one(kinds.onOrOff, {
-    flag: 'mend-root-list',
-    default: false,
-    defaultText: 'off',
-    description:
-      "Take a root access_keys that a server's own API has written beside the inbounds over into them whenever there is one, as keyway config adopt does when it is asked to. Otherwise it is logged as an error.",
-  }),
   feedBind: one(kinds.listenAddress, {
     flag: 'feed-bind',
     placeholder: 'HOST:PORT|unix:PATH',

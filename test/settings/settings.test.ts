@@ -141,7 +141,6 @@ describe('settings with nothing given', () => {
       inPlace: false,
       guardConfig: false,
       serverVersion: null,
-      mendRootList: false,
       feedBind: null,
       feedToken: null,
       opsBind: null,

@@ -139,10 +139,10 @@ before it writes:
 
 Without --add, --remove and --update it shows how the two differ and changes nothing. The root
 access_keys stays whole until every element of it says what the inbounds say, because a server takes
-it for all keys that there are; then it is removed. Servers up to 0.3.10 need it: for these let a
-Keyway that serves mend it (--mend-root-list). Everything else in the file stays as it is, and
-what the file was is kept as a version ("keyway config list"). A Keyway that serves the file takes
-it as an edit by hand.
+it for all keys that there are; then it is removed. Servers up to 0.3.10 need it: the next change of
+a key through a Keyway that serves with --server-version makes it anew. Stop the server before: what
+it holds in memory it writes again. Everything else in the file stays as it is, and what the file was
+is kept as a version ("keyway config list"). A Keyway that serves the file takes it as an edit by hand.
 
 ${settingsHelp(SETTINGS)}
   --json           Print what was done as JSON.

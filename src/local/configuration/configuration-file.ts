@@ -21,11 +21,11 @@ import { startEditWatch } from './edit-watch.js';
 import { createFileState, present } from './file-state.js';
 import { createFileWrites } from './file-writes.js';
 import { formatBeside } from './format.js';
+import { InboundsWatch } from './inbounds-watch.js';
 import { BrokenFileError, createKnownFile, type DocumentReading, type FoundFile, readFirst } from './known-file.js';
 import { createLiveConfiguration } from './live-configuration.js';
 import { changeCount } from './pending-changes.js';
 import { createReloads, type ReloadListener } from './reloads.js';
-import { createRootListWatch } from './root-list-watch.js';
 import { createUnreadChanges, type UnreadChanges } from './unread-changes.js';
 import { createUnreadJournal, type UnreadJournal } from './unread-journal.js';
 
@@ -73,8 +73,8 @@ export interface ConfigurationFileStatus {
   readonly lastWriteError: string | null;
   /** Why the file cannot be read as a configuration at present; null when it can. */
   readonly parseError: string | null;
-  /** What is wrong with a root list beside inbounds; null while nothing is. */
-  readonly rootListError: string | null;
+  /** What of a file with inbounds is not live because a server writes it, too; null while nothing is wrong. */
+  readonly inboundsError: string | null;
   /** How many keys, rule lists and DNS settings are changed in memory and not in the file. */
   readonly pendingChanges: number;
 }
@@ -91,8 +91,6 @@ export interface ConfigurationFileOptions {
   readonly guard?: boolean;
   /** What its servers read of a root list beside inbounds; default `union`. */
   readonly rootListBeside?: RootListBeside;
-  /** Takes such a list over into the inbounds whenever there is one. Default false. */
-  readonly mendRootList?: boolean;
   /** How long a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
   readonly unreadMilliseconds?: number;
   /** How often the file is looked at, 0 for never; default 500. */
@@ -217,14 +215,14 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
   const overwriting = options.inPlace ? opened.overwriting : null;
   const state = createFileState(createLiveConfiguration(opened.configuration), unread.changes);
   const format = formatOf(options);
-  const mends = options.mendRootList ?? false;
-  const rootList = createRootListWatch({ path, log, state, format, mends }, opened.document);
+  const inbounds = new InboundsWatch({ path, log, state, format });
+  inbounds.look(opened.document);
   const reloads = createReloads({
     ...options,
     state,
     versions,
     format,
-    look: rootList.look,
+    inbounds,
   });
   reloads.giveAgain(opened, unread.writtenAt);
   const isMeant = async (bytes: Buffer) => unread.changes.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
@@ -241,13 +239,13 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     file,
     versions,
     reloads,
-    rootList,
+    inbounds,
     overwriting,
     renew,
     note,
   });
   const queue = createCommitQueue(writes.commit);
-  if (changeCount(state.pending) > 0 || state.mends) queue.add({}).catch(() => undefined);
+  if (changeCount(state.pending) > 0) queue.add({}).catch(() => undefined);
   hold.onMadeAgain(() => {
     versions.forget();
     state.keepsNext = true;
@@ -308,7 +306,7 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
       writing: state.writing,
       lastWriteError: state.writeError,
       parseError: state.parseError,
-      rootListError: state.rootListError,
+      inboundsError: state.inboundsError,
       pendingChanges: changeCount(state.pending),
     }),
     close: closing.close,

@@ -29,8 +29,7 @@ export function createEditCheck<D extends { readonly bytes: Buffer }>(
       const { touched } = await file.look();
       reloads.readable();
       // The file can be read, so that what waits for a write goes with this occasion; without any, that it can is news.
-      if (state.isUnreadable || state.mends || (touched && changeCount(state.pending) > 0))
-        queue.add({}).catch(() => undefined);
+      if (state.isUnreadable || (touched && changeCount(state.pending) > 0)) queue.add({}).catch(() => undefined);
       state.isUnreadable = false;
     } catch (error) {
       reloads.unreadable(error, file.document().bytes);

@@ -23,10 +23,8 @@ export interface FileState {
   isUnreadable: boolean;
   /** What cannot be read may be readable the next time, although it looks the same from outside. */
   looksAgain: boolean;
-  /** The file has a root list that is to be taken over with the next write. */
-  mends: boolean;
-  /** What is wrong with that list; null while nothing is. */
-  rootListError: string | null;
+  /** What of a file with inbounds is not live because a server writes it, too; null while nothing is wrong. */
+  inboundsError: string | null;
   writing: boolean;
   /** Why the last write failed; null after one that did not. */
   writeError: string | null;
@@ -44,8 +42,7 @@ export function createFileState(live: LiveConfiguration, unread: UnreadChanges):
     isNewest: false,
     isUnreadable: false,
     looksAgain: false,
-    mends: false,
-    rootListError: null,
+    inboundsError: null,
     writing: false,
     writeError: null,
     parseError: null,

@@ -9,10 +9,10 @@ import type { InPlaceWriting } from '../file/in-place.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { createTarget, readTarget, replaceTarget, TargetChangedError, type TargetFile } from '../file/write-file.js';
 import type { FileState } from './file-state.js';
+import type { InboundsWatch } from './inbounds-watch.js';
 import type { ConfigurationFormat, DocumentReading, FoundFile, KnownFile } from './known-file.js';
 import { changeCount, differences, mergeChanges } from './pending-changes.js';
 import { MANY_KEYS, type Reloads } from './reloads.js';
-import type { RootListWatch } from './root-list-watch.js';
 
 /** What goes into the file: each of these alone, one after the other. */
 export interface FileWrites<D> {
@@ -39,7 +39,7 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
   readonly file: KnownFile<D>;
   readonly versions: KeptVersions;
   readonly reloads: Reloads<D>;
-  readonly rootList: RootListWatch<D>;
+  readonly inbounds: Pick<InboundsWatch<D>, 'look'>;
   /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
   readonly note: (former: ConfigurationChange, written: ConfigurationChange) => Promise<void>;
   /** Rejects while the file or its data folder is not this process's. */
@@ -57,7 +57,7 @@ const KEYS_LOST =
   'the file has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
 
 export function createFileWrites<D extends { readonly bytes: Buffer }>(options: FileWritesOptions<D>): FileWrites<D> {
-  const { path, fileSystem, clock, log, format, state, file, versions, reloads, rootList, overwriting } = options;
+  const { path, fileSystem, clock, log, format, state, file, versions, reloads, inbounds, overwriting } = options;
   /** What failed last was the reading of the file: with that, the reason is gone. */
   let unread = false;
   let lastKept = Number.NEGATIVE_INFINITY;
@@ -106,8 +106,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     const found = await reading(file.settled);
     // What this reading has shown to be taken back goes with it.
     const change = mergeChanges(state.pending, asked);
-    const base = rootList.mended(found.document);
-    const { document, refused } = applyParts(base, change);
+    const { document, refused } = applyParts(found.document, change);
     const former = formerOf(found.document, change);
     if (document === found.document) {
       await file.makeDurable(found);
@@ -117,9 +116,8 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
       file.holds(document, await put(found.target, document.bytes));
       state.isNewest = true;
       if (!versions.isKeeping(found.document.bytes)) spare.retire(found.document.bytes);
+      inbounds.look(document);
     }
-    if (document !== found.document) rootList.look(document);
-    if (base !== found.document) reloads.mended(format.read(document.bytes));
     return { change, refused, former };
   }
 
@@ -169,7 +167,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   async function commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]> {
     const change = changes.reduce(mergeChanges, state.pending);
-    if (changeCount(change) === 0 && !state.mends) {
+    if (changeCount(change) === 0) {
       accounted(changes, change);
       if (unread) succeeded();
       return changes.map(() => change);

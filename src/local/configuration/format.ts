@@ -1,44 +1,32 @@
 import type { RootListBeside } from '../../wire/traits/file-reading.js';
-import { keysInRootList, mendRootList, rootListTrouble } from '../document/beside-inbounds.js';
+import { keysInRootList, rootListTrouble } from '../document/beside-inbounds.js';
 import { changeDocument } from '../document/change.js';
 import { type ConfigurationDocument, losesInbounds, readDocument } from '../document/document.js';
 import { recordsOf } from '../document/key-changes.js';
 import type { ConfigurationFormat } from './known-file.js';
-import { MANY_KEYS } from './reloads.js';
 
-const MEND = '"keyway config adopt" takes them over into the inbounds, --mend-root-list does so by itself';
+const IN_FRONT = 'stand in front of such a server, with --upstream and the address of its API';
 
 const TROUBLES = {
-  'ends reloads': `access_keys: an element with "access_key" beside inbounds ends the live reloads of the server: nothing that is written into the file reaches it before the list is gone; ${MEND}`,
-  'is there': `access_keys: a server has written the keys of its own API beside the inbounds, where its next start does not find them; ${MEND}`,
-  'is missing':
-    'access_keys: servers before 0.3.11 drop every key 5 s after their start where there is none beside inbounds; the next change of a key makes one, --mend-root-list does so by itself',
+  'ends reloads': `access_keys: a server has written the keys of its own API beside the inbounds, and an element with "access_key" ends its live reloads: no change of this file is live before its restart, and that reads the inbounds alone; ${IN_FRONT}`,
+  'is there': `access_keys: a server has written the keys of its own API beside the inbounds, which are all that its next start reads: keys made over its API are gone then, deleted ones are back, and names and limits that it was given are not live; ${IN_FRONT}`,
+  'is taken back': `another program writes this file with inbounds, too, and takes changes of Keyway's back: they are live only until its next write, rules and DNS settings not before its restart; ${IN_FRONT}`,
+  'lacks keys':
+    'access_keys: servers before 0.3.11 drop every key of the inbounds that it lacks, 5 s after their start; the next change of a key puts all of them there',
 } as const;
 
 /** What the layouts of the configuration file are read and changed with, where servers read a root list `beside` inbounds. */
 export function formatBeside(beside: RootListBeside): ConfigurationFormat<ConfigurationDocument> {
-  const change: ConfigurationFormat<ConfigurationDocument>['change'] = (document, asked, room) => {
-    return changeDocument(document, asked, room, beside);
-  };
   return {
     read: readDocument,
-    change,
+    change: (document, asked, room) => changeDocument(document, asked, room, beside),
     records: recordsOf,
     losesKeys: losesInbounds,
-    hasRootList: ({ besideInbounds }) => besideInbounds !== null,
     inRootList: keysInRootList,
-    trouble(document, { wasThere }) {
-      const trouble = rootListTrouble(document, beside);
-      return trouble === null || (trouble === 'is there' && wasThere) ? null : TROUBLES[trouble];
-    },
-    mend(document, context) {
-      if (rootListTrouble(document, beside) === null) return null;
-      return mendRootList(document, {
-        ...context,
-        beside,
-        mostRemoved: MANY_KEYS,
-        change: (it, keys) => change(it, { keys }),
-      });
+    trouble(document, { isTakenBack }) {
+      if (document.layout.name !== 'inbounds') return null;
+      const trouble = rootListTrouble(document, beside) ?? (isTakenBack ? 'is taken back' : null);
+      return trouble === null ? null : TROUBLES[trouble];
     },
   };
 }

@@ -13,14 +13,10 @@ export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
   change(document: D, change: ConfigurationChange, room?: Room): D;
   /** What the document says of these keys; null for one that it does not have. */
   records(document: D, keys: Iterable<string>): ReadonlyMap<string, AccessKey | null>;
-  /** What is wrong with a root list beside inbounds, if it `wasThere` before Keyway or not; null where nothing is. */
-  trouble(document: D, options: { readonly wasThere: boolean }): string | null;
-  /** Whether there is such a list. */
-  hasRootList(document: D): boolean;
-  /** Which of these keys stand in it. */
+  /** What servers do not read, or not keep, of a file with inbounds that others write, too; null where nothing is wrong. */
+  trouble(document: D, seen: { readonly isTakenBack: boolean }): string | null;
+  /** Which of these keys stand in a root list beside inbounds. */
   inRootList(document: D, keys: readonly string[]): readonly string[];
-  /** Takes it over into the inbounds; null where there is nothing to take over. */
-  mend(document: D, options: MendContext): MendedDocument<D> | null;
   /** Whether replacing the one by the other takes away where the keys of such a file stand (design: "Saving keys"). */
   losesKeys(before: D, after: D): boolean;
 }
@@ -28,22 +24,6 @@ export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
 export interface DocumentReading<D> {
   readonly document: D;
   readonly configuration: ServerConfiguration;
-}
-
-export interface MendContext {
-  /** It was written while Keyway looked on. */
-  readonly isFresh: boolean;
-  /** Keys that were changed through Keyway just now. */
-  readonly isOurs: (accessKey: string) => boolean;
-}
-
-export interface MendedDocument<D> {
-  readonly document: D;
-  readonly added: readonly AccessKey[];
-  readonly updated: readonly AccessKey[];
-  readonly removed: readonly AccessKey[];
-  /** Only in the inbounds, too many to be taken for deleted. */
-  readonly left: readonly AccessKey[];
 }
 
 /** The file as it is now. */

@@ -6,6 +6,7 @@ import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { type FileState, present, unwritten } from './file-state.js';
+import type { InboundsWatch } from './inbounds-watch.js';
 import { BrokenFileError, type ConfigurationFormat, type DocumentReading } from './known-file.js';
 import { changeCount, layOver, mergeChanges, removedKeys } from './pending-changes.js';
 
@@ -19,8 +20,6 @@ export interface Reloads<D> {
   found(before: Buffer, reading: DocumentReading<D>, edit: { readonly isMeant: boolean }): void;
   /** What the file holds is another program's: what it took back is to be made again. */
   giveAgain(reading: DocumentReading<D>, at?: number): void;
-  /** The file was changed by Keyway itself beyond what was asked for. */
-  mended(reading: DocumentReading<D>): void;
   /** The file was replaced by this, through the API or from a backup. */
   replaced(reading: DocumentReading<D>, reason: 'replaced' | 'restored'): void;
   /** So many keys went while no Keyway served the file, which holds this now. */
@@ -37,8 +36,7 @@ export interface ReloadsOptions<D extends { readonly bytes: Buffer }> {
   readonly path: string;
   readonly state: FileState;
   readonly format: Pick<ConfigurationFormat<D>, 'inRootList'>;
-  /** Told of each document that the file turned out to hold. */
-  readonly look: (document: D) => void;
+  readonly inbounds: Pick<InboundsWatch<D>, 'look' | 'tookBack'>;
   readonly versions: KeptVersions;
   readonly log: LogPort;
   readonly observer?: ConfigurationObserverPort;
@@ -64,6 +62,7 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
     if (changes === 0) return;
     state.pending = mergeChanges(again, state.pending);
     givenAgain += changes;
+    options.inbounds.tookBack(document);
     observer?.gaveAgain(changes);
     log.warn({ file: path, changes, total: givenAgain, ...namedIn(again) }, TAKEN_BACK);
   }
@@ -116,12 +115,9 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
       listeners.push(listener);
     },
     giveAgain,
-    mended: (reading) => {
-      goLive(reading, 'edited');
-    },
     found: (before, reading, { isMeant }) => {
       state.keepsNext = true;
-      options.look(reading.document);
+      options.inbounds.look(reading.document);
       if (isMeant) state.unread.letGo();
       else giveAgain(reading);
       const removed = goLive(reading, 'edited');
@@ -130,7 +126,7 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
     },
     replaced: (reading, reason) => {
       state.keepsNext = true;
-      options.look(reading.document);
+      options.inbounds.look(reading.document);
       readable();
       goLive(reading, reason);
     },

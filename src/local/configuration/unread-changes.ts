@@ -14,8 +14,6 @@ export interface UnreadChanges {
    */
   takenBack(found: FoundValues, at?: number): ConfigurationChange;
   isAny(): boolean;
-  /** Whether one of them is about this key. */
-  has(accessKey: string): boolean;
   /** The keys that were deleted. */
   deleted(): readonly string[];
   /** What stands in the file now is meant so. */
@@ -110,14 +108,11 @@ export function createUnreadChanges(now: () => number, milliseconds: number): Un
         }),
       };
     },
-    has: (accessKey) => alive(keys.get(accessKey) ?? NO_CHAIN, now()).length > 0,
     deleted: () => [...keys].flatMap(([accessKey, { written }]) => (written === null ? [accessKey] : [])),
     isAny: () => now() <= last && (keys.size > 0 || dns.size > 0 || rules !== null),
     letGo,
   };
 }
-
-const NO_CHAIN: Chain<Record> = { written: null, formers: [] };
 
 function alive<T>({ formers }: Chain<T>, at: number): readonly T[] {
   return formers.filter(({ until }) => at <= until).map(({ value }) => value);

@@ -4,7 +4,8 @@ import type { RootListBeside } from '../../wire/traits/file-reading.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
 import { membersOf } from './element.js';
 import { candidates, wantedHashes } from './key-changes.js';
-import { compareRootList, readRootList } from './root-list.js';
+import type { KeyList } from './key-list.js';
+import { readRootList } from './root-list.js';
 import { putMember } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
 import { applySplices } from './splice.js';
@@ -69,72 +70,26 @@ function withEveryKeyInRootList(document: ConfigurationDocument): ConfigurationD
   return readDocument(applySplices(bytes, splices)).document;
 }
 
-/** Why servers do not read, or not keep, what stands in the file; null where they do. */
+/** Why servers do not read, or not keep, what stands in a file with inbounds; null where they do. */
 export function rootListTrouble(
-  { layout, besideInbounds, lists }: ConfigurationDocument,
+  { besideInbounds, lists }: ConfigurationDocument,
   beside: RootListBeside,
-): 'ends reloads' | 'is there' | 'is missing' | null {
-  if (layout.name !== 'inbounds') return null;
+): 'ends reloads' | 'is there' | 'lacks keys' | null {
   if (besideInbounds !== null && !besideInbounds.takenAtReload) return 'ends reloads';
   if (beside === 'union') return besideInbounds === null ? null : 'is there';
-  const hasKeys = lists.some(({ starts }) => starts.length > 0);
-  return besideInbounds === null && hasKeys ? 'is missing' : null;
+  const [listed, inInbounds] = [hashesOf(besideInbounds === null ? [] : [besideInbounds.list]), hashesOf(lists)];
+  if (!hasAll(inInbounds, listed)) return 'is there';
+  return hasAll(listed, inInbounds) ? null : 'lacks keys';
 }
 
-/** What a mending has done. */
-export interface Mending {
-  readonly document: ConfigurationDocument;
-  readonly added: readonly AccessKey[];
-  readonly updated: readonly AccessKey[];
-  readonly removed: readonly AccessKey[];
-  /** Only in the inbounds, too many to be taken for deleted. */
-  readonly left: readonly AccessKey[];
+function hashesOf(lists: readonly KeyList[]): ReadonlySet<number> {
+  return new Set(lists.flatMap(({ hashes }) => [...hashes]));
 }
 
-export interface MendOptions {
-  readonly beside: RootListBeside;
-  /** The list was written while Keyway looked on, so that a server's memory speaks from it, not what it once was. */
-  readonly isFresh: boolean;
-  /** Keys that somebody changed through Keyway, and that its server may not know yet: the inbounds' word counts. */
-  readonly isOurs: (accessKey: string) => boolean;
-  /** Keys that stand only in the inbounds, up to so many, were deleted through the server's API. */
-  readonly mostRemoved: number;
-  /** How keys are changed in the inbounds. */
-  readonly change: (
-    document: ConfigurationDocument,
-    keys: ReadonlyMap<string, AccessKey | null>,
-  ) => ConfigurationDocument;
+function hasAll(all: ReadonlySet<number>, some: ReadonlySet<number>): boolean {
+  for (const one of some) if (!all.has(one)) return false;
+  return true;
 }
-
-/**
- * Takes a root list over into the inbounds: its own keys go to the first one. Of a fresh list names and limits are taken over,
- * too, where an element has any, and what it lacks was deleted. Then the list goes, or becomes the plain strings that servers
- * need that read it alone.
- */
-export function mendRootList(document: ConfigurationDocument, options: MendOptions): Mending {
-  const { beside, isFresh, isOurs, mostRemoved, change } = options;
-  const { configuration } = readDocument(document.bytes);
-  const node = memberOf(readRoot(document.bytes, ROOT_SHAPE), 'access_keys');
-  const theirs = ({ accessKey }: AccessKey) => !isOurs(accessKey);
-  const found =
-    node?.kind === 'keys' ? compareRootList(readRootList(document.bytes, node), configuration.keys) : NO_DIFFERENCES;
-  const added = found.onlyInList.filter(theirs);
-  const said = found.differing
-    .map(({ inList }) => inList)
-    .filter(({ name, limitBytes }) => name !== null || limitBytes !== null);
-  const updated = isFresh ? said.filter(theirs) : [];
-  const gone = isFresh ? found.onlyInInbounds.filter(theirs) : [];
-  const removed = gone.length > mostRemoved ? [] : gone;
-  const keys = new Map<string, AccessKey | null>([
-    ...removed.map(({ accessKey }) => [accessKey, null] as const),
-    ...[...updated, ...added].map((key) => [key.accessKey, key] as const),
-  ]);
-  const changed = withoutRootList(keys.size === 0 ? document : change(document, keys));
-  const mended = beside === 'alone' ? withEveryKeyInRootList(changed) : changed;
-  return { document: mended, added, updated, removed, left: gone.length > mostRemoved ? gone : [] };
-}
-
-const NO_DIFFERENCES = { onlyInList: [], onlyInInbounds: [], differing: [] };
 
 /** The document without a root list beside its inbounds. */
 export function withoutRootList(document: ConfigurationDocument): ConfigurationDocument {

@@ -113,7 +113,7 @@ describe('a save that fails', () => {
       writing: false,
       lastWriteError: null,
       parseError: null,
-      rootListError: null,
+      inboundsError: null,
       pendingChanges: 0,
     });
   });
@@ -175,7 +175,7 @@ describe('a read that fails for a moment', () => {
       writing: false,
       lastWriteError: null,
       parseError: null,
-      rootListError: null,
+      inboundsError: null,
       pendingChanges: 0,
     });
   });
@@ -204,7 +204,7 @@ describe('a save that failed, once the file is mended by hand', () => {
       writing: false,
       lastWriteError: null,
       parseError: null,
-      rootListError: null,
+      inboundsError: null,
       pendingChanges: 0,
     });
     expect(lines.filter((line) => line.includes('can be written again'))).toHaveLength(1);

@@ -32,13 +32,12 @@ async function stage(start: string, options: Partial<ConfigurationFileOptions> =
   const quiet = () => undefined;
   const say = (level: string) => (_: object, message: string) => void lines.push(`${level}: ${message}`);
   const log: LogPort = { debug: quiet, info: say('info'), warn: say('warn'), error: say('error') };
-  let now = 1_000_000;
   const own = { pid: 2, started: 'now' };
   const file = await createConfigurationFile({
     path: PATH,
     dataFolder: '/data',
     fileSystem: disk.port,
-    clock: { now: () => now, monotonic: () => now },
+    clock: { now: () => 1_000_000, monotonic: () => 1_000_000 },
     log,
     pollMilliseconds: 5,
     watch: false,
@@ -52,10 +51,7 @@ async function stage(start: string, options: Partial<ConfigurationFileOptions> =
     return { users: inbounds[0].users, list: access_keys };
   };
   const keys = () => file.load().keys.map(({ accessKey }) => accessKey);
-  const later = () => {
-    now += 60_000;
-  };
-  return { disk, file, lines, text, parts, keys, later };
+  return { disk, file, lines, text, parts, keys };
 }
 
 describe('a root list beside inbounds, for servers from 0.3.11 on', () => {
@@ -74,53 +70,25 @@ describe('a root list beside inbounds, for servers from 0.3.11 on', () => {
 
   it('that appears while Keyway serves is an error at once, until it is gone', async () => {
     const { disk, file, lines } = await stage(fileOf([{ key: 'a' }]));
-    expect(file.status().rootListError).toBeNull();
+    expect(file.status().inboundsError).toBeNull();
     disk.write(PATH, fileOf([{ key: 'a' }], ['a', 'made-over-its-api']));
-    await expect.poll(() => file.status().rootListError, { interval: 5 }).toContain('--mend-root-list');
+    await expect.poll(() => file.status().inboundsError, { interval: 5 }).toContain('--upstream');
     expect(lines.filter((line) => line.startsWith('error: access_keys'))).toHaveLength(1);
     disk.write(PATH, fileOf([{ key: 'a' }, { key: 'made-over-its-api' }]));
-    await expect.poll(() => file.status().rootListError, { interval: 5 }).toBeNull();
+    await expect.poll(() => file.status().inboundsError, { interval: 5 }).toBeNull();
     await file.close();
   });
 
-  it('that was there before is only told of, unless an element ends the reloads', async () => {
+  it('that was there before is the same error, and the log says when the file is live again', async () => {
     const told = await stage(fileOf([{ key: 'a' }], ['a']));
-    expect(told.file.status().rootListError).toBeNull();
+    expect(told.file.status().inboundsError).toContain('its next start reads');
+    told.disk.write(PATH, fileOf([{ key: 'a' }]));
+    await expect.poll(() => told.file.status().inboundsError, { interval: 5 }).toBeNull();
+    expect(told.lines).toContain('info: the file is live as it stands again');
     await told.file.close();
     const ended = await stage(fileOf([{ key: 'a' }], [{ access_key: 'a', name: 'A' }]));
-    expect(ended.file.status().rootListError).toContain('ends the live reloads');
+    expect(ended.file.status().inboundsError).toContain('ends its live reloads: no change of this file is live');
     await ended.file.close();
-  });
-
-  it('is taken over as soon as it appears where that is asked for: what it has, says and lacks', async () => {
-    const users = [{ key: 'a' }, { key: 'b', name: 'B' }, { key: 'c' }];
-    const { disk, file, parts, keys, later, lines } = await stage(fileOf(users), { mendRootList: true });
-    await file.save(changing('ours', record('ours')));
-    disk.write(PATH, fileOf([...users, { key: 'ours' }], ['a', { access_key: 'b', name: 'B', limit_bytes: 7 }, 'new']));
-    const mended = [{ key: 'a' }, { key: 'b', name: 'B', limit_bytes: 7 }, { key: 'ours' }, { key: 'new' }];
-    await expect.poll(parts, { interval: 5 }).toEqual({ users: mended, list: undefined });
-    expect(keys()).toEqual(['a', 'b', 'ours', 'new']);
-    expect(file.status().rootListError).toBeNull();
-    expect(lines.some((line) => line.includes('taken over into them'))).toBe(true);
-    later();
-    await file.close();
-  });
-
-  it('of which nobody knows how old it is gives its keys, takes none and changes none', async () => {
-    const start = fileOf([{ key: 'a', name: 'A' }, { key: 'b' }], [{ access_key: 'a', name: 'old' }, 'c']);
-    const { file, parts } = await stage(start, { mendRootList: true });
-    await expect
-      .poll(parts, { interval: 5 })
-      .toEqual({ users: [{ key: 'a', name: 'A' }, { key: 'b' }, { key: 'c' }], list: undefined });
-    await file.close();
-  });
-
-  it('never takes more than ten keys for deleted', async () => {
-    const users = Array.from({ length: 12 }, (_, index) => ({ key: `k${index}` }));
-    const { disk, file, parts } = await stage(fileOf(users), { mendRootList: true });
-    disk.write(PATH, fileOf(users, ['new']));
-    await expect.poll(parts, { interval: 5 }).toEqual({ users: [...users, { key: 'new' }], list: undefined });
-    await file.close();
   });
 
   it('that brings a deleted key back before the server has read the deletion loses it again', async () => {
@@ -136,22 +104,51 @@ describe('a root list beside inbounds, for servers up to 0.3.10', () => {
   it('has every key of the inbounds as a plain string, from the first change of a key on', async () => {
     const users = [{ key: 'a', name: 'A' }, { key: 'b' }];
     const { file, parts } = await stage(fileOf(users), { rootListBeside: 'alone' });
-    expect(file.status().rootListError).toContain('before 0.3.11');
+    expect(file.status().inboundsError).toContain('before 0.3.11');
     await file.save(changing('c', record('c', 'C', 9n)));
     expect(parts()).toEqual({ users: [...users, { key: 'c', name: 'C', limit_bytes: 9 }], list: ['a', 'b', 'c'] });
-    expect(file.status().rootListError).toBeNull();
+    expect(file.status().inboundsError).toBeNull();
     await file.save(changing('b', null));
     expect(parts().list).toEqual(['a', 'c']);
     await file.close();
   });
 
-  it('is made and mended without a change where that is asked for', async () => {
-    const { disk, file, parts } = await stage(fileOf([{ key: 'a' }]), { rootListBeside: 'alone', mendRootList: true });
-    await expect.poll(parts, { interval: 5 }).toEqual({ users: [{ key: 'a' }], list: ['a'] });
-    disk.write(PATH, fileOf([{ key: 'a' }], ['a', { access_key: 'b', name: 'B' }]));
-    await expect
-      .poll(parts, { interval: 5 })
-      .toEqual({ users: [{ key: 'a' }, { key: 'b', name: 'B' }], list: ['a', 'b'] });
+  it('that has a key of its own is written by a server, too', async () => {
+    const { disk, file } = await stage(fileOf([{ key: 'a' }], ['a']), { rootListBeside: 'alone' });
+    expect(file.status().inboundsError).toBeNull();
+    disk.write(PATH, fileOf([{ key: 'a' }], ['a', 'made-over-its-api']));
+    await expect.poll(() => file.status().inboundsError, { interval: 5 }).toContain('--upstream');
+    disk.write(PATH, fileOf([{ key: 'a' }, { key: 'b' }], ['a']));
+    await expect.poll(() => file.status().inboundsError, { interval: 5 }).toContain('before 0.3.11');
+    await file.close();
+  });
+});
+
+describe('a file that another program writes from its memory', () => {
+  const takesBack = async (layout: (keys: readonly string[]) => string) => {
+    const staged = await stage(layout(['a']));
+    await staged.file.save(changing('b', record('b')));
+    expect(staged.file.status().inboundsError).toBeNull();
+    staged.disk.write(PATH, layout(['a']));
+    await expect.poll(staged.keys, { interval: 5 }).toEqual(['a', 'b']);
+    await expect.poll(() => staged.lines.filter((line) => line.includes('took back')), { interval: 5 }).toHaveLength(1);
+    return staged;
+  };
+
+  it('is unhealthy where it has inbounds, and stays so until Keyway is started again', async () => {
+    const { disk, file, lines } = await takesBack((keys) => fileOf(keys.map((key) => ({ key }))));
+    expect(file.status().inboundsError).toContain('--upstream');
+    disk.write(PATH, fileOf([{ key: 'a' }, { key: 'b' }, { key: 'c' }]));
+    await expect.poll(() => file.load().keys.length, { interval: 5 }).toBe(3);
+    expect(file.status().inboundsError).toContain("takes changes of Keyway's back");
+    expect(lines.filter((line) => line.startsWith('error: another program writes'))).toHaveLength(1);
+    await file.close();
+  });
+
+  it('stays healthy in the flat layout, where what is taken back is made again', async () => {
+    const flat = (keys: readonly string[]) => JSON.stringify({ mode: 'server', access_keys: keys });
+    const { file } = await takesBack(flat);
+    expect(file.status().inboundsError).toBeNull();
     await file.close();
   });
 });
