@@ -2,6 +2,7 @@ import { helpList } from '../settings/text.js';
 import { didYouMean } from '../wire/suggest.js';
 import type { ExitCode, ListedCommand, World } from './command.js';
 import { COMMAND_GROUPS, COMMANDS } from './commands.js';
+import { COMPLETE, complete } from './completion/complete.js';
 
 function overview(): string {
   const groups = Object.entries(COMMAND_GROUPS).map(([group, heading]) => {
@@ -37,6 +38,7 @@ export async function runCommandLine(argv: readonly string[], world: World): Pro
     world.complain(overview());
     return 2;
   }
+  if (first === COMPLETE) return complete(argv.slice(1), COMMANDS, world);
   if (VERSION_WORDS.has(first)) {
     world.output.line(world.version);
     return 0;

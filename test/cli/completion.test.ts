@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { COMMANDS } from '../../src/commands/commands.js';
 import { LOG_LEVELS } from '../../src/platform/log-levels.js';
+import { buildIfOlder, CLI } from '../build.js';
 import { isInstalled } from '../installed.js';
 import { runHere } from './context.js';
 
@@ -20,9 +21,14 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'keyway-completion-'));
   for (const shell of SHELLS) await writeFile(scriptOf(shell), (await runHere(['completion', shell])).output);
   await writeFile(join(folder, 'server file.jsonc'), '{}');
+  await buildIfOlder();
+  await writeFile(join(folder, 'keyway'), `#!/bin/sh\nexec '${process.execPath}' '${CLI}' "$@"\n`);
+  await chmod(join(folder, 'keyway'), 0o755);
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+/** The environment of a shell in which `keyway` is this clone's. */
+const environment = () => ({ ...process.env, PATH: `${folder}:${process.env.PATH}` });
 const scriptOf = (shell: Shell) => join(folder, `keyway.${shell}`);
 const commandsThatBegin = (start: string) => COMMANDS.map(({ name }) => name).filter((name) => name.startsWith(start));
 const secondWords = (family: string) => commandsThatBegin(`${family} `).map((name) => name.slice(family.length + 1));
@@ -47,6 +53,23 @@ const LINES: readonly (readonly [typed: string, offered: readonly string[]])[] =
   ['keyway serve --token ', []],
 ];
 
+/** What Keyway itself answers to the scripts, less the summaries. */
+async function offers(words: readonly string[]): Promise<readonly string[]> {
+  const { output } = await runHere(['__complete', ...words]);
+  return linesOf(output).map((line) => line.split('\t')[0] ?? '');
+}
+
+/** One line of each kind: a shell asks in the same way for all of a kind. */
+const ONE_OF_EACH = LINES.filter(([typed]) =>
+  [
+    'keyway config con',
+    'keyway serve --login',
+    'keyway openapi --revision 0.2.3',
+    'keyway serve --config serv',
+    'keyway serve --token ',
+  ].includes(typed),
+);
+
 /** Runs the completion function as readline would and prints what it leaves in COMPREPLY. */
 async function bashOffers(typed: string): Promise<readonly string[]> {
   const steps = [
@@ -58,12 +81,12 @@ async function bashOffers(typed: string): Promise<readonly string[]> {
     'printf "%s\\n" "$' + '{COMPREPLY[@]}"',
   ];
   const options = ['--norc', '--noprofile', '-c', steps.join('\n'), 'bash', scriptOf('bash'), typed];
-  return linesOf((await run('bash', options, { cwd: folder })).stdout);
+  return linesOf((await run('bash', options, { cwd: folder, env: environment() })).stdout);
 }
 
 async function fishOffers(typed: string): Promise<readonly string[]> {
   const command = 'source $argv[1]; complete -C $argv[2]';
-  const env = { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
+  const env = { ...environment(), HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder };
   const options = ['--no-config', '-c', command, scriptOf('fish'), typed];
   const { stdout } = await run('fish', options, { cwd: folder, env });
   return linesOf(stdout).map((line) => line.split('\t')[0] ?? '');
@@ -87,7 +110,10 @@ async function zshOffers(lines: readonly string[]): Promise<readonly string[]> {
       zpty -n -w shell $'\\x15'
     done
     zpty -d shell`;
-  const { stdout } = await run('zsh', ['-f', '-c', driver, 'zsh', scriptOf('zsh'), ...lines], { cwd: folder });
+  const { stdout } = await run('zsh', ['-f', '-c', driver, 'zsh', scriptOf('zsh'), ...lines], {
+    cwd: folder,
+    env: environment(),
+  });
   return stdout.split('\0');
 }
 
@@ -96,13 +122,27 @@ function linesOf(text: string): readonly string[] {
 }
 
 describe('keyway completion', () => {
-  it.each(SHELLS)('%s: the script names every command and every flag of its table', async (shell) => {
-    const { output } = await runHere(['completion', shell]);
-    for (const { name, load } of COMMANDS) {
-      for (const word of name.split(' ')) expect(output).toContain(word);
-      for (const { flag } of (await load()).flags)
-        expect(output).toContain(shell === 'fish' ? `-l ${flag}` : `--${flag}`);
+  it.each(LINES)('"%s" gets what may stand there', async (typed, offered) => {
+    const expected = offered.includes('server file.jsonc') ? [':paths'] : offered;
+    expect((await offers(typed.split(' ').slice(1))).toSorted()).toEqual(expected.toSorted());
+  });
+
+  it('every command and every flag of the tables is offered, with a summary of each command', async () => {
+    for (const { name, summary, load } of COMMANDS) {
+      const words = name.split(' ');
+      expect(await offers(words)).toEqual(words.slice(-1));
+      const { output } = await runHere(['__complete', ...words]);
+      expect(output).toContain(`\t${summary}`);
+      const flags = (await load()).flags.map(({ flag }) => `--${flag}`);
+      expect((await offers([...words, '--'])).toSorted(), name).toEqual([...flags, '--help'].toSorted());
     }
+  });
+
+  it('a value after = is offered, whether the shell parts the word or not', async () => {
+    expect(await offers(['serve', '--log-level=w'])).toEqual(['--log-level=warn']);
+    expect(await offers(['serve', '--log-level', '=', 'w'])).toEqual(['warn']);
+    expect(await offers(['serve', '--log-level', '='])).toEqual(LOG_LEVELS);
+    expect(await offers(['serve', '--config', '=', 'x'])).toEqual([':paths']);
   });
 
   it('the help text of every command lists each flag of its table', async () => {
@@ -129,7 +169,7 @@ describe('keyway completion', () => {
   });
 
   describe.skipIf(!isInstalled('bash', 'what bash completes'))('in bash', () => {
-    it.each(LINES)('"%s" is completed', async (typed, offered) => {
+    it.each(ONE_OF_EACH)('"%s" is completed', async (typed, offered) => {
       expect((await bashOffers(typed)).toSorted()).toEqual(offered.toSorted());
     });
 
@@ -139,15 +179,15 @@ describe('keyway completion', () => {
   });
 
   describe.skipIf(!isInstalled('fish', 'what fish completes'))('in fish', () => {
-    it.each(LINES)('"%s" is completed', async (typed, offered) => {
+    it.each(ONE_OF_EACH)('"%s" is completed', async (typed, offered) => {
       expect((await fishOffers(typed)).toSorted()).toEqual(offered.toSorted());
     });
   });
 
   describe.skipIf(!isInstalled('zsh', 'what zsh completes'))('in zsh', () => {
     it('each of the same lines is completed', async () => {
-      const shown = await zshOffers(LINES.map(([typed]) => typed));
-      for (const [index, [typed, offered]] of LINES.entries()) {
+      const shown = await zshOffers(ONE_OF_EACH.map(([typed]) => typed));
+      for (const [index, [typed, offered]] of ONE_OF_EACH.entries()) {
         // What is typed comes back as well: its letters are not what is looked for.
         const listed = (shown[index] ?? '').replaceAll(typed, '');
         for (const word of offered) expect(listed, typed).toContain(word.slice(0, 6));

@@ -1,14 +1,61 @@
 import { parseFlags, problemText } from '../../settings/flags.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
-import { bashScript } from './bash.js';
-import { fishScript } from './fish.js';
-import { type OfferedCommand, offeredCommands } from './lines.js';
-import { zshScript } from './zsh.js';
+import { COMPLETE } from './complete.js';
 
-const SCRIPTS: ReadonlyMap<string, (commands: readonly OfferedCommand[]) => string> = new Map([
-  ['bash', bashScript],
-  ['zsh', zshScript],
-  ['fish', fishScript],
+const SCRIPTS: ReadonlyMap<string, string> = new Map([
+  [
+    'bash',
+    `# Completion of keyway for bash 4 or later, printed by "keyway completion bash".
+_keyway() {
+  local current=\${COMP_WORDS[COMP_CWORD]} offers
+  mapfile -t offers < <("\${COMP_WORDS[0]}" ${COMPLETE} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+  if [[ \${offers[0]} == ':paths' ]]; then
+    compopt -o filenames 2> /dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "\${current#=}")
+  else
+    COMPREPLY=("\${offers[@]%%$'\\t'*}")
+  fi
+}
+
+complete -F _keyway keyway`,
+  ],
+  [
+    'zsh',
+    `#compdef keyway
+# Completion of keyway for zsh, printed by "keyway completion zsh".
+_keyway() {
+  local -a offers
+  offers=("\${(@f)$("$words[1]" ${COMPLETE} "\${(@)words[2,CURRENT]}" 2> /dev/null)}")
+  if [[ $offers[1] == ':paths' ]]; then
+    compset -P '*='
+    _files
+  elif [[ -n $offers[1] ]]; then
+    offers=("\${offers[@]/$'\\t'/:}")
+    _describe word offers
+  fi
+}
+
+if [[ $funcstack[1] == _keyway ]]; then
+  _keyway "$@"
+else
+  compdef _keyway keyway
+fi`,
+  ],
+  [
+    'fish',
+    `# Completion of keyway for fish, printed by "keyway completion fish".
+function __keyway_offers
+  set -l words (commandline -opc) (commandline -ct)
+  set -l offers ($words[1] ${COMPLETE} $words[2..-1] 2> /dev/null)
+  if test "$offers[1]" = ':paths'
+    __fish_complete_path (string replace -r '^--[^=]*=' '' -- $words[-1])
+  else
+    printf '%s\\n' $offers
+  end
+end
+
+complete -c keyway -f -a '(__keyway_offers)'`,
+  ],
 ]);
 const SHELLS = [...SCRIPTS.keys()];
 
@@ -19,7 +66,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
     const expected = script === undefined ? [`expected one shell: ${SHELLS.join(', ')}`] : [];
     return usageProblem(context, 'completion', [...problems.map(problemText), ...expected]);
   }
-  context.output.line(script(await offeredCommands(context.commands)));
+  context.output.line(script);
   return 0;
 }
 
@@ -29,9 +76,8 @@ export const completion: Command = {
   words: SHELLS,
   help: () => `Usage: keyway completion bash|zsh|fish
 
-Prints a script for the shell, made from the tables of commands and settings: it completes commands,
-flags, revisions, other values that are one of a few words, and paths. It starts nothing when it
-completes. Print it again after an update.
+Prints a script for the shell. It completes commands, flags, revisions, other values that are one of a
+few words, and paths, by asking the keyway that is typed: after an update it needs no other script.
 
   bash:  keyway completion bash > ~/.local/share/bash-completion/completions/keyway
   zsh:   keyway completion zsh > FOLDER/_keyway      # a folder of $fpath
