@@ -8,7 +8,7 @@ import type { Revision } from '../src/wire/traits/revision.js';
 import { ruleWithProtocol } from '../src/wire/traits/rule-form.js';
 import { udpQueryWithOwnDns } from '../src/wire/traits/share-link.js';
 import { snapshotWithNameAndLastSeen } from '../src/wire/traits/snapshot.js';
-import { storesRulesWithoutComments } from '../src/wire/traits/storing.js';
+import { storesAll } from '../src/wire/traits/storing.js';
 
 /** The current revision: audit, bulk keys and outbound rules, without the DNS endpoints. */
 export const current: Revision = {
@@ -24,7 +24,7 @@ export const current: Revision = {
   shareQuery: udpQueryWithOwnDns,
   errors: commonErrors,
   fileReading: rootMembers,
-  storing: storesRulesWithoutComments,
+  storing: storesAll,
   capabilities: {
     config: true,
     login: true,

@@ -1,4 +1,4 @@
-import type { DomainErrorCode } from '../core/errors.js';
+import { DomainError, type DomainErrorCode } from '../core/errors.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { decodeError } from '../wire/errors.js';
 import { JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
@@ -219,6 +219,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
       const sentAt = clock.monotonic();
       try {
         const answer = await caller.send(call);
+        if (answer.status === TOO_LARGE) throw new DomainError('configRefused', tooLargeFor(call.body?.length ?? 0));
         const outcome = await outcomeOf(answer, asked, at.revision, pieces);
         const isOpen = operation.access === 'open';
         if (isOpen) troubles.over('away');
@@ -319,6 +320,13 @@ async function outcomeOf<T>(
       throw new NoEnvelope(`its answer is none of line ${line.id}: ${error.message}`, true);
     throw error;
   }
+}
+
+/** RFC 9110, 15.5.14. */
+const TOO_LARGE = 413;
+
+function tooLargeFor(bytes: number): string {
+  return `the server refuses ${bytes} bytes for their size`;
 }
 
 /** A page with such a status comes from whoever stands before the server, which has then got nothing (RFC 9110, 15.4, 15.5). */

@@ -50,6 +50,21 @@ const RULES_BY_CONFIG = {
     'Rules go into the configuration: the server follows them from its next start on, and reads `block` as `proxy`.',
 } as const;
 
+const BLOCK_UNTIL_START = {
+  member: 'action',
+  shownBy: 'server',
+  of: ({ capabilities, storing }: Revision) => capabilities.rules !== undefined && storing.storesRules,
+  sentence: 'A rule with `block` is followed at once, and is `proxy` after the next start of the server.',
+} as const;
+
+const RULES_UNTIL_START = {
+  member: 'action',
+  shownBy: 'server',
+  of: ({ capabilities, storing }: Revision) => capabilities.rules !== undefined && !storing.storesRules,
+  sentence:
+    'Rules are followed at once, and the server forgets them with its next start. Keyway puts them into its configuration two seconds later, where that has outbounds for them: those last, `block` as `proxy`.',
+} as const;
+
 /** What DNS settings of six members have beside the four. */
 const SIX_MEMBERS = ['local_port', 'intercept_all_port53'] as const;
 const hasDnsOf =
@@ -83,6 +98,8 @@ export const LOSSES: readonly Loss[] = [
     sentence: 'The server stores rules without their protocol.',
   },
   { operation: 'putRules', ...RULES_BY_CONFIG },
+  { operation: 'putRules', ...BLOCK_UNTIL_START },
+  { operation: 'putRules', ...RULES_UNTIL_START },
   ...SIX_MEMBERS.flatMap((member) => [
     {
       operation: 'putDnsConfig' as const,

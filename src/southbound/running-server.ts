@@ -2,6 +2,7 @@ import type { AuditEntry, DnsQuery, KeySnapshot } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import type { JsonValue } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
 import { type OperationName, operationNamed } from '../wire/operations.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
 import type { WireDnsChange } from '../wire/traits/dns-form.js';
@@ -97,7 +98,7 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
     resetUser: (accessKey, purpose) => write({ operation: 'resetUser', key: accessKey, purpose }),
 
     getConfig: (purpose) =>
-      ask({ operation: 'getConfig', purpose, isLarge: true, readWhole: dataBytes, read: notOfLine }),
+      ask({ operation: 'getConfig', purpose, isLarge: true, readWhole: dataBytes, read: noObject }),
     putConfig: (body, purpose) => write({ operation: 'putConfig', purpose, isLarge: true, body: () => body }),
 
     rules: (purpose) =>
@@ -162,6 +163,11 @@ function answerOf<T>(operation: OperationName, data: JsonValue, line: Revision):
 /** For data that is read from the whole answer, and was not what it should be. */
 function notOfLine(): never {
   throw new SchemaError('data', 'what the operation answers');
+}
+
+/** A server whose file holds no object tells it all the same. */
+function noObject(data: JsonValue): Buffer {
+  return Buffer.from(writeJson(data));
 }
 
 function statusOf(data: JsonValue) {

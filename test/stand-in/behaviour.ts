@@ -13,11 +13,8 @@ export interface Behaviour {
   readonly keysAtStart: 'root list' | 'inbounds';
   /** What a reload reads. `union`: the root list and the inbounds, whose elements win. */
   readonly keysAtReload: 'root list' | 'union';
-  /**
-   * What a write of rules does to the file. `replaces`: like any other write. `comments are lost for null`: it is parsed
-   * with its comments, and what cannot be parsed is written back as `null`.
-   */
-  readonly rulesWrite: 'replaces' | 'comments are lost for null' | 'nothing';
+  /** What a write of rules leaves of a file without comments. One with comments cannot be parsed then, and is written back as `null`. */
+  readonly rulesWrite: 'stores' | 'nothing';
   /** Whether an element `{"access_key": …}` of the root list ends a reload. */
   readonly reloadEndsAtObjects: boolean;
 }
@@ -42,7 +39,7 @@ export function behaviourOf(line: string): Behaviour {
     version,
     keysAtStart: 'root list',
     keysAtReload: 'root list',
-    rulesWrite: semver.gte(version, '0.2.88') ? 'comments are lost for null' : 'replaces',
+    rulesWrite: 'stores',
     reloadEndsAtObjects: false,
   };
 }

@@ -25,7 +25,7 @@ export interface ServerFile {
 }
 
 /** Where a server gives way to others between two steps that belong together. */
-export type Step = 'save: read' | 'write: truncated' | 'reload: read' | 'reload: parsed';
+export type Step = 'save: read' | 'rules: asked' | 'write: truncated' | 'reload: read' | 'reload: parsed';
 
 export type Pause = (at: Step) => Promise<void>;
 
@@ -77,10 +77,11 @@ export function createServerFile(path: string, behaviour: Behaviour, memory: Mem
     }),
     saveMember: tracked(async (members, value) => write(serverJson(withMember(await readRoot(), members, value)))),
     saveRules: tracked(async (rules) => {
-      if (behaviour.rulesWrite === 'nothing') return;
-      const strips = behaviour.rulesWrite === 'replaces';
-      const root = strips ? await readRoot() : parsedOrNull(await readFile(path));
-      await write(root === null ? 'null' : serverJson(withMember(root, ['outbound', 'rules'], rules)));
+      await pause('rules: asked');
+      const root = parsedOrNull(await readFile(path));
+      if (root === null) await write('null');
+      else if (behaviour.rulesWrite === 'stores')
+        await write(serverJson(withMember(root, ['outbound', 'rules'], rules)));
     }),
     async reload() {
       const changed = await stat(path, { bigint: true }).then(

@@ -72,6 +72,7 @@ async function replyOfApi(
   method: string,
   found: readonly Match[],
 ): Promise<Reply> {
+  if (body.length > server.mostBodyBytes) return { status: 413, headers: TEXT, body: 'length limit exceeded' };
   const match = found.find(({ operation }) => operation.method === method);
   if (match === undefined) {
     const methods = found.flatMap(({ operation }) =>

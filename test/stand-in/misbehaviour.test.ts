@@ -127,13 +127,38 @@ test('a PUT of the configuration takes keys at the reload, unless something make
   expect(keys()).toEqual([]);
 });
 
-test('a write of rules into a file with comments leaves null from 0.2.88 on', async () => {
-  const file = `// by hand\n${ROOT_LIST_FILE.replace('"mode"', '"outbound": { "rules": [] }, "mode"')}`;
-  const [before, since] = [await stage('0.2.86', file), await stage('0.2.96', file)];
-  for (const { api } of [before, since]) expect((await api('PUT', '/router/rules', [])).ok).toBe(true);
-  expect(await before.text()).toContain('alpha');
-  expect(await since.text()).toBe('null');
-  await expect(since.standIn.restart()).rejects.toThrow('does not start');
+test.each([
+  '0.2.86',
+  '0.2.96',
+  '0.3.21',
+])('a write of rules into a file with comments leaves null on %s', async (line) => {
+  const whole = line === '0.3.21' ? INBOUNDS_FILE : ROOT_LIST_FILE;
+  const routed = whole.replace('"mode"', '"outbound": { "rules": [] }, "mode"');
+  const [plain, commented] = [await stage(line, routed), await stage(line, `// by hand\n${routed}`)];
+  for (const { api } of [plain, commented]) expect((await api('PUT', '/router/rules', [])).ok).toBe(true);
+  expect(await plain.text()).toContain('alpha');
+  expect(await commented.text()).toBe('null');
+  await expect(commented.standIn.restart()).rejects.toThrow('does not start');
+});
+
+test('block is live and stored up to 0.3.6, and proxy after a restart', async () => {
+  const { api, standIn } = await stage(
+    '0.2.96',
+    ROOT_LIST_FILE.replace('"mode"', '"outbound": { "rules": [] }, "mode"'),
+  );
+  const actions = () => standIn.rules()?.map(({ action }) => action);
+  await api('PUT', '/router/rules', [{ domain_suffix: ['.a'], action: 'block' }]);
+  expect(actions()).toEqual(['block']);
+  await standIn.restart();
+  expect(actions()).toEqual(['proxy']);
+});
+
+test('a body that is too large is refused where that is asked for, without an envelope', async () => {
+  const { standIn } = await stage('0.3.21', INBOUNDS_FILE, { mostBodyBytes: 100 });
+  const headers = { authorization: 'Bearer static-token-1', 'content-type': 'application/json' };
+  const put = { method: 'PUT', headers, body: JSON.stringify({ mode: 'server', filler: 'x'.repeat(100) }) };
+  const answer = await fetch(`${standIn.origin}${standIn.paths.api}/server/config`, put);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([413, 'text/plain; charset=utf-8']);
 });
 
 test('rules of 0.3.7 and later are live and not stored, and block in the file is read as proxy', async () => {

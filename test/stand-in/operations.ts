@@ -21,6 +21,8 @@ export interface Server {
   readonly memory: Memory;
   readonly file: ServerFile;
   readonly announced: AnnouncedServer;
+  /** Bytes of a body that it takes at most. */
+  readonly mostBodyBytes: number;
   readonly clock: ClockPort;
   readonly random: RandomPort;
 }

@@ -28,6 +28,8 @@ export interface StandInOptions {
   readonly pauseMilliseconds?: number;
   /** Takes the place of these pauses, so that a test decides what falls between two steps. */
   readonly pause?: Pause;
+  /** Bytes over which it refuses a body, as those of 0.4 do by what is inferred of them; none when left out. */
+  readonly mostBodyBytes?: number;
   /** What it tells its clients; left out, the address of its file, without a query. */
   readonly announced?: AnnouncedServer;
   readonly clock?: ClockPort;
@@ -96,7 +98,8 @@ async function run(options: StandInOptions, port: number): Promise<Running> {
   const pause = options.pause ?? createPauses(seed, pauseMilliseconds);
   const file = createServerFile(options.file, behaviour, memory, pause);
   const announced = options.announced ?? (await announcedBy(options.file, start.listen));
-  const http = await listen({ behaviour, memory, file, announced, clock, random: systemRandom }, port);
+  const { mostBodyBytes = Number.POSITIVE_INFINITY } = options;
+  const http = await listen({ behaviour, memory, file, announced, mostBodyBytes, clock, random: systemRandom }, port);
   const looking = reloadFactor === 0 ? null : lookEvery(RELOAD_EVERY / reloadFactor, file);
   return {
     behaviour,

@@ -246,26 +246,55 @@ describe.each([
 
 const pathOf = (key: string) => `/users/${encodeURIComponent(key)}`;
 
-const BY_CONFIGURATION = LOSSES.filter(({ shownBy }) => shownBy === 'server');
+const BY_SERVER = LOSSES.filter(({ shownBy }) => shownBy === 'server');
 
 it('the losses that servers themselves show are those that are tested here', () => {
-  expect(BY_CONFIGURATION.map(({ operation, member }) => `${operation} ${member}`)).toEqual(['putRules action']);
+  expect(BY_SERVER.map(({ operation, member }) => `${operation} ${member}`)).toEqual(Array(3).fill('putRules action'));
 });
 
+const linesOf = (words: string) => {
+  const loss = BY_SERVER.find(({ sentence }) => sentence.startsWith(words));
+  return REVISIONS.filter((line) => loss?.of(line) === true);
+};
+
+const ROUTED = ROOT_LIST_FILE.replace('"mode"', '"outbound": { "protocol": "socks5", "rules": [] }, "mode"');
+const BLOCKS = { domain_suffix: ['.a'], ip_cidr: [], protocol: null, action: 'block' };
+
 it.each(
-  REVISIONS.filter((line) => BY_CONFIGURATION.some((loss) => loss.of(line))),
+  linesOf('Rules go into the configuration'),
 )('rules of $id go into its configuration: they count from the next start on, block as proxy', async ({
   reportedVersion,
 }) => {
-  const text = ROOT_LIST_FILE.replace('"mode"', '"outbound": { "protocol": "socks5", "rules": [] }, "mode"');
-  const { api, standIn } = await inFront(reportedVersion, {}, text);
-  const rule = { domain_suffix: ['.a'], ip_cidr: [], protocol: null, action: 'block' };
-  expect(await api('PUT', '/router/rules', [rule])).toEqual({ ok: true, data: true });
-  expect((await api('GET', '/router/rules')).data).toEqual([rule]);
+  const { api, standIn } = await inFront(reportedVersion, {}, ROUTED);
+  expect(await api('PUT', '/router/rules', [BLOCKS])).toEqual({ ok: true, data: true });
+  expect((await api('GET', '/router/rules')).data).toEqual([BLOCKS]);
   expect(standIn.rules()).toEqual([]);
   await standIn.restart();
   expect(standIn.rules()).toMatchObject([{ domainSuffix: ['.a'], action: 'proxy' }]);
   expect(keysOf(standIn)).toEqual(['alpha', 'beta']);
+});
+
+it.each(linesOf('A rule with `block`'))('a rule of $id that blocks does so until the next start', async ({
+  reportedVersion,
+}) => {
+  const { api, standIn } = await inFront(reportedVersion, {}, ROUTED);
+  expect((await api('PUT', '/router/rules', [BLOCKS])).ok).toBe(true);
+  expect(standIn.rules()).toMatchObject([{ action: 'block' }]);
+  await standIn.restart();
+  expect((await api('GET', '/router/rules')).data).toEqual([{ ...BLOCKS, action: 'proxy' }]);
+});
+
+it.each(linesOf('Rules are followed at once'))('rules of $id for which its file has no outbound end with it', async ({
+  reportedVersion,
+}) => {
+  const { outbounds, ...file } = JSON.parse(fileOf(reportedVersion));
+  const [proxy] = outbounds;
+  const text = JSON.stringify({ ...file, outbounds: [proxy], routing: { rules: [] } });
+  const { api, standIn } = await inFront(reportedVersion, {}, text);
+  expect((await api('PUT', '/router/rules', [BLOCKS])).ok).toBe(true);
+  expect((await api('GET', '/router/rules')).data).toEqual([BLOCKS]);
+  await standIn.restart();
+  expect((await api('GET', '/router/rules')).data).toEqual([]);
 });
 
 it('in front of a server with 100,000 keys, their list is whole and a key is found at once', async () => {

@@ -27,8 +27,12 @@ export interface ConfigurationDoor {
   read(purpose: Purpose): Promise<Sent<ReadConfiguration>>;
   /** Changes rules or DNS settings in it, and takes nobody's keys back. Rejects with `outboundNotConfigured`, `invalidBody`. */
   change(change: Pick<ConfigurationChange, 'rules' | 'dns'>): Promise<ServerConfiguration>;
-  /** Sends the configuration as it is, in a turn of its own: what the server makes of it has no comments. */
-  sendAgain(): Promise<void>;
+  /** The bytes that stand there now, whatever they are. */
+  readBytes(purpose: Purpose): Promise<Sent<Buffer>>;
+  /** Keeps it as a version. Rejects with `configWriteFailed`. */
+  keep(bytes: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
+  /** Sends it, and takes nobody's keys back; within a turn of the queue. What the server makes of it has no comments. */
+  send(bytes: Buffer): Promise<void>;
 }
 
 export interface ConfigurationDoorOptions {
@@ -43,6 +47,8 @@ export interface ConfigurationDoorOptions {
   readonly guard: boolean;
   /** Called when a configuration has been replaced as a whole. */
   readonly onReplaced: (configuration: ServerConfiguration) => void;
+  /** Called when the server has been made to store its memory. */
+  readonly onStored: () => void;
   /** Whether nothing is waited for any more. */
   readonly isClosing: () => boolean;
   readonly clock: ClockPort;
@@ -56,8 +62,21 @@ const WRITING = 300;
 const LOOKS = 1_000;
 
 export function createConfigurationDoor(options: ConfigurationDoorOptions): ConfigurationDoor {
-  const { server, keys, queue, renewals, settling, versions, guard, onReplaced, isClosing, clock, timers, log } =
-    options;
+  const {
+    server,
+    keys,
+    queue,
+    renewals,
+    settling,
+    versions,
+    guard,
+    onReplaced,
+    onStored,
+    isClosing,
+    clock,
+    timers,
+    log,
+  } = options;
 
   async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
     return unlessHalfWritten(async () => {
@@ -65,6 +84,8 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
       return { value: documentIn(value), ...sent };
     });
   }
+
+  const readBytes = (purpose: Purpose) => unlessHalfWritten(() => server.getConfig(purpose));
 
   /** Servers truncate their file before they write it, and read it meanwhile: what is no configuration is read again. */
   async function unlessHalfWritten<T>(look: () => Promise<T>, again = 2): Promise<T> {
@@ -89,10 +110,16 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     }
   }
 
-  async function keep(bytes: Buffer): Promise<void> {
-    await versions?.keep(bytes).catch((error: unknown) => {
+  async function keep(bytes: Buffer, { forever = false } = {}): Promise<void> {
+    await versions?.keep(bytes, { forever }).catch((error: unknown) => {
       throw new DomainError('configWriteFailed', `the version before could not be kept: ${failureWords(error)}`);
     });
+  }
+
+  async function send(bytes: Buffer): Promise<void> {
+    await server.putConfig(bytes);
+    await storeMemory();
+    onStored();
   }
 
   /** Has the server write what it has in memory over what a replacement took from it. */
@@ -137,8 +164,11 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
 
   return {
     read,
+    readBytes,
+    keep,
+    send,
     document: {
-      read: async () => (await unlessHalfWritten(() => server.getConfig())).value,
+      read: async () => (await readBytes('caller')).value,
       replace: (body) =>
         new Promise((resolve, reject) => {
           // Key writes wait until it is live: they would write the keys of before over it.
@@ -163,16 +193,9 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
         const changed = shaped(() => changeDocument(document, change));
         if (changed !== document) {
           await keep(document.bytes);
-          await server.putConfig(changed.bytes);
-          await storeMemory();
+          await send(changed.bytes);
         }
         return readDocument(changed.bytes).configuration;
-      }),
-    sendAgain: () =>
-      queue.take(async () => {
-        const { value } = await server.getConfig();
-        await server.putConfig(value);
-        await storeMemory();
       }),
   };
 }

@@ -1,8 +1,9 @@
+import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, OutboundRule } from '../../core/model.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import { changeDocument } from '../../local/document/change.js';
-import { type ConfigurationDocument, ConfigurationShapeError, readDocument } from '../../local/document/document.js';
+import type { ConfigurationDocument } from '../../local/document/document.js';
 import { replaceRootList } from '../../local/document/root-list-change.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { UpstreamServer } from '../server.js';
@@ -10,6 +11,7 @@ import type { ConfigurationDoor } from './configuration.js';
 import { SETTLED_AFTER } from './fate.js';
 import { stateOf } from './key-state.js';
 import type { Renewals } from './renewals.js';
+import { withRules } from './rules-write.js';
 import type { Settling } from './settling.js';
 import type { TimersPort } from './timers.js';
 import type { WriteQueue } from './write-queue.js';
@@ -62,6 +64,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
   let rules: readonly OutboundRule[] | null = null;
   const gone = new Set<string>();
   let isClosed = false;
+  let saidRefused = false;
   let saidNoHome = false;
 
   const isNeeded = (): boolean => server.line()?.storing.startsWithKeys === false;
@@ -92,6 +95,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     working = work()
       .catch((error: unknown) => {
         if (isClosed) return;
+        if (error instanceof DomainError && error.code === 'configRefused') return sayRefused(error);
         log.warn({ reason: failureWords(error) }, 'keys are not stored for the next start of the server yet');
         firstAt ??= clock.monotonic();
         lastAt = Math.max(lastAt, clock.monotonic() + AGAIN - QUIET);
@@ -100,6 +104,12 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
         working = null;
         if (firstAt !== null) schedule(Math.max(storingAt(firstAt, lastAt), clock.monotonic() + LOOK_AGAIN));
       });
+  }
+
+  /** It would be refused as well the next time: what waits goes on waiting, and is made again key by key. */
+  function sayRefused({ detail }: DomainError): void {
+    if (!saidRefused) log.error({ upstream: server.name, reason: detail }, REFUSED);
+    saidRefused = true;
   }
 
   async function store(): Promise<Stored> {
@@ -132,22 +142,11 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     for (const { accessKey } of present) {
       if (!wanted.has(accessKey) && isDeleted(accessKey)) changes.set(accessKey, null);
     }
-    const stored = withRules(changeDocument(document, { keys: changes }));
+    const withKeys = changeDocument(document, { keys: changes });
+    const stored = rules === null ? withKeys : withRules(withKeys, rules, log);
+    rules = null;
     const needsList = server.line()?.storing.needsRootList(server.version() ?? '') === true;
     return replaceRootList(stored, needsList ? [...wanted.values()] : null);
-  }
-
-  function withRules(document: ConfigurationDocument): ConfigurationDocument {
-    if (rules === null) return document;
-    try {
-      return readDocument(changeDocument(document, { rules }).bytes).document;
-    } catch (error) {
-      if (!(error instanceof ConfigurationShapeError)) throw error;
-      log.warn({ reason: error.message }, 'the rules cannot be stored for the next start of the server');
-      return document;
-    } finally {
-      rules = null;
-    }
   }
 
   /** The list once the server has read the file. */
@@ -202,6 +201,8 @@ interface Stored {
 /** Between two storings at least, ms. */
 const LOOK_AGAIN = 1_000;
 
+const REFUSED =
+  'the server takes no configuration of this size: keys that its API makes are gone with its next start, and made again one by one';
 const NO_HOME =
   'the server has no inbound that keys could be stored in: what its API makes is gone with its next start, and made again';
 

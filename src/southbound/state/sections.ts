@@ -33,14 +33,17 @@ export interface Sections
 export interface SectionsOptions {
   readonly server: UpstreamServer;
   readonly queue: WriteQueue;
-  readonly configuration: Pick<ConfigurationDoor, 'read' | 'change' | 'sendAgain'>;
+  readonly configuration: Pick<ConfigurationDoor, 'read' | 'change'>;
+  /** Gives rules to a server that takes them. */
+  readonly writeRules: (rules: readonly OutboundRule[]) => Promise<void>;
   /** Called where settings became others. */
   readonly onChange: () => void;
   /** Called for rules that the server has taken and does not store. */
   readonly onRules: (rules: readonly OutboundRule[]) => void;
 }
 
-export function createSections({ server, queue, configuration, onChange, onRules }: SectionsOptions): Sections {
+export function createSections(options: SectionsOptions): Sections {
+  const { server, queue, configuration, writeRules, onChange, onRules } = options;
   let dns = DEFAULT_DNS;
   let outbound: OutboundSettings | null = null;
 
@@ -68,17 +71,6 @@ export function createSections({ server, queue, configuration, onChange, onRules
     return (await read()).dns;
   }
 
-  /** Where comments stand, which the API does not show, a rules write leaves nothing of the file: every time, for somebody may have put them in since. */
-  async function bare({ storing }: Revision): Promise<void> {
-    if (storing.rules !== 'storedWithoutComments') return;
-    try {
-      await configuration.sendAgain();
-    } catch (error) {
-      // Nothing is there that could be lost: the rules are live, and the failure to store them changes no answer.
-      if (!(error instanceof DomainError) || !WITHOUT_FILE.has(error.code)) throw error;
-    }
-  }
-
   return {
     async rules() {
       const { capabilities } = await line();
@@ -89,9 +81,8 @@ export function createSections({ server, queue, configuration, onChange, onRules
     async replaceRules(rules) {
       const revision = await line();
       if (revision.capabilities.rules !== undefined) {
-        await bare(revision);
-        await queue.take(() => server.putRules(rules));
-        if (revision.storing.rules === 'notStored') onRules(rules);
+        await writeRules(rules);
+        if (!revision.storing.storesRules) onRules(rules);
         return;
       }
       const isConfigured = revision.capabilities.config !== undefined && (await read()).outbound !== null;
@@ -126,9 +117,6 @@ export function createSections({ server, queue, configuration, onChange, onRules
     },
   };
 }
-
-/** How a server says that it has no file to store rules in. */
-const WITHOUT_FILE: ReadonlySet<string> = new Set(['noConfigPath', 'configReadFailed']);
 
 /** Settings as something that can be compared. */
 function said({ customDomains, ...dns }: DnsConfig): unknown {

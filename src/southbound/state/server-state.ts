@@ -15,6 +15,7 @@ import type { Notes } from './notes.js';
 import { createPresence } from './presence.js';
 import { problemsOf } from './problems.js';
 import type { RenewalStatus } from './renewals.js';
+import { createRulesWrite } from './rules-write.js';
 import { createSections } from './sections.js';
 import { createServerKeys } from './server-keys.js';
 import { createLiveKey, createSubscribers } from './single-keys.js';
@@ -91,6 +92,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     timers,
     log,
     isClosing: () => isClosed,
+    onStored: () => keeper.written(),
     onReplaced: (next) => {
       sections.take(next);
       listener.take(next);
@@ -116,6 +118,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     server,
     queue,
     configuration,
+    writeRules: createRulesWrite({ server, keys, queue, configuration, log }),
     onChange: () => changed('saved'),
     onRules: keeper.ruled,
   });

@@ -7,8 +7,8 @@ export interface Storing {
   readonly startsWithKeys: boolean;
   /** Whether a server of this version drops every key at a live reload that finds no root `access_keys`. */
   needsRootList(version: string): boolean;
-  /** What becomes of rules: stored, stored unless the file has comments, which leaves nothing of it, or not stored. */
-  readonly rules: 'stored' | 'storedWithoutComments' | 'notStored';
+  /** Whether a server stores rules for its next start. */
+  readonly storesRules: boolean;
 }
 
 /** Everything that changes is in the file. */
@@ -16,14 +16,7 @@ export const storesAll: Storing = {
   name: 'keys and rules',
   startsWithKeys: true,
   needsRootList: () => false,
-  rules: 'stored',
-};
-
-/** A rules write into a file with comments leaves one that holds `null`. */
-export const storesRulesWithoutComments: Storing = {
-  ...storesAll,
-  name: 'keys, and rules where the file has no comments',
-  rules: 'storedWithoutComments',
+  storesRules: true,
 };
 
 /** The last release whose live reload reads nothing but the root list. */
@@ -34,5 +27,5 @@ export const storesBesideInbounds: Storing = {
   name: 'keys, but not for the next start',
   startsWithKeys: false,
   needsRootList: (version) => lte(version, LAST_WITH_ROOT_LIST),
-  rules: 'notStored',
+  storesRules: false,
 };
