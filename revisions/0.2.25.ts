@@ -1,7 +1,7 @@
 import { commonErrors } from '../src/wire/errors.js';
 import { atServerRoot } from '../src/wire/traits/api-root.js';
 import { staticToken } from '../src/wire/traits/auth.js';
-import { rootMembers } from '../src/wire/traits/file-reading.js';
+import { rootStrings } from '../src/wire/traits/file-reading.js';
 import { onlineWithCounters } from '../src/wire/traits/online.js';
 import type { Revision } from '../src/wire/traits/revision.js';
 import { configuredQuery } from '../src/wire/traits/share-link.js';
@@ -21,7 +21,7 @@ export const line0_2_25: Revision = {
   online: onlineWithCounters,
   shareQuery: configuredQuery,
   errors: commonErrors,
-  fileReading: rootMembers,
+  fileReading: rootStrings,
   storing: storesAll,
   capabilities: {},
 };

@@ -41,6 +41,15 @@ describe('keyway config check', () => {
     expect(output).toContain('inbounds[0].users[1].owner');
   });
 
+  it('says what does not start from it, and why', async () => {
+    const { output } = await run('check', 'server.jsonc');
+    expect(output).toMatch(/^0\.3\.7 +0\.3\.7 +before 0\.3\.11 +no /m);
+    expect(output).toMatch(/^current .* yes /m);
+    expect(output).toContain('0.3.7, 0.3.11: does not start: it wants a root array "outbounds"');
+    await run('convert', 'server.jsonc', '--layout', 'inbounds', '--out', 'new.jsonc');
+    expect((await run('check', 'new.jsonc')).output).not.toContain('"outbounds"');
+  });
+
   it('with --json gives the same to programs, numbers exact', async () => {
     const { output } = await run('check', NEW, '--json');
     expect(JSON.parse(output)).toMatchObject({

@@ -30,6 +30,7 @@ export function parseConfiguration(bytes: Buffer): JsonValue {
 export function readAtStart(root: JsonValue, behaviour: Behaviour): StartState {
   if (!isJsonObject(root)) throw new Error('the configuration file is no object: the server does not start from it');
   const inbounds = behaviour.keysAtStart === 'inbounds';
+  if (inbounds && !Array.isArray(root.outbounds)) throw new Error('outdated format: the server does not start from it');
   const listener = (inbounds ? inbound(root, 'api') : objectIn(root, 'api')) ?? {};
   return {
     keys: inbounds ? keysOfInbounds(root) : keysOfRootList(root, false),

@@ -44,7 +44,7 @@ function textOf(found: FileCheck, named: string): readonly string[] {
       ? []
       : ['', 'The mode is not "server": changes to this file are not applied live.']),
     '',
-    'What a server of each line reads of it:',
+    'What a server of each line makes of it:',
     '',
     ...linesText(found),
   ];
@@ -133,14 +133,16 @@ function linesText({ offer }: FileCheck): readonly string[] {
   const lines = VERSIONS.map(({ id, from, to, fileReading }) => {
     const [start, reload] = [fileReading.atStart(offer), fileReading.atLiveReload(offer, from)];
     const listener = fileReading.readsListener(offer) ? 'yes' : 'no';
-    const notes = [...new Set([start.note, reload.note])].filter((note) => note !== null);
+    const problem = fileReading.startProblem(offer);
+    const unstarted = problem === null ? null : `does not start: ${problem}`;
+    const notes = [...new Set([unstarted, start.note, reload.note])].filter((note) => note !== null);
     return {
       id: fileReading.changesAt.length === 0 ? id : from,
-      cells: [id, from, to ?? 'later', start.text, reload.text, listener],
+      cells: [id, from, to ?? 'later', problem === null ? 'yes' : 'no', start.text, reload.text, listener],
       notes,
     };
   });
-  const head = ['line', 'from', 'to', 'at its start', 'at a live reload', 'listener'];
+  const head = ['line', 'from', 'to', 'starts', 'at its start', 'at a live reload', 'listener'];
   const table = textTable(
     head,
     lines.map(({ cells }) => cells),
@@ -171,6 +173,7 @@ function asJson(found: FileCheck): Encodable {
       id,
       from,
       to,
+      startProblem: fileReading.startProblem(offer),
       atStart: { ...fileReading.atStart(offer) },
       atLiveReload: { ...fileReading.atLiveReload(offer, from) },
       listener: fileReading.readsListener(offer),
@@ -205,8 +208,8 @@ export const configCheck: Command = {
 
 Says what stands in a server's configuration file, and changes nothing: its layout, where its keys
 are, keys that stand there twice, what is read past because it has a wrong type, members that Keyway
-does not look at, how a root access_keys beside inbounds differs from them, and what a server of each
-line would read of it. Access keys are shown in full; tokens and hashes are not.
+does not look at, how a root access_keys beside inbounds differs from them, whether a server of each
+line starts from it, and what it would read. Access keys are shown in full; tokens and hashes are not.
 
 A member that is not looked at may be a server's own, or misspelt. Keyway leaves it as it is.
 

@@ -67,6 +67,7 @@ export function checkFile(bytes: Buffer): FileCheck {
       rootList: list === null ? null : { ...countKeys([...list.keys.values()]), ...offerOf(list, configuration.keys) },
       rootListener: memberOf(root, 'api')?.kind === 'object',
       inboundListener: hasInbounds && configuration.listener !== null,
+      hasOutbounds: memberOf(root, 'outbounds')?.kind === 'array',
     },
   };
 }
@@ -103,6 +104,6 @@ function countKeys(keys: readonly AccessKey[]): KeyCount {
 
 function offerOf(list: RootList, inbounds: readonly AccessKey[]) {
   const { onlyInList, onlyInInbounds } = compareRootList(list, inbounds);
-  const { underKey, takenAtReload } = list;
-  return { underKey, takenAtReload, missing: onlyInInbounds.length, besides: onlyInList.length };
+  const { underKey, objects, takenAtReload } = list;
+  return { underKey, objects, takenAtReload, missing: onlyInInbounds.length, besides: onlyInList.length };
 }

@@ -131,12 +131,17 @@ function compose(draft: Draft, plan: Plan): Draft {
     ...put('outbound', routing),
     ...removeFromRoot(draft, gone),
   ]);
-  if (plan.hasKeys) return composed;
   const last = composed.root.members.length - 1;
-  return edited(
-    composed,
-    insertMembers(composed.bytes, composed.root, last, [['inbounds', inbounds]], rootStyle(composed)),
-  );
+  // No server of this layout starts without outbounds.
+  return appended(composed, plan.hasKeys ? (indexesOf(composed.root, ['inbounds'])[0] ?? last) : last, [
+    ...(plan.hasKeys ? [] : ([['inbounds', inbounds]] as const)),
+    ...(plan.hasOutbound ? [] : ([['outbounds', '[]']] as const)),
+  ]);
+}
+
+function appended(draft: Draft, after: number, members: readonly (readonly [string, string])[]): Draft {
+  if (members.length === 0) return draft;
+  return edited(draft, insertMembers(draft.bytes, draft.root, after, members, rootStyle(draft)));
 }
 
 function inboundsText(draft: Draft, { listen, hasApi }: Plan): string {

@@ -13,6 +13,8 @@ export interface RootList {
   readonly withoutKey: readonly number[];
   /** How many elements have `key`, as in an inbound, instead of `access_key`. */
   readonly underKey: number;
+  /** Elements that are no plain strings. */
+  readonly objects: number;
   /** Every element is a string or has `key` alone. */
   readonly takenAtReload: boolean;
   /** The hash of each element's key under either name, 0 for one without. */
@@ -44,6 +46,7 @@ export function readRootList(bytes: Buffer, node: KeysNode): RootList {
   const own = node.records.values();
   const others = (other?.records ?? []).values();
   let underKey = 0;
+  let objects = 0;
   let takenAtReload = true;
   for (let index = 0; index < hashes.length; index += 1) {
     const hasOwn = hashes[index] !== 0;
@@ -54,10 +57,12 @@ export function readRootList(bytes: Buffer, node: KeysNode): RootList {
     if (record === undefined) withoutKey.push(index);
     else if (!keys.has(record.accessKey)) keys.set(record.accessKey, record);
     if (!hasOwn && hasOther) underKey += 1;
-    if (bytes[starts[index] ?? 0] !== QUOTE && (hasOwn || !hasOther)) takenAtReload = false;
+    if (bytes[starts[index] ?? 0] === QUOTE) continue;
+    objects += 1;
+    if (hasOwn || !hasOther) takenAtReload = false;
   }
   const either = other === null ? hashes : hashes.map((hash, index) => hash || (other.list.hashes[index] ?? 0));
-  return { elements: hashes.length, keys, withoutKey, underKey, takenAtReload, hashes: either };
+  return { elements: hashes.length, keys, withoutKey, underKey, objects, takenAtReload, hashes: either };
 }
 
 /** Compares a root list with the keys of the inbounds. */

@@ -16,6 +16,8 @@ export interface FileOffer {
   /** Whether a listener is described, by a root `api` and by an inbound. */
   readonly rootListener: boolean;
   readonly inboundListener: boolean;
+  /** Whether a root array `outbounds` stands there. */
+  readonly hasOutbounds: boolean;
 }
 
 /** A root `access_keys` whose elements are strings or have `access_key`, or `key` as in an inbound. */
@@ -25,6 +27,8 @@ export interface RootListOffer extends KeyCount {
   readonly besides: number;
   /** Elements with `key` alone; they count among the keys. */
   readonly underKey: number;
+  /** Elements that are no plain strings. */
+  readonly objects: number;
   /** Every element is a string or has `key` alone: what a server that knows inbounds takes. */
   readonly takenAtReload: boolean;
 }
@@ -44,6 +48,9 @@ export interface FileReading {
   readonly changesAt: readonly string[];
   /** What a root `access_keys` is to those of a version whose file has inbounds; null for servers that know no inbounds. */
   rootListBeside(version: string): RootListBeside | null;
+  /** Why a server does not start from the file, in a sentence; null where it does. */
+  startProblem(offer: FileOffer): string | null;
+  /** The keys that a start reads, where it comes to that. */
   atStart(offer: FileOffer): KeysRead;
   /** When the file has changed under a running server of this version, or 5 s after its start. */
   atLiveReload(offer: FileOffer, version: string): KeysRead;
@@ -63,9 +70,20 @@ export const rootMembers: FileReading = {
   name: 'access_keys and api',
   changesAt: [],
   rootListBeside: () => null,
+  startProblem: () => null,
   atStart: readRootList,
   atLiveReload: readRootList,
   readsListener: ({ rootListener }) => rootListener,
+};
+
+/** The same, each key a plain string (seen in the history of these servers). */
+export const rootStrings: FileReading = {
+  ...rootMembers,
+  startProblem({ rootList }) {
+    const objects = rootList?.objects ?? 0;
+    if (objects === 0) return null;
+    return `it takes plain strings in access_keys: of its elements ${objects} are none, which end its live reloads, too`;
+  },
 };
 
 /** From this version on a live reload reads the inbounds, too. */
@@ -79,6 +97,7 @@ export const inboundsThenRootList: FileReading = {
   name: 'inbounds, at a live reload access_keys',
   changesAt: [UNION_SINCE],
   rootListBeside: (version) => (gte(version, UNION_SINCE) ? 'union' : 'alone'),
+  startProblem: ({ hasOutbounds }) => (hasOutbounds ? null : NO_OUTBOUNDS),
   atStart: readInbounds,
   atLiveReload(offer, version) {
     const { rootList } = offer;
@@ -87,6 +106,8 @@ export const inboundsThenRootList: FileReading = {
   },
   readsListener: ({ inboundListener }) => inboundListener,
 };
+
+const NO_OUTBOUNDS = 'it wants a root array "outbounds", [] being enough, and calls the format outdated without one';
 
 const RELOAD_STOPPED =
   'an element of access_keys that has "access_key", or neither is a string nor has "key", stops its live reloads';

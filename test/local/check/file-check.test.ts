@@ -101,6 +101,25 @@ describe('what servers of each line read of a file', () => {
     expect(check({ access_keys: [] }).offer.rootList).toMatchObject({ keys: 0 });
   });
 
+  it('and whether one starts from it: plain strings up to 0.2.30, outbounds from 0.3.7 on', () => {
+    const problems = (value: object) => {
+      const { offer } = check(value);
+      return Object.fromEntries(
+        REVISIONS.flatMap(({ from, fileReading }) => {
+          const problem = fileReading.startProblem(offer);
+          return problem === null ? [] : [[from, problem]];
+        }),
+      );
+    };
+    const strings = expect.stringContaining('plain strings in access_keys: of its elements 1 are none');
+    const outbounds = expect.stringContaining('"outbounds", [] being enough');
+    const keys = ['a', { access_key: 'b', name: 'B' }];
+    expect(problems({ access_keys: keys })).toEqual({ '0.2.0': strings, '0.2.25': strings, '0.3.7': outbounds });
+    expect(problems({ access_keys: ['a'], outbounds: [] })).toEqual({});
+    expect(problems({ inbounds: [OSTP], outbounds: {} })).toEqual({ '0.3.7': outbounds });
+    expect(problems({ inbounds: [OSTP], outbounds: [] })).toEqual({});
+  });
+
   it('with inbounds alone: only the last line its keys and its listener', () => {
     const { others, last } = readings({ inbounds: [OSTP, { protocol: 'api' }] });
     for (const one of others) expect(one).toMatchObject({ start: 'no keys', reload: 'no keys', listener: false });

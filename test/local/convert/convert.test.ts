@@ -2,11 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { checkFile } from '../../../src/local/check/file-check.js';
 import { convertFile } from '../../../src/local/convert/convert.js';
 import { commentsBetween } from '../../../src/local/document/comments.js';
 import { type ConfigurationDocument, readDocument } from '../../../src/local/document/document.js';
 import { isJsonObject, type JsonValue, parseJson } from '../../../src/wire/json/json.js';
 import { ROOT } from '../../build.js';
+import { behaviourOf } from '../../stand-in/behaviour.js';
+import { parseConfiguration, readAtStart } from '../../stand-in/configuration.js';
 import { anyFile } from '../document/generated.js';
 
 const sample = (name: string) => readFile(join(ROOT, 'fixtures/samples', name));
@@ -117,6 +120,28 @@ describe('converting a file and back', () => {
     const back = convertFile(converted, 'access_keys');
     expect(back.losses).toEqual([]);
     expect(readDocument(back.bytes).configuration).toEqual(before);
+  });
+});
+
+describe('a file that becomes one with inbounds', () => {
+  it('is one that a server of that layout starts from, whatever the other had', () => {
+    const server = behaviourOf('0.3.21');
+    fc.assert(
+      fc.property(anyFile, ({ text }) => {
+        const bytes = Buffer.from(text);
+        if (readDocument(bytes).document.layout.name === 'inbounds') return;
+        const { bytes: converted } = convertFile(bytes, 'inbounds');
+        expect(() => readAtStart(parseConfiguration(converted), server)).not.toThrow();
+        expect(checkFile(converted).offer.hasOutbounds).toBe(true);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('has empty outbounds behind the inbounds, where no routing is configured', () => {
+    const text = '{\n  // ours\n  "access_keys": ["a"],\n  "dns": {}\n}\n';
+    const { bytes } = convertFile(Buffer.from(text), 'inbounds');
+    expect(bytes.toString()).toMatch(/\n {2}\],\n {2}"outbounds": \[\],\n {2}"dns": \{\}\n\}\n$/);
   });
 });
 
