@@ -23,6 +23,8 @@ import type { WriteQueue } from './write-queue.js';
 export interface InboundsKeeper {
   /** Something was written that the server would not start with. */
   written(): void;
+  /** A list has come: what others made over the server's own API is stored, too. */
+  listed(): void;
   /** Rules that the server has taken. */
   ruled(rules: readonly OutboundRule[]): void;
   /** A key that the server no longer has. */
@@ -62,6 +64,8 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
   let cancelVerifying: (() => void) | null = null;
   let working: Promise<void> | null = null;
   let rules: readonly OutboundRule[] | null = null;
+  /** What was stored last, or is about to be; null before the first time. */
+  let kept: ReadonlyMap<string, AccessKey> | null = null;
   const gone = new Set<string>();
   let isClosed = false;
   let saidRefused = false;
@@ -120,6 +124,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
       const { document } = value;
       const wanted = new Map([...keys.entries()].map((key) => [key.accessKey, plain(key)]));
       const changed = keysIn(document, value.configuration.keys, wanted);
+      kept = wanted;
       if (changed !== null && changed !== document) await server.putConfig(changed.bytes, 'poll');
       gone.clear();
       return { until: taken.sentAt, keys: wanted };
@@ -159,11 +164,15 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
 
   /** Whether the server has keys, or records of keys, that were not stored. */
   function hasOthers(stored: ReadonlyMap<string, AccessKey>): boolean {
+    return keys.size !== stored.size || hasNew(stored);
+  }
+
+  function hasNew(stored: ReadonlyMap<string, AccessKey>): boolean {
     for (const key of keys.entries()) {
       const known = stored.get(key.accessKey);
       if (known === undefined || known.limitBytes !== key.limitBytes || known.name !== key.name) return true;
     }
-    return keys.size !== stored.size;
+    return false;
   }
 
   function written(): void {
@@ -177,6 +186,11 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
 
   return {
     written,
+    listed() {
+      const isBusy = firstAt !== null || working !== null || cancelVerifying !== null;
+      if (isBusy || !isNeeded()) return;
+      if (kept === null || hasNew(kept)) written();
+    },
     ruled(next) {
       rules = next;
       written();

@@ -76,7 +76,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...(progress === undefined ? {} : { progress }),
     tellsNames,
     readsNames,
-    onTaken: () => names.follow(clock.monotonic()),
+    onTaken: () => {
+      keeper.listed();
+      return names.follow(clock.monotonic());
+    },
     onGone: (accessKey) => keeper.gone(accessKey),
     onWritten: () => keeper.written(),
   });

@@ -140,6 +140,36 @@ describe('keys of a server that starts from its inbounds alone', () => {
     await backend.close();
   });
 
+  it("that somebody made over the server's own API are put there with the list that shows them", async () => {
+    const stage = await beside();
+    const { world, server, backend, restart } = stage;
+    await world.pass(30_000);
+    expect(writesOf(stage, 'putConfig')).toBe(0);
+    takes(server, [held('theirs', 5n, 'Theirs')]);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    await world.pass(20_000);
+    expect(users(server)).toEqual([{ key: 'theirs', name: 'Theirs', limit_bytes: 5 }]);
+    expect(writesOf(stage, 'putConfig')).toBe(1);
+    restart();
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    await world.pass(20_000);
+    expect(writesOf(stage, 'putConfig')).toBe(1);
+    takes(server, [held('theirs', 6n, 'Theirs')]);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    await world.pass(20_000);
+    expect(users(server)).toEqual([{ key: 'theirs', name: 'Theirs', limit_bytes: 6 }]);
+    await backend.close();
+  });
+
+  it('that it has and its inbounds lack when Keyway starts are put there, too', async () => {
+    const stage = await beside();
+    takes(stage.server, [held('theirs')]);
+    const second = await stage.again();
+    await stage.world.pass(20_000);
+    expect(users(stage.server)).toEqual([{ key: 'theirs' }]);
+    await second.close();
+  });
+
   it('and rules that it has taken are stored together', async () => {
     const { world, server, backend } = await beside();
     const rule = { domainSuffix: ['.onion'], ipCidr: [], protocol: null, action: 'proxy' as const };
