@@ -138,8 +138,8 @@ export interface PostOutcome {
 
 /** The configuration of a server as one JSON document. */
 export interface ConfigurationDocumentPort {
-  /** One compact JSON value, numbers spelled as they stand. Rejects with configRead/Strip/ParseFailed. */
-  read(): Promise<Buffer>;
+  /** One compact JSON value in pieces, numbers spelled as they stand. Rejects with configRead/Strip/ParseFailed. */
+  read(): Promise<readonly Buffer[]>;
   /** Replaces it with this JSON text, pretty-printed. Rejects with configModeMissing/Format/WriteFailed. */
   replace(body: Buffer): Promise<void>;
 }

@@ -34,7 +34,7 @@ export interface Core extends KeyOperations {
   freshenKeys(): Now<void>;
   status(): Now<ServerStatus>;
   /** Rejects with `noConfigPath` where there is no configuration, and as the backend's document does. */
-  readConfig(): Promise<Buffer>;
+  readConfig(): Promise<readonly Buffer[]>;
   replaceConfig(body: Buffer): Promise<void>;
   /** Empty when outbound routing is not configured. */
   rules(): Now<readonly OutboundRule[]>;

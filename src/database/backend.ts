@@ -14,8 +14,9 @@ import { createDatabaseDocument, type DatabaseDocument, readVersions } from './d
 import { type Follower, type FollowerStatus, startFollower } from './follower.js';
 import { type Hints, startHints } from './hints.js';
 import { createJitter } from './jitter.js';
+import { KeptDocument } from './kept-document.js';
 import { textProblem, withoutNul } from './limits.js';
-import { createReplica } from './replica.js';
+import { createReplica, type Replica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
@@ -115,7 +116,16 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
   const gateway = random.uuid();
   const jitter = createJitter(random);
   const keys = createKeyRegistry(clock.now);
-  const replica = createReplica(keys);
+  const keptDocument: KeptDocument = new KeptDocument({
+    connections: reading,
+    keys,
+    present: () => ({ outbound: settings.outbound, dnsChanges }),
+    fresh: () => follower.fresh('state'),
+    seen: () => follower.status().seen,
+    registeredAt: (accessKey) => replica.registeredAt(accessKey),
+    refused: (reason) => log.warn({ reason }, 'the configuration has no place for a change'),
+  });
+  const replica: Replica = createReplica(keys, keptDocument);
   const listeners: ((reason: ChangeReason) => void)[] = [];
   const seen = () => follower.status().seen;
   const counts = { done: 0, nothing: 0, unknown: 0 };
@@ -263,13 +273,8 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
     connections: reading,
     writes: { write },
     keys,
-    present: () => ({ outbound: settings.outbound, dnsChanges }),
-    fresh: async () => {
-      await follower.fresh('state');
-      return seen();
-    },
+    kept: keptDocument,
     showing,
-    registeredAt: replica.registeredAt,
     guard: options.guard ?? false,
     clock,
     random,
@@ -383,6 +388,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
       if (isClosed) return;
       isClosed = true;
       for (const beat of beats) clearInterval(beat);
+      keptDocument.close();
       await counting.close();
       await follower.stop();
       await reading.run(leaveGateway(gateway), 1_000).catch(() => undefined);

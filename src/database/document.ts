@@ -1,20 +1,18 @@
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
+import { gzip } from 'node:zlib';
 import type { ConfigurationDocumentPort } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import type { KeyReader } from '../core/keys/types.js';
-import type { AccessKey, ConfigurationChange, DnsChange, OutboundSettings } from '../core/model.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
-import { changeDocument } from '../local/document/change.js';
 import { losesInbounds, type ReadConfiguration, readDocument } from '../local/document/document.js';
 import { toReplacement } from '../local/document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../local/document/retention.js';
-import { compactJson } from '../wire/json/json.js';
 import { type Connections, StatementError } from './connection.js';
+import { type KeptDocument, type PresentDocument, unpack } from './kept-document.js';
 import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
-import { DOCUMENT, forgetVersions, INSERT_CONTENT, type Seen, VERSIONS, versionContent, WRITES } from './statements.js';
+import { forgetVersions, INSERT_CONTENT, VERSIONS, versionContent, WRITES } from './statements.js';
 import type { Writes, Written } from './writes.js';
 
 /** The configuration as a document with its kept versions. */
@@ -35,14 +33,9 @@ export interface DocumentOptions {
   readonly connections: Pick<Connections, 'run' | 'send'>;
   readonly writes: Pick<Writes, 'write'>;
   readonly keys: KeyReader;
-  /** Besides keys: the rules, and what of the DNS settings was given since the last replacement. */
-  readonly present: () => PresentSections;
-  /** Resolves to what has been seen, once that is all that was committed before the call. */
-  readonly fresh: () => Promise<Pick<Seen, 'state' | 'document'>>;
+  readonly kept: Pick<KeptDocument, 'current'>;
   /** Resolves once a write that was committed shows here. Rejects with `outcomeUnknown` where that cannot be seen in time. */
   readonly showing: () => Promise<void>;
-  /** When the key was registered: the number of the write. */
-  readonly registeredAt: (accessKey: string) => number;
   readonly guard: boolean;
   readonly clock: ClockPort;
   readonly random: RandomPort;
@@ -61,32 +54,20 @@ const KEYS_LOST =
 const FORMAT = { read: readDocument };
 
 export function createDatabaseDocument(options: DocumentOptions): DatabaseDocument {
-  const { connections, writes, keys, present, fresh, clock, random, log } = options;
+  const { connections, writes, keys, kept, clock, random, log } = options;
 
-  async function current(): Promise<Present> {
-    const [rows] = await connections.run(DOCUMENT, DEADLINE);
-    const [at, applied, content] = rows?.[0] ?? [];
-    const base = readDocument(await unpack(Buffer.from(content ?? '', 'hex')));
-    const { state: number, document: putAt } = await fresh();
-    // Another was put meanwhile.
-    if (putAt !== BigInt(at ?? 0)) return current();
-    if (applied !== 't') return { number, document: base.document };
-    return {
-      number,
-      document: changedSince(base, Number(at), { keys, ...present(), registeredAt: options.registeredAt, refused }),
-    };
-  }
-
-  const refused = (reason: string) => log.warn({ reason }, 'the configuration has no place for a change');
-
-  const at = async (): Promise<{ readonly number: bigint; readonly bytes: Buffer }> => {
+  async function current(): Promise<PresentDocument> {
     try {
-      const { number, document } = await current();
-      return { number, bytes: document.bytes };
+      return await kept.current();
     } catch (error) {
       throw new DomainError('configReadFailed', wordsOf(error));
     }
-  };
+  }
+
+  async function at(): Promise<{ readonly number: bigint; readonly bytes: Buffer }> {
+    const { number, document } = await current();
+    return { number, bytes: document.bytes };
+  }
 
   async function put(next: ReadConfiguration, reason: 'replaced' | 'restored'): Promise<void> {
     const { configuration } = next;
@@ -94,7 +75,7 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
     if (problem !== null) throw new DomainError('configFormatFailed', problem);
     const content = await store(next.document.bytes);
     for (let attempt = 1; ; attempt += 1) {
-      const before = await current();
+      const before = await kept.current();
       const losesKeys = reason === 'replaced' && losesInbounds(before.document, next.document);
       if (losesKeys && options.guard) throw new DomainError('configRefused', KEYS_LOST);
       const isServer = configuration.mode === 'server';
@@ -158,7 +139,7 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
   return {
     at,
     text: async () => (await at()).bytes,
-    read: async () => compactJson((await at()).bytes, { comments: true }),
+    read: async () => (await current()).compact(),
     replace: (body) => replaceBy(toReplacement(body, FORMAT), 'replaced'),
     put: (bytes) => replaceBy(readDocument(bytes), 'restored'),
     versions,
@@ -194,60 +175,6 @@ export async function readVersions(connections: Pick<Connections, 'run'>): Promi
   return rows.map(([id, keptAt, forever]) => ({ id: id ?? '', keptAt: Number(keptAt), forever: forever === 't' }));
 }
 
-/** The document as it is at a number. */
-interface Present {
-  readonly number: bigint;
-  readonly document: ReadConfiguration['document'];
-}
-
-interface PresentSections {
-  readonly outbound: OutboundSettings | null;
-  readonly dnsChanges: readonly DnsChange[];
-}
-
-interface Since extends PresentSections {
-  readonly refused: (reason: string) => void;
-  readonly keys: KeyReader;
-  readonly registeredAt: (accessKey: string) => number;
-}
-
-/** The document with all that was changed since it was put: first what left, then what is another or came. */
-function changedSince(
-  { document, configuration }: ReadConfiguration,
-  at: number,
-  now: Since,
-): ReadConfiguration['document'] {
-  const left = new Map<string, AccessKey | null>();
-  const put = new Map<string, AccessKey | null>();
-  const before = new Map<string, AccessKey>();
-  for (const key of configuration.keys) {
-    const entry = now.keys.get(key.accessKey);
-    if (entry === undefined || now.registeredAt(key.accessKey) > at) left.set(key.accessKey, null);
-    else before.set(key.accessKey, key);
-  }
-  for (const { accessKey, name, limitBytes } of now.keys.entries()) {
-    const key = before.get(accessKey);
-    if (key === undefined || key.name !== name || key.limitBytes !== limitBytes)
-      put.set(accessKey, { accessKey, name, limitBytes });
-  }
-  const rules = now.outbound?.rules ?? null;
-  const isSameRules = rules === null || JSON.stringify(rules) === JSON.stringify(configuration.outbound?.rules);
-  const sections: ConfigurationChange = {
-    ...(isSameRules ? {} : { rules }),
-  };
-  let changed = document;
-  for (const change of [{ keys: left }, { keys: put }, ...now.dnsChanges.map((dns) => ({ dns })), sections]) {
-    try {
-      // Whoever reads the document once it is a file again: a key that has gone must not come back from a root list.
-      changed = changeDocument(changed, change, undefined, 'union');
-    } catch (error) {
-      // As with a file, a part that has no place in it does not hold up the others.
-      now.refused(wordsOf(error));
-    }
-  }
-  return changed;
-}
-
 function failureOf(written: Exclude<Written, { kind: 'done' }>): DomainError {
   return written.kind === 'unknown'
     ? new DomainError('outcomeUnknown')
@@ -264,10 +191,4 @@ function wordsOf(error: unknown): string {
 export function versionId(bytes: Buffer, now: number): string {
   const time = new Date(now).toISOString().replaceAll(/[-:.]/g, '');
   return `${time}-${hash('sha256', bytes).slice(0, 32)}`;
-}
-
-const GZIP = Buffer.from([0x1f, 0x8b]);
-
-async function unpack(content: Buffer): Promise<Buffer> {
-  return content.subarray(0, GZIP.length).equals(GZIP) ? promisify(gunzip)(content) : content;
 }

@@ -56,13 +56,21 @@ export interface ConnectionsRow {
   readonly connections: bigint;
 }
 
-export function createReplica(keys: KeyRegistry): Replica {
+/** Hears of keys whose record or place in the order of registration becomes another, or that go. */
+export interface KeyObserver {
+  recordChanged(accessKey: string): void;
+  placeChanged(accessKey: string): void;
+  allChanged(): void;
+}
+
+export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica {
   /** By the slot of the registry's entry. */
   const known = createSlots();
 
   function drop(accessKey: string): void {
     keys.setAside(accessKey);
     keys.forget(accessKey);
+    observer.placeChanged(accessKey);
   }
 
   function take(row: KeyRow, isOlderTaken: boolean): void {
@@ -78,6 +86,8 @@ export function createReplica(keys: KeyRegistry): Replica {
     const entry = keys.get(accessKey);
     if (entry === undefined || (counters === null && entry.counters !== null)) keys.createWithoutCounters(record);
     else if (entry.name !== name || entry.limitBytes !== limitBytes) putRecord(record, counters !== null);
+    if (entry === undefined) observer.placeChanged(accessKey);
+    else observer.recordChanged(accessKey);
     const { slot = -1, counters: present = null } = keys.get(accessKey) ?? {};
     if (entry === undefined) known.clear(slot);
     known.place(slot, position, ordinal);
@@ -143,6 +153,7 @@ export function createReplica(keys: KeyRegistry): Replica {
         else drop(accessKey);
       }
       for (const row of rows) take(row, true);
+      observer.allChanged();
     },
     incarnation(accessKey) {
       const entry = keys.get(accessKey);

@@ -5,7 +5,7 @@ import { DomainError } from '../core/errors.js';
 import type { AnnouncedServer, KeySnapshot } from '../core/model.js';
 import { type Now, withNow } from '../core/now.js';
 import { clientConfig } from '../wire/client-config.js';
-import { successEnvelope, successEnvelopeOf, successEnvelopeOfBytes } from '../wire/envelope.js';
+import { successEnvelope, successEnvelopeOf, successEnvelopeOfPieces } from '../wire/envelope.js';
 import type { Encodable } from '../wire/json/encode.js';
 import type { CreateUser } from '../wire/operations/users.js';
 import type { OperationName } from '../wire/operations.js';
@@ -41,7 +41,7 @@ export interface Call {
 
 /** A success; `payload` is the whole envelope. */
 export interface OperationAnswer {
-  readonly payload: string | Buffer;
+  readonly payload: string | Buffer | readonly Buffer[];
   readonly headers?: Readonly<Record<string, string>>;
   /** To be called once the payload has been sent, or will not be. */
   readonly settled?: () => void;
@@ -109,7 +109,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
         }),
       ),
     })),
-  getConfig: async ({ context: { core } }) => ({ payload: successEnvelopeOfBytes(await core.readConfig()) }),
+  getConfig: async ({ context: { core } }) => ({ payload: successEnvelopeOfPieces(await core.readConfig()) }),
   putConfig: withBody<Buffer>(async ({ context: { core } }, body) => {
     await core.replaceConfig(body);
     return answer(true);

@@ -13,7 +13,7 @@ import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.
 import type { Mount } from './mount.js';
 import { jsonBytes, readBody } from './request-body.js';
 import type { Observing } from './request-observer.js';
-import { sendBody } from './send-body.js';
+import { bodyLength, sendBody } from './send-body.js';
 
 /** What the routes of one mount share. */
 export type RouteContext = AppOptions & HandlerContext & { readonly observing: Observing };
@@ -158,7 +158,7 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
 function sendAnswer({ payload, headers, settled }: OperationAnswer, reply: FastifyReply): void {
   reply.hijack();
   if (settled !== undefined) whenAnswerIsOver(reply.raw, reply.request.raw.socket, settled);
-  const length = typeof payload === 'string' ? Buffer.byteLength(payload) : payload.length;
+  const length = bodyLength(payload);
   const fields = ['access-control-allow-origin', '*', 'content-type', JSON_TYPE, 'content-length', `${length}`];
   if (headers !== undefined) fields.push(...Object.entries(headers).flat());
   reply.raw.writeHead(200, fields);

@@ -15,9 +15,9 @@ export function successEnvelopeOf(json: string): string {
   return `${OPENING}${json}}`;
 }
 
-/** The same for large data: bytes stay bytes. */
-export function successEnvelopeOfBytes(json: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(OPENING), json, Buffer.from('}')]);
+/** The same for large data: pieces of bytes, which are not copied. */
+export function successEnvelopeOfPieces(json: readonly Buffer[]): readonly Buffer[] {
+  return [Buffer.from(OPENING), ...json, Buffer.from('}')];
 }
 
 /** A failure envelope. */

@@ -26,7 +26,7 @@ async function stage() {
   };
   const follower = await startFollower({
     connections: { ...connections, run },
-    replica: createReplica(keys),
+    replica: createReplica(keys, { recordChanged() {}, placeChanged() {}, allChanged() {} }),
     followed: { settings() {}, audit() {}, sessions() {} },
     clock: systemClock,
     jitter: (milliseconds) => milliseconds,

@@ -41,7 +41,7 @@ export interface ConfigurationFile {
    */
   save(change: ConfigurationChange): Promise<ConfigurationChange>;
   /** The file as one compact JSON value, numbers spelled as in the file. Rejects with configRead/Strip/ParseFailed. */
-  readAsJson(): Promise<Buffer>;
+  readAsJson(): Promise<readonly Buffer[]>;
   /** Replaces the whole file with this JSON text, pretty-printed. Rejects with configModeMissing/Format/WriteFailed. */
   replace(body: Buffer): Promise<void>;
   /** Called synchronously with each configuration that became live from outside or by `replace`. */

@@ -5,7 +5,8 @@ import { followInRootList } from './beside-inbounds.js';
 import { type ConfigurationDocument, readRoot } from './document.js';
 import { changeKeys, spliced } from './key-changes.js';
 import { changeDns, changeRules } from './section-changes.js';
-import type { Shape } from './tree.js';
+import { applySplices, type Splice } from './splice.js';
+import type { ObjectNode, Shape } from './tree.js';
 
 /** What a change of rules or DNS settings looks at: anything but keys. */
 const SECTIONS_SHAPE: Shape = { members: { outbound: 'tree', outbounds: 'tree', routing: 'tree', dns: 'tree' } };
@@ -29,11 +30,34 @@ export function changeDocument(
     changed = changeKeys(document, keys, room);
     if (beside !== null) changed = followInRootList(changed, keys, beside);
   }
-  if (rules !== undefined) {
-    changed = spliced(changed, changeRules(changed, readRoot(changed.bytes, SECTIONS_SHAPE), rules), []);
-  }
-  if (dns !== undefined) {
-    changed = spliced(changed, changeDns(changed, readRoot(changed.bytes, SECTIONS_SHAPE), dns), []);
-  }
+  if (rules !== undefined) changed = changeSections(changed, (outline, root) => changeRules(outline, root, rules));
+  if (dns !== undefined) changed = changeSections(changed, (outline, root) => changeDns(outline, root, dns));
   return changed;
 }
+
+/** Makes a change to what stands outside the key lists, which are not read for it: a million keys may stand in them. */
+function changeSections(
+  document: ConfigurationDocument,
+  change: (outline: ConfigurationDocument, root: ObjectNode) => readonly Splice[],
+): ConfigurationDocument {
+  const { bytes, lists, besideInbounds } = document;
+  const contents = [...lists, ...(besideInbounds === null ? [] : [besideInbounds.list])]
+    .map(({ open, close }) => ({ from: open + 1, to: close, text: NOTHING }))
+    .sort((one, other) => one.from - other.from);
+  const outline = applySplices(bytes, contents);
+  let cut = 0;
+  const cuts = contents.map(({ from, to }) => {
+    const at = from - cut;
+    cut += to - from;
+    return { at, length: to - from };
+  });
+  const placeOf = (place: number) => cuts.reduce((sum, { at, length }) => (place > at ? sum + length : sum), place);
+  const splices = change({ ...document, bytes: outline }, readRoot(outline, SECTIONS_SHAPE));
+  return spliced(
+    document,
+    splices.map(({ from, to, text }) => ({ from: placeOf(from), to: placeOf(to), text })),
+    [],
+  );
+}
+
+const NOTHING = Buffer.alloc(0);

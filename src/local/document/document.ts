@@ -1,15 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import type { AccessKey, ServerConfiguration } from '../../core/model.js';
+import { finish, type Steps } from '../../core/steps.js';
 import { createScanner, expectEnd } from '../../wire/json/scanner.js';
 import { accessKeysLayout } from './access-keys-layout.js';
 import { readDns } from './dns-section.js';
-import { firstOfEach, type PlacedKeys } from './first-keys.js';
+import { firstOfEachSteps, type PlacedKeys } from './first-keys.js';
 import { inboundsLayout } from './inbounds-layout.js';
 import type { KeyList } from './key-list.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
 import { compareRootList, readRootList, warnOfRootList } from './root-list.js';
-import { memberOf, type ObjectNode, readValue, type Shape } from './tree.js';
+import { memberOf, type ObjectNode, readValueSteps, type Shape } from './tree.js';
 
 export { ConfigurationShapeError } from './layout.js';
 
@@ -48,14 +49,19 @@ export const ROOT_SHAPE: Shape = { members: { ...accessKeysLayout.shapes, ...inb
  * object or the bytes are no UTF-8.
  */
 export function readDocument(bytes: Buffer): ReadConfiguration {
-  const root = readRoot(bytes, ROOT_SHAPE);
+  return finish(readDocumentSteps(bytes));
+}
+
+/** As `readDocument`. */
+export function* readDocumentSteps(bytes: Buffer): Steps<ReadConfiguration> {
+  const root = yield* readRootSteps(bytes, ROOT_SHAPE);
   const layout = layoutOf(root);
   const holders = layout.keyHolders(root);
   const lists = holders.flatMap(listOf);
   const besideInbounds = layout === inboundsLayout ? listBesideInbounds(bytes, root) : null;
   const hasHome = isKeyList(holders[0]);
   const document = { bytes, layout, lists, hasHome, keyPlaces: holders.length, besideInbounds };
-  return { document, configuration: readConfiguration(bytes, root, layout, holders) };
+  return { document, configuration: yield* readConfiguration(bytes, root, layout, holders) };
 }
 
 function listBesideInbounds(bytes: Buffer, root: ObjectNode): ListBesideInbounds | null {
@@ -73,9 +79,13 @@ export function losesInbounds(before: ConfigurationDocument, after: Configuratio
 
 /** The root object of a file. Throws as `readDocument` does. */
 export function readRoot(bytes: Buffer, shape: Shape): ObjectNode {
+  return finish(readRootSteps(bytes, shape));
+}
+
+function* readRootSteps(bytes: Buffer, shape: Shape): Steps<ObjectNode> {
   if (!isUtf8(bytes)) throw new ConfigurationShapeError('the file is not valid UTF-8');
   const scanner = createScanner(bytes, true);
-  const root = readValue(scanner, shape);
+  const root = yield* readValueSteps(scanner, shape);
   expectEnd(scanner);
   if (root.kind !== 'object') throw new ConfigurationShapeError('the root: expected an object');
   return root;
@@ -94,15 +104,15 @@ function listOf({ value }: ListHolder): readonly KeyList[] {
   return value?.kind === 'keys' ? [value.list] : [];
 }
 
-function readConfiguration(
+function* readConfiguration(
   bytes: Buffer,
   root: ObjectNode,
   layout: Layout,
   holders: readonly ListHolder[],
-): ServerConfiguration {
+): Steps<ServerConfiguration> {
   const warnings = createWarnings();
   const mode = readString(memberOf(root, 'mode'), 'mode', null, warnings);
-  const keys = readKeyRecords(layout, holders, warnings);
+  const keys = yield* readKeyRecords(layout, holders, warnings);
   // Not among the others, of which the file may have more than are shown.
   const others = createWarnings();
   warnOfOtherLayout(bytes, root, layout, keys, others);
@@ -131,7 +141,11 @@ function warnOfOtherLayout(
 }
 
 /** The keys of all lists; of equal ones the first. */
-function readKeyRecords(layout: Layout, holders: readonly ListHolder[], warnings: Warnings): readonly AccessKey[] {
+function* readKeyRecords(
+  layout: Layout,
+  holders: readonly ListHolder[],
+  warnings: Warnings,
+): Steps<readonly AccessKey[]> {
   const [first] = holders;
   if (first === undefined) warnings.add(layout.noHolder, 'there are no keys');
   for (const { place } of holders.slice(1)) warnings.add(place, `these keys count too; new ones go to ${first?.place}`);
@@ -146,5 +160,5 @@ function readKeyRecords(layout: Layout, holders: readonly ListHolder[], warnings
       warnings.add(`${place}[${index}]${member === '' ? '' : `.${member}`}`, text);
     }
   }
-  return firstOfEach(nodes, warnings);
+  return yield* firstOfEachSteps(nodes, warnings);
 }

@@ -1,4 +1,5 @@
 import type { AccessKey } from '../../core/model.js';
+import type { Steps } from '../../core/steps.js';
 import type { KeysNode } from './key-list.js';
 import type { Warnings } from './reading.js';
 
@@ -15,7 +16,7 @@ export const DUPLICATE_KEY = 'this key stands in the file before; the first coun
  * The records of several lists, of equal keys only the first; the others become warnings. It looks them up by the
  * hashes that the lists have anyway, in one array of numbers, which costs a fraction of a `Set` of strings.
  */
-export function firstOfEach(lists: readonly PlacedKeys[], warnings: Warnings): readonly AccessKey[] {
+export function* firstOfEachSteps(lists: readonly PlacedKeys[], warnings: Warnings): Steps<readonly AccessKey[]> {
   const total = lists.reduce((sum, { node }) => sum + node.records.length, 0);
   const slots = 2 ** Math.ceil(Math.log2(Math.max(2 * total, 2)));
   /** Positions in `keys` plus one; 0 is free. Open addressing, at most half full. */
@@ -44,10 +45,14 @@ export function firstOfEach(lists: readonly PlacedKeys[], warnings: Warnings): r
         warnings.add(`${place}[${index}]`, DUPLICATE_KEY);
       }
       index += 1;
+      if (index % STEP_KEYS === 0) yield;
     }
   }
   return keys;
 }
+
+/** Keys that are looked at in one step. */
+const STEP_KEYS = 16_000;
 
 /** FNV-1a leaves its low bits uneven for short keys; an odd factor spreads them. */
 const SPREAD = 0x9e3779b1;

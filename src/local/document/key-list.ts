@@ -1,4 +1,5 @@
 import { type AccessKey, MAX_U64 } from '../../core/model.js';
+import { finish, type Steps } from '../../core/steps.js';
 import {
   advance,
   another,
@@ -59,6 +60,14 @@ interface Element {
 
 /** Reads the array of keys that the scanner stands on. Elements that are no keys become faults, never errors. */
 export function readKeys(scanner: JsonScanner, keyMember: string): KeysNode {
+  return finish(readKeysSteps(scanner, keyMember));
+}
+
+/** Keys that are read in one step. */
+const STEP_KEYS = 4_000;
+
+/** As `readKeys`. */
+export function* readKeysSteps(scanner: JsonScanner, keyMember: string): Steps<KeysNode> {
   const open = scanner.start;
   const starts = growableUint32();
   const ends = growableUint32();
@@ -77,6 +86,7 @@ export function readKeys(scanner: JsonScanner, keyMember: string): KeysNode {
       records.push({ accessKey: element.key, name: element.name, limitBytes: element.limit });
     }
     index += 1;
+    if (index % STEP_KEYS === 0) yield;
   }
   const end = scanner.lastEnd;
   const list = { open, close: end - 1, starts: starts.finish(), ends: ends.finish(), hashes: hashes.finish() };

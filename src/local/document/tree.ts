@@ -1,3 +1,4 @@
+import { finish, type Steps } from '../../core/steps.js';
 import {
   advance,
   another,
@@ -11,7 +12,7 @@ import {
   toValue,
   unexpectedToken,
 } from '../../wire/json/scanner.js';
-import { type KeysNode, readKeys } from './key-list.js';
+import { type KeysNode, readKeysSteps } from './key-list.js';
 
 /**
  * How much of a value is kept. A configuration file can be a hundred megabytes of keys, so only what is looked at
@@ -66,49 +67,69 @@ export function memberOf(node: ValueNode | undefined, name: string): ValueNode |
 
 /** Reads the value that the scanner stands on. Throws `JsonSyntaxError`. */
 export function readValue(scanner: JsonScanner, shape: Shape): ValueNode {
+  return shape === 'skip' || shape === 'tree' ? readWhole(scanner, shape) : finish(readValueSteps(scanner, shape));
+}
+
+/** As `readValue`; it pauses within lists of keys. */
+export function* readValueSteps(scanner: JsonScanner, shape: Shape): Steps<ValueNode> {
+  if (shape === 'skip' || shape === 'tree') return readWhole(scanner, shape);
+  if (scanner.kind === Token.openArray) {
+    if ('keys' in shape) return yield* readKeysSteps(scanner, shape.keys);
+    if ('elements' in shape) return yield* readElements(scanner, shape.elements);
+  } else if (scanner.kind === Token.openObject && 'members' in shape) return yield* readMembers(scanner, shape.members);
+  return readWhole(scanner, 'tree');
+}
+
+function* readElements(scanner: JsonScanner, shape: Shape): Steps<ArrayNode> {
+  const { start } = scanner;
+  const elements: ValueNode[] = [];
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
+    elements.push(yield* readValueSteps(scanner, shape));
+  }
+  return { kind: 'array', start, end: scanner.lastEnd, elements };
+}
+
+function* readMembers(scanner: JsonScanner, shapes: Readonly<Record<string, Shape>>): Steps<ObjectNode> {
+  const { start } = scanner;
+  const members: MemberNode[] = [];
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+    const name = readName(scanner);
+    const shape = Object.hasOwn(shapes, name.name) ? (shapes[name.name] ?? 'skip') : 'skip';
+    members.push({ ...name, value: yield* readValueSteps(scanner, shape) });
+  }
+  return { kind: 'object', start, end: scanner.lastEnd, members };
+}
+
+/** Reads a value of which everything is wanted, or nothing. */
+function readWhole(scanner: JsonScanner, shape: 'skip' | 'tree'): ValueNode {
   const { start } = scanner;
   if (shape === 'skip') {
     skipValue(scanner);
     return { kind: 'skipped', start, end: scanner.lastEnd };
   }
   if (scanner.kind === Token.openArray) {
-    if (shape !== 'tree' && 'keys' in shape) return readKeys(scanner, shape.keys);
-    return readArray(scanner, shape !== 'tree' && 'elements' in shape ? shape.elements : 'tree');
+    const elements: ValueNode[] = [];
+    for (let more = enter(scanner); more; more = another(scanner, Token.closeArray))
+      elements.push(readWhole(scanner, shape));
+    return { kind: 'array', start, end: scanner.lastEnd, elements };
   }
   if (scanner.kind === Token.openObject) {
-    return readObject(scanner, shape !== 'tree' && 'members' in shape ? shape.members : undefined);
+    const members: MemberNode[] = [];
+    for (let more = enter(scanner); more; more = another(scanner, Token.closeObject))
+      members.push({ ...readName(scanner), value: readWhole(scanner, shape) });
+    return { kind: 'object', start, end: scanner.lastEnd, members };
   }
   const node = readScalar(scanner);
   advance(scanner);
   return node;
 }
 
-function readArray(scanner: JsonScanner, shape: Shape): ArrayNode {
-  const { start } = scanner;
-  const elements: ValueNode[] = [];
-  for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
-    elements.push(readValue(scanner, shape));
-  }
-  return { kind: 'array', start, end: scanner.lastEnd, elements };
-}
-
-function readObject(scanner: JsonScanner, shapes: Readonly<Record<string, Shape>> | undefined): ObjectNode {
-  const { start } = scanner;
-  const members: MemberNode[] = [];
-  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
-    expectName(scanner);
-    const name = stringValue(scanner);
-    const nameStart = scanner.start;
-    const nameEnd = scanner.end;
-    toValue(scanner);
-    members.push({ name, start: nameStart, nameEnd, value: readValue(scanner, shapeOf(shapes, name)) });
-  }
-  return { kind: 'object', start, end: scanner.lastEnd, members };
-}
-
-function shapeOf(shapes: Readonly<Record<string, Shape>> | undefined, name: string): Shape {
-  if (shapes === undefined) return 'tree';
-  return Object.hasOwn(shapes, name) ? (shapes[name] ?? 'skip') : 'skip';
+/** Reads a member's name; the scanner then stands on its value. */
+function readName(scanner: JsonScanner): Omit<MemberNode, 'value'> {
+  expectName(scanner);
+  const name = { name: stringValue(scanner), start: scanner.start, nameEnd: scanner.end };
+  toValue(scanner);
+  return name;
 }
 
 function readScalar(scanner: JsonScanner): ValueNode {

@@ -168,7 +168,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     keep,
     send,
     document: {
-      read: async () => (await readBytes('caller')).value,
+      read: async () => [(await readBytes('caller')).value],
       replace: (body) =>
         new Promise((resolve, reject) => {
           // Key writes wait until it is live: they would write the keys of before over it.

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { finish, type Steps } from '../../core/steps.js';
 import {
   advance,
   another,
@@ -132,29 +133,62 @@ function scalarValue(scanner: JsonScanner, { foreign }: JsonOptions): JsonValue 
  * A repeated member is kept. Throws `JsonSyntaxError`.
  */
 export function compactJson(bytes: Uint8Array, options: { readonly comments?: boolean } = {}): Buffer {
-  const writer = createByteWriter(Number.POSITIVE_INFINITY);
-  const scanner = scan(bytes, options.comments ?? false);
-  writeCompact(scanner, writer);
-  expectEnd(scanner);
-  return writer.finish();
+  return Buffer.concat(finish(compactJsonSteps(bytes, options)));
 }
 
-function writeCompact(scanner: JsonScanner, writer: ByteWriter): void {
-  const { kind } = scanner;
-  if (kind !== Token.openArray && kind !== Token.openObject) {
-    writeScalar(scanner, writer);
-    return;
+/** As `compactJson`; the text comes in pieces. */
+export function* compactJsonSteps(
+  bytes: Uint8Array,
+  options: { readonly comments?: boolean } = {},
+): Steps<readonly Buffer[]> {
+  const writer = createByteWriter(Number.POSITIVE_INFINITY);
+  const scanner = scan(bytes, options.comments ?? false);
+  /** The brackets of the values that are open. */
+  const open: (typeof Token.openArray | typeof Token.openObject)[] = [];
+  let pausedAt = 0;
+  for (let more = true; more; ) {
+    const { kind } = scanner;
+    if (kind !== Token.openArray && kind !== Token.openObject) writeScalar(scanner, writer);
+    else {
+      writer.byte(kind);
+      if (enter(scanner)) {
+        if (kind === Token.openObject) writeName(scanner, writer);
+        open.push(kind);
+        continue;
+      }
+      writer.byte(closing(kind));
+    }
+    more = nextCompact(scanner, writer, open);
+    if (scanner.start - pausedAt < STEP_BYTES) continue;
+    pausedAt = scanner.start;
+    yield;
   }
-  const close = kind === Token.openArray ? Token.closeArray : Token.closeObject;
-  writer.byte(kind);
-  let first = true;
-  for (let more = enter(scanner); more; more = another(scanner, close)) {
-    if (!first) writer.byte(Token.comma);
-    first = false;
-    if (kind === Token.openObject) writeName(scanner, writer);
-    writeCompact(scanner, writer);
+  expectEnd(scanner);
+  return writer.pieces();
+}
+
+/** Bytes of a text that are read in one step. */
+const STEP_BYTES = 1 << 18;
+
+const closing = (kind: typeof Token.openArray | typeof Token.openObject) =>
+  kind === Token.openArray ? Token.closeArray : Token.closeObject;
+
+/** Moves on behind a value, to the next one: false where there is none. */
+function nextCompact(
+  scanner: JsonScanner,
+  writer: ByteWriter,
+  open: (typeof Token.openArray | typeof Token.openObject)[],
+): boolean {
+  for (let kind = open.at(-1); kind !== undefined; kind = open.at(-1)) {
+    if (another(scanner, closing(kind))) {
+      writer.byte(Token.comma);
+      if (kind === Token.openObject) writeName(scanner, writer);
+      return true;
+    }
+    writer.byte(closing(kind));
+    open.pop();
   }
-  writer.byte(close);
+  return false;
 }
 
 /** How `prettyJson` writes. */

@@ -6,6 +6,8 @@ export interface ByteWriter {
   line(blanks: number): void;
   /** Everything written; the writer is used up. */
   finish(): Buffer;
+  /** The same, in its chunks. */
+  pieces(): readonly Buffer[];
 }
 
 const CHUNK_BYTES = 1 << 18;
@@ -29,6 +31,8 @@ export function createByteWriter(limit: number): ByteWriter {
     used = 0;
   }
 
+  const pieces = () => [...full, chunk.subarray(0, used)];
+
   return {
     byte(value) {
       reserve(1);
@@ -49,8 +53,7 @@ export function createByteWriter(limit: number): ByteWriter {
       chunk.fill(BLANK, used + 1, used + 1 + blanks);
       used += 1 + blanks;
     },
-    finish() {
-      return Buffer.concat([...full, chunk.subarray(0, used)]);
-    },
+    finish: () => Buffer.concat(pieces()),
+    pieces,
   };
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   compactJson,
+  compactJsonSteps,
   isJsonObject,
   type JsonOptions,
   JsonSyntaxError,
@@ -211,6 +212,17 @@ describe('compactJson and prettyJson', () => {
   it('long texts pass through unchanged', () => {
     const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ key: `k${i}`.repeat(20), limit: i })));
     expect(compactJson(prettyJson(Buffer.from(text))).toString() === text).toBe(true);
+  });
+
+  it('compact text is made a piece at a time, with a pause after so many bytes', () => {
+    const text = JSON.stringify(Array.from({ length: 40_000 }, (_, i) => ({ key: `k${i}`.repeat(20), limit: i })));
+    const steps = compactJsonSteps(prettyJson(Buffer.from(text)));
+    let pauses = 0;
+    let next = steps.next();
+    for (; next.done !== true; next = steps.next()) pauses += 1;
+    expect(Buffer.concat(next.value).toString() === text).toBe(true);
+    expect(pauses).toBeGreaterThan(text.length / 2 ** 18);
+    expect(Math.max(...next.value.map(({ length }) => length))).toBeLessThanOrEqual(2 ** 18);
   });
 
   it('a text that indentation would blow up beyond the limit is refused', () => {
