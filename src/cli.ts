@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { askLine, askSecret } from './commands/ask.js';
-import type { Input, Output, World } from './commands/command.js';
+import type { Input, Output, UncaughtListener, World } from './commands/command.js';
 import { runCommandLine } from './commands/dispatch.js';
 import { linesWithProgress, type ProgressTerminal } from './commands/progress-line.js';
 import { createStopSteps } from './commands/stop-signals.js';
@@ -10,6 +10,7 @@ import { createFileSystem } from './platform/file-system.js';
 import { ownAddresses } from './platform/own-addresses.js';
 import { createServiceManager } from './platform/service-manager.js';
 import { systemClock, systemRandom } from './platform/system-ports.js';
+import { connectionToBlame } from './sockets/own-events.js';
 import { isJsonObject, parseJson } from './wire/json/json.js';
 
 /** What a shell reports of a process that a signal ended, less the signal's number. */
@@ -66,6 +67,19 @@ function onHangUp(listener: () => void): void {
   process.on('SIGHUP', listener);
 }
 
+/** Milliseconds that a clean end may take once nobody knows any more what works. */
+const BROKEN_END = 30_000;
+
+/** Once somebody listens, an exception that nobody caught no longer ends the process by itself. */
+function onUncaught(listener: UncaughtListener): void {
+  // Node hands over rejections that nobody handles here as well: of these nobody knows where they rose.
+  process.on('uncaughtException', (error, origin) => {
+    const connection = origin === 'uncaughtException' ? connectionToBlame(error) : null;
+    if (connection === null) setTimeout(() => process.exit(1), BROKEN_END).unref();
+    listener(error, connection);
+  });
+}
+
 const context: World = {
   environment: process.env,
   folder: process.cwd(),
@@ -82,6 +96,7 @@ const context: World = {
   program: [process.execPath, fileURLToPath(import.meta.url)],
   untilStopped,
   onHangUp,
+  onUncaught,
 };
 
 // Whoever reads the output may stop early (`keyway revisions | head -1`): no failure of ours.

@@ -38,7 +38,15 @@ export interface World {
   readonly untilStopped: () => Promise<string>;
   /** Called back at every SIGHUP from now on, which by convention asks to read files again; without it SIGHUP ends all. */
   readonly onHangUp: (listener: () => void) => void;
+  /** Called back at every exception that nobody caught from now on, which without it ends the process. */
+  readonly onUncaught: (listener: UncaughtListener) => void;
 }
+
+/**
+ * Told of an exception that nobody caught. `connection` is the one in whose own events it rose before any change began; null
+ * where it may have left anything half done.
+ */
+export type UncaughtListener = (error: unknown, connection: { destroy(): void } | null) => void;
 
 /** Standard output. */
 export interface Output {

@@ -30,12 +30,14 @@ export async function serveUntilStopped(
   const { logLevel } = asked;
   const log = await createLog({ level: logLevel, pretty: isTerminal, to: descriptor });
   const stopped = context.untilStopped();
+  const broken = untilBroken(context, log);
   const service = createServiceReports(context.serviceManager, log);
   try {
     const settings = { ...(await prepare(asked, log)), logRequests: asked.logRequests ?? !isTerminal };
     await refuseMissing(settings, context);
     const { fileSystem, clock, random, progress, version } = context;
-    const gateway = await startGateway(settings, { fileSystem, clock, random, log, progress }, version);
+    const starting = startGateway(settings, { fileSystem, clock, random, log, progress }, version);
+    const gateway = await Promise.race([starting, broken.then(() => Promise.reject(new StartError([])))]);
     if (gateway === null) {
       log.info({ config: settings.config }, notEnabled(settings));
       return 0;
@@ -50,10 +52,11 @@ export async function serveUntilStopped(
       });
     announce(gateway, log);
     void ready();
-    log.info({ signal: await stopped }, 'stopping: no new requests, what was accepted is finished');
+    const signal = await Promise.race([stopped, broken]);
+    log.info({ ...(signal === null ? {} : { signal }) }, 'stopping: no new requests, what was accepted is finished');
     await Promise.all([service.stopping(), gateway.close()]);
     log.info({}, 'stopped');
-    return 0;
+    return signal === null ? 1 : 0;
   } catch (error) {
     const problems = error instanceof StartError ? error.problems : [wordsOf(error)];
     for (const problem of problems) {
@@ -65,6 +68,24 @@ export async function serveUntilStopped(
     service.end();
     await log.flush();
   }
+}
+
+/**
+ * The last resort: an exception that nobody caught, and that rose in the events of one connection before any change began, ends
+ * that connection. Resolves to null at the first other one, after which nothing is to be relied on.
+ */
+function untilBroken({ onUncaught }: CommandContext, log: Log): Promise<null> {
+  return new Promise((resolve) => {
+    onUncaught((error, connection) => {
+      if (connection === null) {
+        log.error({ error }, 'an exception that nobody caught: Keyway ends, and writes what was acknowledged');
+        resolve(null);
+        return;
+      }
+      log.error({ error }, 'an exception in the events of a connection, which is ended: please report it');
+      connection.destroy();
+    });
+  });
 }
 
 async function readServeSettings(

@@ -9,6 +9,7 @@ import { createSession } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
 import { keepReading } from '../sockets/early-answer.js';
 import { type CreateServer, listenerOptions } from '../sockets/http-server.js';
+import { changeBegins } from '../sockets/own-events.js';
 import { commonErrors, encodeError } from '../wire/errors.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import { isJsonObject } from '../wire/json/json.js';
@@ -95,6 +96,7 @@ export function createFeed(options: FeedOptions): Feed {
   async function report(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const acknowledgement = readAcknowledgement(request.query);
     const { id, entries } = readReport(jsonBody(request));
+    changeBegins();
     const { repeated, unknownKeys, durability } = await backend.count({ id, entries }, acknowledgement);
     status.reports += 1;
     if (repeated) status.repeatedReports += 1;
@@ -114,6 +116,7 @@ export function createFeed(options: FeedOptions): Feed {
   async function counters(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const acknowledgement = readAcknowledgement(request.query);
     const post = await readCountersPost(jsonBody(request), request.query);
+    changeBegins();
     const { outcome, durability } = await backend.countPosted(post, acknowledgement);
     if (outcome.kind === 'ended') return send(reply, 409, { error: ENDED });
     const { kind, unknownKeys } = outcome;

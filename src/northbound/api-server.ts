@@ -1,7 +1,9 @@
-import { ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { type CreateServer, createPlain } from '../sockets/http-server.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
+import { answerUnderWay } from './broken-connection.js';
 import { methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
 
@@ -16,19 +18,26 @@ export function withEnvelopes(mounts: readonly Mount[], create: CreateServer = c
       else listener(request, response);
     });
     server.on('checkExpectation', (_request, response) => refuse(response, 417, UNKNOWN_EXPECTATION));
-    server.on('connect', (request, socket) => {
-      if (!(socket instanceof Socket)) return;
-      socket.on('error', () => socket.destroy());
-      const response = new ServerResponse(request);
-      response.assignSocket(socket);
-      response.once('finish', () => socket.destroySoon());
-      response.setHeader('connection', 'close');
-      const methods = methodsAt(mounts, request.url ?? '');
-      if (methods.length === 0) return refuse(response, 404, 'not found');
-      refuse(response.setHeader('allow', methods.join(', ')), 405, notAllowed(methods));
-    });
+    server.on('connect', (request, socket) => refuseConnect(mounts, request, socket));
     return server;
   };
+}
+
+/** Answers behind nothing: while an answer before it is still on its way, the connection ends without one. */
+function refuseConnect(mounts: readonly Mount[], request: IncomingMessage, socket: Duplex): void {
+  // Node has taken its own listener away.
+  socket.on('error', () => socket.destroy());
+  if (!(socket instanceof Socket) || answerUnderWay(socket) !== null) {
+    socket.destroy();
+    return;
+  }
+  const response = new ServerResponse(request);
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  response.setHeader('connection', 'close');
+  const methods = methodsAt(mounts, request.url ?? '');
+  if (methods.length === 0) refuse(response, 404, 'not found');
+  else refuse(response.setHeader('allow', methods.join(', ')), 405, notAllowed(methods));
 }
 
 const NO_HOST = 'the request has no Host header';

@@ -42,7 +42,9 @@ function endBehindAnswers(socket: Socket, farewell: Buffer): void {
   else socket.end(farewell);
 }
 
-/** What Node's own answer to a broken request looks at, too; it has no public name. */
-function answerUnderWay(socket: Socket & { readonly _httpMessage?: ServerResponse | null }): ServerResponse | null {
+/** The answer that a connection is taken by, or null; Node's own answer to a broken request looks there, too, and it has no public name. */
+export function answerUnderWay(
+  socket: Socket & { readonly _httpMessage?: ServerResponse | null },
+): ServerResponse | null {
   return socket._httpMessage ?? null;
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import { type Now, withNow } from '../core/now.js';
 import type { TokenVerdict } from '../core/token-guard.js';
+import { changeBegins } from '../sockets/own-events.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError } from '../wire/errors.js';
 import type { Operation } from '../wire/operations.js';
@@ -122,6 +123,7 @@ function serve(
   }
   try {
     const body = bodyOf(operation, mount, request);
+    if (operation.method !== 'GET') changeBegins();
     const answer = HANDLERS[operation.name]({ context, mount, request, key, body });
     if (answer instanceof Promise) return answer.then((settled) => sendAnswer(settled, reply)).catch(fail);
     sendAnswer(answer, reply);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { ownEvents } from './own-events.js';
 
 /** A connection of a server, and what is under way on it. */
 export interface FollowedConnection {
@@ -26,7 +27,8 @@ const IDLE_CHECK = 50;
 /**
  * Follows the connections of a server, and has its `closeIdleConnections`, which a server that closes calls, end them as soon
  * as nothing is under way on them: also one on which nothing was ever said, such as browsers open in advance, which Node leaves
- * open until its client goes. One whose request has arrived and not begun is spared.
+ * open until its client goes. One whose request has arrived and not begun is spared. What is thrown in an event of a connection
+ * is known as its own.
  */
 export function followConnections<S extends Server>(server: S, watcher: ConnectionWatcher = {}): S {
   const open = new Set<FollowedConnection>();
@@ -98,5 +100,5 @@ export function followConnections<S extends Server>(server: S, watcher: Connecti
   server.on('secureConnection', pair);
   server.on('request', begin);
   server.closeIdleConnections = keepLooking;
-  return server;
+  return ownEvents(server);
 }

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { followConnections } from './followed-connections.js';
+import { OWN_MESSAGES } from './own-events.js';
 
 /** Makes the server that listens for an app; `createServer` of `node:http` makes a plain one. */
 export type CreateServer = (options: ServerOptions, listener: RequestListener) => Server;
@@ -34,6 +35,7 @@ function noSchemas(): never {
 export function listenerOptions(limits: ServerLimits, create: CreateServer = createPlain) {
   const options: ServerOptions = {
     ...limits,
+    ...OWN_MESSAGES,
     headersTimeout: HEADERS_TIMEOUT,
     connectionsCheckingInterval: CONNECTION_CHECKS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,

@@ -81,6 +81,7 @@ export async function runHere(
     program: ['/usr/bin/node', '/usr/lib/keyway/cli.js'],
     untilStopped,
     onHangUp,
+    onUncaught: () => undefined,
   };
   const code = await runCommandLine(argv, context);
   return { code, output, complaints, asked, progress: shown };

@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { openRaw } from '../raw-client.js';
 import { gatewayForTest, listen } from './gateway.js';
 import { exchange } from './raw-exchange.js';
 
@@ -47,6 +48,14 @@ describe('a method that no operation has', () => {
     const text = await exchange(at, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n', false);
     expect(text).toMatch(/^HTTP\/1\.1 404 /);
     expect(text).toContain('{"ok":false,"error":"not found"}');
+  });
+
+  it('CONNECT behind a request whose answer is still on its way ends the connection, and others are answered', async () => {
+    const at = await port();
+    const client = await openRaw({ port: at, host: '127.0.0.1' });
+    client.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\nCONNECT a HTTP/1.1\r\n\r\n');
+    expect(await client.ended).not.toMatch(/HTTP.*HTTP/s);
+    expect((await ask(at, 'GET /other HTTP/1.1', 'Host: x')).status).toBe(404);
   });
 });
 
