@@ -67,7 +67,7 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
   configureResolver();
   backend.onChange(configureResolver);
 
-  const key = live === null ? keys.get : live.key;
+  const key = live === null ? (accessKey: string) => keys.get(accessKey) : live.key;
   const document = () => {
     if (backend.document === null) throw new DomainError('noConfigPath');
     return backend.document;

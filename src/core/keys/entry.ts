@@ -3,8 +3,8 @@ import type { CounterTable } from './counter-table.js';
 import type { KeyEntry } from './types.js';
 
 /**
- * A class, where the rest of the code has none, because there are as many as keys: the getter stands once on the
- * prototype, and a million keys keep no objects for their counters.
+ * One registered key. Its counters stand in the table and are read by a getter of the prototype, so that a million keys keep no
+ * objects for them.
  */
 export class Entry implements KeyEntry {
   // What counting a report looks at comes first, and so stands in one piece of memory.

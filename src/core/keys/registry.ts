@@ -1,12 +1,20 @@
 import type { AccessKey } from '../model.js';
 import { createAdmissionLog } from './admission-log.js';
-import { createChangedKeys } from './changed-keys.js';
+import { type ChangedKeys, createChangedKeys } from './changed-keys.js';
 import { createCounterTable } from './counter-table.js';
 import { createKeyCounting } from './counts.js';
-import { createDepartedKeys } from './departed-keys.js';
+import { createDepartedKeys, type DepartedKeys } from './departed-keys.js';
 import { Entry, fetchEntries } from './entry.js';
 import { createOrderedKeys } from './order.js';
-import type { CounterSource, KeptCounters, KeyEntry, KeyRegistry, UsageEntry, UsageOutcome } from './types.js';
+import type {
+  CounterValues,
+  KeptCounters,
+  KeyCounts,
+  KeyEntry,
+  KeyRegistry,
+  UsageEntry,
+  UsageOutcome,
+} from './types.js';
 
 export interface KeyRegistryOptions {
   /** Whether changed counters are remembered for `takeChanged`; default false. */
@@ -16,11 +24,11 @@ export interface KeyRegistryOptions {
 /** New keys of one configuration, all at zero, that are not worth a batch of their own. */
 const MANY_NEW = 10_000;
 
-/** Where a change of an entry comes from, which decides who hears of it. */
+/** Source of a change, which decides who is told of it. */
 interface Origin {
-  /** Readers of answers: it is no change by the data plane, nor what a store had all the time. */
+  /** Answers may show it: it is no change by the data plane, nor what a store had all the time. */
   readonly isAnswered: boolean;
-  /** The store: it does not have this yet. */
+  /** The store does not have it yet. */
   readonly isUnkept: boolean;
 }
 
@@ -32,145 +40,132 @@ const LOADED: Origin = { isAnswered: false, isUnkept: false };
 
 /** Creates an empty registry. `now` gives milliseconds since the epoch, for `createdAt` and `leftAt`. */
 export function createKeyRegistry(now: () => number, { tracksChanges = false }: KeyRegistryOptions = {}): KeyRegistry {
-  const entries = new Map<string, Entry>();
-  const table = createCounterTable();
-  const counting = createKeyCounting(table);
-  const order = createOrderedKeys(table.compareBytesDown);
-  const admissions = createAdmissionLog();
-  const changed = createChangedKeys(tracksChanges, table, kept);
-  const departed = createDepartedKeys(table, changed.listName);
-  /** What the entries are as they stand, each with counters; null when something else has happened to them. */
-  let asConfigured: readonly AccessKey[] | null = null;
-  let nextOrder = 0;
-  let generation = 0;
-  let answeredGeneration = 0;
+  return new Registry(now, tracksChanges);
+}
 
-  /**
-   * The one door for a change of a registered key's counters or record: what it means for the counts, for admission, for
-   * the order and for the store follows here.
-   */
-  function change(entry: Entry, origin: Origin, act: () => void): void {
-    generation += 1;
-    const { limitBytes, overLimit } = entry;
-    counting.leave(entry);
-    act();
-    hasChanged(entry, origin, limitBytes, overLimit);
+class Registry implements KeyRegistry {
+  readonly admissions = createAdmissionLog();
+  readonly #now: () => number;
+  readonly #entries = new Map<string, Entry>();
+  readonly #table = createCounterTable();
+  readonly #counting = createKeyCounting(this.#table);
+  readonly #order = createOrderedKeys(this.#table.compareBytesDown);
+  readonly #changed: ChangedKeys;
+  readonly #departed: DepartedKeys;
+  /** The keys of the last configuration while the entries are exactly these, each with counters; else null. */
+  #asConfigured: readonly AccessKey[] | null = null;
+  #nextOrder = 0;
+  #generation = 0;
+  #answeredGeneration = 0;
+
+  constructor(now: () => number, tracksChanges: boolean) {
+    this.#now = now;
+    this.#changed = createChangedKeys(tracksChanges, this.#table, (accessKey) => this.kept(accessKey));
+    this.#departed = createDepartedKeys(this.#table, this.#changed.listName);
   }
 
-  /** The second half of that door, for who has gone through the first by himself: a report is one generation. */
-  function hasChanged(entry: Entry, origin: Origin, limitBefore: bigint | null, overBefore: boolean): void {
-    entry.overLimit = isOver(entry);
-    counting.enter(entry);
-    if (limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) admissions.note(entry.accessKey);
-    mark(entry, origin);
+  get size(): number {
+    return this.#entries.size;
   }
 
-  /** To be called for the generation that the change made. */
-  function mark(entry: Entry, origin: Origin): void {
-    if (origin.isAnswered) {
-      asConfigured = null;
-      answeredGeneration = generation;
-    }
-    order.touch(entry);
-    entry.changedAt = generation;
-    if (origin.isUnkept) changed.list(entry);
+  get active(): number {
+    return this.#counting.counts.active;
   }
 
-  /** Sums are 64-bit numbers of their own, which a million keys without traffic need not make. */
-  function isOver({ limitBytes, slot }: Entry): boolean {
-    if (limitBytes === null) return false;
-    return table.hasTraffic(slot) ? table.traffic(slot) >= limitBytes : limitBytes === 0n;
+  get counts(): KeyCounts {
+    return this.#counting.counts;
   }
 
-  function startAtZero(entry: Entry, at = now()): void {
-    table.clear(entry.slot);
-    table.setCreatedAt(entry.slot, at);
-    entry.hasCounters = true;
+  get generation(): number {
+    return this.#generation;
   }
 
-  function withCounters(entry: Entry): void {
-    if (!entry.hasCounters) startAtZero(entry);
+  get answeredGeneration(): number {
+    return this.#answeredGeneration;
   }
 
-  /** Counters that wait for the key come with it; whoever does not want them forgets them before. */
-  function register(key: AccessKey, act: (entry: Entry) => void, origin: Origin): void {
-    const { accessKey } = key;
-    generation += 1;
-    // At a start a million keys find their counters as they are kept: no reason to write them all again.
-    const isAsKept = departed.leftAt(accessKey) === null;
-    const waiting = departed.take(accessKey);
-    const entry = new Entry(key, nextOrder++, waiting ?? table.take(), table);
-    entry.hasCounters = waiting !== undefined;
-    entries.set(accessKey, entry);
-    act(entry);
-    entry.overLimit = isOver(entry);
-    counting.enter(entry);
-    admissions.note(accessKey);
-    mark(entry, waiting !== undefined && isAsKept ? KEPT_ALREADY : origin);
+  get missing(): number {
+    return this.#departed.waiting();
   }
 
-  /** Its counters wait for its return. */
-  function setAside(entry: Entry): void {
-    generation += 1;
-    counting.leave(entry);
-    entries.delete(entry.accessKey);
-    mark(entry, ASKED_FOR);
-    entry.alive = false;
-    admissions.note(entry.accessKey);
-    if (entry.hasCounters) departed.leave(entry.accessKey, entry.slot, now());
-    else table.free(entry.slot);
-    entry.hasCounters = false;
+  get(accessKey: string): KeyEntry | undefined {
+    return this.#entries.get(accessKey);
   }
 
-  function put(key: AccessKey, act: (entry: Entry) => void, origin = ASKED_FOR): void {
-    const entry = entries.get(key.accessKey);
-    if (entry === undefined) {
-      register(key, act, origin);
-      return;
-    }
-    change(entry, ASKED_FOR, () => {
-      entry.name = key.name;
-      entry.limitBytes = key.limitBytes;
-      act(entry);
+  entries(): Iterable<KeyEntry> {
+    return this.#entries.values();
+  }
+
+  ordered(): readonly KeyEntry[] {
+    return this.#order.read(this.#entries, this.#generation);
+  }
+
+  create(key: AccessKey): void {
+    this.#departed.forget(key.accessKey);
+    this.#put(key, (entry) => this.#startAtZero(entry));
+  }
+
+  createWithoutCounters(key: AccessKey): void {
+    this.#departed.forget(key.accessKey);
+    this.#put(key, (entry) => {
+      this.#table.clear(entry.slot);
+      entry.hasCounters = false;
     });
   }
 
-  function replaceAll(keys: readonly AccessKey[]): void {
-    if (keys !== asConfigured) {
-      dropAllBut(keys);
-      registerAll(keys);
-      asConfigured = keys;
+  update(key: AccessKey): boolean {
+    if (!this.#entries.has(key.accessKey)) return false;
+    this.#put(key, (entry) => this.#giveCounters(entry));
+    return true;
+  }
+
+  reset(accessKey: string): boolean {
+    const entry = this.#entries.get(accessKey);
+    if (entry === undefined || !entry.hasCounters) return false;
+    this.#change(entry, ASKED_FOR, () => this.#table.clear(entry.slot));
+    return true;
+  }
+
+  setAside(accessKey: string): boolean {
+    const entry = this.#entries.get(accessKey);
+    if (entry === undefined) return false;
+    this.#setAside(entry);
+    return true;
+  }
+
+  forget(accessKey: string): void {
+    this.#departed.forget(accessKey);
+  }
+
+  forgetDeparted(leftUntil: number): number {
+    return this.#departed.forgetLeft(leftUntil);
+  }
+
+  replaceAll(keys: readonly AccessKey[]): void {
+    if (keys !== this.#asConfigured) {
+      this.#dropAllBut(keys);
+      this.#registerAll(keys);
+      this.#asConfigured = keys;
     }
-    departed.allLeft(now());
+    this.#departed.allLeft(this.#now());
   }
 
-  function dropAllBut(keys: readonly AccessKey[]): void {
-    if (entries.size === 0) return;
-    const staying = new Set(keys.map((key) => key.accessKey));
-    for (const entry of entries.values()) if (!staying.has(entry.accessKey)) setAside(entry);
+  setCounters(accessKey: string, values: CounterValues): boolean {
+    const entry = this.#entries.get(accessKey);
+    if (entry === undefined) return false;
+    this.#change(entry, COUNTED, () => {
+      this.#giveCounters(entry);
+      this.#table.write(entry.slot, values);
+    });
+    return true;
   }
 
-  function registerAll(keys: readonly AccessKey[]): void {
-    const before = entries.size;
-    const at = now();
-    const withCountersSince = (entry: Entry): void => {
-      if (!entry.hasCounters) startAtZero(entry, at);
-    };
-    const isMany = keys.length - before >= MANY_NEW;
-    for (const key of keys) {
-      const present = entries.get(key.accessKey);
-      if (present?.hasCounters && sameRecord(present, key)) continue;
-      put(key, withCountersSince, isMany ? KEPT_ALREADY : ASKED_FOR);
-    }
-    if (isMany) changed.leaveOut(entries.size - before, at);
-  }
-
-  function addUsage(report: readonly UsageEntry[]): UsageOutcome {
+  addUsage(report: readonly UsageEntry[]): UsageOutcome {
     const unknown: string[] = [];
     const full: string[] = [];
-    generation += 1;
-    const found = report.map(({ accessKey }) => entries.get(accessKey));
-    fetchEntries(found, table);
+    this.#generation += 1;
+    const found = report.map(({ accessKey }) => this.#entries.get(accessKey));
+    fetchEntries(found, this.#table);
     let next = 0;
     for (const { accessKey, bytesUp, bytesDown, connections } of report) {
       const entry = found[next];
@@ -179,136 +174,188 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
         unknown.push(accessKey);
         continue;
       }
-      counting.leave(entry);
-      withCounters(entry);
+      this.#counting.leave(entry);
+      this.#giveCounters(entry);
       const { slot } = entry;
-      if (table.add(slot, bytesUp, bytesDown)) full.push(accessKey);
-      if (connections !== null) table.setConnections(slot, connections);
-      hasChanged(entry, COUNTED, entry.limitBytes, entry.overLimit);
+      if (this.#table.add(slot, bytesUp, bytesDown)) full.push(accessKey);
+      if (connections !== null) this.#table.setConnections(slot, connections);
+      this.#noteChange(entry, COUNTED, entry.limitBytes, entry.overLimit);
     }
     return { unknown, full };
   }
 
-  function takeOver(counters: KeptCounters): void {
-    const entry = entries.get(counters.accessKey);
+  takeOver(counters: KeptCounters): void {
+    const entry = this.#entries.get(counters.accessKey);
     if (entry === undefined) {
-      departed.wait(counters);
-      changed.listName(counters.accessKey);
-    } else change(entry, ASKED_FOR, () => become(entry, counters));
+      this.#departed.wait(counters);
+      this.#changed.listName(counters.accessKey);
+    } else this.#change(entry, ASKED_FOR, () => this.#become(entry, counters));
   }
 
-  function load(counters: KeptCounters): void {
-    const entry = entries.get(counters.accessKey);
+  load(counters: KeptCounters): void {
+    const entry = this.#entries.get(counters.accessKey);
     if (entry === undefined) {
-      departed.wait(counters);
+      this.#departed.wait(counters);
       return;
     }
-    changed.isKept(table.createdAt(entry.slot));
-    change(entry, LOADED, () => become(entry, counters));
-    changed.strike(entry);
-    if (counters.leftAt !== null) changed.list(entry);
+    this.#changed.isKept(this.#table.createdAt(entry.slot));
+    this.#change(entry, LOADED, () => this.#become(entry, counters));
+    this.#changed.strike(entry);
+    if (counters.leftAt !== null) this.#changed.list(entry);
   }
 
-  function become(entry: Entry, counters: KeptCounters): void {
-    table.writeKept(entry.slot, counters);
+  loadDropped(accessKey: string): void {
+    this.#departed.forget(accessKey);
+    const entry = this.#entries.get(accessKey);
+    if (entry === undefined) return;
+    this.#change(entry, LOADED, () => this.#startAtZero(entry));
+    this.#changed.list(entry);
+  }
+
+  restore(all: Iterable<KeptCounters>): void {
+    for (const entry of this.#entries.values()) this.#change(entry, ASKED_FOR, () => this.#startAtZero(entry));
+    for (const one of all) {
+      this.takeOver(this.#entries.has(one.accessKey) ? one : { ...one, leftAt: one.leftAt ?? this.#now() });
+    }
+  }
+
+  kept(accessKey: string): KeptCounters | null {
+    const entry = this.#entries.get(accessKey);
+    if (entry !== undefined) return entry.hasCounters ? this.#table.kept(entry.slot, accessKey, null) : null;
+    const slot = this.#departed.slotOf(accessKey);
+    return slot === undefined ? null : this.#table.kept(slot, accessKey, this.#departed.leftAt(accessKey));
+  }
+
+  *allKept(): Generator<KeptCounters> {
+    for (const { accessKey, hasCounters, slot } of this.#entries.values()) {
+      if (hasCounters) yield this.#table.kept(slot, accessKey, null);
+    }
+    for (const [accessKey, slot] of this.#departed.slots()) {
+      yield this.#table.kept(slot, accessKey, this.#departed.leftAt(accessKey));
+    }
+  }
+
+  takeChanged(visit: (accessKey: string, kept: KeptCounters | null) => void): void {
+    this.#changed.take(visit);
+  }
+
+  takeUnlisted(): boolean {
+    return this.#changed.takeLeftOut();
+  }
+
+  /** Changes a registered key's counters or record, and with it the counts, admission, the order and what a store is told. */
+  #change(entry: Entry, origin: Origin, act: () => void): void {
+    this.#generation += 1;
+    const { limitBytes, overLimit } = entry;
+    this.#counting.leave(entry);
+    act();
+    this.#noteChange(entry, origin, limitBytes, overLimit);
+  }
+
+  /** Does the bookkeeping after a change. `addUsage` calls it directly, because one report counts as one generation. */
+  #noteChange(entry: Entry, origin: Origin, limitBefore: bigint | null, overBefore: boolean): void {
+    entry.overLimit = this.#isOver(entry);
+    this.#counting.enter(entry);
+    if (limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) this.admissions.note(entry.accessKey);
+    this.#mark(entry, origin);
+  }
+
+  /** Stamps the entry with the present generation, which the caller has raised. */
+  #mark(entry: Entry, origin: Origin): void {
+    if (origin.isAnswered) {
+      this.#asConfigured = null;
+      this.#answeredGeneration = this.#generation;
+    }
+    this.#order.touch(entry);
+    entry.changedAt = this.#generation;
+    if (origin.isUnkept) this.#changed.list(entry);
+  }
+
+  /** Tells whether the traffic has reached the limit. Sums are bigints, which a million keys without traffic need not make. */
+  #isOver({ limitBytes, slot }: Entry): boolean {
+    if (limitBytes === null) return false;
+    return this.#table.hasTraffic(slot) ? this.#table.traffic(slot) >= limitBytes : limitBytes === 0n;
+  }
+
+  #startAtZero(entry: Entry, at = this.#now()): void {
+    this.#table.clear(entry.slot);
+    this.#table.setCreatedAt(entry.slot, at);
     entry.hasCounters = true;
   }
 
-  function loadDropped(accessKey: string): void {
-    departed.forget(accessKey);
-    const entry = entries.get(accessKey);
-    if (entry === undefined) return;
-    change(entry, LOADED, () => startAtZero(entry));
-    changed.list(entry);
+  #giveCounters(entry: Entry): void {
+    if (!entry.hasCounters) this.#startAtZero(entry);
   }
 
-  function kept(accessKey: string): KeptCounters | null {
-    const entry = entries.get(accessKey);
-    if (entry !== undefined) return entry.hasCounters ? table.kept(entry.slot, accessKey, null) : null;
-    const slot = departed.slotOf(accessKey);
-    return slot === undefined ? null : table.kept(slot, accessKey, departed.leftAt(accessKey));
+  #become(entry: Entry, counters: KeptCounters): void {
+    this.#table.writeKept(entry.slot, counters);
+    entry.hasCounters = true;
   }
 
-  function* allKept(): Generator<KeptCounters> {
-    for (const { accessKey, hasCounters, slot } of entries.values()) {
-      if (hasCounters) yield table.kept(slot, accessKey, null);
+  #put(key: AccessKey, act: (entry: Entry) => void, origin = ASKED_FOR): void {
+    const entry = this.#entries.get(key.accessKey);
+    if (entry === undefined) {
+      this.#register(key, act, origin);
+      return;
     }
-    for (const [accessKey, slot] of departed.slots()) yield table.kept(slot, accessKey, departed.leftAt(accessKey));
+    this.#change(entry, ASKED_FOR, () => {
+      entry.name = key.name;
+      entry.limitBytes = key.limitBytes;
+      act(entry);
+    });
   }
 
-  const source: CounterSource = { kept, allKept, takeUnlisted: changed.takeLeftOut, takeChanged: changed.take };
+  /** Registers a key together with counters that wait for it; a caller that does not want those forgets them before. */
+  #register(key: AccessKey, act: (entry: Entry) => void, origin: Origin): void {
+    const { accessKey } = key;
+    this.#generation += 1;
+    // At a start a million keys find their counters as they are kept: no reason to write them all again.
+    const isAsKept = this.#departed.leftAt(accessKey) === null;
+    const waiting = this.#departed.take(accessKey);
+    const entry = new Entry(key, this.#nextOrder, waiting ?? this.#table.take(), this.#table);
+    this.#nextOrder += 1;
+    entry.hasCounters = waiting !== undefined;
+    this.#entries.set(accessKey, entry);
+    act(entry);
+    entry.overLimit = this.#isOver(entry);
+    this.#counting.enter(entry);
+    this.admissions.note(accessKey);
+    this.#mark(entry, waiting !== undefined && isAsKept ? KEPT_ALREADY : origin);
+  }
 
-  return {
-    ...source,
-    get: (accessKey) => entries.get(accessKey),
-    entries: () => entries.values(),
-    get size() {
-      return entries.size;
-    },
-    get active() {
-      return counting.counts.active;
-    },
-    counts: counting.counts,
-    get generation() {
-      return generation;
-    },
-    get answeredGeneration() {
-      return answeredGeneration;
-    },
-    ordered: () => order.read(entries, generation),
-    admissions,
-    get missing() {
-      return departed.waiting();
-    },
-    create(key) {
-      departed.forget(key.accessKey);
-      put(key, startAtZero);
-    },
-    createWithoutCounters(key) {
-      departed.forget(key.accessKey);
-      put(key, (entry) => {
-        table.clear(entry.slot);
-        entry.hasCounters = false;
-      });
-    },
-    update(key) {
-      if (!entries.has(key.accessKey)) return false;
-      put(key, withCounters);
-      return true;
-    },
-    reset(accessKey) {
-      const entry = entries.get(accessKey);
-      if (entry === undefined || !entry.hasCounters) return false;
-      change(entry, ASKED_FOR, () => table.clear(entry.slot));
-      return true;
-    },
-    setAside(accessKey) {
-      const entry = entries.get(accessKey);
-      if (entry === undefined) return false;
-      setAside(entry);
-      return true;
-    },
-    forget: departed.forget,
-    replaceAll,
-    setCounters(accessKey, values) {
-      const entry = entries.get(accessKey);
-      if (entry === undefined) return false;
-      change(entry, COUNTED, () => {
-        withCounters(entry);
-        table.write(entry.slot, values);
-      });
-      return true;
-    },
-    addUsage,
-    takeOver,
-    load,
-    loadDropped,
-    restore(all) {
-      for (const entry of entries.values()) change(entry, ASKED_FOR, () => startAtZero(entry));
-      for (const one of all) takeOver(entries.has(one.accessKey) ? one : { ...one, leftAt: one.leftAt ?? now() });
-    },
-    forgetDeparted: departed.forgetLeft,
-  };
+  /** Removes a key and keeps its counters for its return. */
+  #setAside(entry: Entry): void {
+    this.#generation += 1;
+    this.#counting.leave(entry);
+    this.#entries.delete(entry.accessKey);
+    this.#mark(entry, ASKED_FOR);
+    entry.alive = false;
+    this.admissions.note(entry.accessKey);
+    if (entry.hasCounters) this.#departed.leave(entry.accessKey, entry.slot, this.#now());
+    else this.#table.free(entry.slot);
+    entry.hasCounters = false;
+  }
+
+  #dropAllBut(keys: readonly AccessKey[]): void {
+    if (this.#entries.size === 0) return;
+    const staying = new Set(keys.map((key) => key.accessKey));
+    for (const entry of this.#entries.values()) if (!staying.has(entry.accessKey)) this.#setAside(entry);
+  }
+
+  #registerAll(keys: readonly AccessKey[]): void {
+    const before = this.#entries.size;
+    const at = this.#now();
+    const withCountersSince = (entry: Entry): void => {
+      if (!entry.hasCounters) this.#startAtZero(entry, at);
+    };
+    const isMany = keys.length - before >= MANY_NEW;
+    for (const key of keys) {
+      const present = this.#entries.get(key.accessKey);
+      if (present?.hasCounters && sameRecord(present, key)) continue;
+      this.#put(key, withCountersSince, isMany ? KEPT_ALREADY : ASKED_FOR);
+    }
+    if (isMany) this.#changed.leaveOut(this.#entries.size - before, at);
+  }
 }
 
 function sameRecord(entry: KeyEntry, key: AccessKey): boolean {

@@ -74,7 +74,7 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
  */
 export async function openCountersStore(given: CountersStoreOptions): Promise<CountersStore> {
   const { renewals = createRenewals(), keys, clock } = given;
-  const { sources = createSources({ keys, count: keys.addUsage, clock }) } = given;
+  const { sources = createSources({ keys, count: (report) => keys.addUsage(report), clock }) } = given;
   const options = { ...given, renewals, sources };
   const { fileSystem, dataFolder, reports, log, formats = STORE_FORMATS } = options;
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) =>

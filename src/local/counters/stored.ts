@@ -120,7 +120,7 @@ function createOwner() {
     keys,
     reports: createRememberedReports(),
     renewals: createRenewals(),
-    sources: createSources({ keys, count: keys.addUsage, clock }),
+    sources: createSources({ keys, count: (report) => keys.addUsage(report), clock }),
   };
 }
 

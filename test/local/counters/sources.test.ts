@@ -11,7 +11,7 @@ function stage(keys: readonly string[] = [KEY]) {
   const clock = { time: 1_000_000_000, now: () => clock.time, monotonic: () => clock.time - 900_000_000 };
   const registry = createKeyRegistry(clock.now, { tracksChanges: true });
   for (const accessKey of keys) registry.create({ accessKey, name: null, limitBytes: null });
-  const sources = createSources({ keys: registry, count: registry.addUsage, clock });
+  const sources = createSources({ keys: registry, count: (report) => registry.addUsage(report), clock });
   const countersOf = (accessKey: string) => {
     const counters = registry.get(accessKey)?.counters;
     return counters === undefined || counters === null

@@ -70,7 +70,7 @@ export async function play(story: Story): Promise<void> {
     const keys = createKeyRegistry(clock.now, { tracksChanges: true });
     const reports = createRememberedReports(8);
     const renewals = createRenewals();
-    const sources = createSources({ keys, count: keys.addUsage, clock });
+    const sources = createSources({ keys, count: (report) => keys.addUsage(report), clock });
     const parts = { keys, reports, renewals, sources };
     const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, ...parts, clock, log };
     const store = await openCountersStore({ ...options, writeMilliseconds: 0, compactBytes: story.compactBytes });
