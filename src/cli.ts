@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { askLine, askSecret } from './commands/ask.js';
 import type { Input, Output, UncaughtListener, World } from './commands/command.js';
@@ -95,6 +96,7 @@ const context: World = {
   ownAddresses,
   program: [process.execPath, fileURLToPath(import.meta.url)],
   untilStopped,
+  wait: (milliseconds) => sleep(milliseconds),
   onHangUp,
   onUncaught,
 };

@@ -36,6 +36,8 @@ export interface World {
   readonly program: readonly [node: string, script: string];
   /** Resolves with the signal's name when the process is asked to end. */
   readonly untilStopped: () => Promise<string>;
+  /** Resolves after so many milliseconds. */
+  readonly wait: (milliseconds: number) => Promise<void>;
   /** Called back at every SIGHUP from now on, which by convention asks to read files again; without it SIGHUP ends all. */
   readonly onHangUp: (listener: () => void) => void;
   /** Called back at every exception that nobody caught from now on, which without it ends the process. */

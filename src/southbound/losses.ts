@@ -1,6 +1,7 @@
 import type { OperationName } from '../wire/operations.js';
 import { operationNamed, serves } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
+import { hasNames } from '../wire/traits/snapshot.js';
 
 /**
  * One member of an answer that is not what it would be over a configuration file, because servers of a line do not tell it,
@@ -20,7 +21,7 @@ export interface Loss {
   readonly sentence: string;
 }
 
-const tellsNames = ({ snapshot }: Revision) => snapshot.members.some(({ name }) => name === 'name');
+const tellsNames = ({ snapshot }: Revision) => hasNames(snapshot);
 const tellsCounters = ({ online }: Revision) => !online.mayHaveCounters(false);
 const hasConfig = ({ capabilities }: Revision) => capabilities.config !== undefined;
 

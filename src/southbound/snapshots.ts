@@ -13,7 +13,7 @@ import {
 } from '../wire/json/scanner.js';
 import { SchemaError } from '../wire/schema-check.js';
 import type { OnlineRule } from '../wire/traits/online.js';
-import type { SnapshotForm } from '../wire/traits/snapshot.js';
+import { hasNames, type SnapshotForm } from '../wire/traits/snapshot.js';
 
 /** What of a line says how its snapshots are read. */
 export interface SnapshotLine {
@@ -59,7 +59,7 @@ const NOTHING_MET: Met = {
  * that object.
  */
 export function createSnapshotReader({ snapshot, online }: SnapshotLine, known: KnownKey) {
-  const hasName = snapshot.members.some(({ name }) => name === 'name');
+  const hasName = hasNames(snapshot);
   const names = snapshot.members.map(({ name }) => ({ name, bytes: Buffer.from(name) }));
   // One record for all: V8 learns from a first list, of which all stays, to put such objects where only a full collection finds them.
   const met: Met = { ...NOTHING_MET };

@@ -32,6 +32,7 @@ export async function runHere(
     fileSystem = createFileSystem(),
     descriptor = 1,
     untilStopped = (): Promise<string> => new Promise(() => undefined),
+    wait = async (_milliseconds: number): Promise<void> => undefined,
     onHangUp = (_listener: () => void): void => undefined,
     onProgress = (_shown: string): void => undefined,
   } = {},
@@ -80,6 +81,7 @@ export async function runHere(
     ownAddresses: () => ownAddresses,
     program: ['/usr/bin/node', '/usr/lib/keyway/cli.js'],
     untilStopped,
+    wait,
     onHangUp,
     onUncaught: () => undefined,
   };

@@ -10,6 +10,9 @@ import { createGateway } from '../../src/index.js';
 import { ROOT } from '../build.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
+import { CREDENTIALS } from '../stand-in/files.js';
+import type { StandIn } from '../stand-in/stand-in.js';
+import { standInOf } from '../stand-in/test-stand-in.js';
 import { runHere } from './context.js';
 
 const GUESTS = 'guest-2026';
@@ -214,6 +217,86 @@ describe('keyway keys on a running server', () => {
     expect(keyway.core.keys.get('far-1')).toBeUndefined();
   });
 
+  it('that tells no names exports none, so that an import of it takes nobody his name', async () => {
+    const standIn = await standInOf('0.2.34', { reloadFactor: 0, pauseMilliseconds: 0 });
+    const target = ['--target', standIn.origin];
+    const environment = { KEYWAY_TOKEN: CREDENTIALS.token };
+    const { output } = await keys(['export', ...target], { environment });
+    expect(output.split('\n').toSorted()).toEqual(['', 'alpha,', 'beta,1000', 'key,limit']);
+    expect((await keys(['list', '--csv', ...target], { environment })).output).toContain('key,limit\n');
+    await writeFile(join(folder, 'old.csv'), output.replace('beta,1000', `${ANNA},7`));
+    expect((await keys(['import', 'old.csv'])).output).toBe('1 added, 1 set, 0 as they are\n');
+    expect((await listed([ANNA]))[0]?.slice(1)).toEqual([expect.stringContaining('Anna'), 7]);
+  });
+
+  /** A server of 0.3.21, whose API stores keys where no start finds them, and commands on it; `wait` is what happens in 7 s. */
+  async function beside(wait: (standIn: StandIn) => Promise<void>, options: Partial<Options> = {}) {
+    const standIn = await standInOf('0.3.21', { reloadFactor: 0, pauseMilliseconds: 0 });
+    const waits: number[] = [];
+    const there = (...argv: string[]) =>
+      keys([...argv, '--target', `${standIn.origin}/panel`], {
+        ...options,
+        environment: { KEYWAY_TOKEN: CREDENTIALS.token },
+        wait: async (milliseconds) => {
+          waits.push(milliseconds);
+          await wait(standIn);
+        },
+      });
+    const held = () =>
+      standIn
+        .keys()
+        .map(({ accessKey }) => accessKey)
+        .toSorted();
+    return { there, held, waits };
+  }
+
+  it('from 0.3.7 on says that its changes do not outlive a restart, and looks 7 s later whether they are there', async () => {
+    const { there, held, waits } = await beside(async () => undefined);
+    const added = await there('add', 'N', '--key', 'n-1');
+    expect(added).toMatchObject({ code: 0, output: 'n-1\n' });
+    expect(added.complaints.replaceAll('\n', ' ')).toMatch(
+      /does not outlive the server's next start: .* keyway serve --upstream http:\/\/127\.0\.0\.1:\d+ $/,
+    );
+    expect(waits).toEqual([7_000]);
+    expect(held()).toEqual(['alpha', 'beta', 'n-1']);
+    for (const argv of [['list'], ['remove', 'n-1', '--dry-run'], ['reset', 'alpha'], ['export']])
+      expect(await there(...argv)).toMatchObject({ code: 0, complaints: '' });
+    expect(waits).toHaveLength(1);
+    const unsettled = await there('remove', 'n-1', '--no-wait');
+    expect(unsettled.complaints).toContain('--upstream');
+    expect(waits).toHaveLength(1);
+  });
+
+  it('makes again what such a server has lost within 7 s, and says so', async () => {
+    let restarts = 1;
+    const { there, held, waits } = await beside(async (standIn) => {
+      if (restarts-- > 0) await standIn.restart();
+    });
+    const added = await there('add', 'N', '--key', 'n-1', '--limit', '5');
+    expect(added).toMatchObject({ code: 0, complaints: expect.stringContaining('lost changes of n-1: they are made') });
+    expect(waits).toHaveLength(2);
+    expect(held()).toContain('n-1');
+    restarts = 1;
+    expect((await there('remove', 'alpha', 'n-1')).code).toBe(0);
+    expect(held()).toEqual(['beta']);
+    restarts = 1;
+    expect((await there('set', 'beta', '--name', 'B', '--limit', '9')).code).toBe(0);
+    expect(await there('list', '--csv', 'beta')).toMatchObject({ output: expect.stringContaining('beta,B,9') });
+  });
+
+  it('gives up after two tries with exit code 1, and ends its waiting at the first signal', async () => {
+    const { there, waits } = await beside((standIn) => standIn.restart());
+    const lost = await there('add', 'N', '--key', 'n-1');
+    expect(lost).toMatchObject({ code: 1, complaints: expect.stringContaining('has not kept n-1') });
+    expect(waits).toHaveLength(3);
+    const stopped = await beside(() => new Promise(() => undefined), { untilStopped: async () => 'SIGINT' });
+    expect(await stopped.there('add', 'N', '--key', 'n-1')).toMatchObject({
+      code: 1,
+      output: 'n-1\n',
+      complaints: expect.stringContaining('was not looked at'),
+    });
+  });
+
   it('that is away, or refuses, says why and which credential it takes', async () => {
     const away = await keys(['list', '--target', 'http://127.0.0.1:9']);
     expect(away.code).toBe(1);
@@ -255,11 +338,17 @@ const key = fc.record<AccessKey>({
 describe('a table of keys', () => {
   it('that is written is read as the same keys', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(key, { selector: ({ accessKey }) => accessKey }), (written) => {
-        const { rows, problems } = readKeysCsv(keysCsv(written));
-        expect(problems).toEqual([]);
-        expect(rows.map(({ accessKey, name, limitBytes }) => ({ accessKey, name, limitBytes }))).toEqual(written);
-      }),
+      fc.property(
+        fc.uniqueArray(key, { selector: ({ accessKey }) => accessKey }),
+        fc.boolean(),
+        (written, hasNames) => {
+          const { rows, problems } = readKeysCsv(keysCsv(written, { hasNames }));
+          expect(problems).toEqual([]);
+          expect(rows.map(({ line: _, ...row }) => row)).toEqual(
+            written.map(({ name, ...row }) => (hasNames ? { ...row, name } : row)),
+          );
+        },
+      ),
     );
   });
 

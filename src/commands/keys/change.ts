@@ -3,7 +3,8 @@ import { isOn } from '../../settings/flags.js';
 import type { UpstreamServer } from '../../southbound/server.js';
 import type { Command, CommandContext } from '../command.js';
 import { type FlagReading, valueFlag } from '../replay/settings.js';
-import { allKeys, DRY_RUN, inTurn, keysCommand, keysNamed, printable } from './keys-command.js';
+import { allKeys, CHANGING, inTurn, keysCommand, keysNamed, NO_WAIT_HELP } from './keys-command.js';
+import { printable } from './printable.js';
 import { LIMIT_EXPECTED, readLimit, sizeText } from './sizes.js';
 
 /** Random bytes of a new key, written in hexadecimal as servers make them. */
@@ -58,7 +59,7 @@ async function add(server: UpstreamServer, asked: Adding, context: CommandContex
 
 export const keysAdd = keysCommand<Adding>({
   name: 'keys add',
-  flags: [valueFlag('key', 'K'), valueFlag('limit', 'SIZE'), valueFlag('count', 'N'), DRY_RUN],
+  flags: [valueFlag('key', 'K'), valueFlag('limit', 'SIZE'), valueFlag('count', 'N'), ...CHANGING],
   help: `Usage: keyway keys add NAME [--key K] [--limit SIZE] [--count N] [--dry-run]
 
 Adds a key of this name and prints it.
@@ -66,7 +67,8 @@ Adds a key of this name and prints it.
   --key K          The key itself. Default: a new one, of 128 random bits.
   --limit SIZE     ${LIMIT_EXPECTED}. Default: none.
   --count N        So many keys, named NAME 1, NAME 2 and so on.
-  --dry-run        Says what would be added, and changes nothing.`,
+  --dry-run        Says what would be added, and changes nothing.
+${NO_WAIT_HELP}`,
   read(reading, flags) {
     const [name = ''] = flags.words;
     const count = reading.value('count') ?? '1';
@@ -121,7 +123,7 @@ async function set(server: UpstreamServer, asked: Setting, context: CommandConte
 
 export const keysSet = keysCommand<Setting>({
   name: 'keys set',
-  flags: [valueFlag('name', 'NAME'), valueFlag('limit', 'SIZE'), DRY_RUN],
+  flags: [valueFlag('name', 'NAME'), valueFlag('limit', 'SIZE'), ...CHANGING],
   help: `Usage: keyway keys set KEY… [--name NAME] [--limit SIZE] [--dry-run]
 
 Gives keys another name or limit; what is not given stays. A KEY is a key, or a name that one key
@@ -129,7 +131,8 @@ has alone.
 
   --name NAME      The name; empty for none.
   --limit SIZE     ${LIMIT_EXPECTED}.
-  --dry-run        Says what would change, and changes nothing.`,
+  --dry-run        Says what would change, and changes nothing.
+${NO_WAIT_HELP}`,
   read(reading, flags) {
     const name = reading.value('name');
     const limitBytes = limitOf(reading);
@@ -160,12 +163,13 @@ function toEach(what: {
 }): Command {
   return keysCommand<Named>({
     name: `keys ${what.word}`,
-    flags: [DRY_RUN],
+    flags: CHANGING,
     help: `Usage: keyway keys ${what.word} KEY… [--dry-run]
 
 ${what.help} A KEY is a key, or a name that one key has alone.
 
-  --dry-run        Says which keys those are, and changes nothing.`,
+  --dry-run        Says which keys those are, and changes nothing.
+${NO_WAIT_HELP}`,
     read(reading, flags) {
       if (flags.words.length === 0) reading.problems.push(`expected keyway keys ${what.word} KEY…, and flags`);
       return { words: flags.words, dryRun: isOn(flags, 'dry-run') };

@@ -25,10 +25,11 @@ const COLUMNS: ReadonlyMap<string, 'key' | 'name' | 'limit' | 'link'> = new Map(
 const FORMULA = /^'*[=+\-@\t\r]/;
 const GUARDED = /^'+[=+\-@\t\r]/;
 
-/** Keys as a table (RFC 4180), their columns named in its first line. */
-export function keysCsv(keys: readonly AccessKey[]): string {
-  const rows = keys.map(({ accessKey, name, limitBytes }) => [accessKey, name ?? '', limitBytes?.toString() ?? '']);
-  return [['key', 'name', 'limit'], ...rows].map((row) => row.map(field).join(',')).join('\n');
+/** Keys as a table (RFC 4180), their columns named in its first line; without names where nobody has told them. */
+export function keysCsv(keys: readonly AccessKey[], { hasNames }: { readonly hasNames: boolean }): string {
+  const row = (accessKey: string, name: string, limit: string) => [accessKey, ...(hasNames ? [name] : []), limit];
+  const rows = keys.map(({ accessKey, name, limitBytes }) => row(accessKey, name ?? '', limitBytes?.toString() ?? ''));
+  return [row('key', 'name', 'limit'), ...rows].map((each) => each.map(field).join(',')).join('\n');
 }
 
 function field(value: string): string {

@@ -1,7 +1,8 @@
 import type { KeySnapshot } from '../../core/model.js';
-import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
+import { type FlagShape, isOn, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
+import { wrap } from '../../settings/text.js';
 import type { UpstreamServer } from '../../southbound/server.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import {
@@ -14,6 +15,7 @@ import {
   valueFlag,
 } from '../replay/settings.js';
 import { type KeyHome, openState, openTarget, type TargetPlace } from './home.js';
+import { MadeChanges } from './made-changes.js';
 
 /** One of the commands over keys. */
 export interface KeysCommand<Asked> {
@@ -37,7 +39,9 @@ const TARGET_FLAGS: readonly FlagShape[] = [
 
 const CREDENTIALS = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', token: 'KEYWAY_TOKEN' };
 
-export const DRY_RUN = switchFlag('dry-run');
+/** The flags of commands that change keys, and what their help says of them. */
+export const CHANGING: readonly FlagShape[] = [switchFlag('dry-run'), switchFlag('no-wait')];
+export const NO_WAIT_HELP = `  --no-wait        Does not look 7 s later whether a server from 0.3.7 on (--target) has kept it.`;
 
 /** The command with the flags, the help and the opening of a place that all of them have. */
 export function keysCommand<Asked>(command: KeysCommand<Asked>): Command {
@@ -76,7 +80,8 @@ async function run<Asked>(
   let home: KeyHome | null = null;
   try {
     home = target === null ? await openState(answer.settings, context) : openTarget(target, context);
-    await command.work(home.server, asked, context);
+    if (target === null) await command.work(home.server, asked, context);
+    else await workOnTarget(command, home.server, asked, isOn(flags, 'no-wait'), context);
     return 0;
   } catch (error) {
     context.complain(`keyway ${command.name}: ${wordsForTarget(wordsOf(error))}`);
@@ -85,6 +90,25 @@ async function run<Asked>(
     await home?.close();
     context.progress.clear();
   }
+}
+
+/** As `command.work`; says of changes that do not last, and looks whether the server has kept them. */
+async function workOnTarget<Asked>(
+  command: KeysCommand<Asked>,
+  server: UpstreamServer,
+  asked: Asked,
+  isDone: boolean,
+  context: CommandContext,
+): Promise<void> {
+  const changes = new MadeChanges(server);
+  try {
+    await command.work(changes.server, asked, context);
+  } finally {
+    context.progress.clear();
+    const warning = changes.warning();
+    if (warning !== null) for (const line of wrap(warning, 100)) context.complain(line);
+  }
+  if (!isDone && changes.warning() !== null) await changes.settle(context);
 }
 
 function targetOf(reading: FlagReading, context: CommandContext): TargetPlace | null {
@@ -168,9 +192,4 @@ export async function inTurn<Item>(
     }
   }
   context.progress.clear();
-}
-
-/** A text for a terminal: control characters and what turns the direction of text would let a name write over it. */
-export function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

@@ -3,11 +3,13 @@ import { isOn } from '../../settings/flags.js';
 import type { UpstreamServer } from '../../southbound/server.js';
 import { encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';
+import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
 import { switchFlag, valueFlag } from '../replay/settings.js';
 import { textTable } from '../text-table.js';
 import { keysCsv } from './csv.js';
-import { allKeys, keysCommand, printable } from './keys-command.js';
+import { allKeys, keysCommand } from './keys-command.js';
+import { printable } from './printable.js';
 import { sizeText } from './sizes.js';
 
 /** What a key is listed by, as its line shows it. */
@@ -69,7 +71,7 @@ async function work(server: UpstreamServer, asked: Asked, context: CommandContex
   const sorted = order === undefined ? filtered : filtered.toSorted(order);
   const shown = asked.most === null ? sorted : sorted.slice(0, asked.most);
   context.progress.clear();
-  if (asked.form === 'csv') context.output.line(keysCsv(shown));
+  if (asked.form === 'csv') context.output.line(keysCsv(shown, { hasNames: hasNames(line.snapshot) }));
   else if (asked.form === 'json') context.output.line(jsonText(shown));
   else for (const text of tableLines(shown, filtered.length)) context.output.line(text);
 }

@@ -2,11 +2,12 @@ import { resolve } from 'node:path';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
 import type { UpstreamServer } from '../../southbound/server.js';
+import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
 import { givenPieces } from '../stored-place.js';
 import { changeKey, keyLine } from './change.js';
 import { type KeyRow, keysCsv, readKeysCsv } from './csv.js';
-import { allKeys, DRY_RUN, inTurn, keysCommand } from './keys-command.js';
+import { allKeys, CHANGING, inTurn, keysCommand, NO_WAIT_HELP } from './keys-command.js';
 
 /** So many sentences on what is wrong with a table are shown. */
 const MOST_PROBLEMS = 20;
@@ -65,7 +66,7 @@ async function take(server: UpstreamServer, { row, before, after }: Step): Promi
 
 export const keysImport = keysCommand<Importing>({
   name: 'keys import',
-  flags: [DRY_RUN],
+  flags: CHANGING,
   help: `Usage: keyway keys import FILE.csv [--dry-run]
 
 Takes keys over from a table, as "keyway keys export" and the panel write it: fields with commas
@@ -74,7 +75,8 @@ others get the name and the limit of their line, and keep their counters; keys w
 What is wrong is said line by line before anything changes, and an import may be repeated. - reads
 standard input.
 
-  --dry-run        Says what would change, and changes nothing.`,
+  --dry-run        Says what would change, and changes nothing.
+${NO_WAIT_HELP}`,
   read(reading, flags) {
     const [file = ''] = flags.words;
     if (flags.words.length !== 1 || file === '')
@@ -92,7 +94,8 @@ export const keysExport = keysCommand<{ readonly file: string | null }>({
   flags: [],
   help: `Usage: keyway keys export [FILE.csv]
 
-Writes all keys as "keyway keys import" reads them: key, name and limit in bytes. Without a file they
+Writes all keys as "keyway keys import" reads them: key, name and limit in bytes; without the names
+where a server up to 0.2.34 does not tell them, so that an import leaves names as they are. Without a file they
 go to standard output. A file is readable by you alone and never written over.`,
   read(reading, flags) {
     if (flags.words.length > 1) reading.problems.push('expected keyway keys export and one file at most');
@@ -100,7 +103,8 @@ go to standard output. A file is readable by you alone and never written over.`,
   },
   async work(server, { file }, context) {
     const keys = await allKeys(server, context);
-    const text = keysCsv(keys);
+    const { snapshot } = await server.find();
+    const text = keysCsv(keys, { hasNames: hasNames(snapshot) });
     context.progress.clear();
     if (file === null) {
       context.output.line(text);

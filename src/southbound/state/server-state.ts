@@ -3,6 +3,7 @@ import { DomainError } from '../../core/errors.js';
 import type { ListenerConfig } from '../../core/model.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import type { KeptVersions } from '../../local/file/kept-versions.js';
+import { hasNames } from '../../wire/traits/snapshot.js';
 import type { UpstreamServer } from '../server.js';
 import { createAnnouncement } from './announcement.js';
 import { createServerAudit } from './audit.js';
@@ -61,7 +62,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const listeners: ((reason: ChangeReason) => void)[] = [];
   let isClosed = false;
 
-  const tellsNames = () => server.line()?.snapshot.members.some(({ name }) => name === 'name') ?? true;
+  const tellsNames = () => {
+    const line = server.line();
+    return line === null || hasNames(line.snapshot);
+  };
   const readsNames = () => !tellsNames() && server.line()?.capabilities.config === true;
   const changed = (reason: ChangeReason): void => {
     for (const listener of listeners) listener(reason);

@@ -33,6 +33,11 @@ export interface SnapshotForm {
   decode(wire: JsonValue): ReadSnapshot;
 }
 
+/** Whether a server of the form tells the names of keys. */
+export function hasNames({ members }: Pick<SnapshotForm, 'members'>): boolean {
+  return members.some(({ name }) => name === 'name');
+}
+
 const member = (name: string, schema: SnapshotMember['schema'], encode: SnapshotMember['encode']): SnapshotMember => ({
   name,
   schema,

@@ -1,0 +1,108 @@
+import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import type { Sent, UpstreamServer } from '../../southbound/server.js';
+import { SETTLED_AFTER } from '../../southbound/state/fate.js';
+import { hasNames } from '../../wire/traits/snapshot.js';
+import type { CommandContext } from '../command.js';
+import { printable } from './printable.js';
+
+/** What a command has made of a key; what is undefined it left as it was. */
+interface Made {
+  readonly isNew: boolean;
+  readonly name: string | null | undefined;
+  readonly limitBytes: bigint | null | undefined;
+}
+
+/** The changes that a command makes on a running server, which may lose them although it has acknowledged them. */
+export class MadeChanges {
+  /** The same server; what is changed through it is remembered. */
+  readonly server: UpstreamServer;
+  readonly #within: UpstreamServer;
+  /** By key; null for one that was removed. */
+  readonly #made = new Map<string, Made | null>();
+
+  constructor(server: UpstreamServer) {
+    this.#within = server;
+    const done = async (accessKey: string, made: Made | null, sent: Promise<Sent<void>>): Promise<Sent<void>> => {
+      const answer = await sent;
+      this.#made.set(accessKey, made);
+      return answer;
+    };
+    this.server = {
+      ...server,
+      createUser: (key, purpose) => done(key.accessKey, { ...key, isNew: true }, server.createUser(key, purpose)),
+      updateUser: (key, purpose) => done(key.accessKey, this.#changed(key), server.updateUser(key, purpose)),
+      setLimit: (accessKey, limitBytes, purpose) =>
+        done(accessKey, this.#changed({ accessKey, limitBytes }), server.setLimit(accessKey, limitBytes, purpose)),
+      deleteUser: (accessKey, purpose) => done(accessKey, null, server.deleteUser(accessKey, purpose)),
+    };
+  }
+
+  #changed({ accessKey, name, limitBytes }: Partial<AccessKey> & Pick<AccessKey, 'accessKey'>): Made {
+    const before = this.#made.get(accessKey);
+    return { isNew: before?.isNew ?? false, name: name === undefined ? before?.name : name, limitBytes };
+  }
+
+  /** How long they last, in sentences for people; null where nothing was made, or it lasts. */
+  warning(): string | null {
+    const line = this.#within.line();
+    if (this.#made.size === 0 || line === null || line.storing.startsWithKeys) return null;
+    return `This does not outlive the server's next start: servers of ${this.#within.version()} start with the keys of their inbounds, and their API stores keys elsewhere. Through a Keyway in front of it, it does: keyway serve --upstream ${this.#within.name}`;
+  }
+
+  /**
+   * Looks 7 s later whether the server still has them, and makes again what it has lost, twice at most; the first signal ends
+   * the waiting. Rejects with an `Error` for people that names what is lost all the same.
+   */
+  async settle(context: CommandContext): Promise<void> {
+    const stopped = context.untilStopped().then(() => 'stopped' as const);
+    for (let tries = 0; ; tries += 1) {
+      context.progress.show(`waiting for ${SETTLED_AFTER / 1000} s: the server may lose what it has acknowledged`);
+      if ((await Promise.race([context.wait(SETTLED_AFTER), stopped])) === 'stopped')
+        throw new Error('stopped: whether the server has kept the changes was not looked at (--no-wait never looks)');
+      const lost = this.#lost((await this.#within.listUsers()).value);
+      context.progress.clear();
+      if (lost.length === 0) return;
+      if (tries === TRIES) throw new Error(`the server has not kept ${named(lost)}; change them again`);
+      context.complain(`The server has lost changes of ${named(lost)}: they are made again.`);
+      for (const accessKey of lost) await this.#makeAgain(accessKey);
+    }
+  }
+
+  #lost(keys: readonly KeySnapshot[]): readonly string[] {
+    const line = this.#within.line();
+    const areNamesTold = line !== null && hasNames(line.snapshot);
+    const present = new Map(keys.map((key) => [key.accessKey, key]));
+    const isKept = (found: KeySnapshot | undefined, made: Made | null): boolean => {
+      if (made === null || found === undefined) return made === null && found === undefined;
+      if (areNamesTold && made.name !== undefined && made.name !== found.name) return false;
+      return made.limitBytes === undefined || made.limitBytes === found.limitBytes;
+    };
+    return [...this.#made].flatMap(([key, made]) => (isKept(present.get(key), made) ? [] : [key]));
+  }
+
+  async #makeAgain(accessKey: string): Promise<void> {
+    const made = this.#made.get(accessKey);
+    if (made === undefined) return;
+    if (made === null) {
+      await this.#within.deleteUser(accessKey);
+      return;
+    }
+    const { isNew, name, limitBytes = null } = made;
+    // A key that was there before and is gone now was taken away by somebody.
+    const { value: found } = await this.#within.getUser(accessKey);
+    if (found === undefined && !isNew) return;
+    if (found === undefined) await this.#within.createUser({ accessKey, name: name ?? null, limitBytes });
+    else if (name !== undefined) await this.#within.updateUser({ accessKey, name, limitBytes });
+    else await this.#within.setLimit(accessKey, limitBytes);
+  }
+}
+
+/** How often lost changes are made again. */
+const TRIES = 2;
+/** So many keys are named. */
+const SHOWN = 20;
+
+function named(keys: readonly string[]): string {
+  const more = keys.length > SHOWN ? ` and ${keys.length - SHOWN} more` : '';
+  return `${keys.slice(0, SHOWN).map(printable).join(', ')}${more}`;
+}
