@@ -7,3 +7,10 @@ import { createHash } from 'node:crypto';
 export function keyDigest(accessKey: string): string {
   return createHash('sha256').update(accessKey, 'utf8').digest('hex').slice(0, 8);
 }
+
+/** Whether a word is how a log shows this key. */
+export function isDigestOf(word: string, accessKey: string): boolean {
+  return DIGEST.test(word) && keyDigest(accessKey) === word;
+}
+
+const DIGEST = /^[0-9a-f]{8}$/;

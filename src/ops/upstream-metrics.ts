@@ -15,6 +15,7 @@ export interface UpstreamFigures {
   readonly ageMilliseconds: number | null;
   readonly unsettled: number;
   readonly madeAgain: number;
+  readonly left: number;
   readonly writesWaiting: number;
 }
 
@@ -103,6 +104,12 @@ export function upstreamFamilies(figures: () => UpstreamFigures): readonly Famil
       help: 'Acknowledged writes that the server had lost and that were made again.',
       type: 'counter',
       read: () => figures().madeAgain,
+    },
+    {
+      name: 'keyway_upstream_left_deletions_total',
+      help: 'Keys made through Keyway that somebody else deleted at the server within 7 s, which was left so.',
+      type: 'counter',
+      read: () => figures().left,
     },
     {
       name: 'keyway_upstream_waiting_writes',

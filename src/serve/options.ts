@@ -43,6 +43,7 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     protectAudit: settings.protectAudit,
     inPlace: settings.inPlace,
     guardConfig: settings.guardConfig,
+    settle: settings.settle,
     ...(settings.serverVersion === null ? {} : { serverVersion: settings.serverVersion.version }),
     loginGuard:
       settings.loginGuard === 'off'

@@ -153,6 +153,14 @@ export const SETTINGS = {
     defaultText: "the system's",
     description: "The certificates (PEM) that are trusted for an https server of --upstream, instead of the system's.",
   }),
+  settle: one(kinds.settleRule, {
+    flag: 'settle',
+    placeholder: 'auto|always',
+    default: 'auto',
+    defaultText: 'auto',
+    description:
+      'When a key that was made through Keyway, and is gone from the server of --upstream within 7 s, is made again: where the server was started anew, was away or is slow, so that it may have lost it, or always. Otherwise somebody has deleted it there, and it stays so.',
+  }),
   database: one(kinds.databaseUrl, {
     flag: 'database',
     placeholder: 'URL',

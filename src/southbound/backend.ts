@@ -5,6 +5,7 @@ import { holdForServing } from '../local/file/hold.js';
 import { createKeptVersions } from '../local/file/kept-versions.js';
 import { lockPorts } from '../local/file/lock.js';
 import type { UpstreamServer } from './server.js';
+import type { SettleRule } from './state/lost-creates.js';
 import { NO_NOTES, openNotes } from './state/notes.js';
 import { createServerState, type ServerStateStatus } from './state/server-state.js';
 import { systemTimers, type TimersPort } from './state/timers.js';
@@ -17,6 +18,8 @@ export interface UpstreamBackendOptions {
   readonly listener?: ListenerConfig;
   /** Refuses a replacement of the configuration that would take its inbounds with keys away; default false. */
   readonly guard?: boolean;
+  /** When a key that was made here and is gone is made again; default `auto`. */
+  readonly settle?: SettleRule;
   /** Whether DNS and outbound settings are read at the start, for a resolver here; default false. */
   readonly readsSettings?: boolean;
   readonly fileSystem: FileSystemPort;
@@ -60,13 +63,14 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
       await versions?.idle();
       await hold?.release();
     };
-    const { timers = systemTimers, guard = false, readsSettings = false, listener = null } = options;
+    const { timers = systemTimers, guard = false, readsSettings = false, listener = null, settle = 'auto' } = options;
     const state = createServerState({
       ...options,
       timers,
       guard,
       readsSettings,
       listener,
+      settle,
       notes,
       versions,
       onClosed,

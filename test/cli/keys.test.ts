@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { keysCsv, readKeysCsv } from '../../src/commands/keys/csv.js';
 import { readLimit } from '../../src/commands/keys/sizes.js';
+import { keyDigest } from '../../src/core/key-digest.js';
 import { type AccessKey, MAX_U64 } from '../../src/core/model.js';
 import { createGateway } from '../../src/index.js';
 import { ROOT } from '../build.js';
@@ -74,10 +75,12 @@ describe.each(HOMES)('keyway keys on a file %s', (_name, open) => {
     expect(await file()).toContain('//');
   });
 
-  it('prints the link, a QR code of it and the client configuration, also by the beginning of a key or name', async () => {
+  it('prints the link, a QR code of it and the client configuration, also by the beginning of a key or name or as a log shows it', async () => {
     await open();
     const link = `ostp://${ANNA}@203.0.113.7:50000?type=udp&owndns=true`;
     expect((await keys(['link', ANNA.slice(0, 6)])).output).toBe(`${link}\n`);
+    expect((await keys(['link', keyDigest(ANNA)])).output).toBe(`${link}\n`);
+    expect(JSON.parse((await keys(['list', keyDigest(ANNA), '--json'])).output)).toMatchObject([{ access_key: ANNA }]);
     const code = (await keys(['link', 'Anna', '--qr'])).output;
     expect(code.endsWith(`\n${link}\n`)).toBe(true);
     expect(code.split('\n')[0]).toMatch(/^█{20,}$/);

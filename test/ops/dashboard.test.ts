@@ -56,7 +56,7 @@ function metricFamilies(): Promise<Families> {
 async function namesOfOtherHomes(): Promise<readonly string[]> {
   const registry = new Registry();
   registerUpstreamCalls(registry).called({ operation: 'listUsers', outcome: 'answered', milliseconds: 1 });
-  const none = { renewals: 0, failed: 0, ageMilliseconds: 0, unsettled: 0, madeAgain: 0, writesWaiting: 0 };
+  const none = { renewals: 0, failed: 0, ageMilliseconds: 0, unsettled: 0, madeAgain: 0, left: 0, writesWaiting: 0 };
   const counting = { batches: 0, failed: 0, entries: 0, waitingBytes: 0 };
   const writes = { done: 0, nothing: 0, unknown: 0 };
   const shared = { age: 0, looks: 0, reloads: 0, isListening: true, writes, counting };

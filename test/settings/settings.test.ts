@@ -111,6 +111,7 @@ describe('settings with nothing given', () => {
       upstreamUsername: null,
       upstreamPassword: null,
       upstreamCa: null,
+      settle: 'auto',
       database: null,
       databaseListenUrl: null,
       databaseStale: 60,

@@ -21,6 +21,7 @@ export interface StagedOptions {
   readonly configuration?: string;
   readonly guard?: boolean;
   readonly hasOneSession?: boolean;
+  readonly settle?: 'auto' | 'always';
   /** To be done to the server before it is opened. */
   readonly before?: (server: FakeServer) => void;
 }
@@ -33,6 +34,8 @@ export interface Staged {
   readonly files: FileSystemPort;
   /** Messages of the log that are no debugging. */
   readonly logged: string[];
+  /** The same with their fields. */
+  readonly lines: { readonly message: string; readonly [field: string]: unknown }[];
   /** Another process over the same server and data folder; the one before is gone without a word. */
   again(): Promise<UpstreamBackend>;
 }
@@ -41,11 +44,15 @@ const FOLDER = '/var/keyway';
 
 export async function staged(options: StagedOptions = {}): Promise<Staged> {
   const { revision = 'current', before, guard = false, version, configuration, hasOneSession = false } = options;
-  const { trip = () => ({ there: 1, back: 1 }) } = options;
+  const { trip = () => ({ there: 1, back: 1 }), settle = 'auto' } = options;
   const world = createWorld();
   const files = createMemoryFiles();
   const logged: string[] = [];
-  const say = (_fields: unknown, message: string) => void logged.push(message);
+  const lines: Staged['lines'] = [];
+  const say = (fields: object, message: string) => {
+    logged.push(message);
+    lines.push({ ...fields, message });
+  };
   const log: LogPort = { debug() {}, info: say, warn: say, error: say };
   const server = createFakeServer({
     revision: line(revision),
@@ -65,6 +72,7 @@ export async function staged(options: StagedOptions = {}): Promise<Staged> {
       server,
       dataFolder: FOLDER,
       guard,
+      settle,
       fileSystem: files,
       clock,
       timers,
@@ -73,7 +81,7 @@ export async function staged(options: StagedOptions = {}): Promise<Staged> {
     });
   };
   const backend = await world.until(open());
-  return { world, server, backend, files, logged, again: () => world.until(open()) };
+  return { world, server, backend, files, logged, lines, again: () => world.until(open()) };
 }
 
 export const key = (accessKey: string, limitBytes: bigint | null = null, name: string | null = null) => ({

@@ -1,4 +1,5 @@
 import { renderUnicodeCompact } from 'uqr';
+import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
 import type { UpstreamServer } from '../../southbound/server.js';
@@ -31,12 +32,13 @@ async function work(server: UpstreamServer, { word, form }: Asked, context: Comm
   context.output.line(link);
 }
 
-/** The key itself, else the one of that name, else the one that begins so. */
+/** The key itself, else the one of that name, else the one that begins so, else the one that a log shows so. */
 function keyMeant(keys: readonly KeySnapshot[], word: string): KeySnapshot {
   const ways: readonly ((key: KeySnapshot) => boolean)[] = [
     ({ accessKey }) => accessKey === word,
     ({ name }) => name === word,
     ({ accessKey, name }) => accessKey.startsWith(word) || name?.startsWith(word) === true,
+    ({ accessKey }) => isDigestOf(word, accessKey),
   ];
   const candidates = ways.map((isMeant) => keys.filter(isMeant)).find((found) => found.length > 0) ?? [];
   refuseUnclear([{ word, candidates }]);
@@ -50,8 +52,8 @@ export const keysLink = keysCommand<Asked>({
   flags: [switchFlag('qr'), switchFlag('object')],
   help: `Usage: keyway keys link KEY [--qr|--object]
 
-Prints the share link of a key. KEY is a key, a name that one key has alone, or the beginning of
-either.
+Prints the share link of a key. KEY is a key, a name that one key has alone, the beginning of
+either, or how a log shows the key.
 
   --qr             A QR code of the link above it, for a terminal.
   --object         The client configuration object instead, as JSON.`,

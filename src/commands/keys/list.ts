@@ -1,3 +1,4 @@
+import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
 import type { UpstreamServer } from '../../southbound/server.js';
@@ -57,7 +58,9 @@ async function work(server: UpstreamServer, asked: Asked, context: CommandContex
   const search = asked.search?.toLowerCase() ?? null;
   const isMeant = ({ accessKey, name }: KeySnapshot) =>
     asked.words.length === 0 ||
-    asked.words.some((word) => accessKey.startsWith(word) || name?.startsWith(word) === true);
+    asked.words.some(
+      (word) => accessKey.startsWith(word) || name?.startsWith(word) === true || isDigestOf(word, accessKey),
+    );
   const isFound = ({ accessKey, name }: KeySnapshot) =>
     search === null || accessKey.toLowerCase().includes(search) || name?.toLowerCase().includes(search) === true;
   const wanted = keys
@@ -116,7 +119,8 @@ export const keysList = keysCommand<Asked>({
   help: `Usage: keyway keys list [KEY…] [--search TEXT] [--online|--over-limit|…] [--sort ORDER] [--limit N]
                         [--json|--csv]
 
-Lists keys with their traffic. A KEY is the beginning of a key or of a name.
+Lists keys with their traffic. A KEY is the beginning of a key or of a name, or
+how a log shows a key.
 
   --search TEXT    Only keys in which, or in whose name, the text stands; case does not count.
   --online         Only those that are online. Of several of these each has to hold.

@@ -6,6 +6,7 @@ import type { ClockPort, ProgressPort } from '../../core/ports.js';
 import type { UpstreamServer } from '../server.js';
 import type { KeyFacts } from './key-facts.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
+import type { LostCreates } from './lost-creates.js';
 import type { KeyReplica } from './replica.js';
 import type { SentWrites } from './sent-writes.js';
 import type { Settling } from './settling.js';
@@ -26,13 +27,14 @@ export interface KeyWritesOptions {
   readonly facts: KeyFacts;
   readonly replica: Pick<KeyReplica, 'follow'>;
   readonly settling: Pick<Settling, 'watched'>;
+  readonly lostCreates: Pick<LostCreates, 'took'>;
   readonly queue: WriteQueue;
   readonly clock: ClockPort;
   readonly progress?: ProgressPort;
 }
 
 export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
-  const { server, kinds, sent, keys, facts, replica, settling, queue, clock, progress } = options;
+  const { server, kinds, sent, keys, facts, replica, settling, lostCreates, queue, clock, progress } = options;
 
   /** Keys that a bulk made and nobody changed since; without counters, by the protocol. */
   const bare = new Set<string>();
@@ -48,7 +50,8 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
   async function bulk(made: readonly AccessKey[]): Promise<readonly string[]> {
     const limitBytes = made[0]?.limitBytes ?? null;
     const { created, noted } = await queue.take(async () => {
-      const { value } = await server.bulkCreateUsers(made.length, limitBytes);
+      const { value, serverMilliseconds } = await server.bulkCreateUsers(made.length, limitBytes);
+      lostCreates.took(serverMilliseconds);
       const answeredAt = clock.monotonic();
       const records = value.map((accessKey) => ({ accessKey, name: null, limitBytes }));
       for (const record of records) {

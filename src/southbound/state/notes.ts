@@ -4,7 +4,7 @@ import type { FileSystemPort, LogPort } from '../../core/ports.js';
 import { createWhole, temporaryPath } from '../../local/file/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
-import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { KeyState } from './key-state.js';
@@ -14,6 +14,8 @@ export interface Note {
   readonly accessKey: string;
   readonly after: KeyState;
   readonly formers: readonly KeyState[];
+  /** Acknowledged while the server was slow. */
+  readonly isSlow: boolean;
   /** When the server acknowledged it; milliseconds since the epoch. */
   readonly at: number;
 }
@@ -160,8 +162,9 @@ export async function openNotes({ fileSystem, folder, log }: NotesOptions): Prom
   };
 }
 
-function lineOf({ accessKey, after, formers, at }: Note): string {
-  return `${writeJson({ key: accessKey, after: wireOf(after), formers: formers.map(wireOf), at: BigInt(Math.floor(at)) })}\n`;
+function lineOf({ accessKey, after, formers, isSlow, at }: Note): string {
+  const states = { after: wireOf(after), formers: formers.map(wireOf) };
+  return `${writeJson({ key: accessKey, ...states, slow: isSlow, at: BigInt(Math.floor(at)) })}\n`;
 }
 
 function wireOf(state: KeyState): JsonValue {
@@ -174,24 +177,20 @@ function readNotes(bytes: Buffer): Map<string, Note> {
   for (const line of bytes.toString('utf8').split('\n')) {
     const value = jsonIn(Buffer.from(line));
     if (!isJsonObject(value) || typeof value.key !== 'string') continue;
-    const note = noteOf(value.key, value.after, value.formers, value.at);
+    const note = noteOf(value.key, value);
     if (value.settled === true) notes.delete(value.key);
     else if (note !== null) notes.set(value.key, note);
   }
   return notes;
 }
 
-function noteOf(
-  accessKey: string,
-  after: JsonValue | undefined,
-  formers: JsonValue | undefined,
-  at: JsonValue | undefined,
-): Note | null {
+function noteOf(accessKey: string, { after, formers, slow, at }: JsonObject): Note | null {
   if (typeof at !== 'bigint' || !Array.isArray(formers)) return null;
   const states = [after, ...formers].map((each) => stateIn(accessKey, each));
   const [afterwards, ...before] = states.flatMap((state) => (state === undefined ? [] : [state]));
   if (afterwards === undefined || before.length !== formers.length) return null;
-  return { accessKey, after: afterwards, formers: before, at: Number(at) };
+  // Notes of an earlier Keyway do not say it: what they tell of may have been lost.
+  return { accessKey, after: afterwards, formers: before, isSlow: slow !== false, at: Number(at) };
 }
 
 function stateIn(accessKey: string, value: JsonValue | undefined): KeyState | undefined {

@@ -1,18 +1,20 @@
 import { DomainError } from '../../core/errors.js';
-import { keyDigest } from '../../core/key-digest.js';
 import type { KeyReader } from '../../core/keys/types.js';
-import type { ClockPort, LogPort } from '../../core/ports.js';
-import type { Purpose, UpstreamServer } from '../server.js';
+import type { KeySnapshot } from '../../core/model.js';
+import type { ClockPort } from '../../core/ports.js';
+import type { Purpose, Sent, UpstreamServer } from '../server.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { KeyFacts } from './key-facts.js';
 import { type KeyState, sameState, stateOf } from './key-state.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
+import type { LostCreates } from './lost-creates.js';
 import type { KeyReplica } from './replica.js';
 import type { Acknowledged, Settling, Waiting } from './settling.js';
+import { namedInLog, type UndoneReport } from './undone-report.js';
 
 /** Writes on their way to the server, and what becomes of them. Each belongs into a turn of the queue. */
 export interface SentWrites {
-  /** What the server has of the key, asked for unless that is known. What it has lost is made again first. */
+  /** What the server has of the key, asked for unless that is known. What it has lost is made again first, what somebody has deleted is left. */
   present(accessKey: string, purpose: Purpose): Promise<KeyState>;
   /** Sends the write and follows what became of it. Resolves once it is acknowledged, and to when that is noted. */
   perform(write: KeyWrite, before: KeyState, purpose: Purpose): Promise<{ readonly noted: Promise<void> }>;
@@ -27,20 +29,19 @@ export interface SentWritesOptions {
   readonly facts: KeyFacts;
   readonly replica: KeyReplica;
   readonly settling: Settling;
+  readonly lostCreates: LostCreates;
+  readonly report: Pick<UndoneReport, 'add'>;
   readonly clock: ClockPort;
-  readonly log: LogPort;
   readonly tellsNames: () => boolean;
-  /** Called after every write that the server has taken. */
+  /** Called after every write that the server has taken, and for one that somebody has undone. */
   readonly onWritten: () => void;
-  /** Called for every write that was lost there and is made again. */
-  readonly onMadeAgain: () => void;
 }
 
 /** For so long, ms, what is known of a key counts as what a write finds. */
 const RECENT = 1_000;
 
 export function createSentWrites(options: SentWritesOptions): SentWrites {
-  const { server, kinds, keys, facts, replica, settling, clock, log, tellsNames, onWritten, onMadeAgain } = options;
+  const { server, kinds, keys, facts, replica, settling, lostCreates, report, clock, tellsNames, onWritten } = options;
 
   async function present(accessKey: string, purpose: Purpose): Promise<KeyState> {
     const isWatched = settling.watched().has(accessKey);
@@ -52,10 +53,21 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
       replica.takeRead(accessKey, read);
       return found;
     }
-    log.warn({ key: keyDigest(accessKey) }, LOST);
+    if (found === null && !(await lostCreates.mayBe(write, purpose))) {
+      leave(accessKey, write, read);
+      return null;
+    }
     await perform(kinds.restores(accessKey, write.after, found), found, purpose);
-    onMadeAgain();
+    report.add('madeAgain', namedInLog(accessKey, write));
     return write.after;
+  }
+
+  /** Somebody has deleted a key that was just made here. */
+  function leave(accessKey: string, write: Waiting, read: Sent<KeySnapshot | undefined>): void {
+    settling.leave(accessKey);
+    replica.takeRead(accessKey, read);
+    report.add('left', namedInLog(accessKey, write));
+    onWritten();
   }
 
   function withKnownName(state: KeyState, write: Waiting | undefined): KeyState {
@@ -69,7 +81,8 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     const begun = clock.monotonic();
     facts.writeBegins(accessKey);
     try {
-      await write.send(purpose);
+      const { serverMilliseconds } = await write.send(purpose);
+      lostCreates.took(serverMilliseconds);
     } catch (error) {
       const hasHappened = await afterFailure(write, before, { error, begun, purpose });
       if (!hasHappened) throw error;
@@ -123,8 +136,6 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
 
   return { present, perform, acknowledged };
 }
-
-const LOST = 'a change that the server had acknowledged was lost there, and is made again';
 
 function isUnknownKey(error: unknown): boolean {
   return error instanceof DomainError && error.code === 'userNotFound';

@@ -5,6 +5,7 @@ import type { UpstreamServer } from '../server.js';
 import { createKeyFacts } from './key-facts.js';
 import { createKeyWriteKinds } from './key-write.js';
 import { createKeyWrites, type KeyWrites } from './key-writes.js';
+import { createLostCreates, type SettleRule } from './lost-creates.js';
 import type { Notes } from './notes.js';
 import { createRenewals, type Renewals } from './renewals.js';
 import { createKeyReplica, type KeyReplica } from './replica.js';
@@ -12,6 +13,7 @@ import { createSentWrites } from './sent-writes.js';
 import { createSettling, type Settling } from './settling.js';
 import type { TimersPort } from './timers.js';
 import { createUndoneKeys, type UndoneKeys } from './undone-keys.js';
+import { createUndoneReport, type UndoneReport } from './undone-report.js';
 import { createWriteQueue, type WriteQueue } from './write-queue.js';
 
 /** The keys of a server: as last known, their renewal, and the writes to them. */
@@ -23,13 +25,13 @@ export interface ServerKeys {
   readonly queue: WriteQueue;
   readonly writes: KeyWrites;
   readonly undone: UndoneKeys;
-  /** Writes that were lost and made again, ever. */
-  madeAgain(): number;
+  readonly report: Pick<UndoneReport, 'count'>;
 }
 
 export interface ServerKeysOptions {
   readonly server: UpstreamServer;
   readonly notes: Notes;
+  readonly settle: SettleRule;
   readonly clock: ClockPort;
   readonly timers: TimersPort;
   readonly log: LogPort;
@@ -47,13 +49,18 @@ export interface ServerKeysOptions {
 
 export function createServerKeys(options: ServerKeysOptions): ServerKeys {
   const { server, notes, clock, timers, log, progress, tellsNames, readsNames, onTaken, onGone, onWritten } = options;
+  const lostCreates = createLostCreates({ server, rule: options.settle, clock });
+  const report = createUndoneReport(log);
   const keys = createKeyRegistry(clock.now);
   const facts = createKeyFacts();
   const queue = createWriteQueue();
   const kinds = createKeyWriteKinds(server);
-  let madeAgain = 0;
 
-  const undone = createUndoneKeys((accessKey) => writes.again(accessKey).finally(() => renewals.look()), log);
+  const undone = createUndoneKeys(
+    (accessKey) => writes.again(accessKey).finally(() => renewals.look()),
+    report.say,
+    log,
+  );
   const settling = createSettling({
     notes,
     clock,
@@ -61,6 +68,7 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     tellsNames,
     readsNames,
     startsWithKeys: () => server.line()?.storing.startsWithKeys ?? false,
+    isSlow: lostCreates.isSlow,
     onUndone: undone.found,
   });
   const replica = createKeyReplica({ keys, facts, witness: settling, timers, tellsNames, onGone });
@@ -82,12 +90,10 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     facts,
     replica,
     settling,
+    lostCreates,
+    report,
     clock,
-    log,
     tellsNames,
-    onMadeAgain() {
-      madeAgain += 1;
-    },
     onWritten() {
       renewals.look();
       onWritten();
@@ -101,11 +107,12 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     facts,
     replica,
     settling,
+    lostCreates,
     queue,
     clock,
     ...(progress === undefined ? {} : { progress }),
   });
-  return { keys, replica, renewals, settling, queue, writes, undone, madeAgain: () => madeAgain };
+  return { keys, replica, renewals, settling, queue, writes, undone, report };
 }
 
 const MEBIBYTE = 1024 * 1024;

@@ -11,6 +11,7 @@ import { createConfigurationDoor } from './configuration.js';
 import { createInboundsKeeper } from './inbounds-keeper.js';
 import { createKnownListener } from './listener.js';
 import { createStatusKeeper } from './live-status.js';
+import type { SettleRule } from './lost-creates.js';
 import { createNames } from './names.js';
 import type { Notes } from './notes.js';
 import { createPresence } from './presence.js';
@@ -26,6 +27,7 @@ import type { TimersPort } from './timers.js';
 export interface ServerStateOptions {
   readonly server: UpstreamServer;
   readonly notes: Notes;
+  readonly settle: SettleRule;
   /** Null where nothing outlives the process. */
   readonly versions: KeptVersions | null;
   /** What is given of the server's listener. */
@@ -52,13 +54,16 @@ export interface ServerStateStatus extends RenewalStatus {
   readonly unsettled: number;
   /** Writes that were lost and made again, ever. */
   readonly madeAgain: number;
+  /** Keys made here that somebody deleted before they were settled, which was left so, ever. */
+  readonly left: number;
   /** Writes that wait for their turn, the one under way included. */
   readonly writesWaiting: number;
 }
 
 /** Puts the rooms of a server's state together; `openUpstreamBackend` opens what it stands on. */
 export function createServerState(options: ServerStateOptions): ServerState {
-  const { server, notes, versions, guard, readsSettings, clock, random, timers, log, progress, onClosed } = options;
+  const { server, notes, settle, versions, guard, readsSettings, clock, random, timers, log, progress, onClosed } =
+    options;
   const listeners: ((reason: ChangeReason) => void)[] = [];
   let isClosed = false;
 
@@ -71,9 +76,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
     for (const listener of listeners) listener(reason);
   };
 
-  const { keys, replica, renewals, settling, queue, writes, undone, madeAgain } = createServerKeys({
+  const { keys, replica, renewals, settling, queue, writes, undone, report } = createServerKeys({
     server,
     notes,
+    settle,
     clock,
     timers,
     log,
@@ -209,7 +215,8 @@ export function createServerState(options: ServerStateOptions): ServerState {
     problems: async () => problemsOf(server, notes),
     status: () => ({
       ...renewals.status(),
-      madeAgain: madeAgain(),
+      madeAgain: report.count('madeAgain'),
+      left: report.count('left'),
       unsettled: settling.watched().size,
       writesWaiting: queue.length,
     }),

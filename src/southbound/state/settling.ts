@@ -1,9 +1,9 @@
-import { keyDigest } from '../../core/key-digest.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import { fateOf, followed, mayLackName, nameFateOf, SETTLED_AFTER, type Unsettled } from './fate.js';
 import { type KeyState, sameState } from './key-state.js';
 import type { Notes } from './notes.js';
 import type { Witness } from './replica.js';
+import { namedInLog } from './undone-report.js';
 
 /** A write that waits to be settled. */
 export interface Waiting extends Unsettled {
@@ -11,6 +11,8 @@ export interface Waiting extends Unsettled {
   readonly again: number;
   /** A process before acknowledged it, too long ago for whatever is seen now to be the server's doing. */
   readonly isOld: boolean;
+  /** Acknowledged while the server was slow. */
+  readonly isSlow: boolean;
   /** Seen long enough afterwards. It goes on waiting where the server would not start with it. */
   readonly isSettled: boolean;
   /** Seen so, its name apart, which only the configuration tells. */
@@ -24,6 +26,8 @@ export interface Settling extends Witness {
   watched(): ReadonlyMap<string, Waiting>;
   /** To be called for every acknowledged write. Resolves when a crash of this process does not take it back. */
   acknowledged(writes: readonly Acknowledged[]): Promise<void>;
+  /** It is undone, and stays so. */
+  leave(accessKey: string): void;
   /** When a list must have been sent, so that what waits longest is settled; monotonic, ms. */
   neededAt(): number | null;
   /** The server starts with every write up to that moment, which a list has shown once it had read them back. */
@@ -48,6 +52,8 @@ export interface SettlingOptions {
   readonly readsNames: () => boolean;
   /** Whether a server of the line starts with the keys that its API made. */
   readonly startsWithKeys: () => boolean;
+  /** Whether the server is slow, so that it may lose what it acknowledges. */
+  readonly isSlow: () => boolean;
   /** Called for a key that is to be written again; soon, and again while it stays so. */
   readonly onUndone: (accessKey: string) => void;
 }
@@ -60,16 +66,16 @@ const MOST_ABSENCE = 10 * 60 * 1000;
 const UNSEEN = { isSettled: false, isListed: false };
 
 export function createSettling(options: SettlingOptions): Settling {
-  const { notes, clock, log, tellsNames, readsNames, startsWithKeys, onUndone } = options;
+  const { notes, clock, log, tellsNames, readsNames, startsWithKeys, isSlow, onUndone } = options;
   /** In the order in which they were acknowledged. */
   const waiting = new Map<string, Waiting>();
   /** Found undone, and not made again yet. */
   const undone = new Set<string>();
 
-  for (const { accessKey, after, formers, at } of notes.found) {
+  for (const { accessKey, at, ...noted } of notes.found) {
     const age = Math.max(0, clock.now() - at);
     const answeredAt = clock.monotonic() - age;
-    waiting.set(accessKey, { after, formers, answeredAt, ...UNSEEN, again: 0, isOld: age > MOST_ABSENCE });
+    waiting.set(accessKey, { ...noted, answeredAt, ...UNSEEN, again: 0, isOld: age > MOST_ABSENCE });
   }
 
   function drop(accessKey: string): void {
@@ -84,8 +90,8 @@ export function createSettling(options: SettlingOptions): Settling {
     else waiting.set(accessKey, { ...write, isSettled: true });
   }
 
-  function overtaken(accessKey: string): void {
-    log.info({ key: keyDigest(accessKey) }, 'somebody else has changed a key that was just changed here');
+  function overtaken(accessKey: string, write: Waiting): void {
+    log.info({ key: namedInLog(accessKey, write) }, 'somebody else has changed a key that was just changed here');
     drop(accessKey);
   }
 
@@ -104,7 +110,7 @@ export function createSettling(options: SettlingOptions): Settling {
   function isUndone(accessKey: string, write: Waiting): boolean {
     if (write.again >= MOST_AGAIN) {
       log.error(
-        { key: keyDigest(accessKey), times: write.again },
+        { key: namedInLog(accessKey, write), times: write.again },
         'a change is undone again and again, and is given up',
       );
       drop(accessKey);
@@ -140,7 +146,7 @@ export function createSettling(options: SettlingOptions): Settling {
           listed(accessKey, write);
           return true;
         case 'overtaken':
-          overtaken(accessKey);
+          overtaken(accessKey, write);
           return true;
         case 'waits':
           undone.delete(accessKey);
@@ -160,7 +166,7 @@ export function createSettling(options: SettlingOptions): Settling {
           named(accessKey, write);
           return name ?? null;
         case 'overtaken':
-          overtaken(accessKey);
+          overtaken(accessKey, write);
           return name ?? null;
         case 'waits':
           return wanted;
@@ -177,11 +183,13 @@ export function createSettling(options: SettlingOptions): Settling {
           notes.drop([accessKey]);
           return [];
         }
-        waiting.set(accessKey, { ...next, ...UNSEEN, again, isOld: false });
-        return [{ accessKey, after: next.after, formers: next.formers, at: clock.now() }];
+        const noted = { after: next.after, formers: next.formers, isSlow: isSlow() };
+        waiting.set(accessKey, { ...noted, answeredAt: next.answeredAt, ...UNSEEN, again, isOld: false });
+        return [{ accessKey, ...noted, at: clock.now() }];
       });
       return kept.length === 0 ? Promise.resolve() : notes.keep(kept);
     },
+    leave: drop,
     neededAt() {
       if (undone.size > 0) return clock.monotonic();
       for (const { isSettled, answeredAt } of waiting.values()) if (!isSettled) return answeredAt + SETTLED_AFTER;

@@ -7,8 +7,12 @@ export interface UndoneKeys {
   idle(): Promise<void>;
 }
 
-/** `again` makes the write of one key again where it still is undone. */
-export function createUndoneKeys(again: (accessKey: string) => Promise<void>, log: LogPort): UndoneKeys {
+/** `again` makes the write of one key again where it still is undone. `onDone` is called once all that were found are. */
+export function createUndoneKeys(
+  again: (accessKey: string) => Promise<void>,
+  onDone: () => void,
+  log: LogPort,
+): UndoneKeys {
   const found = new Set<string>();
   let working: Promise<void> | null = null;
 
@@ -21,6 +25,7 @@ export function createUndoneKeys(again: (accessKey: string) => Promise<void>, lo
       });
     }
     working = null;
+    onDone();
   }
 
   return {

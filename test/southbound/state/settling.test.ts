@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { keyDigest } from '../../../src/core/key-digest.js';
 import type { FakeServer } from '../fake-server.js';
-import { held, key, staged } from '../staged.js';
+import { held, key, type Staged, type StagedOptions, staged } from '../staged.js';
 
 describe('a write that a running server has acknowledged', () => {
   it('is made again and logged where a list shows the key exactly as it was before', async () => {
-    const { world, server, backend, logged } = await staged({ before: ({ keys }) => keys.set('old', held('old', 1n)) });
+    const { world, server, backend, lines } = await staged({
+      settle: 'always',
+      before: ({ keys }) => keys.set('old', held('old', 1n)),
+    });
     await world.pass(2_000);
     await world.until(backend.createKey(key('new', 5n)));
     await world.until(backend.updateKey('old', { limitBytes: 2n }));
@@ -18,13 +22,14 @@ describe('a write that a running server has acknowledged', () => {
     expect([...server.keys.keys()].sort()).toEqual(['new', 'old']);
     expect(server.keys.get('new')?.record.limitBytes).toBe(5n);
     expect(server.keys.get('old')?.record.limitBytes).toBe(2n);
-    expect(logged.filter((message) => /acknowledged was lost/.test(message))).toHaveLength(3);
+    const said = lines.filter(({ message }) => /acknowledged were lost/.test(message));
+    expect(said).toMatchObject([{ count: 3, keys: ['gone', 'old', 'new'].map(keyDigest) }]);
     expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 3 });
     await backend.close();
   });
 
   it('is shown as it should be while it is undone', async () => {
-    const { world, server, backend } = await staged();
+    const { world, server, backend } = await staged({ settle: 'always' });
     await world.pass(2_000);
     await world.until(backend.createKey(key('a', 5n)));
     server.lose('a');
@@ -90,7 +95,7 @@ describe('a write that a running server has acknowledged', () => {
   });
 
   it('is given up with an error where somebody undoes it again and again', async () => {
-    const { world, server, backend, logged } = await staged();
+    const { world, server, backend, logged } = await staged({ settle: 'always' });
     await world.pass(2_000);
     await world.until(backend.createKey(key('a')));
     for (let i = 0; i < 40; i += 1) {
@@ -103,7 +108,7 @@ describe('a write that a running server has acknowledged', () => {
   });
 
   it('is changed by the next write as it should be, although the server has lost it', async () => {
-    const { world, server, backend } = await staged();
+    const { world, server, backend } = await staged({ settle: 'always' });
     await world.pass(2_000);
     await world.until(backend.createKey(key('a', 1n, 'n')));
     server.lose('a');
@@ -121,6 +126,117 @@ describe('a write that a running server has acknowledged', () => {
     server.lose('a');
     await world.pass(20_000);
     expect(server.keys.get('a')?.record.limitBytes).toBe(2n);
+    await backend.close();
+  });
+});
+
+describe('a key that was just made and is gone from the server', () => {
+  const MADE = key('secret-key', 5n, 'Anna');
+
+  /** A key that was made and is gone, as often as asked. */
+  async function gone(options: StagedOptions = {}, happens: (staging: Staged) => void = () => undefined) {
+    const staging = await staged(options);
+    const { world, server, backend } = staging;
+    await world.pass(5_000);
+    await world.until(backend.createKey(MADE));
+    await world.pass(500);
+    happens(staging);
+    server.outside({ remove: MADE.accessKey });
+    await world.pass(20_000);
+    return { ...staging, isThere: () => server.keys.has(MADE.accessKey) };
+  }
+
+  it('was deleted there by somebody: it stays so, is counted, and is named in one line of the log', async () => {
+    const { backend, lines, isThere } = await gone();
+    expect(isThere()).toBe(false);
+    expect(backend.keys.get(MADE.accessKey)).toBe(undefined);
+    expect(backend.status()).toMatchObject({ left: 1, madeAgain: 0, unsettled: 0 });
+    expect(lines.filter(({ message }) => /deleted at the server/.test(message))).toMatchObject([{ key: 'Anna' }]);
+    expect(JSON.stringify(lines)).not.toContain(MADE.accessKey);
+    await backend.close();
+  });
+
+  it('is made again where the server was started anew since', async () => {
+    const { backend, isThere } = await gone({}, ({ server, world }) => {
+      server.startedAt = world.clock.monotonic();
+    });
+    expect([isThere(), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1, unsettled: 0 }]);
+    await backend.close();
+  });
+
+  it('is made again where the server was away since', async () => {
+    const { backend, isThere } = await gone({}, ({ server }) => {
+      server.becomes('away');
+      server.becomes('there');
+    });
+    expect([isThere(), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
+    await backend.close();
+  });
+
+  it.each([
+    [20, 0],
+    [21, 1],
+  ])('is made again where half of the last ten writes took more than 20 ms: %i ms, %i times', async (milliseconds, times) => {
+    const trip = (call: string) => ({ there: 1, back: call === 'create' ? milliseconds - 1 : 1 });
+    const { backend, isThere } = await gone({ trip });
+    expect([isThere(), backend.status()]).toMatchObject([times === 1, { left: 1 - times, madeAgain: times }]);
+    await backend.close();
+  });
+
+  it('is made again always where that is asked for', async () => {
+    const { backend, isThere } = await gone({ settle: 'always' });
+    expect([isThere(), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
+    await backend.close();
+  });
+
+  it.each([
+    [2, false],
+    [40, true],
+  ])('of a Keyway that was killed is judged by how slow the server was then: %i ms, %s', async (back, isMadeAgain) => {
+    const { world, server, backend, again } = await staged({
+      trip: (call) => ({ there: 1, back: call === 'create' ? back : 1 }),
+    });
+    await world.pass(5_000);
+    await world.until(backend.createKey(MADE));
+    server.outside({ remove: MADE.accessKey });
+    const second = await again();
+    await world.pass(20_000);
+    expect([server.keys.has(MADE.accessKey), second.status().unsettled]).toEqual([isMadeAgain, 0]);
+    await second.close();
+  });
+
+  it('one of many is named in one line for all of them', async () => {
+    const { world, server, backend, lines } = await staged();
+    await world.pass(5_000);
+    for (let n = 0; n < 30; n += 1) await world.until(backend.createKey(key(`k${n}`, null, `Key ${n}`)));
+    for (let n = 0; n < 30; n += 1) server.outside({ remove: `k${n}` });
+    await world.pass(20_000);
+    expect(lines.filter(({ message }) => /deleted at the server/.test(message))).toMatchObject([
+      { count: 30, keys: Array.from({ length: 10 }, (_, n) => `Key ${n}`) },
+    ]);
+    expect(backend.status()).toMatchObject({ left: 30, unsettled: 0 });
+    await backend.close();
+  });
+
+  it('and comes back after it was deleted is deleted again, whatever the server', async () => {
+    const { world, server, backend } = await staged({ before: ({ keys }) => keys.set('a', held('a', 1n)) });
+    await world.pass(5_000);
+    await world.until(backend.deleteKey('a'));
+    server.outside({ put: key('a', 1n) });
+    await world.pass(20_000);
+    expect([server.keys.has('a'), backend.status().madeAgain]).toEqual([false, 1]);
+    await backend.close();
+  });
+
+  it('is not named by a name that tells the key', async () => {
+    const { world, server, backend, lines } = await staged();
+    await world.pass(5_000);
+    await world.until(backend.createKey(key('telling', null, 'is telling')));
+    server.outside({ remove: 'telling' });
+    await world.pass(20_000);
+    expect(lines.filter(({ message }) => /deleted at the server/.test(message))).toMatchObject([
+      { key: keyDigest('telling') },
+    ]);
     await backend.close();
   });
 });
