@@ -100,7 +100,7 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
       const { enabled, adblockUrls } = backend.settings().dns;
       if (enabled && adblockUrls.length > 0) resolver.refreshBlocklists();
     },
-    queries: live?.queries ?? resolver.queries,
-    refreshBlocklists: backend.refreshBlocklists ?? resolver.refreshBlocklists,
+    queries: live?.queries ?? (() => resolver.queries()),
+    refreshBlocklists: backend.refreshBlocklists ?? (() => resolver.refreshBlocklists()),
   };
 }

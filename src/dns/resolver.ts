@@ -2,12 +2,13 @@ import { DEFAULT_DNS, type DnsConfig, type DnsQuery, type OutboundSettings } fro
 import type { ClockPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
 import { hostOf, httpUrl } from '../wire/dns-values.js';
 import { type AnsweringState, createResponder } from './answering.js';
-import { createBlocklists, type ListState } from './blocklists.js';
+import { type Blocklists, createBlocklists, type ListState } from './blocklists.js';
+import type { ConnectionsOptions } from './channel.js';
 import { type Connections, createConnections } from './connections.js';
 import { reasonOf } from './failure-reason.js';
 import { createForwarder, type Forwarder } from './forwarder.js';
-import { createHostLookup } from './host-lookup.js';
-import { createKeptListener } from './kept-listener.js';
+import { createHostLookup, type HostLookup } from './host-lookup.js';
+import { createKeptListener, type KeptListener } from './kept-listener.js';
 import { MOST_LIST_BYTES } from './list-source.js';
 import { createListStore, NO_STORE } from './list-store.js';
 import { isLoopbackAddress } from './listener.js';
@@ -78,82 +79,150 @@ const RATE = { perSecond: 200, burst: 1000 };
 
 /** Creates a resolver that does nothing until `start`. */
 export function createResolver(options: ResolverOptions): Resolver {
-  const { clock, log, random } = options;
-  const counts = { queries: 0, blocked: 0, cacheHits: 0, upstreamErrors: 0 };
-  const queryLog = createQueryLog(LOGGED_QUERIES);
-  const blocklists = createBlocklists({
-    store: options.copyFolder === null ? NO_STORE : createListStore(options.copyFolder, () => clock.now()),
-    clock,
-    log,
-    seed: random.bytes(4).readUInt32LE(),
-    fileFolder: options.fileFolder,
-    mostBytes: options.mostListBytes ?? MOST_LIST_BYTES,
-    listTimeout: options.listTimeout ?? LIST_MS,
-  });
-  const lookup = createHostLookup({
-    custom: (host) => state.custom.address(host),
-    own: () => listener.current(),
-    nameServers: options.nameServers,
-  });
-  let dns: DnsConfig = DEFAULT_DNS;
-  let outbound: OutboundSettings | null = null;
-  let state: AnsweringState = stateFor(dns, null);
-  let phase: 'new' | 'running' | 'closed' = 'new';
-  let forwarding = '';
-  let listed = '';
-  let work: Promise<void> = Promise.resolve();
-  let refreshTimer: NodeJS.Timeout | undefined;
+  return new EmbeddedResolver(options);
+}
 
-  const respond = createResponder({
-    state: () => state,
-    isOwnLookup: (name) => lookup.underWay(name),
-    queryLog,
-    counts,
-    clock,
-    log,
-  });
-  const listener = createKeptListener({
-    respond,
-    log,
-    retryAfter: options.bindRetry ?? BIND_RETRY_MS,
-    retry: () => order(follow),
-  });
+class EmbeddedResolver implements Resolver {
+  readonly #options: ResolverOptions;
+  readonly #counts = { queries: 0, blocked: 0, cacheHits: 0, upstreamErrors: 0 };
+  readonly #queryLog = createQueryLog(LOGGED_QUERIES);
+  readonly #blocklists: Blocklists;
+  readonly #lookup: HostLookup;
+  readonly #listener: KeptListener;
+  #dns: DnsConfig = DEFAULT_DNS;
+  #outbound: OutboundSettings | null = null;
+  #state: AnsweringState;
+  #phase: 'new' | 'running' | 'closed' = 'new';
+  /** Settings that the present forwarder was opened for, and those whose lists were loaded last, as JSON. */
+  #forwarding = '';
+  #listed = '';
+  #work: Promise<void> = Promise.resolve();
+  #refreshTimer: NodeJS.Timeout | undefined;
 
-  function stateFor(next: DnsConfig, forwarder: Forwarder | null): AnsweringState {
-    const local = isLoopbackAddress(next.bind);
+  constructor(options: ResolverOptions) {
+    this.#options = options;
+    const { clock, log, random } = options;
+    this.#blocklists = createBlocklists({
+      store: options.copyFolder === null ? NO_STORE : createListStore(options.copyFolder, () => clock.now()),
+      clock,
+      log,
+      seed: random.bytes(4).readUInt32LE(),
+      fileFolder: options.fileFolder,
+      mostBytes: options.mostListBytes ?? MOST_LIST_BYTES,
+      listTimeout: options.listTimeout ?? LIST_MS,
+    });
+    this.#lookup = createHostLookup({
+      custom: (host) => this.#state.custom.address(host),
+      own: () => this.#listener.current(),
+      nameServers: options.nameServers,
+    });
+    const respond = createResponder({
+      state: () => this.#state,
+      isOwnLookup: (name) => this.#lookup.underWay(name),
+      queryLog: this.#queryLog,
+      counts: this.#counts,
+      clock,
+      log,
+    });
+    this.#listener = createKeptListener({
+      respond,
+      log,
+      retryAfter: options.bindRetry ?? BIND_RETRY_MS,
+      retry: () => this.#order(() => this.#follow()),
+    });
+    this.#state = this.#stateFor(null);
+  }
+
+  configure(dns: DnsConfig, outbound: OutboundSettings | null): void {
+    const before = this.#dns;
+    this.#dns = dns;
+    this.#outbound = outbound;
+    if (this.#phase !== 'running') return;
+    this.#reportUnserved(before);
+    this.#apply();
+  }
+
+  queries(): readonly DnsQuery[] {
+    return this.#queryLog.list();
+  }
+
+  refreshBlocklists(): void {
+    if (this.#phase !== 'running') return;
+    this.#order(async () => {
+      if (this.#dns.enabled) this.#startRefresh();
+    });
+  }
+
+  start(): void {
+    if (this.#phase !== 'new') return;
+    this.#phase = 'running';
+    this.#reportUnserved(null);
+    this.#apply();
+  }
+
+  settled(): Promise<void> {
+    return this.#work;
+  }
+
+  async close(): Promise<void> {
+    this.#phase = 'closed';
+    this.#order(() => this.#follow());
+    clearTimeout(this.#refreshTimer);
+    await Promise.all([this.#work, this.#blocklists.close(), this.#state.forwarder?.close()]);
+  }
+
+  stats(): ResolverStats {
+    const open = this.#listener.current();
+    const lists = this.#blocklists.states();
     return {
-      custom: createCustomDomains(next.customDomains),
-      blocklist: () => blocklists.current(),
-      blockedAnswer: next.blockedAnswer,
+      listening: open === null ? null : { address: open.address, port: open.port },
+      ...this.#counts,
+      cachedAnswers: this.#state.forwarder?.cache.size ?? 0,
+      lists,
+      lastRefresh: this.#blocklists.refreshedAt(),
+      lastRefreshError: lists.find(({ error }) => error !== null)?.error ?? null,
+    };
+  }
+
+  #stateFor(forwarder: Forwarder | null): AnsweringState {
+    const { bind, blockedAnswer, customDomains } = this.#dns;
+    const { clock } = this.#options;
+    const local = isLoopbackAddress(bind);
+    return {
+      custom: createCustomDomains(customDomains),
+      blocklist: () => this.#blocklists.current(),
+      blockedAnswer,
       forwarder,
       rateLimit: local ? null : createRateLimit({ ...RATE, now: () => clock.monotonic() }),
       mostUdpBytes: local ? MOST_UDP_BYTES.loopback : MOST_UDP_BYTES.network,
     };
   }
 
-  /** Orders asynchronous work after what was ordered before. */
-  function order(task: () => Promise<void>): void {
-    work = work.then(task).catch((error: unknown) => {
-      log.error({ reason: reasonOf(error) }, 'the DNS server could not follow its settings');
+  /** Runs asynchronous work after what was ordered before. */
+  #order(task: () => Promise<void>): void {
+    this.#work = this.#work.then(task).catch((error: unknown) => {
+      this.#options.log.error({ reason: reasonOf(error) }, 'the DNS server could not follow its settings');
     });
   }
 
-  /** What counts from the next query on; the rest follows in its own time. */
-  function apply(): void {
-    const wanted = dns.enabled ? JSON.stringify([dns.dohUpstream, outbound]) : '';
-    let { forwarder } = state;
-    if (wanted !== forwarding) {
+  /** Puts into force what counts from the next query on; lists and sockets follow in their own time. */
+  #apply(): void {
+    const wanted = this.#dns.enabled ? JSON.stringify([this.#dns.dohUpstream, this.#outbound]) : '';
+    let { forwarder } = this.#state;
+    if (wanted !== this.#forwarding) {
       void forwarder?.retire();
-      forwarder = dns.enabled ? openForwarder() : null;
-      forwarding = wanted;
+      forwarder = this.#dns.enabled ? this.#openForwarder() : null;
+      this.#forwarding = wanted;
     }
-    state = stateFor(dns, forwarder);
-    if (dns.enabled) reportIgnored();
-    order(follow);
+    this.#state = this.#stateFor(forwarder);
+    if (this.#dns.enabled) this.#reportIgnored();
+    this.#order(() => this.#follow());
   }
 
-  function openForwarder(): Forwarder | null {
-    const url = httpUrl(dns.dohUpstream);
+  #openForwarder(): Forwarder | null {
+    const { clock, log } = this.#options;
+    const { dohUpstream: upstream } = this.#dns;
+    const url = httpUrl(upstream);
     if (url === null) {
       log.error({}, 'dns.doh_upstream: expected an http or https URL; nothing is forwarded');
       return null;
@@ -164,105 +233,67 @@ export function createResolver(options: ResolverOptions): Resolver {
       log.error({ upstream: url.host, reason }, 'dns.doh_upstream is skipped; nothing is forwarded');
       return null;
     }
-    const connections = connectionsFor({ connectTimeout: CONNECT_MS, reserved: reservedKind });
-    return createForwarder({ upstream: dns.dohUpstream, connections, clock, log, counts });
+    const connections = this.#connections(CONNECT_MS, reservedKind);
+    return createForwarder({ upstream, connections, clock, log, counts: this.#counts });
   }
 
-  function connectionsFor(
-    how: Pick<Parameters<typeof createConnections>[0], 'connectTimeout' | 'reserved'>,
-  ): Connections {
-    const ca = options.ca === undefined ? {} : { ca: options.ca };
-    return createConnections({ outbound, addressesOf: (host) => lookup.addresses(host), ...how, ...ca });
+  #connections(connectTimeout: number, reserved: ConnectionsOptions['reserved']): Connections {
+    return createConnections({
+      outbound: this.#outbound,
+      addressesOf: (host) => this.#lookup.addresses(host),
+      connectTimeout,
+      reserved,
+      ...(this.#options.ca && { ca: this.#options.ca }),
+    });
   }
 
-  function reportIgnored(): void {
-    const { ignored } = state.custom;
-    if (ignored.length > 0) log.warn({ ignored }, 'dns.custom_domains: entries without a name or address are ignored');
+  #reportIgnored(): void {
+    const { ignored } = this.#state.custom;
+    if (ignored.length === 0) return;
+    this.#options.log.warn({ ignored }, 'dns.custom_domains: entries without a name or address are ignored');
+  }
+
+  #reportUnserved(before: DnsConfig | null): void {
+    const newly = before === null || !before.enabled || !before.interceptAllPort53;
+    if (!this.#dns.enabled || !this.#dns.interceptAllPort53 || !newly) return;
+    const text = 'dns.intercept_all_port53 is kept in the file, but Keyway does not intercept: clients must ask it';
+    this.#options.log.warn({}, text);
   }
 
   /** Brings lists and sockets to where the settings want them. */
-  async function follow(): Promise<void> {
-    if (!dns.enabled || phase === 'closed') {
-      clearTimeout(refreshTimer);
-      await Promise.all([listener.close(), blocklists.restore([])]);
-      listed = '';
+  async #follow(): Promise<void> {
+    if (!this.#dns.enabled || this.#phase === 'closed') {
+      clearTimeout(this.#refreshTimer);
+      await Promise.all([this.#listener.close(), this.#blocklists.restore([])]);
+      this.#listed = '';
       return;
     }
-    const lists = JSON.stringify(dns.adblockUrls);
-    const changed = lists !== listed;
-    listed = lists;
+    const lists = JSON.stringify(this.#dns.adblockUrls);
+    const changed = lists !== this.#listed;
+    this.#listed = lists;
     // The kept lists block from the first answer on, also where there is no network.
-    if (changed) await blocklists.restore(dns.adblockUrls);
-    await listener.listen(dns.bind, dns.localPort);
-    if (changed) startRefresh();
+    if (changed) await this.#blocklists.restore(this.#dns.adblockUrls);
+    await this.#listener.listen(this.#dns.bind, this.#dns.localPort);
+    if (changed) this.#startRefresh();
   }
 
-  function startRefresh(): void {
-    clearTimeout(refreshTimer);
-    if (dns.adblockUrls.length === 0) return;
-    const own = connectionsFor({ connectTimeout: LIST_CONNECT_MS, reserved: reservedKind });
-    const redirected = connectionsFor({ connectTimeout: LIST_CONNECT_MS, reserved: reservedForRedirects });
-    void blocklists
-      .refresh(dns.adblockUrls, { own, redirected })
+  #startRefresh(): void {
+    clearTimeout(this.#refreshTimer);
+    if (this.#dns.adblockUrls.length === 0) return;
+    const own = this.#connections(LIST_CONNECT_MS, reservedKind);
+    const redirected = this.#connections(LIST_CONNECT_MS, reservedForRedirects);
+    void this.#blocklists
+      .refresh(this.#dns.adblockUrls, { own, redirected })
       .then(() => Promise.all([own.destroy(), redirected.destroy()]))
-      .then(scheduleRefresh);
+      .then(() => this.#scheduleRefresh());
   }
 
-  function scheduleRefresh(): void {
-    if (phase !== 'running' || !dns.enabled) return;
-    clearTimeout(refreshTimer);
-    const regular = dns.refreshHours * HOUR_MS;
-    const failed = blocklists.states().some(({ error, skipped }) => error !== null && !skipped);
-    refreshTimer = setTimeout(startRefresh, failed ? Math.min(regular, FAILED_REFRESH_MS) : regular).unref();
+  #scheduleRefresh(): void {
+    if (this.#phase !== 'running' || !this.#dns.enabled) return;
+    clearTimeout(this.#refreshTimer);
+    const regular = this.#dns.refreshHours * HOUR_MS;
+    const failed = this.#blocklists.states().some(({ error, skipped }) => error !== null && !skipped);
+    const wait = failed ? Math.min(regular, FAILED_REFRESH_MS) : regular;
+    this.#refreshTimer = setTimeout(() => this.#startRefresh(), wait).unref();
   }
-
-  function reportUnserved(before: DnsConfig | null): void {
-    const newly = before === null || !before.enabled || !before.interceptAllPort53;
-    if (dns.enabled && dns.interceptAllPort53 && newly) {
-      log.warn({}, 'dns.intercept_all_port53 is kept in the file, but Keyway does not intercept: clients must ask it');
-    }
-  }
-
-  return {
-    configure(nextDns, nextOutbound) {
-      const before = dns;
-      dns = nextDns;
-      outbound = nextOutbound;
-      if (phase !== 'running') return;
-      reportUnserved(before);
-      apply();
-    },
-    queries: (): readonly DnsQuery[] => queryLog.list(),
-    refreshBlocklists() {
-      if (phase !== 'running') return;
-      order(async () => {
-        if (dns.enabled) startRefresh();
-      });
-    },
-    start() {
-      if (phase !== 'new') return;
-      phase = 'running';
-      reportUnserved(null);
-      apply();
-    },
-    settled: () => work,
-    async close() {
-      phase = 'closed';
-      order(follow);
-      clearTimeout(refreshTimer);
-      await Promise.all([work, blocklists.close(), state.forwarder?.close()]);
-    },
-    stats() {
-      const open = listener.current();
-      const lists = blocklists.states();
-      return {
-        listening: open === null ? null : { address: open.address, port: open.port },
-        ...counts,
-        cachedAnswers: state.forwarder?.cache.size ?? 0,
-        lists,
-        lastRefresh: blocklists.refreshedAt(),
-        lastRefreshError: lists.find(({ error }) => error !== null)?.error ?? null,
-      };
-    },
-  };
 }

@@ -106,7 +106,7 @@ function watch(
     database: database === null ? null : database.status,
     connections: connections === null ? null : connections.figures,
     feed: feed === null ? null : feed.status,
-    dns: resolver === null ? null : resolver.stats,
+    dns: resolver === null ? null : () => resolver.stats(),
     upstream: upstream === null ? null : upstream.backend.status,
   });
 }
