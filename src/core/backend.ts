@@ -192,6 +192,7 @@ export const PROBLEMS = [
   'upstream_refused',
   'upstream_notes_unwritable',
   'database_away',
+  'database_refuses_writes',
 ] as const;
 
 export type ProblemName = (typeof PROBLEMS)[number];
@@ -201,6 +202,7 @@ export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set([
   'upstream_away',
   'upstream_refused',
   'database_away',
+  'database_refuses_writes',
 ]);
 
 export interface Problem {

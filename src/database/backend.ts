@@ -20,7 +20,16 @@ import { createReplica, type Replica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
-import { forget, leaveGateway, seeGateway, unknownOf, WRITES, type WriteStatement, withKey } from './statements.js';
+import {
+  aside,
+  forget,
+  leaveGateway,
+  seeGateway,
+  unknownOf,
+  WRITES,
+  type WriteStatement,
+  withKey,
+} from './statements.js';
 import { createWrites, type Patience, type Writes } from './writes.js';
 
 /** The backend of a state that several gateways share, in PostgreSQL. */
@@ -54,6 +63,8 @@ export interface DatabaseBackendOptions {
   readonly pollMilliseconds?: number;
   /** Milliseconds between looks for what strangers ask for; default 25. */
   readonly lookUpMilliseconds?: number;
+  /** Milliseconds between two signs of life; default 15 s. */
+  readonly heartbeatMilliseconds?: number;
   /** Whether hints are listened to; default true. */
   readonly listens?: boolean;
   readonly clock: ClockPort;
@@ -69,10 +80,14 @@ const DAY = 86_400_000;
 const STALE = 60_000;
 /** How long what the data plane asks goes on being answered. */
 const LAST_KNOWN = DAY;
-/** Connections at most. Batches of counters have their own: writes that wait for one another hold up none. */
-const WRITING = 6;
+/**
+ * Connections at most. Batches of counters have their own: writes that wait for one another hold up none. What became of a write
+ * is asked over one more, which no write takes.
+ */
+const WRITING = 5;
 const COUNTING = 2;
 const READING = 4;
+const ASKING = 1;
 /** Milliseconds. */
 const HEARTBEAT = 15_000;
 const FORGETTING = 60_000;
@@ -81,10 +96,13 @@ const SHOWING = 10_000;
 
 /** Opens the state. Rejects with an `Error` whose message is for people. */
 export async function openDatabaseBackend(options: DatabaseBackendOptions): Promise<DatabaseBackend> {
-  const open = (most: number) => openConnections({ url: options.url, most });
-  const opened: Opened = { reading: open(READING), writing: open(WRITING), batching: open(COUNTING) };
+  const { url } = options;
+  // One that is open is there when others have taken all that the database allows.
+  const asking = openConnections({ url, most: ASKING, kept: 1 });
+  const open = (most: number, kept: number) => openConnections({ url, most, kept, asking });
+  const opened: Opened = { asking, reading: open(READING, 1), writing: open(WRITING, 1), batching: open(COUNTING, 0) };
   try {
-    await prepareSchema(opened.reading, options);
+    await prepareSchema(asking, options);
     return await serve(options, opened);
   } catch (error) {
     await closeAll(opened);
@@ -104,14 +122,14 @@ async function prepareSchema(
   if (applied.length > 0) log.info({ versions: applied }, 'the schema of the database was brought up to date');
 }
 
-type Opened = Readonly<Record<'reading' | 'writing' | 'batching', Connections>>;
+type Opened = Readonly<Record<'asking' | 'reading' | 'writing' | 'batching', Connections>>;
 
 async function closeAll(opened: Opened): Promise<void> {
   await Promise.all(Object.values(opened).map((each) => each.close()));
 }
 
 async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<DatabaseBackend> {
-  const { reading, writing, batching } = opened;
+  const { asking, reading, writing, batching } = opened;
   const { clock, random, log, stale = STALE, keepGone = 30 * DAY, progress } = options;
   const gateway = random.uuid();
   const jitter = createJitter(random);
@@ -134,10 +152,14 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
   let hints: Hints | null = null;
   let isClosed = false;
 
+  /** Why changes or reports are not taken, although reads may be answered; null where they are. */
+  const refusesWrites = (): string | null => writes.refusal() ?? batches.refusal() ?? unseen;
+
   /** Into a state that this Keyway must not serve it writes nothing. */
   function writesOver(connections: Connections): Writes {
-    const sent = createWrites({ connections, seen, clock, random, log });
+    const sent = createWrites({ connections, asking, seen, clock, random, log });
     return {
+      ...sent,
       async write(statement, patience) {
         const { refusal: reason } = follower.status();
         return reason === null ? sent.write(statement, patience) : { kind: 'nothing', reason, sqlState: null };
@@ -145,6 +167,9 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
     };
   }
   const writes = writesOver(writing);
+  const batches = writesOver(batching);
+  /** Why a gateway is not seen, where the database has refused that. */
+  let unseen: string | null = null;
 
   async function write(statement: WriteStatement, patience?: Patience) {
     const written = await writes.write(statement, patience);
@@ -259,12 +284,13 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
 
   const counting: Counting = createCounting({
     gateway,
-    writes: writesOver(batching),
+    writes: batches,
     incarnation: replica.incarnation,
     reloads: () => follower.status().reloads,
     unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
     seen,
     counted: follower.counted,
+    addUnread: replica.addUnread,
     clock,
     jitter,
     log,
@@ -290,9 +316,20 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
       jitter,
       log,
     });
+  async function beSeen(): Promise<void> {
+    try {
+      await reading.run(aside(seeGateway(gateway)), DEADLINE);
+      unseen = null;
+      for (const each of [writes, batches]) each.othersAreTaken();
+    } catch (error) {
+      if (error instanceof StatementError && error.reached === 'refused') unseen = error.message;
+      throw error;
+    }
+  }
+
   const beats = [
-    every(jitter(HEARTBEAT), () => reading.run(seeGateway(gateway), DEADLINE), log),
-    every(jitter(FORGETTING), () => reading.run(forget(REMEMBERED_REPORTS, keepGone), DEADLINE), log),
+    every(jitter(options.heartbeatMilliseconds ?? HEARTBEAT), beSeen, log),
+    every(jitter(FORGETTING), () => reading.run(aside(forget(REMEMBERED_REPORTS, keepGone)), DEADLINE), log),
   ];
 
   const live: LiveReads = {
@@ -373,7 +410,8 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
     refreshBlocklists: null,
     async problems(): Promise<readonly Problem[]> {
       const { age, failure, refusal } = follower.status();
-      if (failure === null) return [];
+      const refused = refusesWrites();
+      if (failure === null) return refused === null ? [] : [{ problem: 'database_refuses_writes', reason: refused }];
       const since = `${Math.floor(age / 1000)} seconds`;
       const reason = refusal ?? `the database has not answered for ${since}: ${failure}`;
       return [{ problem: 'database_away', reason }];
@@ -391,7 +429,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
       keptDocument.close();
       await counting.close();
       await follower.stop();
-      await reading.run(leaveGateway(gateway), 1_000).catch(() => undefined);
+      await reading.run(aside(leaveGateway(gateway)), 1_000).catch(() => undefined);
       await hints?.close();
       await closeAll(opened);
     },

@@ -1,4 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import pg, { type QueryArrayConfig } from 'pg';
+import { AbandonedStatements } from './abandoned.js';
+import { runningStatements, withId } from './statements.js';
 
 /** How far a statement came that failed. */
 export type Reached =
@@ -30,8 +33,8 @@ export type Row = readonly (string | null)[];
 export interface Connections {
   /**
    * Sends statements in one message, so that the database begins with them once it has all of them, and resolves to the
-   * rows of each. Several are one transaction. Rejects with `StatementError`; with none answered within `deadline`
-   * milliseconds the connection is ended.
+   * rows of each. Several are one transaction, which begins and ends none itself. Rejects with `StatementError`, also where
+   * nothing is answered within `deadline` milliseconds.
    */
   run(text: string, deadline: number): Promise<readonly (readonly Row[])[]>;
   /** Sends one statement with its parameters beside it; for what is long and holds no lock that others wait for. */
@@ -40,6 +43,8 @@ export interface Connections {
   session<T>(work: (run: Connections['run']) => Promise<T>): Promise<T>;
   /** Whatever is asked from now on goes over connections that are opened from now on: the name may lead elsewhere by then. */
   renew(): void;
+  /** Statements that were given up and that the database may still be at work on; each takes one of the connections. */
+  unanswered(): number;
   close(): Promise<void>;
 }
 
@@ -47,6 +52,13 @@ export interface ConnectionsOptions {
   readonly url: string;
   /** Connections at most. */
   readonly most: number;
+  /** Connections that stay open although nobody uses them; default 0. */
+  readonly kept?: number;
+  /**
+   * Over which it is asked whether the database is still at work on a statement that was given up. Without it the connection
+   * is closed at once: for statements that end by themselves, and for a process that does.
+   */
+  readonly asking?: Pick<Connections, 'run'>;
   /** Milliseconds until a connection must be there. */
   readonly connectDeadline?: number;
 }
@@ -56,20 +68,28 @@ const NO_PASSWORD =
   'it asks for a password: give it in KEYWAY_DATABASE_URL, in the settings file or in a password file (PGPASSFILE)';
 /** Milliseconds that a connection is kept which nobody uses. */
 const IDLE = 60_000;
+const ASKING_DEADLINE = 2_000;
+const UNANSWERED = 'the database has not answered what it was asked before';
 
 type Statement = Pick<QueryArrayConfig<(Buffer | string | null)[]>, 'text' | 'values'>;
 
 /** Values stay the texts that they are on the wire: counts pass 2^53. */
 const RAW = { getTypeParser: () => (text: string) => text };
 
-export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE }: ConnectionsOptions): Connections {
+export function openConnections(options: ConnectionsOptions): Connections {
+  const { url, most, kept = 0, asking, connectDeadline = CONNECT_DEADLINE } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max: most,
+    min: kept,
     connectionTimeoutMillis: connectDeadline,
     idleTimeoutMillis: IDLE,
     keepAlive: true,
     application_name: 'keyway',
+  });
+  const abandoned = new AbandonedStatements(async (ids) => {
+    const [rows = []] = (await asking?.run(runningStatements(ids), ASKING_DEADLINE)) ?? [];
+    return new Set(rows.map(([id]) => id ?? ''));
   });
   // A connection that is lost while nobody uses it is replaced by the pool; whoever uses one is told by the statement.
   pool.on('error', () => undefined);
@@ -80,6 +100,7 @@ export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE 
   });
 
   async function take(): Promise<pg.PoolClient> {
+    if (abandoned.size >= most) throw new StatementError('not sent', UNANSWERED);
     try {
       for (;;) {
         const client = await pool.connect();
@@ -97,14 +118,18 @@ export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE 
     deadline: number,
   ): Promise<readonly (readonly Row[])[]> {
     let timer: NodeJS.Timeout | undefined;
+    const id = randomUUID();
+    const answered: Promise<unknown> = client.query({
+      ...config,
+      text: withId(id, config.text),
+      rowMode: 'array',
+      types: RAW,
+    });
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(
-        () => reject(new StatementError('unknown', `no answer within ${deadline / 1000} seconds`)),
-        deadline,
-      );
+      timer = setTimeout(() => reject(new Unanswered(id, answered, deadline)), deadline);
     });
     try {
-      const result: unknown = await Promise.race([client.query({ ...config, rowMode: 'array', types: RAW }), late]);
+      const result: unknown = await Promise.race([answered, late]);
       // One result, or one for each statement.
       const results = (Array.isArray(result) ? result : [result]) as readonly { readonly rows: readonly Row[] }[];
       return results.map(({ rows }) => rows);
@@ -115,39 +140,71 @@ export function openConnections({ url, most, connectDeadline = CONNECT_DEADLINE 
     }
   }
 
-  async function using<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  /** `isUsable` says whether the connection is, after an error, as it was before. */
+  async function using<T>(
+    work: (client: pg.PoolClient) => Promise<T>,
+    isUsable: (error: unknown) => boolean,
+  ): Promise<T> {
     const client = await take();
     try {
       const answer = await work(client);
       client.release(!present.has(client));
       return answer;
     } catch (error) {
-      // A refused statement leaves the connection as it was; within several it may leave a transaction open.
-      client.release(!(error instanceof StatementError && error.reached === 'refused' && isStatementAlone(error)));
+      if (error instanceof Unanswered && asking !== undefined && !pool.ending)
+        abandoned.keep(error.id, error.answered, () => client.release(true));
+      else client.release(!(present.has(client) && isUsable(error)));
       throw error;
     }
   }
 
+  const one = (config: Statement, deadline: number) => using((client) => query(client, config, deadline), isRefused);
+
   return {
-    run: (text, deadline) => using((client) => query(client, { text }, deadline)),
+    run: (text, deadline) => one({ text }, deadline),
     send: async (text, values, deadline) => {
-      const [rows = []] = await using((client) => query(client, { text, values }, deadline));
+      const [rows = []] = await one({ text, values }, deadline);
       return rows;
     },
-    session: (work) => using((client) => work((text, deadline) => query(client, { text }, deadline))),
+    // An error leaves its transaction open.
+    session: (work) =>
+      using(
+        (client) => work((text, deadline) => query(client, { text }, deadline)),
+        () => false,
+      ),
     renew() {
       present = new WeakSet();
+      // Those that nobody uses would stay open until somebody does.
+      for (let idle = pool.idleCount; idle > 0; idle -= 1)
+        pool.connect().then(
+          (client) => client.release(!present.has(client)),
+          () => undefined,
+        );
     },
+    unanswered: () => abandoned.size,
     close: async () => {
-      if (!pool.ending) await pool.end();
+      if (pool.ending) return;
+      const ended = pool.end();
+      abandoned.freeAll();
+      await ended;
     },
   };
 }
 
-/** Those that are told of writes, each one statement. */
-function isStatementAlone({ sqlState }: StatementError): boolean {
-  return sqlState === '23505' || sqlState === 'KW001' || sqlState === 'KW002';
+/** Nothing was answered in time; `answered` settles once something is, or the connection is gone. */
+class Unanswered extends StatementError {
+  readonly id: string;
+  readonly answered: Promise<unknown>;
+
+  constructor(id: string, answered: Promise<unknown>, deadline: number) {
+    super('unknown', `no answer within ${deadline / 1000} seconds`);
+    this.id = id;
+    this.answered = answered;
+    answered.catch(() => undefined);
+  }
 }
+
+const isRefused = (error: unknown): boolean => error instanceof StatementError && error.reached === 'refused';
 
 /**
  * What the database says of a statement undoes it, but for what ends the connection or the server, which may come behind a

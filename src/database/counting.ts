@@ -5,6 +5,7 @@ import { MAX_U64 } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import type { CountedBatch } from './follower.js';
 import type { Jitter } from './jitter.js';
+import type { UsedRow } from './replica.js';
 import { type Seen, type UsageBatch, WRITES } from './statements.js';
 import type { Patience, Writes, Written } from './writes.js';
 
@@ -42,6 +43,8 @@ export interface CountingOptions {
   readonly seen: () => Seen;
   /** Resolves once a committed batch shows; of null nothing is known but that it was committed. */
   readonly counted: (batch: CountedBatch | null) => Promise<void>;
+  /** Shows what batch `number` has counted until it can be read. */
+  readonly addUnread: (used: readonly UsedRow[], number: number) => void;
   readonly clock: ClockPort;
   readonly jitter: Jitter;
   readonly log: LogPort;
@@ -120,7 +123,7 @@ export function createCounting(options: CountingOptions): Counting {
     const { written, made } = await writeBatch(batch, { until });
     if (written.kind === 'done') {
       // The next batch need not wait until this one shows.
-      void shown(readCounted(made, written)).then(async () => {
+      void shown(made, written).then(async () => {
         const unknown = await unknownIn(written, made);
         for (const { answer, report } of batch) answer?.resolve(countedOf(report, unknown));
       });
@@ -128,8 +131,15 @@ export function createCounting(options: CountingOptions): Counting {
     }
     const repeated = repeatedIn(batch, written);
     if (repeated.length > 0) {
-      await shown(null);
-      for (const { answer, report } of repeated) answer?.resolve({ ...countedOf(report, null), repeated: true });
+      const isRead = await options.counted(null).then(
+        () => true,
+        () => false,
+      );
+      for (const { answer, report } of repeated) {
+        if (isRead) answer?.resolve({ ...countedOf(report, null), repeated: true });
+        else
+          answer?.reject(new DomainError('outcomeUnknown', 'the report was counted before, and cannot be read back'));
+      }
       await writeDurable(batch.filter((one) => !repeated.includes(one)));
       return;
     }
@@ -147,8 +157,9 @@ export function createCounting(options: CountingOptions): Counting {
     return places === null ? null : new Set(placesOf(places).map((place) => keys[place - 1] ?? ''));
   }
 
-  /** What is committed is acknowledged, also where it cannot be read back. */
-  const shown = (batch: CountedBatch | null): Promise<void> => options.counted(batch).catch(() => undefined);
+  /** What is committed is acknowledged, also where it cannot be read back: then its own increments show. */
+  const shown = (made: UsageBatch, done: Done): Promise<void> =>
+    options.counted(readCounted(made, done)).catch(() => options.addUnread(usedOf(made), Number(done.number)));
 
   /** Which keys of a report were not registered: `unknown` is of its batch; where it is null, those that are not now. */
   function countedOf({ entries }: UsageReport, unknown: ReadonlySet<string> | null): ReportOutcome {
@@ -163,7 +174,7 @@ export function createCounting(options: CountingOptions): Counting {
       const { written, made } = await writeBatch(left, lasting);
       const repeated = repeatedIn(left, written);
       if (written.kind === 'done') {
-        void shown(readCounted(made, written));
+        void shown(made, written);
         break;
       }
       if (repeated.length > 0) {
@@ -357,9 +368,13 @@ function repeatedIn(batch: readonly Gathered[], written: Written): readonly Gath
 /** What a batch comes to where all its keys were registered; null where others were among them, or its answer was lost. */
 function readCounted(made: UsageBatch, { number, operation, rest: [unknown, follows] }: Done): CountedBatch | null {
   if (unknown !== '0') return null;
-  const used = made.keys.map((accessKey, at) => ({ accessKey, up: made.up[at] ?? 0n, down: made.down[at] ?? 0n }));
+  const used = usedOf(made);
   const hasConnections = made.connections.some((value) => value !== null);
   return { number, mark: operation, seen: made.seen, follows: follows === 't', used, hasConnections };
+}
+
+function usedOf({ keys, up, down }: UsageBatch): readonly UsedRow[] {
+  return keys.map((accessKey, at) => ({ accessKey, up: up[at] ?? 0n, down: down[at] ?? 0n }));
 }
 
 /** An array of integers as PostgreSQL writes it. */

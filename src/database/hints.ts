@@ -3,7 +3,7 @@ import type { ClockPort, LogPort } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { Connections } from './connection.js';
 import type { Jitter } from './jitter.js';
-import { NOTIFY_CHANNEL, notify } from './statements.js';
+import { aside, NOTIFY_CHANNEL, notify } from './statements.js';
 
 /** Hints between gateways that something has changed. They may be lost: whoever follows looks by itself. */
 export interface Hints {
@@ -45,7 +45,7 @@ export function startHints(options: HintsOptions): Hints {
   function send(): void {
     sending = null;
     sentAt = clock.monotonic();
-    connections.run(notify(gateway), DEADLINE).catch(() => undefined);
+    connections.run(aside(notify(gateway)), DEADLINE).catch(() => undefined);
   }
 
   function retry(): void {

@@ -35,6 +35,8 @@ export interface Replica {
    * `state` are left out. False, and nothing is added, where one of the keys had no counters.
    */
   addUsage(used: readonly UsedRow[], number: number, state: number): boolean;
+  /** Adds what batch `number` counted where it could not be read back; the rows themselves replace it once they are read. */
+  addUnread(used: readonly UsedRow[], number: number): void;
   /** All keys that there are, in the order of registration, whatever was known before. */
   replaceAll(rows: readonly KeyRow[]): void;
   /** The write that set the key's counters to zero; null for a key that is not known. */
@@ -131,16 +133,23 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       }
     },
     addUsage(used, number, state) {
-      const fresh = used.flatMap(({ accessKey, up, down }) => {
-        const entry = keys.get(accessKey);
+      const fresh = used.flatMap((one) => {
+        const entry = keys.get(one.accessKey);
         const isAsThen =
           entry !== undefined && known.incarnation(entry.slot) <= state && known.number(entry.slot) < number;
-        return isAsThen ? [{ entry, usage: { accessKey, bytesUp: up, bytesDown: down, connections: null } }] : [];
+        return isAsThen ? [{ entry, usage: usageOf(one) }] : [];
       });
       if (fresh.some(({ entry }) => entry.counters === null)) return false;
       keys.addUsage(fresh.map(({ usage }) => usage));
       for (const { entry } of fresh) known.count(entry.slot, { incarnation: known.incarnation(entry.slot), number });
       return true;
+    },
+    addUnread(used, number) {
+      const unread = used.filter(({ accessKey }) => {
+        const entry = keys.get(accessKey);
+        return entry !== undefined && known.number(entry.slot) < number;
+      });
+      keys.addUsage(unread.map(usageOf));
     },
     replaceAll(rows) {
       const wanted = new Set(rows.map(({ accessKey }) => accessKey));
@@ -164,6 +173,10 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       return entry === undefined ? 0 : known.position(entry.slot);
     },
   };
+}
+
+function usageOf({ accessKey, up, down }: UsedRow) {
+  return { accessKey, bytesUp: up, bytesDown: down, connections: null };
 }
 
 function connectionsOf(counters: TrafficCounters | null): bigint {

@@ -6,6 +6,29 @@ import * as literals from './literals.js';
 
 const { bytes, flag, json, number, numbers, text, texts } = literals;
 
+/** The statement by which `runningStatements` knows it. */
+export const withId = (id: string, statement: string): string => `/* ${id} */ ${statement}`;
+
+/** The ids of those statements, of this role's, that the database is still at work on. */
+export const runningStatements = (ids: readonly string[]): string =>
+  `select id from unnest(${texts(ids)}) id where exists (select from pg_stat_activity a
+    where a.state <> 'idle' and a.query like '/* ' || id || ' */%')`;
+
+/** How long a write or a question waits for what others have locked; its transaction's alone. */
+const lockTimeout = (milliseconds: number): string => `set local lock_timeout = ${milliseconds}`;
+/** For what may be lost with the server, or is kept by a later write: it waits for no standby. */
+const UNSYNCED = 'set local synchronous_commit = off';
+/** Milliseconds, below those after which a write or a question is given up: where the wait ends here, nothing has happened. */
+const WRITE_LOCK = 3_000;
+const QUESTION_LOCK = 500;
+const LOOK_LOCK = 4_000;
+
+/** What a gateway does from time to time, for which nobody waits; as a message of its own. */
+export const aside = (statement: string): string => [lockTimeout(WRITE_LOCK), UNSYNCED, statement].join('; ');
+
+/** A write as it is sent; its own answer is the last. */
+export const sentWrite = (statement: string): string => [lockTimeout(WRITE_LOCK), statement].join('; ');
+
 /** A write as one statement; it answers its number and its outcome. The operation's id is a UUID. */
 export type WriteStatement = (operation: string) => string;
 
@@ -94,12 +117,20 @@ export interface UsageBatch {
 /** Which places of a batch were not registered, by the batch's number. */
 export const unknownOf = (number: bigint): string => `select unknown from keyway.batches where number = ${number}`;
 
-/** `seen` is what was in memory when the write was sent. */
+/**
+ * Asks what became of a write; its own answer is the last. `seen` is what was in memory when the write was sent. It waits for no
+ * standby: one that takes over has none of the connections over which the write might still come.
+ */
 export const settle = (operation: string, { state, counters }: Pick<Seen, 'state' | 'counters'>): string =>
-  `select * from keyway.settle(${text(operation)}, ${state}, ${counters})`;
+  [
+    lockTimeout(QUESTION_LOCK),
+    'set local synchronous_commit = local',
+    `select * from keyway.settle(${text(operation)}, ${state}, ${counters})`,
+  ].join('; ');
 
-/** Parameters: id, bytes. */
-export const INSERT_CONTENT = 'insert into keyway.contents (id, content) values ($1, $2)';
+/** Parameters: id, bytes. It waits for no standby: the write that names it comes behind it, and does. */
+export const INSERT_CONTENT = `insert into keyway.contents (id, content)
+  select $1::uuid, $2::bytea from set_config('synchronous_commit', 'off', true)`;
 
 /** A time as milliseconds since the epoch. */
 const milliseconds = (column: string): string => `(date_part('epoch', ${column}) * 1000)::bigint`;
@@ -142,7 +173,7 @@ export type Looked = 'state' | 'connections' | 'all';
 /** Keys that changed at once, beyond which everything is loaded anew. */
 export const MOST_CHANGED = 50_000;
 
-const READ_ONLY = 'begin isolation level repeatable read read only';
+const ONE_SNAPSHOT = 'isolation level repeatable read read only';
 /** What has changed is little of what there is and always found by an index, also before the tables were ever analyzed. */
 const BY_INDEX = `select set_config('enable_' || way, 'off', true) from unnest('{seqscan,hashjoin,mergejoin}'::text[]) way`;
 
@@ -179,7 +210,8 @@ export function changesSince(seen: Seen, what: Looked): string {
   const changed = `select count(*) from (select from keyway.keys where number > ${seen.state} limit ${MOST_CHANGED + 1}) c`;
   const areFew = `(${changed}) <= ${MOST_CHANGED}`;
   return [
-    READ_ONLY,
+    `set transaction ${ONE_SNAPSHOT}`,
+    lockTimeout(LOOK_LOCK),
     BY_INDEX,
     HEADS,
     `select ${isThere('state', seen.state, seen.stateMark)} and ${isThere('counters', seen.counters, seen.countersMark)}
@@ -193,7 +225,6 @@ export function changesSince(seen: Seen, what: Looked): string {
         and c.id in (select unnest(b.ids) from keyway.batches b where ${counted})`,
     connectionsOf(`x.id in (select unnest(b.connected) from keyway.batches b where ${connected} union all
       select n.id from keyway.keys k join keyway.counters n on n.access_key = k.access_key where k.number > ${seen.state} and ${areFew})`),
-    'commit',
   ].join(';\n');
 }
 
@@ -211,7 +242,7 @@ function connectionsOf(which: string): string {
 
 /** The statements of a first load, one after the other in one session. */
 export const LOAD = {
-  begin: READ_ONLY,
+  begin: `begin ${ONE_SNAPSHOT}`,
   declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from keyway.key_rows r where not r.removed order by r.position, r.ordinal`,
   fetch: 'fetch 20000 from keyway_keys',
   settings: settingsAfter(-1n),
@@ -276,7 +307,7 @@ export const FORGET_COUNTED = `select from keyway.heads where name = 'counters' 
 
 /** Everything that is counted, from one snapshot. */
 export const EXPORT = {
-  begin: READ_ONLY,
+  begin: `begin ${ONE_SNAPSHOT}`,
   number: "select number from keyway.heads where name = 'state'",
   declare: `declare keyway_counters no scroll cursor for select c.access_key, c.bytes_up, c.bytes_down,
     (select least(coalesce(sum(x.value), 0), keyway.max_u64()) from keyway.connections x join keyway.gateways g on g.id = x.gateway
@@ -297,4 +328,4 @@ export const VERSIONS = `select id, ${milliseconds('kept_at')}, forever from key
 export const versionContent = (id: string): string =>
   `select encode(c.content, 'hex') from keyway.versions v join keyway.contents c on c.id = v.content where v.id = ${text(id)}`;
 export const forgetVersions = (ids: readonly string[]): string =>
-  `delete from keyway.versions where id = any (${texts(ids)})`;
+  aside(`delete from keyway.versions where id = any (${texts(ids)})`);

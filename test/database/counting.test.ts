@@ -7,7 +7,8 @@ import { silent } from './gateways.js';
 const ENTRIES = 1_000;
 
 /** Counting over writes that end when they are told to. */
-function stage(clock = systemClock) {
+function stage(clock = systemClock, counted: () => Promise<void> = async () => undefined) {
+  const unread: string[] = [];
   const ends: ((written: Written) => void)[] = [];
   const counting = createCounting({
     gateway: '',
@@ -24,7 +25,8 @@ function stage(clock = systemClock) {
       connectionsMark: '',
       document: 0n,
     }),
-    counted: async () => undefined,
+    counted,
+    addUnread: (used, number) => unread.push(`${used.length} of ${number}`),
     clock,
     jitter: () => 0,
     log: silent,
@@ -34,7 +36,7 @@ function stage(clock = systemClock) {
     const entries = names.map((accessKey) => ({ accessKey, bytesUp: 1n, bytesDown: 1n, connections: null }));
     return counting.count({ id: null, entries }, acknowledgement);
   };
-  return { counting, ends, report };
+  return { counting, ends, report, unread };
 }
 
 it('what is acknowledged from memory waits up to 64 MiB, is then refused, and taken again once some of it is committed', async () => {
@@ -92,4 +94,24 @@ it('durable reports wait up to 64 MiB and are then refused', async () => {
   expect(refused.length).toBeGreaterThan(0);
   expect(refused.length).toBeLessThan(100);
   expect(refused[0]).toMatchObject({ code: 'backendAway' });
+});
+
+const fails = () => Promise.reject(new Error('no answer'));
+
+it('a durable report that is committed and cannot be read back is acknowledged with its own increments', async () => {
+  const { ends, report, unread } = stage(systemClock, fails);
+  const counted = report('durable');
+  await expect.poll(() => ends.length).toBe(1);
+  ends[0]?.({ kind: 'done', operation: '', outcome: 'done', number: 7n, rest: [] });
+  expect(await counted).toMatchObject({ durability: 'durable', repeated: false });
+  expect(unread).toEqual([`${ENTRIES} of 7`]);
+});
+
+it('a durable report that was counted before and cannot be read back is not acknowledged', async () => {
+  const { counting, ends, unread } = stage(systemClock, fails);
+  const counted = counting.count({ id: 'r', entries: [] }, 'durable');
+  await expect.poll(() => ends.length).toBe(1);
+  ends[0]?.({ kind: 'nothing', reason: '1', sqlState: 'KW002' });
+  await expect(counted).rejects.toMatchObject({ code: 'outcomeUnknown' });
+  expect(unread).toEqual([]);
 });

@@ -90,7 +90,7 @@ describeDatabase('a follower', () => {
   it('keeps what was counted of a key where an older look, in which it had no counters, is answered later', async () => {
     const { writer, keys, follower, holdNext, isHeld } = await stage();
     await writer.createBareKeys([key('a')]);
-    const release = holdNext('begin');
+    const release = holdNext('repeatable read');
     const looked = follower.fresh('connections');
     await expect.poll(isHeld).toBe(true);
     await writer.count(report(null, 'a', 5n), 'durable');

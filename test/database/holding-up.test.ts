@@ -31,7 +31,7 @@ describeDatabase('writes that wait', () => {
     await one.createKey(key('a'));
     const release = await holding(url, "select from keyway.heads where name = 'state' for update");
     const created = Promise.all(Array.from({ length: 8 }, (_, n) => one.createKey(key(`${n}`))));
-    await waiting(url, 6);
+    await waiting(url, 5);
     await one.count(report('r', 'a', 1n), 'durable');
     await release();
     await created;

@@ -5,6 +5,7 @@ import { MAX_U64 } from '../../src/core/model.js';
 import type { DatabaseBackend } from '../../src/database/backend.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
+import { proxyForTest } from './proxy.js';
 
 const KEYS = ['a', 'b'];
 /** Nobody looks but for what somebody asks. */
@@ -97,6 +98,23 @@ describeDatabase('what a gateway counts itself', () => {
     await one.count(report(null, 'a', 2n), 'durable');
     await one.count(report(null, 'a', 2n), 'durable');
     expect(one.keys.get('a')?.counters).toMatchObject({ bytesUp: 4n });
+  });
+
+  it('shows where it cannot be read back, and is what the database has once it can', async () => {
+    const url = await freshDatabase();
+    const proxy = await proxyForTest(url);
+    const [one, other] = [await openBackend(proxy.url, STILL), await openBackend(url, STILL)];
+    await one.createBareKeys([key('a'), key('b')]);
+    await seesAll(one);
+    await other.count(report(null, 'a', 4n), 'durable');
+    await other.count(report(null, 'b', 4n), 'durable');
+    for (const name of ['a', 'b']) {
+      proxy.cutAround('repeatable read', 'before');
+      expect(await one.count(report(null, name, 3n), 'durable')).toMatchObject({ durability: 'durable' });
+      expect(one.keys.get(name)?.counters?.bytesUp).toBe(3n);
+    }
+    await lookAtAll(one);
+    for (const name of ['a', 'b']) expect(one.keys.get(name)?.counters?.bytesUp).toBe(7n);
   });
 
   it('is what the database has, whatever the other gateway counts, resets, removes and creates in between', async () => {

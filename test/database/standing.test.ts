@@ -39,7 +39,7 @@ const SAID: readonly (readonly [string, (backend: DatabaseBackend) => unknown])[
   ['count_usage', (backend) => backend.count({ id: null, entries: entriesOf(3) }, 'durable')],
   ['count_usage', (backend) => backend.count({ id: null, entries: entriesOf(1) }, 'memory')],
   ['select unknown', (backend) => backend.count({ id: null, entries: entriesOf(5, 'nobody') }, 'durable')],
-  ['begin isolation level', (backend) => backend.live?.key('nobody')],
+  ['isolation level repeatable read', (backend) => backend.live?.key('nobody')],
 ];
 
 /** Changes what the first may have locked; they fail where it holds them up for longer than a write may take. */

@@ -7,27 +7,27 @@ import { silent } from './gateways.js';
 const DONE: Row = ['7', 'done'];
 
 /** A write over connections that answer so, one after the other; what was sent is noted. */
-function stage(answers: readonly (Row | StatementError)[], { perStatement = 1 } = {}) {
+function stage(answers: readonly (Row | StatementError)[], { perStatement = 1, unanswered = (): number => 0 } = {}) {
   const sent: string[] = [];
   let now = 0;
   const left = [...answers];
   const last = answers.at(-1);
+  const run = async (text: string) => {
+    sent.push(text);
+    now += perStatement;
+    const answer = left.shift() ?? last ?? DONE;
+    if (answer instanceof StatementError) throw answer;
+    return [[answer]];
+  };
   const writes = createWrites({
-    connections: {
-      async run(text) {
-        sent.push(text);
-        now += perStatement;
-        const answer = left.shift() ?? last ?? DONE;
-        if (answer instanceof StatementError) throw answer;
-        return [[answer]];
-      },
-    },
+    connections: { run, unanswered },
+    asking: { run },
     seen: () => ({ state: 0n, counters: 0n }),
     clock: { now: () => now, monotonic: () => now },
     random: systemRandom,
     log: silent,
   });
-  return { sent, write: () => writes.write((operation) => `write ${operation}`) };
+  return { sent, writes, write: () => writes.write((operation) => `write ${operation}`) };
 }
 
 const lost = new StatementError('unknown', 'no answer');
@@ -76,5 +76,63 @@ describe('a write', () => {
     const { sent, write } = stage([lost], { perStatement: 2_500 });
     expect(await write()).toEqual({ kind: 'unknown', reason: 'no answer' });
     expect(sent.slice(1).every(isAsking)).toBe(true);
+  });
+
+  it('is tried again where the database has too many connections, starts or ends', async () => {
+    for (const sqlState of ['53300', '57P03']) {
+      const full = new StatementError('not sent', 'not now', sqlState);
+      const { sent, write } = stage([full, full, DONE]);
+      expect(await write()).toMatchObject({ kind: 'done', number: 7n });
+      expect(sent).toHaveLength(3);
+    }
+  });
+
+  it('ends at once, and is not sent, while the database may be at work on an earlier one that was given up', async () => {
+    const { sent, writes, write } = stage([DONE], { unanswered: () => 1 });
+    expect(await write()).toMatchObject({ kind: 'nothing', reason: expect.stringContaining('an earlier write') });
+    expect(sent).toEqual([]);
+    expect(writes.refusal()).toContain('has not answered an earlier write');
+  });
+
+  it('ends at once, and is not sent, while nobody says what became of an earlier one', async () => {
+    const { sent, writes, write } = stage([lost], { perStatement: 1_500 });
+    const first = write();
+    await expect.poll(() => sent.filter(isAsking).length).toBe(2);
+    expect(await write()).toMatchObject({ kind: 'nothing' });
+    expect(sent.filter((text) => !isAsking(text))).toHaveLength(1);
+    expect(await first).toMatchObject({ kind: 'unknown' });
+    expect(writes.refusal()).toBe(null);
+  });
+});
+
+describe('what the database says of writes', () => {
+  it('is told until one is taken, or others are and none of these was refused meanwhile', async () => {
+    const full = new StatementError('refused', 'no space left on device', '53100');
+    const { writes, write } = stage([full, DONE, full, full, full]);
+    expect(writes.refusal()).toBe(null);
+    await write();
+    expect(writes.refusal()).toBe('no space left on device');
+    await write();
+    expect(writes.refusal()).toBe(null);
+    await write();
+    writes.othersAreTaken();
+    expect(writes.refusal()).toBe('no space left on device');
+    await write();
+    writes.othersAreTaken();
+    expect(writes.refusal()).toBe('no space left on device');
+    writes.othersAreTaken();
+    expect(writes.refusal()).toBe(null);
+  });
+
+  it('is nothing where a write was refused for its own sake, or the database is away', async () => {
+    const reasons = [
+      new StatementError('refused', 'counted before', 'KW002'),
+      new StatementError('not sent', 'connect ECONNREFUSED'),
+    ];
+    for (const reason of reasons) {
+      const { writes, write } = stage([reason]);
+      expect(await write()).toMatchObject({ kind: 'nothing' });
+      expect(writes.refusal()).toBe(null);
+    }
   });
 });
