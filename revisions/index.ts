@@ -9,6 +9,8 @@ export interface ResolvedRevision {
   readonly revision: Revision;
   /** The server package version that the mount stands for; the status reports it. */
   readonly version: string;
+  /** Whether the version is later than the last known one. */
+  readonly isLater: boolean;
   /** One sentence for the operator when the choice was not exact, else null. */
   readonly note: string | null;
 }
@@ -27,15 +29,16 @@ export function newestRevision(): Revision {
 /** Finds a revision by its id or by a server package version (semver); an unknown one is a problem that lists the known. */
 export function resolveRevision(text: string): RevisionAnswer {
   const named = REVISIONS.find(({ id }) => id === text && valid(id) === null);
-  if (named !== undefined) return { ok: true, revision: named, version: named.reportedVersion, note: null };
+  if (named !== undefined)
+    return { ok: true, revision: named, version: named.reportedVersion, isLater: false, note: null };
   const version = valid(text);
   const line = version === null ? undefined : REVISIONS.findLast(({ from }) => gte(version, from));
   if (version === null || line === undefined) return { ok: false, problem: `expected ${knownRevisions()}` };
-  const beyond = line.to === null && gt(version, line.reportedVersion);
-  const note = beyond
+  const isLater = line.to === null && gt(version, line.reportedVersion);
+  const note = isLater
     ? `${version} is later than ${line.reportedVersion}, the last known version: it is served as line ${line.id}`
     : null;
-  return { ok: true, revision: line, version, note };
+  return { ok: true, revision: line, version, isLater, note };
 }
 
 /** The ids and version ranges that `--revision` takes, for messages. */

@@ -190,6 +190,7 @@ export const PROBLEMS = [
   'inbounds_not_live',
   'upstream_away',
   'upstream_refused',
+  'upstream_later',
   'upstream_notes_unwritable',
   'database_away',
   'database_refuses_writes',
@@ -201,6 +202,7 @@ export type ProblemName = (typeof PROBLEMS)[number];
 export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set([
   'upstream_away',
   'upstream_refused',
+  'upstream_later',
   'database_away',
   'database_refuses_writes',
 ]);

@@ -26,7 +26,7 @@ export type NamedPlace =
   | { readonly kind: 'port'; readonly text: string; readonly port: number };
 
 /** One `--revision`: what the operator wrote, what it stands for, and the web path after its `@`, trimmed of slashes. */
-export interface MountSetting extends ResolvedRevision {
+export interface MountSetting extends Omit<ResolvedRevision, 'isLater'> {
   readonly text: string;
   /** A revision's name or a server package version, as it stands before the `@`. */
   readonly name: string;

@@ -8,7 +8,7 @@ import type { Revision } from '../wire/traits/revision.js';
 import { type Answer, type Call, type Caller, isSuccess, NoAnswer } from './call.js';
 import type { TargetCredentials } from './control.js';
 import { NoEnvelope, notAnEnvelope, readEnvelope } from './envelope.js';
-import { type Access, findLine, type Lines, shownVersion } from './find-line.js';
+import { type Access, findLine, isLater, type Lines, noteOf, shownVersion } from './find-line.js';
 import type { PieceReader } from './list-reader.js';
 import type { CallOutcome, CallsObserverPort, Purpose, Sent } from './server.js';
 import { createSessionKeeper, type NoSession } from './session.js';
@@ -56,6 +56,8 @@ export interface Asked<T> {
 export interface Known {
   readonly revision: Revision;
   readonly version: string;
+  /** Whether it was found by a version that is later than the last known one. */
+  readonly isLater: boolean;
   readonly apiRoot: string;
   readonly access: Access;
 }
@@ -171,7 +173,10 @@ export function createExchange(options: ExchangeOptions): Exchange {
       const reason = `it reports version ${shownVersion(status.version)}, which no known line has: give --upstream-revision`;
       throw new NoEnvelope(reason);
     }
-    return becomes({ revision: finding.revision, version: status.version, apiRoot, access }, note);
+    return becomes(
+      { revision: finding.revision, version: status.version, isLater: finding.isLater, apiRoot, access },
+      note,
+    );
   }
 
   async function find(purpose: Purpose = 'caller'): Promise<Known> {
@@ -272,7 +277,10 @@ export function createExchange(options: ExchangeOptions): Exchange {
       const revision = options.revision ?? (resolved.ok ? resolved.revision : null);
       // Where the API of that line stands elsewhere, or none is known, it is looked for anew.
       if (revision === null || revision.root.paths(options.webpath).api !== known.apiRoot) isDoubtful = true;
-      else becomes({ ...known, revision, version }, resolved.ok ? resolved.note : null);
+      else {
+        const wanted = options.revision;
+        becomes({ ...known, revision, version, isLater: isLater(resolved, wanted) }, noteOf(resolved, wanted));
+      }
     },
   };
 }

@@ -14,7 +14,7 @@ export interface Lines {
 }
 
 export type ResolvedLine =
-  | { readonly ok: true; readonly revision: Revision; readonly version: string; readonly note: string | null }
+  | { readonly ok: true; readonly revision: Revision; readonly version: string; readonly isLater: boolean }
   /** What was expected, for people. */
   | { readonly ok: false; readonly problem: string };
 
@@ -30,6 +30,8 @@ export type Finding =
       readonly status: UpstreamStatus;
       readonly apiRoot: string;
       readonly access: Access;
+      /** Whether it was found by a version that is later than the last known one. */
+      readonly isLater: boolean;
       /** One sentence where the line was not certain, else null. */
       readonly note: string | null;
     }
@@ -127,16 +129,28 @@ function serverOf(
     status,
     apiRoot,
     access: access === 'token' && line?.auth.encode({ kind: 'token', secret: 'x' }) === null ? 'open' : access,
+    isLater: isLater(resolved, revision),
     note: noteOf(resolved, revision),
   };
 }
 
-function noteOf(resolved: ResolvedLine, wanted: Revision | null): string | null {
-  if (wanted === null) return resolved.ok ? resolved.note : null;
-  if (resolved.ok && resolved.revision !== wanted)
-    return `it reports version ${resolved.version} of line ${resolved.revision.id}, and is called as line ${wanted.id}`;
-  return null;
+/** Whether nothing is known of the servers of such a version, and nobody has said as what one is to be called. */
+export function isLater(resolved: ResolvedLine, wanted: Revision | null): boolean {
+  return wanted === null && resolved.ok && resolved.isLater;
 }
+
+/** One sentence where it is not certain that a server of this version is called as it should be, else null. */
+export function noteOf(resolved: ResolvedLine, wanted: Revision | null): string | null {
+  if (!resolved.ok) return null;
+  const { version, revision } = resolved;
+  if (isLater(resolved, wanted))
+    return `it reports version ${version}, later than the last known one: it is called as line ${revision.id}, and ${UNCHANGED}`;
+  if (wanted === null || revision === wanted) return null;
+  return `it reports version ${version} of line ${revision.id}, and is called as line ${wanted.id}`;
+}
+
+/** What holds of a server of a version that is later than the last known one. */
+export const UNCHANGED = 'Keyway does not change its configuration until --upstream-revision names a line';
 
 /** The status of an answer's data; null where it is none. */
 export function readStatus(data: JsonValue): UpstreamStatus | null {

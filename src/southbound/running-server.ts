@@ -55,6 +55,7 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
     name: origin,
     line: () => exchange.known()?.revision ?? null,
     version: () => exchange.known()?.version ?? null,
+    isLater: () => exchange.known()?.isLater ?? false,
     trouble: () => exchange.troubles.now(),
     onChange: exchange.onChange,
     find: async (purpose) => (await exchange.find(purpose)).revision,

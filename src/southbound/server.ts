@@ -54,6 +54,8 @@ export interface UpstreamServer {
   /** The line it speaks and the version it reported, as found out last; null until it first told. */
   line(): Revision | null;
   version(): string | null;
+  /** Whether its version is later than the last known one, and nobody has named a line: what is written to its configuration may be nothing that it reads. */
+  isLater(): boolean;
   /** What keeps calls from being answered; null while they are. */
   trouble(): UpstreamTrouble | null;
   /** Called when line, version or trouble have become others, the first time included. */

@@ -70,6 +70,8 @@ export interface FakeServer extends UpstreamServer {
   signsIn(): string;
   becomes(trouble: 'away' | 'refused' | 'there'): void;
   startedAt: number;
+  /** Whether its version is later than the last known one. */
+  later: boolean;
   /** What the next key write answers instead of success, though it is done. */
   failsToSave: boolean;
   /** Called after a write of the configuration. */
@@ -168,11 +170,13 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     announced: { host: 'vpn.example', port: 50000, shareScheme: 'ostp', shareQuery: '?x=1', ownDns: null },
     ruled: [],
     startedAt: monotonic(),
+    later: false,
     failsToSave: false,
     onConfiguration: null,
     onWrite: null,
     line: () => revision,
     version: () => version,
+    isLater: () => server.later,
     trouble: () => trouble,
     onChange: (listener) => void listeners.push(listener),
     find: async () => (await call('find', false, () => revision)).value,

@@ -27,7 +27,12 @@ describe('the line of a server', () => {
     ['0.2.31', '/api/server/status', 'earliest', null],
     ['0.2.96', '/panel/api/server/status', 'current', null],
     ['v0.2.48', '/panel/api/server/status', 'dns', null],
-    ['0.3.99', '/panel/api/server/status', NEWEST, /0\.3\.99 is later than .* it is served as line /],
+    [
+      '0.3.99',
+      '/panel/api/server/status',
+      NEWEST,
+      /0\.3\.99, later than .* it is called as line .* until --upstream-revision names a line$/,
+    ],
     ['1.2.0', '/panel/api/server/status', NEWEST, /later/],
   ])('that reports %s at %s is %s', async (version, path, line, note) => {
     const { origin } = await reporting(version, path);

@@ -24,7 +24,9 @@ export function behaviourOf(line: string): Behaviour {
   const resolved = resolveRevision(line);
   if (!resolved.ok) throw new Error(`the line of a stand-in: ${resolved.problem}`);
   const { revision, version } = resolved;
-  if (semver.gte(version, '0.3.7')) {
+  // By what is read in their source (../shared/lines-0.4.md): a flat file again, rules stored; called here as the last line.
+  const isFlat = semver.gte(version, '0.4.0');
+  if (semver.gte(version, '0.3.7') && !isFlat) {
     return {
       revision,
       version,

@@ -13,6 +13,7 @@ import {
 import type { KeptVersions } from '../../local/file/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
+import { UNCHANGED } from '../find-line.js';
 import type { Purpose, Sent, UpstreamServer } from '../server.js';
 import { SETTLED_AFTER } from './fate.js';
 import type { Renewals } from './renewals.js';
@@ -189,6 +190,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     },
     change: (change) =>
       queue.take(async () => {
+        refuseLater(server);
         const { document } = (await read('caller')).value;
         const changed = shaped(() => changeDocument(document, change));
         if (changed !== document) {
@@ -212,6 +214,12 @@ const HALF_WRITTEN: ReadonlySet<string> = new Set(['configStripFailed', 'configP
 
 const LOSES_INBOUNDS =
   'this configuration has no inbound for keys, and the present one has: it is an old copy. Load the configuration again, or take --guard-config away';
+
+/** Throws `configRefused` where it is not known how the server reads its configuration. */
+export function refuseLater(server: Pick<UpstreamServer, 'isLater' | 'version'>): void {
+  if (!server.isLater()) return;
+  throw new DomainError('configRefused', `the server reports version ${server.version()}: ${UNCHANGED}`);
+}
 
 function documentIn(bytes: Buffer): ReadConfiguration {
   try {

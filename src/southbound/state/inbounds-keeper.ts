@@ -34,7 +34,7 @@ export interface InboundsKeeper {
 }
 
 export interface InboundsKeeperOptions {
-  readonly server: Pick<UpstreamServer, 'putConfig' | 'line' | 'version' | 'name'>;
+  readonly server: Pick<UpstreamServer, 'putConfig' | 'line' | 'version' | 'isLater' | 'name'>;
   readonly keys: KeyReader;
   readonly queue: WriteQueue;
   readonly renewals: Pick<Renewals, 'fresh'>;
@@ -71,7 +71,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
   let saidRefused = false;
   let saidNoHome = false;
 
-  const isNeeded = (): boolean => server.line()?.storing.startsWithKeys === false;
+  const isNeeded = (): boolean => server.line()?.storing.startsWithKeys === false && !server.isLater();
 
   function schedule(at: number): void {
     if (isClosed || working !== null) return;
@@ -131,13 +131,14 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     });
   }
 
-  /** Null where the file has no inbound that keys could go to. */
+  /** Null where the file has no inbound that keys could go to; one without any is read like those of other lines, root list first. */
   function keysIn(
     document: ConfigurationDocument,
     present: readonly AccessKey[],
     wanted: ReadonlyMap<string, AccessKey>,
   ): ConfigurationDocument | null {
-    if (document.layout.name !== 'inbounds' || document.keyPlaces === 0) {
+    if (document.layout.name !== 'inbounds') return null;
+    if (document.keyPlaces === 0) {
       if (!saidNoHome) log.error({ upstream: server.name }, NO_HOME);
       saidNoHome = true;
       return null;

@@ -1,4 +1,5 @@
 import type { Problem, ProblemName } from '../../core/backend.js';
+import { UNCHANGED } from '../find-line.js';
 import type { UpstreamServer, UpstreamTrouble } from '../server.js';
 import type { Notes } from './notes.js';
 
@@ -8,13 +9,21 @@ const NAMES: Readonly<Record<UpstreamTrouble['kind'], ProblemName>> = {
 };
 
 /** What is wrong with a server and with what is noted of it. */
-export function problemsOf(server: Pick<UpstreamServer, 'name' | 'trouble'>, notes: Pick<Notes, 'problem'>): Problem[] {
+export function problemsOf(
+  server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'trouble'>,
+  notes: Pick<Notes, 'problem'>,
+): Problem[] {
   const problems: Problem[] = [];
   const trouble = server.trouble();
   if (trouble !== null) {
     const since = new Date(trouble.since).toISOString();
     problems.push({ problem: NAMES[trouble.kind], reason: `${server.name}, since ${since}: ${trouble.reason}` });
   }
+  if (server.isLater())
+    problems.push({
+      problem: 'upstream_later',
+      reason: `${server.name} reports version ${server.version()}: ${UNCHANGED}`,
+    });
   const unwritable = notes.problem();
   if (unwritable !== null) {
     const reason = `changes that the server may yet lose cannot be noted: ${unwritable}`;

@@ -6,11 +6,11 @@ import { changeDocument } from '../../local/document/change.js';
 import { type ConfigurationDocument, ConfigurationShapeError, readDocument } from '../../local/document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { UpstreamServer } from '../server.js';
-import type { ConfigurationDoor } from './configuration.js';
+import { type ConfigurationDoor, refuseLater } from './configuration.js';
 import type { WriteQueue } from './write-queue.js';
 
 export interface RulesWriteOptions {
-  readonly server: Pick<UpstreamServer, 'name' | 'getConfig' | 'putRules'>;
+  readonly server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'putRules'>;
   readonly keys: Pick<KeyReader, 'get'>;
   readonly queue: WriteQueue;
   readonly configuration: Pick<ConfigurationDoor, 'read' | 'readBytes' | 'keep' | 'send'>;
@@ -57,6 +57,7 @@ export function createRulesWrite(options: RulesWriteOptions): (rules: readonly O
 
   return (rules) =>
     queue.take(async () => {
+      refuseLater(server);
       const before = await kept();
       if (before !== null) await configuration.send(before.bytes);
       await server.putRules(rules);

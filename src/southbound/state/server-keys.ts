@@ -67,7 +67,8 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     log,
     tellsNames,
     readsNames,
-    startsWithKeys: () => server.line()?.storing.startsWithKeys ?? false,
+    // Of a later version nobody knows it, and nothing would ever settle what waited for a start.
+    startsWithKeys: () => server.isLater() || (server.line()?.storing.startsWithKeys ?? false),
     isSlow: lostCreates.isSlow,
     onUndone: undone.found,
   });

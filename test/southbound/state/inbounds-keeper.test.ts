@@ -180,3 +180,24 @@ describe('keys of a server that starts from its inbounds alone', () => {
     await backend.close();
   });
 });
+
+describe('a server with a flat file that is called as one with inbounds', () => {
+  it.each([
+    ['of a version that nobody knows', true],
+    ['by the line that somebody named', false],
+  ])('%s gets no configuration of its keys, and its writes are settled by the list', async (_why, later) => {
+    const { world, server, backend, logged } = await staged({
+      revision: '0.3.7',
+      version: '0.4.6',
+      before(fake) {
+        fake.later = later;
+      },
+    });
+    await world.until(backend.createKey(key('a', 5n)));
+    await world.pass(60_000);
+    expect(writesOf({ server }, 'putConfig')).toBe(0);
+    expect(backend.status().unsettled).toBe(0);
+    expect(logged.join()).not.toMatch(/inbound/);
+    await backend.close();
+  });
+});
