@@ -78,6 +78,8 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   notJson: 'Send the body as JSON, and say so in the header.',
   bodyTooLarge:
     'The body is beyond what the operation takes: 4 KiB for an audit entry, 256 MiB for a configuration, 1 MiB for the others.',
+  bodyTooSlow:
+    'A body that comes without an accepted credential has 10 s, and comes at 1 KiB/s at least over 5 s. The connection ends.',
   tooManyBodies:
     'Bodies that come without an accepted credential hold at most 16 MiB in all; this one was the longest. Try again after `Retry-After` seconds.',
 };

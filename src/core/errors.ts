@@ -24,7 +24,8 @@ export type DomainErrorCode =
   | 'invalidBody'
   | 'notJson'
   | 'bodyTooLarge'
-  | 'tooManyBodies';
+  | 'tooManyBodies'
+  | 'bodyTooSlow';
 
 /** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */
 export class DomainError extends Error {

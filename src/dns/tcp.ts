@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { callerNetwork } from '../core/caller-network.js';
+import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
 import { type BoundedConnection, createOpenConnections, type OpenConnections } from '../sockets/open-connections.js';
 import type { Door, Responder } from './udp.js';
 
 /** What connections may take. Times are milliseconds. */
 export interface TcpLimits {
-  /** Connections at once, a quarter of them of one address (IPv6: one /64); beyond these the one idle longest is closed. */
+  /** Connections at once, a quarter of them of one address (IPv6: one /56); beyond these the one idle longest is closed. */
   readonly connections: number;
   /** Questions of one connection that wait for their answers; more are read when some are answered. */
   readonly waiting: number;
@@ -14,7 +14,7 @@ export interface TcpLimits {
   readonly unreadBytes: number;
   /** The same, beyond which the connection is closed: what was waiting then has become too much. */
   readonly mostUnreadBytes: number;
-  /** Without a byte either way. */
+  /** Without a byte either way, or from the beginning of a question to its end. */
   readonly idle: number;
   /** After this no more questions are read; what waits is answered, and the connection closed (RFC 7766 section 6.2.3). */
   readonly lifetime: number;
@@ -92,6 +92,8 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
   let waiting = 0;
   /** The client has asked all that it will. */
   let ended = false;
+  /** Ends the connection where the rest of a question does not come: a byte now and then is no sign of life. */
+  let unfinished: NodeJS.Timeout | null = null;
   /** The connection's time is over: what comes is read, to see its end, and left. */
   let expired = false;
 
@@ -122,6 +124,11 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
     readOn();
   }
 
+  function stopWaiting(): void {
+    if (unfinished !== null) clearTimeout(unfinished);
+    unfinished = null;
+  }
+
   const isFull = () => waiting >= limits.waiting || socket.writableLength > limits.unreadBytes;
 
   function readOn(): void {
@@ -130,11 +137,13 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
       if (message === null) break;
       pending = pending.subarray(message.length + 2);
       onQuestion();
+      stopWaiting();
       const reply = respond(message, { address, transport: 'tcp' });
       if (reply instanceof Promise) void sendLater(reply);
       else send(reply);
     }
     if (socket.destroyed) return;
+    if (pending.length > 0 && takeMessage() === null) unfinished ??= setTimeout(close, limits.idle).unref();
     if (isFull() && !expired) socket.pause();
     else socket.resume();
     if (waiting === 0 && (expired || (ended && takeMessage() === null))) socket.end();
@@ -144,6 +153,7 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
   const life = setTimeout(() => {
     expired = true;
     pending = Buffer.alloc(0);
+    stopWaiting();
     readOn();
     setTimeout(close, LAST_ANSWERS_MS).unref();
   }, limits.lifetime);
@@ -151,7 +161,10 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
 
   socket.setTimeout(limits.idle, close);
   socket.on('error', close);
-  socket.once('close', () => clearTimeout(life));
+  socket.once('close', () => {
+    clearTimeout(life);
+    stopWaiting();
+  });
   socket.on('drain', readOn);
   socket.on('data', (chunk) => {
     if (expired) return;
@@ -162,5 +175,5 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
     ended = true;
     readOn();
   });
-  return { network: callerNetwork(address), isBusy: () => waiting > 0, close };
+  return { network: callerNetwork(address, SHARE_NETWORK), isBusy: () => waiting > 0, close };
 }

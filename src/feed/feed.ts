@@ -7,6 +7,7 @@ import { withNow } from '../core/now.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
+import { acceptBody } from '../sockets/awaited-bodies.js';
 import { keepReading } from '../sockets/early-answer.js';
 import { type CreateServer, listenerOptions } from '../sockets/http-server.js';
 import { changeBegins } from '../sockets/own-events.js';
@@ -69,11 +70,15 @@ export function createFeed(options: FeedOptions): Feed {
     status.refused += 1;
   });
   app.addHook('onRequest', (request, reply, done) => {
-    if (token === null) return done();
+    const admitted = () => {
+      acceptBody(request.raw);
+      done();
+    };
+    if (token === null) return admitted();
     const isToken = (authorization: string) =>
       accepts(staticToken, authorization, { ...NO_OPERATOR, token }, NO_SESSION);
     withNow(options.tokens.check(options.networkOf(request.raw), request.headers.authorization, isToken), (verdict) => {
-      if (verdict === 'right') return done();
+      if (verdict === 'right') return admitted();
       status.refused += 1;
       keepReading(request.raw, reply.raw);
       if (verdict !== 'wrong') reply.header('retry-after', verdict);

@@ -83,6 +83,7 @@ function answerError(
   if (error instanceof DomainError) {
     const { status, text } = encodeError(commonErrors, { failures: [] }, error);
     if (error.code === 'tooManyBodies') reply.header('retry-after', DROPPED_RETRY_AFTER);
+    else if (error.code === 'bodyTooSlow') reply.raw.shouldKeepAlive = false;
     else if (error.retryAfter !== null) reply.header('retry-after', error.retryAfter);
     return sendEarlyFailure(reply, status, text);
   }

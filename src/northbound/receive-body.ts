@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
+import { whenBodyTooSlow } from '../sockets/awaited-bodies.js';
 import { BODY_BUDGET, createBodyBudget, type HeldBody } from './body-budget.js';
 
 /** Seconds after which a request whose body gave way may be tried again. */
@@ -10,7 +11,8 @@ type Done = (error: Error | null, body?: Buffer) => void;
 
 /**
  * Has the app read bodies, whole and as bytes. Those of requests that were let in by a credential are held up to their
- * route's limit; those of all others share one budget, and one that gives way is the error `tooManyBodies`. What no route
+ * route's limit; those of all others share one budget, and one that gives way is the error `tooManyBodies`,
+ * one that does not come is `bodyTooSlow`. What no route
  * serves has its body neither read nor kept.
  */
 export function receiveBodies(app: FastifyInstance): void {
@@ -47,6 +49,8 @@ function receive(
   let chunks: Buffer[] = [];
   let length = 0;
   const held = hold?.(() => finish(new DomainError('tooManyBodies'))) ?? null;
+
+  whenBodyTooSlow(payload, () => finish(new DomainError('bodyTooSlow')));
 
   function finish(error: Error | null): void {
     payload.off('data', take).off('end', end).off('error', fail);

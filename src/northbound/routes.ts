@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import { type Now, withNow } from '../core/now.js';
 import type { TokenVerdict } from '../core/token-guard.js';
+import { acceptBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/own-events.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError } from '../wire/errors.js';
@@ -57,6 +58,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
             return;
           }
           request.hasCredential = verdict === 'right';
+          if (request.hasCredential) acceptBody(request.raw);
           keepBodyUninterpreted(operation, request);
           done();
         };

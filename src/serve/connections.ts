@@ -1,10 +1,17 @@
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
 import type { LogPort } from '../core/ports.js';
 import { trustOf } from '../northbound/caller.js';
 import { allowHalfClose } from '../northbound/half-close.js';
 import { notePeers, peerOf, UNIX_PEER } from '../northbound/peers.js';
-import { type ConnectionWatcher, type FollowedConnection, followConnections } from '../sockets/followed-connections.js';
+import { BODY_PACE, type BodyPace } from '../sockets/awaited-bodies.js';
+import {
+  type ConnectionWatcher,
+  type FollowedConnection,
+  followConnections,
+  isBusy,
+} from '../sockets/followed-connections.js';
 import type { CreateServer } from '../sockets/http-server.js';
 import { type BoundedConnection, createOpenConnections, type PassedBound } from '../sockets/open-connections.js';
 
@@ -26,12 +33,14 @@ export interface ConnectionsOptions {
   /** Addresses or networks that have no share: whoever comes through them is many. */
   readonly trustProxy: readonly string[];
   readonly log: LogPort;
+  /** Of bodies that no accepted credential vouches for; default `BODY_PACE`. */
+  readonly bodyPace?: BodyPace;
 }
 
 /**
- * The connections of every listener. A full listener closes the one that is idle longest, on which no request is under way,
- * and refuses a new one where none is; one address (IPv6: one /64) has at most a quarter, for which the same holds among its
- * own. Peers on Unix sockets have no address and no share.
+ * The connections of every listener. A full listener closes the one that is idle longest, on which no request is under way or
+ * one whose body is still to come without an accepted credential, and refuses a new one where none is; one address (IPv6: one
+ * /56) has at most a quarter, for which the same holds among its own. Peers on Unix sockets have no address and no share.
  */
 export interface Connections {
   /**
@@ -70,7 +79,10 @@ interface Connection extends BoundedConnection {
   readonly socket: Socket;
 }
 
-function createListener(name: ListenerName, { most, trustProxy, log }: ConnectionsOptions): Listener {
+function createListener(
+  name: ListenerName,
+  { most, trustProxy, log, bodyPace = BODY_PACE }: ConnectionsOptions,
+): Listener {
   const isTrusted = trustOf(trustProxy);
   const open = createOpenConnections<Connection>(most);
   const bounded = new WeakMap<FollowedConnection, Connection>();
@@ -101,10 +113,10 @@ function createListener(name: ListenerName, { most, trustProxy, log }: Connectio
   const watcher: ConnectionWatcher = {
     admits(followed) {
       const { socket } = followed;
-      const { address, network } = peerOf(socket);
-      const counted = address === UNIX_PEER || isTrusted(address) ? null : network;
+      const { address } = peerOf(socket);
+      const counted = address === UNIX_PEER || isTrusted(address) ? null : callerNetwork(address, SHARE_NETWORK);
       if (!makeRoom(counted, address)) return false;
-      const connection: Connection = { socket, network: counted, isBusy: () => followed.running > 0 };
+      const connection: Connection = { socket, network: counted, isBusy: () => isBusy(followed) };
       open.touch(connection);
       bounded.set(followed, connection);
       return true;
@@ -121,7 +133,7 @@ function createListener(name: ListenerName, { most, trustProxy, log }: Connectio
   };
 
   return {
-    watch: (server) => void followConnections(server, watcher),
+    watch: (server) => void followConnections(server, watcher, bodyPace),
     figures: () => ({ listener: name, open: open.size, closedIdle: { ...closedIdle }, refused: { ...refused } }),
   };
 }

@@ -363,7 +363,7 @@ export const SETTINGS = {
     default: 4096,
     defaultText: '4096',
     description:
-      'Connections that each listener holds at most. Beyond it those idle longest are closed; one address has at most a quarter, proxies of --trust-proxy excepted.',
+      'Connections that each listener holds at most. Beyond it those idle longest are closed; one address (IPv6: one /56) has at most a quarter, proxies of --trust-proxy excepted.',
   }),
   inPlace: one(kinds.onOrOff, {
     flag: 'in-place',

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { awaitsBody, type BodyPace, createAwaitedBodies } from './awaited-bodies.js';
 import { ownEvents } from './own-events.js';
 
 /** A connection of a server, and what is under way on it. */
@@ -7,10 +8,17 @@ export interface FollowedConnection {
   readonly socket: Socket;
   /** Requests whose answers are not out. */
   running: number;
+  /** The request that came last while it is under way: of the others everything has come. */
+  last: IncomingMessage | null;
   /** How many requests it has been answered. */
   answers: number;
   /** How it was found at the last look for idle ones. */
   found: { readonly answers: number; readonly bytesRead: number } | null;
+}
+
+/** Whether somebody waits for an answer on it; one that waits for a client that nothing is known of does not count. */
+export function isBusy({ running, last }: FollowedConnection): boolean {
+  return running > (last !== null && awaitsBody(last) ? 1 : 0);
 }
 
 /** Who wants to know of the connections of a server. */
@@ -28,14 +36,20 @@ const IDLE_CHECK = 50;
  * Follows the connections of a server, and has its `closeIdleConnections`, which a server that closes calls, end them as soon
  * as nothing is under way on them: also one on which nothing was ever said, such as browsers open in advance, which Node leaves
  * open until its client goes. One whose request has arrived and not begun is spared. What is thrown in an event of a connection
- * is known as its own.
+ * is known as its own. Bodies that no
+ * credential vouches for keep to the pace, where there is one.
  */
-export function followConnections<S extends Server>(server: S, watcher: ConnectionWatcher = {}): S {
+export function followConnections<S extends Server>(
+  server: S,
+  watcher: ConnectionWatcher = {},
+  pace: BodyPace | null = null,
+): S {
+  const bodies = pace === null ? null : createAwaitedBodies(pace);
   const open = new Set<FollowedConnection>();
   const bySocket = new WeakMap<Socket, FollowedConnection>();
 
   function follow(socket: Socket): void {
-    const connection: FollowedConnection = { socket, running: 0, answers: 0, found: null };
+    const connection: FollowedConnection = { socket, running: 0, last: null, answers: 0, found: null };
     if (watcher.admits?.(connection) === false) {
       socket.destroy();
       return;
@@ -64,8 +78,12 @@ export function followConnections<S extends Server>(server: S, watcher: Connecti
     const connection = bySocket.get(request.socket);
     if (connection === undefined) return;
     connection.running += 1;
+    connection.last = request;
+    bodies?.begin(request);
     response.on('close', () => {
       connection.running -= 1;
+      if (connection.last === request) connection.last = null;
+      bodies?.answered(request);
       connection.answers += 1;
       watcher.answered?.(connection);
     });
@@ -98,7 +116,8 @@ export function followConnections<S extends Server>(server: S, watcher: Connecti
 
   server.on('connection', follow);
   server.on('secureConnection', pair);
-  server.on('request', begin);
+  // Before the app, which may accept the request at once.
+  server.prependListener('request', begin);
   server.closeIdleConnections = keepLooking;
   return ownEvents(server);
 }

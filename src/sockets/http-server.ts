@@ -1,12 +1,14 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { BODY_PACE } from './awaited-bodies.js';
 import { followConnections } from './followed-connections.js';
 import { OWN_MESSAGES } from './own-events.js';
 
 /** Makes the server that listens for an app; `createServer` of `node:http` makes a plain one. */
 export type CreateServer = (options: ServerOptions, listener: RequestListener) => Server;
 
-/** A plain server, which ends what is unused when it closes. */
-export const createPlain: CreateServer = (options, listener) => followConnections(createServer(options, listener));
+/** A plain server, which ends what is unused when it closes, and bodies of strangers that do not come. */
+export const createPlain: CreateServer = (options, listener) =>
+  followConnections(createServer(options, listener), {}, BODY_PACE);
 
 /** Milliseconds that the headers of a request may take, and between two looks for those that took longer. */
 const HEADERS_TIMEOUT = 15_000;

@@ -73,6 +73,7 @@ export const commonErrors: ErrorTable = {
     withDetail: true,
   },
   bodyTooLarge: { code: 'bodyTooLarge', status: 413, text: 'request body too large', withDetail: true },
+  bodyTooSlow: { code: 'bodyTooSlow', status: 408, text: 'the request took too long to arrive' },
   tooManyBodies: {
     code: 'tooManyBodies',
     status: 503,

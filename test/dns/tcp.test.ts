@@ -75,6 +75,15 @@ describe('a DNS connection over TCP', () => {
     expect(dripping.received).toBe(0);
   });
 
+  it('on which bytes come one by one and no question is closed as if none came', async () => {
+    const port = await listening(echo, { idle: 300 });
+    const dripping = await client(port);
+    const drip = setInterval(() => dripping.socket.write(Buffer.from([255])), 5);
+    later(async () => clearInterval(drip));
+    await until(() => dripping.closed, 'it is closed');
+    expect(dripping.received).toBe(0);
+  });
+
   it('whose client has ended its side gets all its answers, however late they come', async () => {
     const release: (() => void)[] = [];
     const port = await listening((packet) => new Promise<Buffer>((resolve) => release.push(() => resolve(packet))));

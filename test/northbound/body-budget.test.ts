@@ -1,5 +1,8 @@
+import { createServer as createHttpServer } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BODY_BUDGET, createBodyBudget } from '../../src/northbound/body-budget.js';
+import { followConnections } from '../../src/sockets/followed-connections.js';
+import type { CreateServer } from '../../src/sockets/http-server.js';
 import { openRaw, rawRequest } from '../raw-client.js';
 import { gatewayForTest, listen, PASSWORD_HASH } from './gateway.js';
 
@@ -98,5 +101,36 @@ describe('a gateway that many long bodies are sent to without a credential', () 
     const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
     client.socket.write(rawRequest('POST', '/nowhere', { ...JSON_TYPE, 'content-length': '1000000' }));
     expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 404 /);
+  });
+});
+
+describe('a body that does not come', () => {
+  const pace = { whole: 60_000, window: 100, leastBytes: 1_000 };
+  const createServer: CreateServer = (options, listener) =>
+    followConnections(createHttpServer(options, listener), {}, pace);
+  const login = rawRequest('POST', '/panel/api/login', { ...JSON_TYPE, 'content-length': '50' }, '{');
+
+  it('without an accepted credential is answered 408 and its connection ends', async () => {
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER, createServer });
+    const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
+    client.socket.write(login);
+    expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 408 .*"the request took too long to arrive"/s);
+    client.socket.end();
+    await client.ended;
+  });
+
+  it('with an accepted one is waited for', async () => {
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER, createServer });
+    const port = await listen(app);
+    const [operator, stranger] = [
+      await openRaw({ port, host: '127.0.0.1' }),
+      await openRaw({ port, host: '127.0.0.1' }),
+    ];
+    const headers = { ...JSON_TYPE, authorization: 'Bearer right', 'content-length': '18' };
+    operator.socket.write(rawRequest('POST', '/panel/api/users', headers, '{"access_key"'));
+    stranger.socket.write(login);
+    await stranger.received(/^HTTP\/1\.1 408 /);
+    operator.socket.write(':"a"}');
+    expect(await operator.received(/\}$/)).toMatch(/^HTTP\/1\.1 200 /);
   });
 });

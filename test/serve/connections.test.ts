@@ -9,6 +9,7 @@ import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
 import { type ConnectionsOptions, createConnections } from '../../src/serve/connections.js';
+import { acceptBody } from '../../src/sockets/awaited-bodies.js';
 import type { CreateServer } from '../../src/sockets/http-server.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { openRaw, type RawClient, rawClient, rawRequest } from '../raw-client.js';
@@ -25,7 +26,9 @@ async function listening(options: Partial<ConnectionsOptions>, make: CreateServe
   const slow: (() => void)[] = [];
   const server = connections.serverFor('api', make)({}, (request, response) => {
     const answer = () => response.end(`answer to ${request.url}`);
+    if (request.url === '/accepted') acceptBody(request);
     if (request.url === '/slow') slow.push(answer);
+    else if (request.method === 'POST') request.on('end', answer).resume();
     else answer();
   });
   server.listen(path === undefined ? { port: 0, host: '::' } : { path });
@@ -137,7 +140,22 @@ describe('one address', () => {
     expect((await from('127.0.0.2')).isEnded()).toBe(false);
   });
 
-  it('of IPv6 is one /64', async () => {
+  it.each([
+    ['one /64', ['2001:db8:1:2::1', '2001:db8:1:2:ffff::1', '2001:db8:1:2::3'], 1],
+    ['one /56', ['2001:db8:1:201::1', '2001:db8:1:2ff::1', '2001:db8:1:200::1'], 1],
+    ['no shorter prefix', ['2001:db8:1:100::1', '2001:db8:1:200::1', '2001:db8:1:300::1'], 0],
+  ])('of IPv6 is %s', async (_what, addresses, closed) => {
+    const { server, from, figures, open } = await listening({ most: 8 });
+    const rest = [...addresses];
+    server.prependListener('connection', (socket) => {
+      Object.defineProperty(socket, 'remoteAddress', { value: rest.shift() });
+    });
+    for (const _ of addresses) await from('::1');
+    await open(addresses.length - closed);
+    expect(figures()?.closedIdle.share).toBe(closed);
+  });
+
+  it('of IPv6 on a real socket is one network', async () => {
     const { from, figures, open } = await listening({ most: 8 });
     const [first] = [await from('::1'), await from('::1'), await from('::1')];
     await first?.ended;
@@ -158,6 +176,48 @@ describe('one address', () => {
     await local.open(8);
     expect(local.figures()).toMatchObject({ closedIdle: { full: 1, share: 0 } });
     expect(first.isEnded()).toBe(false);
+  });
+});
+
+describe('a body that no credential vouches for', () => {
+  const begin = (client: RawClient, path = '/') =>
+    client.socket.write(rawRequest('POST', path, { 'content-length': '50' }, '{'));
+
+  it('counts as idle while it does not come: whoever fills a listener with them makes room for everyone else', async () => {
+    const { from, figures, open, slow } = await listening({ most: 8 });
+    const busy = await from('127.0.0.8');
+    await asked(busy, '/slow');
+    await vi.waitFor(() => expect(slow).toHaveLength(1), WAIT);
+    for (let n = 0; n < 12; n += 1) begin(await from(`127.0.1.${1 + (n % 5)}`));
+    await open(8);
+    for (let n = 0; n < 10; n += 1) {
+      const operator = await from('127.0.0.9');
+      await asked(operator);
+      operator.socket.destroy();
+      begin(await from(`127.0.1.${1 + (n % 5)}`));
+    }
+    expect(figures()?.refused).toEqual({ full: 0, share: 0 });
+    expect(busy.isEnded()).toBe(false);
+  });
+
+  it('keeps to the least pace, or its connection ends; one that was accepted takes its time', async () => {
+    const { from } = await listening({ bodyPace: { whole: 60_000, window: 100, leastBytes: 60 } });
+    const [slow, accepted] = [await from('127.0.0.1'), await from('127.0.0.2')];
+    begin(accepted, '/accepted');
+    begin(slow);
+    await slow.ended;
+    expect(accepted.isEnded()).toBe(false);
+    accepted.socket.write(' '.repeat(49));
+    await accepted.received(/answer to \/accepted$/);
+  });
+
+  it('has only so long, however fast it comes', async () => {
+    const { from } = await listening({ bodyPace: { whole: 300, window: 60, leastBytes: 1 } });
+    const client = await from('127.0.0.1');
+    client.socket.write(rawRequest('POST', '/', { 'content-length': '1000000' }, ' '));
+    const drip = setInterval(() => client.socket.write(' '.repeat(20)), 5);
+    onTestFinished(() => clearInterval(drip));
+    expect(await client.ended).toBe('');
   });
 });
 

@@ -1,0 +1,94 @@
+import type { IncomingMessage } from 'node:http';
+
+/** The least pace of a body that no accepted credential vouches for. */
+export interface BodyPace {
+  /** Milliseconds that the whole of it may take. */
+  readonly whole: number;
+  /** Bytes that come within each `window` at least. */
+  readonly leastBytes: number;
+  /** Milliseconds. */
+  readonly window: number;
+}
+
+/** 10 s, and 1 KiB/s over 5 s. */
+export const BODY_PACE: BodyPace = { whole: 10_000, window: 5_000, leastBytes: 5 * 1024 };
+
+interface AwaitedBody {
+  readonly begunAt: number;
+  windowAt: number;
+  bytesAtWindow: number;
+  tooSlow: () => void;
+}
+
+const awaited = new WeakMap<IncomingMessage, AwaitedBody>();
+
+/** Lets the body of this request take its time: it came with an accepted credential. */
+export function acceptBody(request: IncomingMessage): void {
+  awaited.delete(request);
+}
+
+/** Calls back where the body of this request keeps behind its least pace, instead of ending the connection. */
+export function whenBodyTooSlow(request: IncomingMessage, tooSlow: () => void): void {
+  const body = awaited.get(request);
+  if (body !== undefined) body.tooSlow = tooSlow;
+}
+
+/** Whether this request waits for a body of a client that nothing is known of. */
+export function awaitsBody(request: IncomingMessage): boolean {
+  return awaited.has(request) && !request.complete;
+}
+
+/** Looks after the bodies that come to one server. */
+export interface AwaitedBodies {
+  /** To be called before anybody may accept the request. */
+  begin(request: IncomingMessage): void;
+  /** The request is answered. */
+  answered(request: IncomingMessage): void;
+}
+
+export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace): AwaitedBodies {
+  const requests = new Set<IncomingMessage>();
+  let timer: NodeJS.Timeout | null = null;
+
+  function look(): void {
+    timer = null;
+    const now = performance.now();
+    for (const request of requests) {
+      const body = awaited.get(request);
+      if (body === undefined || request.complete || request.socket.destroyed) {
+        requests.delete(request);
+        continue;
+      }
+      const { bytesRead } = request.socket;
+      const hasFullWindow = now - body.windowAt >= window;
+      if (now - body.begunAt >= whole || (hasFullWindow && bytesRead - body.bytesAtWindow < leastBytes)) {
+        requests.delete(request);
+        awaited.delete(request);
+        body.tooSlow();
+      } else if (hasFullWindow) Object.assign(body, { windowAt: now, bytesAtWindow: bytesRead });
+    }
+    keepLooking();
+  }
+
+  function keepLooking(): void {
+    if (timer === null && requests.size > 0) timer = setTimeout(look, window / 5).unref();
+  }
+
+  return {
+    begin(request) {
+      const { headers, socket } = request;
+      if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') return;
+      const now = performance.now();
+      const tooSlow = () => void socket.destroy();
+      awaited.set(request, { begunAt: now, windowAt: now, bytesAtWindow: socket.bytesRead, tooSlow });
+      requests.add(request);
+      keepLooking();
+    },
+    answered(request) {
+      const body = awaited.get(request);
+      if (request.complete) requests.delete(request);
+      // What is still to come of it has nobody to be told.
+      else if (body !== undefined) body.tooSlow = () => void request.socket.destroy();
+    },
+  };
+}
