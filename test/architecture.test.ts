@@ -60,7 +60,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/dns': ['src/core', 'src/sockets', 'src/wire'],
   'src/feed': ['src/core', 'src/sockets', 'src/wire'],
   'src/ops': ['src/core', 'src/sockets', 'src/wire'],
-  'src/replay': ['src/core', 'src/sockets', 'src/southbound', 'src/wire'],
+  'src/replay': ['src/core', 'src/local/document', 'src/sockets', 'src/southbound', 'src/wire'],
   'src/settings': ['revisions', 'src/core', 'src/platform', 'src/wire'],
   'src/gateway': [
     'revisions',

@@ -211,6 +211,8 @@ async function makePanel({ folder, files }: Place): Promise<string> {
   const panel = join(folder, 'panel');
   await files.makeFolder(panel, PRIVATE_FOLDER);
   await files.create(join(panel, 'index.html'), Buffer.from(INDEX_PAGE), PRIVATE_FILE);
+  await files.makeFolder(join(panel, 'assets'), PRIVATE_FOLDER);
+  await files.create(join(panel, 'assets/app.js'), Buffer.from('export {};\n'), PRIVATE_FILE);
   return panel;
 }
 

@@ -21,6 +21,7 @@ function verdictRecord({ isCompatible, operations, reads }: Verdict): JsonValue 
     operations: { seen: [...operations.seen], unseen: [...operations.unseen] },
     rules: reads === null ? null : { seen: BigInt(reads.rules.seen), all: BigInt(reads.rules.all) },
     lines: reads === null ? null : linesRecord(reads.lines),
+    version: reads === null ? null : { ...reads.version },
   };
 }
 

@@ -9,7 +9,7 @@ import { createOwnKeys, guardKeys } from './own-keys.js';
 import type { PlayOptions } from './play.js';
 import { playFile } from './play-file.js';
 import { createLook } from './reads/look.js';
-import { type ReadReport, readServer } from './reads/standing.js';
+import { type LineOf, type ReadReport, readServer } from './reads/standing.js';
 import { type ScenarioResult, unplayedResult } from './result.js';
 import { restoreState, type SavedState, saveState } from './saved-state.js';
 import { isExchange, type Scenario } from './scenario.js';
@@ -51,7 +51,7 @@ export interface TargetPlayer {
   plan(scenarios: readonly Scenario[]): readonly string[];
   play(file: ScenarioFile, watching: Watching): Promise<ScenarioResult>;
   /** Reads all that the server shows, and holds it against the records of its own line and of these. */
-  read(lines: readonly Revision[]): Promise<ReadReport>;
+  read(lines: readonly Revision[], lineOf: LineOf): Promise<ReadReport>;
   /** Removes what is left of the run's own keys and puts everything back; lists what could not be. */
   finish(): Promise<readonly string[]>;
 }
@@ -82,10 +82,10 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
       const why = reason(file.scenario);
       return why === null ? playOn(live, file, watching) : unplayedResult(file, 'skipped', why);
     },
-    async read(lines) {
+    async read(lines, lineOf) {
       const session = facts.hasOperator ? await control.session() : null;
       const look = createLook({ caller, webpath, token: credentials.token, session });
-      return readServer(look, revision, lines);
+      return readServer(look, revision, lines, lineOf);
     },
     async finish() {
       const problems = await cleanUp(live);

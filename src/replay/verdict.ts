@@ -1,6 +1,6 @@
 import { OPERATIONS, type OperationName } from '../wire/operations.js';
 import { matchOperation, operationPath } from './effects.js';
-import type { LinesRead, ReadReport } from './reads/standing.js';
+import type { LinesRead, ReadReport, VersionRead } from './reads/standing.js';
 import type { ScenarioResult } from './result.js';
 import { isExchange, type Scenario } from './scenario.js';
 
@@ -44,7 +44,13 @@ export function verdictLines({ isCompatible, operations, reads }: Verdict): read
     parts.push(`told apart from ${reads.lines.told} of ${reads.lines.all} other lines`);
   const lines = [`${isCompatible ? 'compatible' : 'not compatible'} as far as seen: ${parts.join(', ')}`];
   if (unseen.length > 0) lines.push(`  not seen: ${unseen.join(', ')}`);
-  return reads === null ? lines : [...lines, ...fittingLines(reads.lines)];
+  return reads === null ? lines : [...lines, ...versionLines(reads.version), ...fittingLines(reads.lines)];
+}
+
+function versionLines({ reported, line, isOwn }: VersionRead): readonly string[] {
+  return isOwn
+    ? []
+    : [`  it reports version ${reported}, which is ${line === null ? 'of no known line' : `of ${line}`}`];
 }
 
 function fittingLines({ ownFits, fitting }: LinesRead): readonly string[] {

@@ -38,7 +38,7 @@ describe('reading alone, keyway replay', () => {
     const { origin } = await startLiveServer('current');
     const ended = await replay(origin, 'current', ...WITH_ALL);
     expect(ended.output).toMatch(
-      /\ncompatible as far as seen: 8 of 18 operations, 8 of 8 rules, told apart from 9 of 9 other lines\n {2}not seen: putConfig, /,
+      /\ncompatible as far as seen: 8 of 18 operations, 10 of 10 rules, told apart from 9 of 9 other lines\n {2}not seen: putConfig, /,
     );
     expect(ended.code).toBe(0);
   });

@@ -44,7 +44,9 @@ describe('by reads alone a server with keys and counters of', () => {
     for (const { server, by } of told) {
       const own = by.find(({ revision }) => revision === server)?.findings ?? [];
       const unseen = own.filter(({ outcome }) => outcome === 'unseen').map(({ rule }) => rule);
-      expect(unseen).toEqual(server.capabilities.panel === undefined ? ['panel'] : []);
+      const { config, panel } = server.capabilities;
+      const lacking = [...(config === undefined ? ['configuration'] : []), ...(panel === undefined ? ['panel'] : [])];
+      expect(unseen).toEqual(lacking);
     }
   });
 });

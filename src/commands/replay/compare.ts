@@ -30,6 +30,7 @@ import {
   type BaseUrl,
   baseUrlOf,
   credentialsOf,
+  lineOf,
   PLAY_FLAGS,
   type PlaySettings,
   readFlags,
@@ -170,7 +171,7 @@ async function readBoth({ left, right }: Comparing): Promise<readonly ScenarioRe
     ['left', left],
     ['right', right],
   ] as const) {
-    const read = await player.read([]);
+    const read = await player.read([], lineOf);
     results.push(...read.results.map((each) => ({ ...each, name: `${side}/${each.name}` })));
   }
   return results;

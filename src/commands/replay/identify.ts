@@ -1,12 +1,11 @@
 import { REVISIONS } from '../../../revisions/all.js';
-import { resolveRevision } from '../../../revisions/index.js';
 import { type Identified, identify as identifyServer } from '../../replay/reads/identify.js';
 import { createLook } from '../../replay/reads/look.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
 import { createCaller } from '../../southbound/call.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
-import { type BaseUrl, baseUrl, readFlags, timeoutOf, valueFlag } from './settings.js';
+import { type BaseUrl, baseUrl, lineOf, readFlags, timeoutOf, valueFlag } from './settings.js';
 
 const FLAGS = [valueFlag('token', 'TOKEN'), valueFlag('timeout', 'SECONDS')];
 
@@ -52,11 +51,6 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   }
 }
 
-function lineOf(version: string): Revision | null {
-  const resolved = resolveRevision(version);
-  return resolved.ok ? resolved.revision : null;
-}
-
 function linesOf(
   { apiRoot, fitting, sureness, version, excluded, untold }: Identified,
   origin: string,
@@ -89,7 +83,7 @@ export const identify: Command = {
   help: () => `Usage: keyway identify URL [--token TOKEN]
 
 Says which line a running server speaks, how sure that is, and by what each other line is excluded. It
-only reads, sends three wrong credentials to see how they are refused, and never signs in: nobody is
+only reads, sends wrong credentials to see how they are refused, and never signs in: nobody is
 signed out. URL is the server's base URL, with its web path.
 
 Where the API asks for a credential, most is told with the static token; without it some lines may be

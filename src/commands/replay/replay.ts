@@ -24,6 +24,7 @@ import {
   baseUrlOf,
   credentialsOf,
   type FlagReading,
+  lineOf,
   PLAY_FLAGS,
   type PlaySettings,
   readFlags,
@@ -141,7 +142,7 @@ async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: P
   try {
     sayPlan(player, files, settings, context);
     // Scenarios that were named are asked for alone.
-    const reads = settings.words.length > 0 ? null : await player.read(REVISIONS);
+    const reads = settings.words.length > 0 ? null : await player.read(REVISIONS, lineOf);
     playing.begin(files.length + (reads?.results.length ?? 0));
     for (const result of reads?.results ?? []) playing.done(result);
     for (const file of files) {
@@ -167,7 +168,7 @@ async function readElsewhere(
   const caller = createCaller({ origin: target.origin, timeoutMilliseconds });
   try {
     const look = createLook({ caller, webpath: target.webpath, token: credentials.token, session: null });
-    const reads = await readServer(look, revision, REVISIONS);
+    const reads = await readServer(look, revision, REVISIONS, lineOf);
     if (reads.lines.fitting.length === 0) throw error;
     playing.begin(reads.results.length);
     for (const result of reads.results) playing.done(result);
@@ -218,10 +219,11 @@ Without --target each scenario is played on an embedded core of its own that sta
 state it names, with a fixed clock and fixed randomness; --revision plays it on another revision.
 
 On a target everything that reads show is read and held against the revision: every read of the API,
-who is let in (three wrong credentials among them), links, panel and CORS. Of the scenarios only those
-that read are played, unless more is permitted; what is not played says why. A login, only with
-a password given, signs out whoever is signed in. Keys are made under generated texts, no other is touched, and
-they are removed at the end, on failure and on interrupt. What is replaced is saved first and put back.
+who is let in (with wrong credentials, too), links, panel and CORS; and the answers are held against one
+another. Of the scenarios only those that read are played, unless more is permitted; what is not played
+says why. A login, only with a password given, signs out whoever is signed in. Keys are made under
+generated texts, no other is touched, and they are removed at the end, on failure and on interrupt. What
+is replaced is saved first and put back.
 
   --target URL               The server's base URL, with its web path: http://127.0.0.1:9090/secret
   --revision R               earliest, dns, current, or a version such as 0.2.48.

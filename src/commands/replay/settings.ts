@@ -87,6 +87,12 @@ export function baseUrlOf(reading: FlagReading, flag: string): BaseUrl | null {
   return url;
 }
 
+/** The line that a server package version belongs to; null for no known one. */
+export function lineOf(version: string): Revision | null {
+  const resolved = resolveRevision(version);
+  return resolved.ok ? resolved.revision : null;
+}
+
 /** A revision that is known, or null after the problem was noted. */
 export function revisionOf(reading: FlagReading, flag: string): Revision | null {
   const text = reading.value(flag);

@@ -2,7 +2,16 @@ import { DomainError } from '../../core/errors.js';
 import { encodeError } from '../../wire/errors.js';
 import { operationsOf } from '../../wire/operations.js';
 import type { Look } from './look.js';
-import { type At, answersAs, differing, type Found, pathOf, type ReadDifference } from './looking.js';
+import {
+  type At,
+  answersAs,
+  differing,
+  type Found,
+  failureDifferences,
+  ORIGIN,
+  pathOf,
+  type ReadDifference,
+} from './looking.js';
 
 const WRONG = 'keyway-wrong-token';
 
@@ -26,18 +35,23 @@ export async function lookAtAuth(at: At): Promise<Found> {
   return { unseen: 'the right credential was not tried: needs --token, or --username and the password' };
 }
 
-/** The right credentials in each spelling, and three wrong ones. */
+/** The right credentials in each spelling, one cut short and with more behind it, and wrong ones. */
 function spellings({ session, token }: Look): readonly { readonly authorization: string; readonly words: string }[] {
-  const both = (secret: string | null, name: string) =>
+  const both = (secret: string, name: string) => [
+    { authorization: `Bearer ${secret}`, words: `Bearer ${name}` },
+    { authorization: secret, words: name },
+  ];
+  const right = (secret: string | null, name: string) =>
     secret === null
       ? []
       : [
-          { authorization: `Bearer ${secret}`, words: `Bearer ${name}` },
-          { authorization: secret, words: name },
+          ...both(secret, name),
+          { authorization: `Bearer ${secret.slice(0, -1)}`, words: `Bearer and the beginning of ${name}` },
+          { authorization: `Bearer ${secret}x`, words: `Bearer ${name} and one character more` },
         ];
   return [
-    ...both(session, 'SESSION'),
-    ...both(token, 'TOKEN'),
+    ...right(session, 'SESSION'),
+    ...right(token, 'TOKEN'),
     ...both(WRONG, WRONG),
     { authorization: 'Bearer ', words: 'Bearer and nothing' },
   ];
@@ -51,11 +65,8 @@ async function refusalDifferences(at: At): Promise<readonly ReadDifference[]> {
       continue;
     const wanted = encodeError(at.revision.errors, operation, new DomainError('unauthorized'));
     const path = pathOf(operation, at);
-    const { answer, envelope } = await at.look.read({ method: 'GET', path, authorization: null });
-    const request = `GET ${operation.path} without a credential`;
-    found.push(...differing(request, 'status', BigInt(wanted.status), BigInt(answer.status)));
-    if (answer.status === wanted.status)
-      found.push(...differing(request, 'body /error', wanted.text, envelope?.error ?? undefined));
+    const seen = await at.look.read({ method: 'GET', path, authorization: null, headers: { origin: ORIGIN } });
+    found.push(...failureDifferences(`GET ${operation.path} without a credential`, wanted, seen));
   }
   return found;
 }

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { checked, expectation, SchemaError } from '../../wire/schema-check.js';
+import type { Recorded } from '../../wire/schemas.js';
 import type { ValueDifference } from '../json-difference.js';
 
 /** The parts of a JSON Schema that say what an answer holds. */
@@ -9,22 +10,31 @@ interface Node {
   readonly anyOf?: readonly TSchema[];
   readonly items?: TSchema;
   readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly required?: readonly string[];
   readonly const?: unknown;
   readonly type?: string;
+  readonly recorded?: Recorded;
 }
+
+/** The forms of texts that every answer has another of (protocol: "Audit entry"). */
+const FORMS: Partial<Readonly<Record<Recorded, { readonly form: RegExp; readonly words: string }>>> = {
+  time: { form: /^(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d$/, words: '<HH:MM:SS>' },
+  'audit-id': { form: /^[0-9a-f]{1,16}$/, words: '<lowercase hexadecimal, 64 bits>' },
+};
 
 /**
  * Where an answer's data is not what the operation's schema says: a member that is missing or one too many, a value of
- * another type. Every member of a schema stands in every answer, also one that a body may leave out.
+ * another type. A member that a body may leave out, which null says as well, stands in every answer.
  */
 export function shapeDifferences(schema: TSchema, value: JsonValue, path = ''): readonly ValueDifference[] {
-  const { items, properties }: Node = nodeFor(schema, value);
+  const { items, properties, required = [] }: Node = nodeFor(schema, value);
   if (Array.isArray(value) && items !== undefined)
     return value.flatMap((each: JsonValue, index) => shapeDifferences(items, each, `${path}/${index}`));
   if (isJsonObject(value) && properties !== undefined && Object.keys(properties).length > 0) {
     const members = Object.entries(properties).flatMap(([name, member]) => {
       const given = Object.hasOwn(value, name) ? value[name] : undefined;
       if (given !== undefined) return shapeDifferences(member, given, `${path}/${name}`);
+      if (!required.includes(name) && !isValid(member, null)) return [];
       return [{ path: `${path}/${name}`, expected: wordsOf(member), actual: undefined }];
     });
     const extra = Object.keys(value).filter((name) => !Object.hasOwn(properties, name));
@@ -46,16 +56,23 @@ function nodeFor(schema: TSchema, value: JsonValue): Node {
 function isValid(schema: TSchema, value: JsonValue): boolean {
   try {
     checked(schema, value, 'data');
-    return true;
+    const form = formOf(schema)?.form;
+    return form === undefined || typeof value !== 'string' || form.test(value);
   } catch (error) {
     if (error instanceof SchemaError) return false;
     throw error;
   }
 }
 
+function formOf({ recorded }: Node) {
+  return recorded === undefined ? undefined : FORMS[recorded];
+}
+
 /** What a schema asks for, as a value that can stand beside the one that came. */
 function wordsOf(schema: TSchema): JsonValue {
   const node: Node = schema;
+  const form = formOf(node);
+  if (form !== undefined) return form.words;
   const expected = expectation(schema);
   if (expected !== null) return `<${expected}>`;
   const exact = node.const;

@@ -1,26 +1,39 @@
 import { DomainError } from '../../core/errors.js';
-import { JSON_TYPE } from '../../wire/envelope.js';
 import { decodeError, encodeError } from '../../wire/errors.js';
-import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
-import type { Operation, OperationName } from '../../wire/operations.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
+import { type Operation, type OperationName, operationsOf } from '../../wire/operations.js';
+import { sameJson } from '../json-difference.js';
 import { shapeDifferences } from './answer-shape.js';
 import type { Seen } from './look.js';
 import {
   type At,
   answersAs,
+  dataOf,
   differing,
+  envelopeDifferences,
   type Found,
+  failureDifferences,
   NEEDS_CREDENTIAL,
   NO_KEY,
   pathOf,
   type ReadDifference,
-  readWith,
+  readOperation,
   snapshots,
   UNKNOWN_KEY,
 } from './looking.js';
 
-/** How many keys are asked for one by one. */
+/** How many keys are asked for one by one, whatever they are. */
 const SINGLE_KEYS = 3;
+
+/** Keys of which one each is asked for besides, because servers are wrong about such ones alone. */
+const TELLING_KEYS: readonly ((key: string, snapshot: JsonObject) => boolean)[] = [
+  (key) => key.includes('/'),
+  (key) => key.includes(' '),
+  (key) => encodeURIComponent(key) !== key && !/[/ ]/.test(key),
+  (_, { limit_bytes }) => typeof limit_bytes === 'bigint' && limit_bytes > Number.MAX_SAFE_INTEGER,
+  (_, { name }) => typeof name === 'string',
+  (_, { bytes_down }) => isAbove(bytes_down),
+];
 
 /** The answers of one read operation, on what is there and on what is not. */
 export async function lookAtOperation(operation: Operation, at: At): Promise<Found> {
@@ -29,26 +42,61 @@ export async function lookAtOperation(operation: Operation, at: At): Promise<Fou
   // What is not served at all is told as that, once.
   if (!(await answersAs(operation, at))) return { unseen: 'it is not served there' };
   if (!operation.path.includes('{key}')) return lookAtPlain(operation, at);
-  const keys = (await snapshots(at)).slice(0, SINGLE_KEYS).map(({ access_key: key }) => String(key));
+  const listed = keysAskedFor(operation, await snapshots(at), at);
   const unknown = await unknownKeyDifferences(operation, at);
-  if (keys.length === 0) return unknown.length > 0 ? unknown : { unseen: NO_KEY };
-  const found: ReadDifference[] = [...unknown];
-  for (const key of keys) {
-    const shown = `${operation.method} ${operation.path}`;
-    const differences = answerDifferences(operation, at, shown, await readWith(at, pathOf(operation, at, key)));
-    found.push(
-      ...differences.filter(({ where }) => !found.some((each) => each.request === shown && each.where === where)),
+  if (listed.length === 0) return unknown.length > 0 ? unknown : { unseen: NO_KEY };
+  const request = `${operation.method} ${operation.path}`;
+  const singles: Single[] = [];
+  for (const snapshot of listed)
+    singles.push({ listed: snapshot, seen: await readOperation(operation, at, { key: String(snapshot.access_key) }) });
+  const found = [
+    ...singles.flatMap(({ seen }) => answerDifferences(operation, at, request, seen)),
+    ...(await besideList(operation, singles, at, request)),
+  ];
+  return [...unknown, ...found.filter((each, index) => found.findIndex(({ where }) => where === each.where) === index)];
+}
+
+/** A key as it stands in the list, and what it says by itself. */
+interface Single {
+  readonly listed: JsonObject;
+  readonly seen: Seen;
+}
+
+/** Snapshots of the keys that are asked for: the first ones, and one of each kind that tells something. */
+function keysAskedFor(operation: Operation, list: readonly JsonObject[], at: At): readonly JsonObject[] {
+  const literal = new Set(operationsOf(at.revision).map((each) => pathOf(each, at)));
+  const addressed = list.filter(({ access_key: key }) => {
+    return typeof key === 'string' && key !== '' && !literal.has(pathOf(operation, at, key));
+  });
+  const telling = TELLING_KEYS.map((tells) => addressed.find((each) => tells(String(each.access_key), each)));
+  const known = telling.filter((each) => each !== undefined);
+  return [...new Set([...addressed.slice(0, SINGLE_KEYS), ...known])];
+}
+
+/** A listed key is there, and says of itself what the list does, where the list before and the one after agree about it. */
+async function besideList(
+  operation: Operation,
+  singles: readonly Single[],
+  at: At,
+  request: string,
+): Promise<readonly ReadDifference[]> {
+  const after = new Map((await snapshots(at, 'after single keys')).map((each) => [each.access_key, each]));
+  return singles.flatMap(({ listed, seen: { answer, envelope } }) => {
+    if (!sameJson(listed, after.get(listed.access_key))) return [];
+    const { data } = envelope ?? {};
+    if (answer.status !== 200) return differing(request, 'status, of a listed key', 200n, BigInt(answer.status));
+    if (operation.name !== 'getUser' || !isJsonObject(data)) return [];
+    return Object.entries(listed).flatMap(([member, value]) =>
+      sameJson(value, data[member])
+        ? []
+        : [{ request, where: `body /data/${member}, as in the list`, expected: value, actual: data[member] }],
     );
-  }
-  return found;
+  });
 }
 
 async function lookAtPlain(operation: Operation, at: At): Promise<readonly ReadDifference[]> {
   const shown = `${operation.method} ${operation.path}`;
-  const path = pathOf(operation, at);
-  // Open to everyone is looked at as anyone would.
-  const asAnyone = { method: 'GET' as const, path, authorization: null };
-  const seen = operation.access === 'open' ? await at.look.read(asAnyone) : await readWith(at, path);
+  const seen = await readOperation(operation, at);
   const found = answerDifferences(operation, at, shown, seen);
   const order = ORDERS[operation.name];
   if (order !== undefined && Array.isArray(seen.envelope?.data)) found.push(...order(seen.envelope.data, shown));
@@ -56,25 +104,18 @@ async function lookAtPlain(operation: Operation, at: At): Promise<readonly ReadD
 }
 
 /** Status, content type, envelope and data of an answer; a failure of the operation's own is no difference. */
-function answerDifferences(
-  operation: Operation,
-  at: At,
-  request: string,
-  { answer, envelope }: Seen,
-): ReadDifference[] {
+function answerDifferences(operation: Operation, at: At, request: string, seen: Seen): ReadDifference[] {
   const { revision } = at;
+  const { answer, envelope } = seen;
   const error = envelope?.error ?? null;
   if (answer.status !== 200 && error !== null) {
     const failure = decodeError(revision.errors, operation, { status: answer.status, text: error });
     if (failure !== null && operation.failures.some((name) => revision.errors[name].code === failure.code)) return [];
   }
   if (answer.status !== 200) return [{ request, where: 'status', expected: 200n, actual: BigInt(answer.status) }];
-  const type = answer.headers.get('content-type');
-  const found: ReadDifference[] = [];
-  if (type !== JSON_TYPE) found.push({ request, where: 'header content-type', expected: JSON_TYPE, actual: type });
+  const found = envelopeDifferences(request, seen);
   if (envelope?.data === undefined || !envelope.ok)
     return [...found, { request, where: 'body', expected: 'an envelope with data', actual: 'another body' }];
-  for (const name of envelope.others) found.push({ request, where: `body /${name}`, expected: undefined, actual: '' });
   const shape = shapeDifferences(operation.answer(revision), envelope.data, '/data');
   return [...found, ...oncePerPlace(shape.map((each) => ({ ...each, request, where: `body ${each.path}` })))];
 }
@@ -93,21 +134,23 @@ function oncePerPlace(found: readonly (ReadDifference & { readonly path: string 
 
 async function unknownKeyDifferences(operation: Operation, at: At): Promise<readonly ReadDifference[]> {
   const wanted = encodeError(at.revision.errors, operation, new DomainError('userNotFound'));
-  const { answer, envelope } = await readWith(at, pathOf(operation, at));
   const request = `${operation.method} ${operation.path.replace('{key}', UNKNOWN_KEY)}`;
-  return [
-    ...differing(request, 'status', BigInt(wanted.status), BigInt(answer.status)),
-    ...differing(request, 'body /error', wanted.text, envelope?.error ?? undefined),
-  ];
+  return failureDifferences(request, wanted, await readOperation(operation, at));
 }
 
-/** The orders that the protocol gives lists. */
+/** The orders and bounds that the protocol gives lists. */
 const ORDERS: Partial<
   Readonly<Record<OperationName, (list: readonly JsonValue[], request: string) => ReadDifference[]>>
 > = {
+  listAudit: (list, request) => repeatedIds(list, request),
   listUsers: (list, request) => orderDifferences(list, request, 'bytes_down', (before, after) => before >= after),
   listDnsQueries: (list, request) => orderDifferences(list, request, 'timestamp', (before, after) => before <= after),
 };
+
+function repeatedIds(list: readonly JsonValue[], request: string): ReadDifference[] {
+  const ids = new Set(list.map((each) => (isJsonObject(each) ? each.id : each)));
+  return differing(request, 'body /data, ids that differ', BigInt(list.length), BigInt(ids.size));
+}
 
 function orderDifferences(
   list: readonly JsonValue[],
@@ -128,10 +171,9 @@ function orderDifferences(
 
 /** The counts of the status beside the list, as far as nothing changed between a status before and one after it. */
 async function countDifferences(at: At, request: string): Promise<readonly ReadDifference[]> {
-  const path = `${at.api}/server/status`;
-  const before = (await readWith(at, path, {}, 1)).envelope?.data;
-  const list = await snapshots(at);
-  const after = (await readWith(at, path, {}, 2)).envelope?.data;
+  const before = await dataOf('getStatus', at, { turn: 'before the list' });
+  const list = await snapshots(at, 'between two statuses');
+  const after = await dataOf('getStatus', at, { turn: 'after the list' });
   const counts = {
     total_users: list.length,
     active_users: list.filter(({ bytes_up, bytes_down }) => isAbove(bytes_up) || isAbove(bytes_down)).length,

@@ -1,59 +1,67 @@
-import { corsDifferences } from '../cors.js';
-import { type At, differing, type Found, NO_PATH, ORIGIN, readWith } from './looking.js';
+import { type At, differing, type Found, NO_PATH, type ReadDifference } from './looking.js';
+import { lookAtScripts } from './scripts.js';
 
-/** The panel: its redirect, its index page, and files that there are not. */
+interface Page {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+/** The panel: its redirect, its index page with what that loads, and files that there are not. */
 export async function lookAtPanel(at: At): Promise<Found> {
   const { panel } = at.revision.capabilities;
   if (panel === undefined) return { unseen: 'this revision has no panel' };
-  const get = async (path: string) =>
+  const get = async (path: string): Promise<Page> =>
     (await at.look.read({ method: 'GET', path: at.base + path, authorization: null })).answer;
   const index = await get('/');
-  if (index.status === 404) return { unseen: 'no panel is served there' };
-  const redirect = await get('');
-  const page = (request: string, status: number, type: string | undefined) => [
-    ...differing(request, 'status', 200n, BigInt(status)),
-    ...(status === 200 ? differing(request, 'header content-type', 'text/html', type?.split(';')[0]) : []),
-  ];
-  const found = [
-    ...page('GET {base}/', index.status, index.headers.get('content-type')),
-    ...differing('GET {base}', 'status', 308n, BigInt(redirect.status)),
-  ];
-  for (const path of [NO_PATH, `${NO_PATH}.css`]) {
-    const { status, headers } = await get(path);
+  const missing = [NO_PATH, `${NO_PATH}.css`].map(async (path) => ({ path, page: await get(path) }));
+  const [page, file] = await Promise.all(missing);
+  if (index.status === 404 && page?.page.status === 404) return { unseen: 'no panel is served there' };
+  const found = [...pageDifferences('GET {base}/', index), ...redirectDifferences(await get(''), at)];
+  for (const { path, page: answer } of [page, file].flatMap((each) => each ?? [])) {
     const request = `GET {base}${path}`;
-    if (panel.missingFile.answersIndex(path)) found.push(...page(request, status, headers.get('content-type')));
-    else found.push(...differing(request, 'status', 404n, BigInt(status)));
+    if (!panel.missingFile.answersIndex(path)) found.push(...differing(request, 'status', 404n, BigInt(answer.status)));
+    else if (index.status === 200) found.push(...indexDifferences(request, answer, index));
   }
-  return found;
+  return index.status === 200 ? [...found, ...(await lookAtScripts(index.body.toString('utf8'), at))] : found;
 }
 
-/** A path that nobody serves is no success. */
-export async function lookAtNoPath(at: At): Promise<Found> {
-  const { envelope } = await readWith(at, at.api + NO_PATH);
-  if (envelope?.ok !== true) return [];
-  return [{ request: `GET ${NO_PATH}`, where: 'body /ok', expected: 'no success', actual: true }];
-}
-
-/** Pages of other origins may call. */
-export async function lookAtCors({ look, api }: At): Promise<Found> {
-  const path = `${api}/server/status`;
-  const preflight = {
-    origin: ORIGIN,
-    'access-control-request-method': 'GET',
-    'access-control-request-headers': 'authorization,content-type',
-  };
-  const permitted = ['origin', 'methods', 'headers'].map((name) => [`access-control-allow-${name}`, '*'] as const);
-  const asked = async (
-    method: 'GET' | 'OPTIONS',
-    headers: Readonly<Record<string, string>>,
-    wanted: typeof permitted,
-  ) => {
-    const { answer } = await look.read({ method, path, authorization: null, headers });
-    const differences = corsDifferences(new Map(wanted), answer.headers, new Map(Object.entries(headers)));
-    return differences.map((each) => ({ ...each, request: `${method} /server/status from ${ORIGIN}` }));
-  };
+function pageDifferences(request: string, { status, headers, body }: Page): ReadDifference[] {
+  if (status !== 200) return differing(request, 'status', 200n, BigInt(status));
   return [
-    ...(await asked('GET', { origin: ORIGIN }, permitted.slice(0, 1))),
-    ...(await asked('OPTIONS', preflight, permitted)),
+    ...differing(request, 'header content-type', 'text/html', headers.get('content-type')?.split(';')[0]),
+    ...(body.length > 0 ? [] : [{ request, where: 'body', expected: 'a page', actual: '' }]),
   ];
+}
+
+function indexDifferences(request: string, page: Page, index: Page): ReadDifference[] {
+  const found = pageDifferences(request, page);
+  if (found.length > 0 || page.body.equals(index.body)) return found;
+  return [{ request, where: 'body', expected: 'the index page', actual: 'another page' }];
+}
+
+function redirectDifferences({ status, headers }: Page, { base }: At): ReadDifference[] {
+  const location = headers.get('location') ?? '';
+  const { pathname } = URL.canParse(location, `http://server${base}`)
+    ? new URL(location, `http://server${base}`)
+    : { pathname: location };
+  return [
+    ...differing('GET {base}', 'status', 308n, BigInt(status)),
+    ...differing('GET {base}', 'header location', `${base}/`, status === 308 ? pathname : `${base}/`),
+  ];
+}
+
+/** A path that nobody serves is the panel's page, where there is a panel, or an error. */
+export async function lookAtNoPath({ look, api, revision }: At): Promise<Found> {
+  const authorization = (await look.passing(api)) ?? null;
+  const { answer, envelope } = await look.read({ method: 'GET', path: api + NO_PATH, authorization });
+  const request = `GET ${NO_PATH}`;
+  if (envelope?.ok === true) return [{ request, where: 'body /ok', expected: 'no success', actual: true }];
+  if (answer.status >= 400 || (answer.status === 200 && isPage(answer) && revision.capabilities.panel !== undefined))
+    return [];
+  return [{ request, where: 'status', expected: 'an error, or the page of the panel', actual: BigInt(answer.status) }];
+}
+
+function isPage({ headers, body }: Page): boolean {
+  return headers.get('content-type')?.split(';')[0] === 'text/html' && body.length > 0;
 }

@@ -1,11 +1,10 @@
 import type { JsonValue } from '../../wire/json/json.js';
-import { isJsonObject } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { traitDifferences, traitWords } from '../trait-differences.js';
 import type { Look } from './look.js';
 import { API_ROOT_RULE, type Finding } from './rules.js';
-import { type Standing, standingsOf, withTrustedToken } from './standing.js';
+import { type LineOf, reportedVersion, type Standing, standingsOf, withTrustedToken } from './standing.js';
 
 /** What answers at one API root of a server. */
 export interface Identified {
@@ -29,14 +28,14 @@ export interface Identified {
 export async function identify(
   look: Look,
   revisions: readonly Revision[],
-  lineOf: (version: string) => Revision | null,
+  lineOf: LineOf,
 ): Promise<readonly Identified[]> {
   const found: Identified[] = [];
   for (const apiRoot of new Set(revisions.map((each) => rootOf(each, look)))) {
     const here = revisions.filter((each) => rootOf(each, look) === apiRoot);
     const standings = await standingsOf(await withTrustedToken(look, apiRoot), here);
     if (standings.some(({ findings }) => isMisplaced(findings))) continue;
-    const version = await versionAt(apiRoot, look);
+    const version = await reportedVersion(look, apiRoot);
     found.push(identified(apiRoot, standings, version, version === null ? null : lineOf(version)));
   }
   return found;
@@ -48,14 +47,6 @@ function isMisplaced(findings: readonly Finding[]): boolean {
 
 function rootOf({ root }: Revision, { webpath }: Look): string {
   return root.paths(webpath).api;
-}
-
-async function versionAt(apiRoot: string, look: Look): Promise<string | null> {
-  const authorization = await look.passing(apiRoot);
-  if (authorization === undefined) return null;
-  const { envelope } = await look.read({ method: 'GET', path: `${apiRoot}/server/status`, authorization });
-  const version = isJsonObject(envelope?.data) ? envelope.data.version : undefined;
-  return typeof version === 'string' ? version : null;
 }
 
 function identified(

@@ -3,7 +3,7 @@ import { clientConfig } from '../../wire/client-config.js';
 import { encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { jsonDifferences } from '../json-difference.js';
-import { type At, type Found, NEEDS_CREDENTIAL, NO_KEY, type ReadDifference, readWith, snapshots } from './looking.js';
+import { type At, dataOf, type Found, NEEDS_CREDENTIAL, NO_KEY, type ReadDifference, snapshots } from './looking.js';
 
 /** As far as counters tell: a key with traffic has some, one with zeros may have some or none. */
 export async function lookAtOnline(at: At): Promise<Found> {
@@ -42,9 +42,8 @@ export async function lookAtShareLink(at: At): Promise<Found> {
   const [first] = await snapshots(at);
   if (first === undefined) return { unseen: NO_KEY };
   const key = String(first.access_key);
-  const path = `${at.api}/subscribe/${encodeURIComponent(key)}`;
-  const link = (await readWith(at, path, { accept: 'text/plain' })).envelope?.data;
-  const config = (await readWith(at, path)).envelope?.data;
+  const link = await dataOf('subscribe', at, { key, accept: 'text/plain' });
+  const config = await dataOf('subscribe', at, { key });
   const address = isJsonObject(config) && typeof config.server === 'string' ? config.server : '';
   const request = 'GET /subscribe/{key}';
   const exact = jsonDifferences(exactConfig(key, address), config ?? null, { unordered: [], bindings: new Map() });
@@ -84,7 +83,7 @@ async function linkDifferences(
 
 /** Whether DNS may be on: by its own endpoint for sure; the file says only what the next start brings. */
 async function dnsEnabled(at: At): Promise<readonly boolean[]> {
-  const { envelope } = await readWith(at, `${at.api}/dns/config`);
-  const enabled = isJsonObject(envelope?.data) ? envelope.data.enabled : undefined;
+  const settings = await dataOf('getDnsConfig', at);
+  const enabled = isJsonObject(settings) ? settings.enabled : undefined;
   return typeof enabled === 'boolean' ? [enabled] : [true, false];
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Caller } from '../../southbound/call.js';
 import { JSON_TYPE } from '../../wire/envelope.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
@@ -13,6 +14,8 @@ export interface LookOptions {
   readonly token: string | null;
   /** The token of a session that has begun; null for none. Looking begins none itself. */
   readonly session: string | null;
+  /** Resolves so many milliseconds later; real ones when left out. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
 
 /** One read. */
@@ -21,8 +24,8 @@ export interface Read {
   readonly path: string;
   readonly authorization: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A second answer to the same request, for what may have changed meanwhile. */
-  readonly turn?: number;
+  /** Names a further answer to the same request, for what may have changed meanwhile. */
+  readonly turn?: string;
 }
 
 /** What came to a read. */
@@ -46,12 +49,15 @@ export interface Look extends Pick<LookOptions, 'webpath' | 'token' | 'session'>
   read(read: Read): Promise<Seen>;
   /** The `Authorization` that gets in at this API root, null where none is needed; undefined where none is known to. */
   passing(apiRoot: string): Promise<string | null | undefined>;
+  /** Waits so long before the turn of this name; once, however many rules have it. */
+  pauseBefore(turn: string, milliseconds: number): Promise<unknown>;
 }
 
-export function createLook({ caller, webpath, session, ...options }: LookOptions): Look {
+export function createLook({ caller, webpath, session, pause = sleep, ...options }: LookOptions): Look {
   const token = options.token === '' ? null : options.token;
   const seen = new Map<string, Promise<Seen>>();
   const passing = new Map<string, Promise<string | null | undefined>>();
+  const pauses = new Map<string, Promise<unknown>>();
 
   function read(asked: Read): Promise<Seen> {
     const id = JSON.stringify([asked.method, asked.path, asked.authorization, asked.headers, asked.turn]);
@@ -81,6 +87,11 @@ export function createLook({ caller, webpath, session, ...options }: LookOptions
     passing(apiRoot) {
       const known = passing.get(apiRoot) ?? findPassing(apiRoot);
       passing.set(apiRoot, known);
+      return known;
+    },
+    pauseBefore(turn, milliseconds) {
+      const known = pauses.get(turn) ?? pause(milliseconds);
+      pauses.set(turn, known);
       return known;
     },
   };

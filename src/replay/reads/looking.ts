@@ -1,8 +1,10 @@
-import { decodeError } from '../../wire/errors.js';
+import { JSON_TYPE } from '../../wire/envelope.js';
+import { decodeError, type ErrorAnswer } from '../../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import type { Operation } from '../../wire/operations.js';
+import { type Operation, operationNamed } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { AnswerDifference } from '../compare.js';
+import { corsDifferences } from '../cors.js';
 import type { Look, Seen } from './look.js';
 
 /** One place where an answer is not what the revision's record says, with the request that it answers. */
@@ -34,20 +36,34 @@ export function pathOf({ path }: Operation, { api }: At, key = UNKNOWN_KEY): str
   return api + path.replace('{key}', () => encodeURIComponent(key));
 }
 
-/** A read with the credential that gets in, where one is known. */
-export async function readWith(
+/** What else a read of an operation may say. */
+export interface Reading {
+  readonly key?: string;
+  readonly accept?: string;
+  readonly turn?: string;
+}
+
+/** Reads as a page of another origin would: with the credential that gets in, or as anyone what is open to everyone. */
+export async function readOperation(operation: Operation, at: At, { key, accept, turn }: Reading = {}): Promise<Seen> {
+  const authorization = operation.access === 'open' ? null : ((await at.look.passing(at.api)) ?? null);
+  const headers = { origin: ORIGIN, ...(accept === undefined ? {} : { accept }) };
+  const path = pathOf(operation, at, key);
+  return at.look.read({ method: 'GET', path, authorization, headers, ...(turn === undefined ? {} : { turn }) });
+}
+
+/** The data of a success; undefined for anything else. */
+export async function dataOf(
+  name: Parameters<typeof operationNamed>[0],
   at: At,
-  path: string,
-  headers: Readonly<Record<string, string>> = {},
-  turn = 0,
-): Promise<Seen> {
-  const passing = await at.look.passing(at.api);
-  return at.look.read({ method: 'GET', path, authorization: passing ?? null, headers, turn });
+  reading: Reading = {},
+): Promise<JsonValue | undefined> {
+  const { envelope } = await readOperation(operationNamed(name), at, reading);
+  return envelope?.ok === true ? envelope.data : undefined;
 }
 
 /** Whether a read is answered by the operation, rather than by the panel or by nobody. */
 export async function answersAs(operation: Operation, at: At): Promise<boolean> {
-  const { answer, envelope } = await readWith(at, pathOf(operation, at));
+  const { answer, envelope } = await readOperation(operation, at);
   if (envelope === null) return false;
   if (answer.status === 200 || answer.status === 401) return true;
   const { errors } = at.revision;
@@ -56,17 +72,44 @@ export async function answersAs(operation: Operation, at: At): Promise<boolean> 
 }
 
 /** The keys as they are listed; none where the list cannot be read. */
-export async function snapshots(at: At): Promise<readonly JsonObject[]> {
-  const { envelope } = await readWith(at, `${at.api}/users`);
-  return Array.isArray(envelope?.data) ? envelope.data.filter(isJsonObject) : [];
+export async function snapshots(at: At, turn?: string): Promise<readonly JsonObject[]> {
+  const data = await dataOf('listUsers', at, turn === undefined ? {} : { turn });
+  return Array.isArray(data) ? data.filter(isJsonObject) : [];
 }
 
 /** The one difference between two values, or none. */
 export function differing(
   request: string,
   where: string,
-  expected: JsonValue,
+  expected: JsonValue | undefined,
   actual: JsonValue | undefined,
 ): ReadDifference[] {
   return expected === actual ? [] : [{ request, where, expected, actual }];
+}
+
+/** Content type, members of the envelope and permission for other origins: what every answer of the API has. */
+export function envelopeDifferences(request: string, { answer, envelope }: Seen): ReadDifference[] {
+  return [
+    ...differing(request, 'header content-type', JSON_TYPE, answer.headers.get('content-type')),
+    ...(envelope?.others ?? []).map((name) => ({ request, where: `body /${name}`, expected: undefined, actual: '' })),
+    ...originDifferences(request, answer.headers),
+  ];
+}
+
+/** Pages of other origins may read the answer. */
+export function originDifferences(request: string, headers: ReadonlyMap<string, string>): ReadDifference[] {
+  const permitted = new Map([['access-control-allow-origin', '*']]);
+  return corsDifferences(permitted, headers, new Map([['origin', ORIGIN]])).map((each) => ({ ...each, request }));
+}
+
+/** Where an answer is not this failure. */
+export function failureDifferences(request: string, wanted: ErrorAnswer, seen: Seen): ReadDifference[] {
+  const status = differing(request, 'status', BigInt(wanted.status), BigInt(seen.answer.status));
+  if (status.length > 0) return status;
+  return [
+    ...differing(request, 'body /ok', false, seen.envelope?.ok),
+    ...differing(request, 'body /error', wanted.text, seen.envelope?.error ?? undefined),
+    ...differing(request, 'body /data', undefined, seen.envelope?.data),
+    ...envelopeDifferences(request, seen),
+  ];
 }

@@ -1,11 +1,11 @@
-import { OPERATIONS, serves } from '../../wire/operations.js';
-import type { Look } from './look.js';
-import { type At, answersAs, type Found, ORIGIN, pathOf, type ReadDifference } from './looking.js';
+import { OPERATIONS, type Operation, operationNamed, serves } from '../../wire/operations.js';
+import { type At, answersAs, type Found, type ReadDifference } from './looking.js';
+import { preflight } from './preflight.js';
 
 /** Exactly the revision's operations are there: reads by what they answer, the others by what preflights allow. */
 export async function lookAtPresence(at: At): Promise<Found> {
-  const { look, revision } = at;
-  const allowed = await allowedMethods(look, `${at.api}/server/status`);
+  const { revision } = at;
+  const allowed = await allowedMethods(operationNamed('getStatus'), at);
   const differences: ReadDifference[] = [];
   for (const operation of OPERATIONS) {
     const isThere =
@@ -13,7 +13,7 @@ export async function lookAtPresence(at: At): Promise<Found> {
         ? await answersAs(operation, at)
         : allowed === null
           ? null
-          : (await allowedMethods(look, pathOf(operation, at)))?.has(operation.method) === true;
+          : (await allowedMethods(operation, at))?.has(operation.method) === true;
     const isServed = serves(revision, operation);
     if (isThere === null || isThere === isServed) continue;
     const words = (served: boolean) => (served ? 'served' : 'not served');
@@ -23,10 +23,9 @@ export async function lookAtPresence(at: At): Promise<Found> {
   return differences;
 }
 
-/** The methods that a path has, as a preflight tells them; null where it does not. */
-async function allowedMethods(look: Look, path: string): Promise<ReadonlySet<string> | null> {
-  const headers = { origin: ORIGIN, 'access-control-request-method': 'GET' };
-  const { answer } = await look.read({ method: 'OPTIONS', path, authorization: null, headers });
+/** The methods that the operation's path has, as a preflight tells them; null where it does not. */
+async function allowedMethods(operation: Operation, at: At): Promise<ReadonlySet<string> | null> {
+  const { answer } = await preflight(operation, at);
   const allow = answer.status === 200 ? answer.headers.get('allow') : undefined;
   return allow === undefined ? null : new Set(allow.split(',').map((each) => each.trim().toUpperCase()));
 }

@@ -2,11 +2,14 @@ import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { lookAtAuth } from './access.js';
 import { lookAtOperation } from './answers.js';
-import { lookAtCors, lookAtNoPath, lookAtPanel } from './beside.js';
+import { lookAtNoPath, lookAtPanel } from './beside.js';
+import { lookAtConfiguration } from './configuration.js';
 import { lookAtOnline, lookAtShareLink } from './keys.js';
 import type { Look } from './look.js';
 import type { At, Found, ReadDifference } from './looking.js';
+import { lookAtCors } from './preflight.js';
 import { lookAtPresence } from './presence.js';
+import { lookAtUptime } from './uptime.js';
 
 /** What one rule of a revision's record came to on a server. */
 export interface Finding {
@@ -20,12 +23,18 @@ export interface Finding {
   /** Why it was not seen; null otherwise. */
   readonly reason: string | null;
   readonly differences: readonly ReadDifference[];
+  /** What helps to read the differences; null for nothing. */
+  readonly hint: string | null;
+  /** Whether a difference says that the server speaks another line. */
+  readonly tellsLine: boolean;
 }
 
 /** One rule, looked at in the light of one revision. */
 interface Rule {
   readonly name: string;
   readonly title: string;
+  /** Of a rule by which a server is held against itself: what helps to read a difference, which says nothing of its line. */
+  readonly hint?: string;
   look(at: At): Promise<Found>;
 }
 
@@ -47,12 +56,12 @@ export async function findingsOf(look: Look, revision: Revision): Promise<readon
   return findings;
 }
 
-function findingOf(rule: Pick<Rule, 'name' | 'title'>, operation: OperationName | null, found: Found): Finding {
-  const { name, title } = rule;
-  if ('unseen' in found)
-    return { rule: name, title, operation, outcome: 'unseen', reason: found.unseen, differences: [] };
-  const outcome = found.length === 0 ? 'holds' : 'differs';
-  return { rule: name, title, operation, outcome, reason: null, differences: found };
+function findingOf(rule: Omit<Rule, 'look'>, operation: OperationName | null, found: Found): Finding {
+  const { name, title, hint } = rule;
+  const finding = { rule: name, title, operation, tellsLine: hint === undefined };
+  if ('unseen' in found) return { ...finding, outcome: 'unseen', reason: found.unseen, differences: [], hint: null };
+  if (found.length === 0) return { ...finding, outcome: 'holds', reason: null, differences: [], hint: null };
+  return { ...finding, outcome: 'differs', reason: null, differences: found, hint: hint ?? null };
 }
 
 /** The rule that everything else rests on. */
@@ -73,6 +82,13 @@ const ROOT: Rule = {
 const RULES: readonly Rule[] = [
   { name: 'operations', title: 'exactly its operations are served', look: lookAtPresence },
   { name: 'auth', title: 'who is let in', look: lookAtAuth },
+  {
+    name: 'configuration',
+    title: 'the configuration and what goes by it',
+    hint: 'servers read rules and DNS settings of their file at their start alone: if it was changed since, start the server anew',
+    look: lookAtConfiguration,
+  },
+  { name: 'uptime', title: 'the uptime goes on', look: lookAtUptime },
   { name: 'online', title: 'when a key is online', look: lookAtOnline },
   { name: 'share-link', title: 'share links, and the client configuration beside them', look: lookAtShareLink },
   { name: 'panel', title: 'the panel and its missing files', look: lookAtPanel },

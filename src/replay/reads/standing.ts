@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { ScenarioResult } from '../result.js';
 import { traitDifferences, traitWords } from '../trait-differences.js';
@@ -17,9 +18,13 @@ export async function standingsOf(look: Look, revisions: readonly Revision[]): P
   const standings: Standing[] = [];
   for (const revision of revisions) {
     const findings = await findingsOf(look, revision);
-    standings.push({ revision, findings, fits: findings.every(({ outcome }) => outcome !== 'differs') });
+    standings.push({ revision, findings, fits: fitsLine(findings) });
   }
   return standings;
+}
+
+function fitsLine(findings: readonly Finding[]): boolean {
+  return !findings.some(({ outcome, tellsLine }) => outcome === 'differs' && tellsLine);
 }
 
 /** A token that gets in nowhere may as well be a wrong one: it tells no lines apart. */
@@ -30,10 +35,24 @@ export async function withTrustedToken(look: Look, apiRoot: string): Promise<Loo
 /** What reads showed of a server that is asked to speak one revision. */
 export interface ReadReport {
   readonly results: readonly ScenarioResult[];
+  readonly version: VersionRead;
   /** Rules that were seen, of all. */
   readonly rules: { readonly seen: number; readonly all: number };
   readonly lines: LinesRead;
 }
+
+/** The server package version that the status tells. */
+export interface VersionRead {
+  /** Null where it tells none. */
+  readonly reported: string | null;
+  /** The line that it belongs to; null for no known one. */
+  readonly line: string | null;
+  /** False where another line's version is reported. */
+  readonly isOwn: boolean;
+}
+
+/** Says which line a server package version belongs to; null for no known one. */
+export type LineOf = (version: string) => Revision | null;
 
 /** The lines beside the one that was asked for. */
 export interface LinesRead {
@@ -47,7 +66,12 @@ export interface LinesRead {
 }
 
 /** Reads all that a server shows and holds it against its own revision and against all others. */
-export async function readServer(look: Look, revision: Revision, lines: readonly Revision[]): Promise<ReadReport> {
+export async function readServer(
+  look: Look,
+  revision: Revision,
+  lines: readonly Revision[],
+  lineOf: LineOf,
+): Promise<ReadReport> {
   const begun = performance.now();
   const findings = await findingsOf(look, revision);
   const milliseconds = (performance.now() - begun) / findings.length;
@@ -57,11 +81,14 @@ export async function readServer(look: Look, revision: Revision, lines: readonly
   );
   const rules = findings.filter(({ operation }) => operation === null);
   const fitting = others.filter(({ fits }) => fits).map((each) => each.revision);
+  const reported = await reportedVersion(look, revision.root.paths(look.webpath).api);
+  const line = reported === null ? null : lineOf(reported);
   return {
+    version: { reported, line: line?.id ?? null, isOwn: reported === null || line === revision },
     results: findings.map((each) => resultOf(each, milliseconds)),
     rules: { seen: rules.filter(({ outcome }) => outcome !== 'unseen').length, all: RULE_NAMES.length },
     lines: {
-      ownFits: findings.every(({ outcome }) => outcome !== 'differs'),
+      ownFits: fitsLine(findings),
       all: others.length,
       told: others.length - fitting.length,
       fitting: fitting.map((each) => ({ id: each.id, by: traitDifferences(revision, each).map(traitWords) })),
@@ -69,9 +96,18 @@ export async function readServer(look: Look, revision: Revision, lines: readonly
   };
 }
 
+/** The version that the status at this API root tells; null where it tells nobody, or none. */
+export async function reportedVersion(look: Look, apiRoot: string): Promise<string | null> {
+  const authorization = await look.passing(apiRoot);
+  if (authorization === undefined) return null;
+  const { envelope } = await look.read({ method: 'GET', path: `${apiRoot}/server/status`, authorization });
+  const version = isJsonObject(envelope?.data) ? envelope.data.version : undefined;
+  return typeof version === 'string' ? version : null;
+}
+
 /** What came of a rule or an operation as a report shows it. */
 export function resultOf(finding: Finding, milliseconds = 0): ScenarioResult {
-  const { rule, title, operation, outcome, reason, differences } = finding;
+  const { rule, title, operation, outcome, reason, differences, hint } = finding;
   return {
     name: `reads/${rule}`,
     path: '',
@@ -81,7 +117,7 @@ export function resultOf(finding: Finding, milliseconds = 0): ScenarioResult {
     differences: differences.map((each) => ({ ...each, step: 'read' as const })),
     seen: operation === null || outcome === 'unseen' ? [] : [operation],
     known: 0,
-    hint: null,
+    hint,
     milliseconds,
   };
 }

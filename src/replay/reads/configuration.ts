@@ -1,0 +1,159 @@
+import type { AccessKey, OutboundRule, ServerConfiguration } from '../../core/model.js';
+import { ConfigurationShapeError, ROOT_SHAPE, readDocument, readRoot } from '../../local/document/document.js';
+import { readRootList } from '../../local/document/root-list.js';
+import { memberOf } from '../../local/document/tree.js';
+import { type Encodable, encodeJson } from '../../wire/json/encode.js';
+import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import { sameJson } from '../json-difference.js';
+import { type At, dataOf, differing, type Found, NEEDS_CREDENTIAL, type ReadDifference, snapshots } from './looking.js';
+
+/** Milliseconds before each look: a server reads its file every 5 s, so that what was just written is live by the last one. */
+const LOOKS = [0, 2_000, 5_000];
+
+/** The configuration says the same as the list, the rules, the DNS settings and the links, as far as its line stores them. */
+export async function lookAtConfiguration(at: At): Promise<Found> {
+  if (at.revision.capabilities.config === undefined) return { unseen: 'this revision does not show it' };
+  if ((await at.look.passing(at.api)) === undefined) return { unseen: NEEDS_CREDENTIAL };
+  let found: Found = [];
+  for (const [index, milliseconds] of LOOKS.entries()) {
+    const turn = `configuration ${index}`;
+    if (milliseconds > 0) await at.look.pauseBefore(turn, milliseconds);
+    found = await contradictions(at, turn);
+    if ('unseen' in found || found.length === 0) break;
+  }
+  return found;
+}
+
+async function contradictions(at: At, turn: string): Promise<Found> {
+  const config = await dataOf('getConfig', at, { turn });
+  const file = config === undefined ? null : readFile(config);
+  if (file === null) return { unseen: 'it shows no configuration' };
+  if (file.configuration.mode !== 'server') return { unseen: 'its "mode" is not "server"' };
+  return [
+    ...keyDifferences(file, await snapshots(at, turn), at),
+    ...(await ruleDifferences(file.configuration, at, turn)),
+    ...(await dnsDifferences(file.configuration, at, turn)),
+    ...(await linkDifferences(file.configuration, at, turn)),
+  ];
+}
+
+/** What a configuration says, whatever its layout. */
+interface ShownFile {
+  readonly configuration: ServerConfiguration;
+  /** The keys of a root list beside inbounds. */
+  readonly beside: readonly AccessKey[];
+}
+
+function readFile(config: JsonValue): ShownFile | null {
+  const bytes = Buffer.from(writeJson(config));
+  try {
+    const { configuration, document } = readDocument(bytes);
+    if (document.besideInbounds === null) return { configuration, beside: [] };
+    const list = memberOf(readRoot(bytes, ROOT_SHAPE), 'access_keys');
+    const beside = list?.kind === 'keys' ? [...readRootList(bytes, list).keys.values()] : [];
+    return { configuration, beside };
+  } catch (error) {
+    if (error instanceof JsonSyntaxError || error instanceof ConfigurationShapeError) return null;
+    throw error;
+  }
+}
+
+/** Every key of the list stands in the file, with its name and limit; where a start reads what the API stores, no other does. */
+function keyDifferences({ configuration, beside }: ShownFile, list: readonly JsonObject[], at: At): ReadDifference[] {
+  const request = 'GET /server/config beside GET /users';
+  const stored = recordsOf([...configuration.keys, ...beside]);
+  const listed = new Map(list.map((each) => [String(each.access_key), each]));
+  // No path could name it: servers of each line are of their own mind about it.
+  for (const keys of [stored, listed]) keys.delete('');
+  const missing = [...listed.keys()].filter((key) => !stored.has(key));
+  const isWhole = beside.length === 0 && at.revision.storing.startsWithKeys;
+  const unlisted = isWhole ? [...stored.keys()].filter((key) => !listed.has(key)) : [];
+  return [
+    ...differing(request, 'body /data, keys of the list that it lacks', 0n, BigInt(missing.length)),
+    ...differing(request, 'body /data, its keys that the list lacks', 0n, BigInt(unlisted.length)),
+    ...firstDiffering(request, stored, listed, 'name', ({ name }) => name),
+    ...firstDiffering(request, stored, listed, 'limit_bytes', ({ limitBytes }) => limitBytes),
+  ];
+}
+
+function recordsOf(keys: readonly AccessKey[]): Map<string, AccessKey[]> {
+  const records = new Map<string, AccessKey[]>();
+  for (const each of keys) records.set(each.accessKey, [...(records.get(each.accessKey) ?? []), each]);
+  return records;
+}
+
+/** The first key of which the list says something else; of one that stands in the file twice it may say either. */
+function firstDiffering(
+  request: string,
+  stored: ReadonlyMap<string, readonly AccessKey[]>,
+  listed: ReadonlyMap<string, JsonObject>,
+  member: string,
+  memberOfKey: (key: AccessKey) => JsonValue,
+): ReadDifference[] {
+  for (const [accessKey, records] of stored) {
+    const shown = listed.get(accessKey)?.[member];
+    const [actual] = records.map(memberOfKey);
+    if (shown !== undefined && !records.some((each) => memberOfKey(each) === shown))
+      return [{ request, where: `body /data, ${member} of a key`, expected: shown, actual }];
+  }
+  return [];
+}
+
+/** Servers read `block` of their file as `proxy` (protocol: "Where recorded servers differ"). */
+async function ruleDifferences({ outbound }: ServerConfiguration, at: At, turn: string): Promise<ReadDifference[]> {
+  const { capabilities, storing } = at.revision;
+  if (capabilities.rules === undefined || storing.rules === 'notStored') return [];
+  const shown = await dataOf('getRules', at, { turn });
+  if (!Array.isArray(shown)) return [];
+  const { form } = capabilities.rules;
+  const possible = (outbound?.rules ?? []).map((rule) => [rule, ...(rule.action === 'block' ? [asProxy(rule)] : [])]);
+  const stored = possible.map((rules) => rules.map((rule) => wireOf(form.encode(rule))));
+  const request = 'GET /router/rules beside GET /server/config';
+  if (stored.length !== shown.length)
+    return [{ request, where: 'body /data, how many', expected: BigInt(stored.length), actual: BigInt(shown.length) }];
+  const place = stored.findIndex((rules, index) => !rules.some((rule) => othersThan(rule, shown[index]).length === 0));
+  if (place < 0) return [];
+  return [{ request, where: `body /data/${place}`, expected: stored[place]?.[0], actual: shown[place] }];
+}
+
+function asProxy(rule: OutboundRule): OutboundRule {
+  return { ...rule, action: 'proxy' };
+}
+
+async function dnsDifferences({ dns }: ServerConfiguration, at: At, turn: string): Promise<ReadDifference[]> {
+  const traits = at.revision.capabilities.dns;
+  const shown = traits === undefined ? undefined : await dataOf('getDnsConfig', at, { turn });
+  const stored = traits === undefined ? null : wireOf(traits.form.encode(dns));
+  if (!isJsonObject(shown) || !isJsonObject(stored)) return [];
+  const request = 'GET /dns/config beside GET /server/config';
+  return othersThan(stored, shown).map((member) => {
+    return { request, where: `body /data/${member}`, expected: stored[member], actual: shown[member] };
+  });
+}
+
+/** The members in which what is shown says something else; one that it lacks is the form's, of which others speak. */
+function othersThan(stored: JsonValue, shown: JsonValue | undefined): readonly string[] {
+  if (!isJsonObject(stored) || !isJsonObject(shown)) return [];
+  return Object.keys(stored).filter(
+    (member) => shown[member] !== undefined && !sameJson(stored[member], shown[member]),
+  );
+}
+
+/** A link tells whether DNS is on, where its line's links do. */
+async function linkDifferences({ dns }: ServerConfiguration, at: At, turn: string): Promise<ReadDifference[]> {
+  const [first] = await snapshots(at, turn);
+  if (first === undefined || first.access_key === '') return [];
+  const link = await dataOf('subscribe', at, { key: String(first.access_key), accept: 'text/plain', turn });
+  const { shareQuery } = at.revision;
+  const dnsEnabled = typeof link === 'string' ? shareQuery.read(link).dnsEnabled : null;
+  if (dnsEnabled === null) return [];
+  const request = 'GET /subscribe/{key} beside GET /server/config';
+  const words = (enabled: boolean) => (enabled ? 'as with DNS enabled' : 'as without DNS');
+  return differing(request, 'body /data, its query', words(dns.enabled), words(dnsEnabled));
+}
+
+/** As it goes over the wire. */
+function wireOf(encodable: Encodable): JsonValue {
+  return parseJson(Buffer.from(encodeJson(encodable)));
+}
