@@ -103,7 +103,7 @@ function firstDiffering(
 /** Servers read `block` of their file as `proxy` (protocol: "Where recorded servers differ"). */
 async function ruleDifferences({ outbound }: ServerConfiguration, at: At, turn: string): Promise<ReadDifference[]> {
   const { capabilities, storing } = at.revision;
-  if (capabilities.rules === undefined || storing.rules === 'notStored') return [];
+  if (capabilities.rules === undefined || !storing.storesRules) return [];
   const shown = await dataOf('getRules', at, { turn });
   if (!Array.isArray(shown)) return [];
   const { form } = capabilities.rules;
