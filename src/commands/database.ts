@@ -79,41 +79,42 @@ const migrating: DatabaseCommand = {
     try {
       const { version, problem } = await readSchema(connections);
       if (version > SCHEMA_VERSION && problem !== null) throw new Error(problem);
-      const applied = version >= SCHEMA_VERSION ? [] : await migrate(connections);
-      const done = applied.length === 0 ? 'nothing to do' : `brought up to version ${applied.at(-1)}`;
-      output.line(`The schema of the database: ${done}`);
+      output.line(schemaLine(version >= SCHEMA_VERSION ? [] : await migrate(connections)));
     } finally {
       await connections.close();
     }
   },
 };
 
+const schemaLine = (applied: readonly number[]): string =>
+  `The schema of the database: ${applied.length === 0 ? 'nothing to do' : `brought up to version ${applied.at(-1)}`}`;
+
 const importing: DatabaseCommand = {
   name: 'database import',
-  settings: ['database', ...FILE_SETTINGS],
+  settings: ['database', ...FILE_SETTINGS, 'noMigrate'],
   flags: [REPLACE],
   async work({ url, config, settings, flags }, context) {
     const { fileSystem, progress, random, clock, output } = context;
     const dataFolder = dataFolderOf(settings);
     if (config === null || dataFolder === null) throw new Error('there is no configuration file to take over');
-    await expectSchema(url);
+    await expectSchema(url, settings.noMigrate ? null : (versions) => output.line(schemaLine(versions)));
     await checkDataFolder(fileSystem, dataFolder, config);
     progress.show('reading the configuration file and its counters');
     const { configuration, counters, reports } = await readStored(fileSystem, dataFolder, config);
     if (configuration === null) throw new Error(`there is no configuration file ${config}`);
     const state = { configuration, counters, reports: reports ?? [] };
-    const backend = await openBeside(url, context);
+    const present = await openBeside(url, context);
     try {
-      const { document } = backend;
-      await importState(state, { url, replaces: isOn(flags, REPLACE.flag), document, clock, random, progress });
+      const replaces = isOn(flags, REPLACE.flag);
+      const keys = await importState(state, { url, replaces, present, clock, random, progress });
+      output.line(
+        `Took over ${config}: ${keys} keys, counters of ${counters.length} and ${state.reports.length} remembered reports`,
+      );
     } catch (error) {
       throw new Error(`${config} was not taken over: ${databaseProblem(error)}`, { cause: error });
     } finally {
-      await backend.close();
+      await present.close();
     }
-    output.line(
-      `Took over ${config}, counters of ${counters.length} keys and ${state.reports.length} remembered reports`,
-    );
   },
 };
 
@@ -127,7 +128,7 @@ const exporting: DatabaseCommand = {
     if (config === null || dataFolder === null) throw new Error('there is no configuration file to write');
     if (!isOn(flags, REPLACE.flag) && (await exists(fileSystem, config)))
       throw new Error(`${config} exists: --replace replaces it, and keeps it as a version`);
-    await expectSchema(url);
+    await expectSchema(url, null);
     const backend = await openBeside(url, context);
     try {
       const state = await exportState(backend, { url, clock, progress });
@@ -151,11 +152,15 @@ function openBeside(url: string, context: CommandContext): Promise<DatabaseBacke
   return openDatabaseBackend({ url, migrates: false, listens: false, clock, random, log, progress });
 }
 
-async function expectSchema(url: string): Promise<void> {
+/** Rejects where this Keyway cannot use the schema; one that is missing or older is brought up to date where `migrated` is given. */
+async function expectSchema(url: string, migrated: ((versions: readonly number[]) => void) | null): Promise<void> {
   const connections = openConnections({ url, most: 1 });
   try {
-    const { problem } = await readSchema(connections);
-    if (problem !== null) throw new Error(`${problem}: run "keyway database migrate" first`);
+    const { problem, version } = await readSchema(connections);
+    if (problem === null) return;
+    if (version > SCHEMA_VERSION) throw new Error(`${problem}: run the command of a newer Keyway`);
+    if (migrated === null) throw new Error(`${problem}: run "keyway database migrate" first`);
+    migrated(await migrate(connections));
   } finally {
     await connections.close();
   }
@@ -182,8 +187,9 @@ export const databaseImport: Command = {
   help: () => `Usage: keyway database import [--config FILE] [--data-dir DIR] [--database URL] [--replace]
 
 Takes the configuration file, the counters and the remembered reports of an embedded Keyway over into
-a database, all or nothing. File and data folder stay as they are. Stop the Keyway that serves them
-first: what it counts afterwards is not taken over.
+a database, all or nothing; makes the schema there first, unless --no-migrate is given. File and data
+folder stay as they are. Stop the Keyway that serves them first: what it counts afterwards is not
+taken over.
 
 ${settingsHelp(importing.settings)}
   --replace                   Replace what the database holds; otherwise keys in it are an error.

@@ -55,7 +55,7 @@ export interface Backend {
 
   /**
    * Adds a report to the counters, whole or not at all. Increments, never sums: whoever else counts is not overwritten. The
-   * last `REMEMBERED_REPORTS` ids are known again. Rejects with `countedElsewhere` where whoever holds the state counts.
+   * last `REMEMBERED_REPORTS` ids, and perhaps more, are known again. Rejects with `countedElsewhere` where whoever holds the state counts.
    */
   count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome>;
 

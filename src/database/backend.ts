@@ -1,5 +1,4 @@
 import type { Backend, BackendSettings, ChangeReason, KeyUpdate, LiveReads, Problem } from '../core/backend.js';
-import { REMEMBERED_REPORTS } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import { createKeyRegistry } from '../core/keys/registry.js';
 import type { KeyEntry } from '../core/keys/types.js';
@@ -92,6 +91,8 @@ const ASKING = 1;
 const HEARTBEAT = 15_000;
 const FORGETTING = 60_000;
 const DEADLINE = 5_000;
+/** Ids of reports that are remembered at most, of those of a day; each takes some 200 bytes of disk. */
+const MOST_REPORTS = 10_000_000;
 const SHOWING = 10_000;
 
 /** Opens the state. Rejects with an `Error` whose message is for people. */
@@ -329,7 +330,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
 
   const beats = [
     every(jitter(options.heartbeatMilliseconds ?? HEARTBEAT), beSeen, log),
-    every(jitter(FORGETTING), () => reading.run(aside(forget(REMEMBERED_REPORTS, keepGone)), DEADLINE), log),
+    every(jitter(FORGETTING), () => reading.run(aside(forget(MOST_REPORTS, keepGone)), DEADLINE), log),
   ];
 
   const live: LiveReads = {

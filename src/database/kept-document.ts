@@ -30,7 +30,7 @@ export interface PresentSections {
 
 export interface KeptDocumentOptions {
   readonly connections: Pick<Connections, 'run'>;
-  readonly keys: KeyReader;
+  readonly keys: Pick<KeyReader, 'get' | 'entries'>;
   readonly present: () => PresentSections;
   /** Resolves once all that was committed before the call is in memory. */
   readonly fresh: () => Promise<void>;

@@ -1,5 +1,3 @@
-import pg from 'pg';
-
 /**
  * Values as they stand in a statement (PostgreSQL documentation, 4.1.2). Writes go as one message, which parameters beside
  * it would make five: of those the database may have begun with the first while the last is not there, and hold what
@@ -8,7 +6,10 @@ import pg from 'pg';
 export type Literal = string & { readonly literal?: never };
 
 export function text(value: string | null): Literal {
-  return value === null ? 'null' : pg.escapeLiteral(value);
+  if (value === null) return 'null';
+  const quoted = `'${value.replaceAll("'", "''")}'`;
+  // With backslashes it does not depend on a setting of the server what it is (4.1.2.2).
+  return quoted.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted;
 }
 
 export function number(value: bigint | number | null): Literal {

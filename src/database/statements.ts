@@ -262,7 +262,11 @@ export const forget = (mostReports: number, keepGone: number): string =>
 export const NOTIFY_CHANNEL = 'keyway';
 export const notify = (gateway: string): string => `select pg_notify('${NOTIFY_CHANNEL}', ${text(gateway)})`;
 
-/** One message of an import, in the transaction of the configuration's write. */
+/** One message of an import, in the transaction of the configuration's write: keys that stand behind so many others. */
+export const listKeys = (taken: bigint, others: number, keys: readonly AccessKey[]): string =>
+  `select keyway.list_keys(${[...recordsOf(keys), number(taken), number(others)].join(', ')})`;
+
+/** Likewise. */
 export const putCounters = (taken: bigint, gateway: string, counters: readonly KeptCounters[]): string =>
   `select keyway.put_counters(${[
     number(taken),
@@ -294,8 +298,9 @@ export const rememberReports = (ids: readonly string[]): string =>
   `insert into keyway.reports (id) select r from unnest(${texts(ids)}) with ordinality as g (r, place) order by place
     on conflict (id) do nothing`;
 
-/** The gateways wait for it: where the import stands still, the database undoes it. */
-export const BEGIN_IMPORT = "begin; set local idle_in_transaction_session_timeout = '10s'";
+/** The gateways wait for it: where the import stands still for so many milliseconds, the database undoes it. */
+export const beginImport = (standing: number): string =>
+  `begin; set local idle_in_transaction_session_timeout = ${standing}`;
 
 /** What an import starts from: the number of the state, which stays until its end, and the keys that there are. */
 export const IMPORT_STATE = `select number, (select count(*) from keyway.keys where not removed) from keyway.heads

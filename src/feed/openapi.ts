@@ -17,7 +17,7 @@ const accessKey = Type.String({ minLength: 1, description: 'The access key.' });
 const REPORT = Type.Object({
   report_id: Type.Optional(
     Type.Union([Type.String({ minLength: 1, maxLength: MOST_ID_LENGTH }), Type.Null()], {
-      description: `Names the report, so that it is not counted twice when it is sent again. The last ${REMEMBERED_REPORTS} are remembered, through restarts.`,
+      description: `Names the report, so that it is not counted twice when it is sent again. The last ${REMEMBERED_REPORTS} are remembered, through restarts; over a database those of a day.`,
     }),
   ),
   entries: Type.Array(

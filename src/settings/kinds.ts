@@ -157,11 +157,20 @@ export const connections: Kind<number> = {
   read: (text) => wholeNumber(text, 1, 1_000_000),
 };
 
-/** A database of PostgreSQL. */
-export const databaseUrl = stringKind('a URL such as postgres://user@host/database', (text) => {
-  if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return undefined;
-  return ['postgres:', 'postgresql:'].includes(new URL(text).protocol) ? text : undefined;
-});
+/**
+ * A database of PostgreSQL. An `@` behind the host is the end of a password with a sign that ends a URL's host (`/`, `?`, `#`): what is
+ * before it would be taken for host and port, and be told as such.
+ */
+export const databaseUrl = stringKind(
+  'a URL such as postgres://user@host/database: one host, a name that leads to the primary where there are several, and a password that is percent-encoded',
+  (text) => {
+    if (!URL.canParse(text) || CONTROL_CHARACTER.test(text)) return undefined;
+    const { protocol, host, pathname, search, searchParams, hash } = new URL(text);
+    const isWhole = hash === '' && !`${pathname}${search}`.includes('@');
+    const isOneHost = !`${host}${searchParams.get('host') ?? ''}`.includes(',');
+    return ['postgres:', 'postgresql:'].includes(protocol) && isWhole && isOneHost ? text : undefined;
+  },
+);
 
 /** So many seconds, 0 for none. */
 export const seconds: Kind<number> = {

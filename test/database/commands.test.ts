@@ -81,8 +81,8 @@ describeDatabase('keyway database', () => {
     await run(['database', 'migrate']);
     const taken = await run(['database', 'import', '--config', path], true);
     expect(taken).toMatchObject({ code: 0, complaints: '' });
-    expect(taken.output).toContain('counters of 3 keys and 2 remembered reports');
-    expect(taken.progress.join()).toContain('writing counters');
+    expect(taken.output).toContain(': 2 keys, counters of 3 and 2 remembered reports');
+    expect(taken.progress.join()).toContain('counters written');
     const backend = await openBackend(url);
     expect(
       [...backend.keys.entries()].map(({ accessKey, name, counters: own }) => [accessKey, name, own?.bytesUp]),
@@ -203,12 +203,38 @@ describeDatabase('keyway database', () => {
     expect(refused.complaints).toContain('keyway keys add: failed to save configuration');
   });
 
-  it('says what is missing', async () => {
-    const { folder, run } = await stage();
+  it('takes no URL whose password or hosts would be taken for something else, and shows nothing of it', async () => {
+    const { folder } = await stage();
+    const urls = ['#', '/', '?'].map((sign) => `postgres://user:5432${sign}piece@db.internal/keyway`);
+    const hosts = ['one,two', 'one:5432,two:5432'].map(
+      (each) => `postgres://u:piece@${each}/k?target_session_attrs=any`,
+    );
+    for (const url of [...urls, ...hosts, 'postgres://u:piece@/k?host=one,two']) {
+      const refused = await runHere(['serve', '--database', url], { folder });
+      expect(refused).toMatchObject({
+        code: 2,
+        complaints: expect.stringContaining('a name that leads to the primary'),
+      });
+      expect(refused.complaints).toContain('percent-encoded');
+      expect(refused.complaints).not.toMatch(/piece|5432/);
+    }
+    const encoded = ['migrate', '--database', 'postgres://user:54%2332@127.0.0.1:9/keyway'];
+    expect(await runHere(['database', ...encoded], { folder })).toMatchObject({ code: 1 });
+  });
+
+  it('says what is missing, and which Keyway a newer schema needs', async () => {
+    const { url, folder, run } = await stage();
     const none = await runHere(['database', 'migrate'], { folder });
     expect(none).toMatchObject({ code: 2, complaints: expect.stringContaining('expected --database') });
-    const unmade = await run(['database', 'import', '--config', await embedded(folder)]);
+    const config = await embedded(folder);
+    const unmade = await run(['database', 'import', '--config', config, '--no-migrate']);
     expect(unmade).toMatchObject({ code: 1, complaints: expect.stringContaining('"keyway database migrate" first') });
+    const made = await run(['database', 'import', '--config', config]);
+    expect(made).toMatchObject({ code: 0, output: expect.stringContaining('brought up to version') });
+    await query(url, 'insert into keyway.schema_versions (version, serves_from) values (1000, 1000)');
+    const newer = await run(['database', 'export', '--config', join(folder, 'back.jsonc')]);
+    expect(newer).toMatchObject({ code: 1, complaints: expect.stringContaining('run the command of a newer Keyway') });
+    expect(newer.complaints).not.toContain('database migrate');
     const away = await runHere(['database', 'migrate', '--database', 'postgres://127.0.0.1:9/x'], { folder });
     expect(away).toMatchObject({ code: 1, complaints: expect.stringContaining('cannot be reached') });
   });

@@ -56,6 +56,16 @@ for (const [way, by] of WAYS)
       expect(await query(url, 'select id from keyway.reports order by place')).toEqual([{ id: 'r2' }, { id: 'r3' }]);
     });
 
+    it('remember a report for a day, however many come', async () => {
+      const { url, one } = await pair();
+      await one.createKey(key('a'));
+      for (const id of ['old', 'young']) await one.count(report(id, 'a', 1n), 'durable');
+      await query(url, "update keyway.reports set at = at - interval '23 hours 50 minutes'");
+      await query(url, "update keyway.reports set at = at - interval '20 minutes' where id = 'old'");
+      await query(url, forget(1_000, 0));
+      expect(await query(url, 'select id from keyway.reports')).toEqual([{ id: 'young' }]);
+    });
+
     it('have a key that two of them write at once as one of them wrote it, the same at both', async () => {
       const { one, other } = await pair();
       await one.createKey(key('a'));

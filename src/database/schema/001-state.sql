@@ -88,9 +88,11 @@ create table keyway.connections (
 
 create table keyway.reports (
   id text collate "C" primary key,
-  place bigint generated always as identity
+  place bigint generated always as identity,
+  at timestamptz not null default clock_timestamp()
 );
 create index reports_place on keyway.reports (place);
+create index reports_at on keyway.reports (at);
 
 create table keyway.sessions (
   api text primary key,
@@ -305,6 +307,31 @@ begin
     where s.name = 'server';
 end $$;
 
+-- Registers keys as a configuration lists them, behind so many of its others: one that is there keeps its place, and counters
+-- that wait for their key come back.
+create function keyway.list_keys(keys text[], names text[], limits numeric[], taken bigint, others integer) returns void
+language plpgsql as $$
+begin
+  insert into keyway.keys as k (access_key, name, limit_bytes, number, position, ordinal, removed)
+  select e.access_key, e.name, e.limit_bytes, taken, taken, others + e.ordinal, false
+  from unnest(keys, names, limits) with ordinality as e (access_key, name, limit_bytes, ordinal)
+  left join keyway.keys p on p.access_key = e.access_key
+  left join keyway.counters c on c.access_key = e.access_key
+  where p.access_key is null or p.removed or p.name is distinct from e.name
+    or p.limit_bytes is distinct from e.limit_bytes or c.present is not true
+  order by e.ordinal
+  on conflict (access_key) do update set name = excluded.name, limit_bytes = excluded.limit_bytes, number = taken,
+    position = case when k.removed then taken else k.position end,
+    ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
+    removed = false;
+  insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at)
+  select g, taken, 0, true, 0, 0, now() from unnest(keys) g left join keyway.counters p on p.access_key = g
+  where p.present is not true or p.left_at is not null
+  on conflict (access_key) do update set left_at = null, present = true,
+    incarnation = case when c.present then c.incarnation else taken end
+    where c.left_at is not null or not c.present;
+end $$;
+
 -- Replaces the configuration; `version` is the text that it replaces. Where other writes came between `expected` and this
 -- one, that text is not what stands there: nothing happens, and the caller looks again.
 create function keyway.put_document(op uuid, expected bigint, new_content uuid, is_applied boolean, server jsonb,
@@ -346,24 +373,7 @@ begin
     returning k.access_key
   )
   update keyway.counters c set left_at = now() from gone g where c.access_key = g.access_key;
-  insert into keyway.keys as k (access_key, name, limit_bytes, number, position, ordinal, removed)
-  select e.access_key, e.name, e.limit_bytes, taken, taken, e.ordinal, false
-  from unnest(keys, names, limits) with ordinality as e (access_key, name, limit_bytes, ordinal)
-  left join keyway.keys p on p.access_key = e.access_key
-  left join keyway.counters c on c.access_key = e.access_key
-  where p.access_key is null or p.removed or p.name is distinct from e.name
-    or p.limit_bytes is distinct from e.limit_bytes or c.present is not true
-  order by e.ordinal
-  on conflict (access_key) do update set name = excluded.name, limit_bytes = excluded.limit_bytes, number = taken,
-    position = case when k.removed then taken else k.position end,
-    ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
-    removed = false;
-  insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at)
-  select g, taken, 0, true, 0, 0, now() from unnest(keys) g left join keyway.counters p on p.access_key = g
-  where p.present is not true or p.left_at is not null
-  on conflict (access_key) do update set left_at = null, present = true,
-    incarnation = case when c.present then c.incarnation else taken end
-    where c.left_at is not null or not c.present;
+  perform keyway.list_keys(keys, names, limits, taken, 0);
 end $$;
 
 create function keyway.begin_session(op uuid, path text, token_digest bytea, out number bigint, out outcome text)
@@ -498,9 +508,12 @@ begin
   delete from keyway.operations o where o.head = 'counters' and o.number <= seen;
   delete from keyway.batches b where b.number <= seen;
   delete from keyway.operations o where o.head is null and o.at < clock_timestamp() - interval '1 day';
-  -- Not by the difference of places: a report that is told again uses one up.
-  delete from keyway.reports r where r.place <=
-    (select l.place from keyway.reports l order by l.place desc offset most_reports limit 1);
+  delete from keyway.reports r where r.at < clock_timestamp() - interval '1 day';
+  -- Not by the difference of places alone: a report that is told again uses one up.
+  if (select max(r.place) - min(r.place) >= most_reports from keyway.reports r) then
+    delete from keyway.reports r where r.place <=
+      (select l.place from keyway.reports l order by l.place desc offset most_reports limit 1);
+  end if;
   delete from keyway.counters c where c.left_at < clock_timestamp() - keep_gone;
   with gone as (delete from keyway.gateways g where g.seen_at < clock_timestamp() - interval '10 minutes' returning g.id)
   delete from keyway.connections x using gone where x.gateway = gone.id;

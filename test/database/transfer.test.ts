@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import pg from 'pg';
+import { describe, expect, it } from 'vitest';
+import type { KeptCounters } from '../../src/core/keys/types.js';
+import { text } from '../../src/database/literals.js';
+import { importState } from '../../src/database/transfer.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { describeDatabase, freshDatabase, query } from './database.js';
+import { openBackend, seesAll } from './gateways.js';
+
+const progress = { show() {}, clear() {} };
+const counters = (accessKey: string, bytes: bigint): KeptCounters => ({
+  ...{ accessKey, bytesUp: bytes, bytesDown: bytes, connections: 0n, createdAt: 5, leftAt: null },
+});
+const configurationOf = (keys: readonly string[]) => Buffer.from(JSON.stringify({ mode: 'server', access_keys: keys }));
+
+describeDatabase('an import', () => {
+  async function taken(url: string, keys: readonly string[], counted: Iterable<KeptCounters>, standing = 10_000) {
+    const present = await openBackend(url);
+    const state = { configuration: configurationOf(keys), counters: counted, reports: [] };
+    const given = { url, replaces: true, present, clock: systemClock, random: systemRandom, progress, standing };
+    return importState(state, given);
+  }
+
+  it('of more keys than a message takes has them in their order, whatever stood there, each with its own counters', async () => {
+    const url = await freshDatabase();
+    const gateway = await openBackend(url);
+    const keys = Array.from({ length: 40_003 }, (_, n) => `k${n}`);
+    await gateway.document.put(configurationOf(['k40001', 'other', 'k7']));
+    expect(await taken(url, keys, [counters('k7', 7n), counters('k40001', 9n), counters('gone', 3n)])).toBe(40_003);
+    await seesAll(gateway);
+    const shown = [...gateway.keys.ordered()].map(({ accessKey, counters: own }) => [accessKey, own?.bytesUp]);
+    expect(shown).toHaveLength(40_003);
+    expect(shown.filter(([, bytes]) => bytes !== 0n)).toEqual([
+      ['k40001', 9n],
+      ['k7', 7n],
+    ]);
+    expect([...gateway.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(keys);
+    expect((await gateway.document.text()).equals(configurationOf(keys))).toBe(true);
+    const left = await query(
+      url,
+      "select bytes_up from keyway.counters where access_key = 'gone' and left_at is not null",
+    );
+    expect(left).toEqual([{ bytes_up: '3' }]);
+  });
+
+  it('that stood still says that this is why the database undid it, and leaves what was there', async () => {
+    const url = await freshDatabase();
+    const gateway = await openBackend(url);
+    await gateway.document.put(configurationOf(['before']));
+    function* late(): Generator<KeptCounters> {
+      // As a process that is stopped: nothing of it runs.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
+      yield counters('a', 1n);
+    }
+    await expect(taken(url, ['a'], late(), 500)).rejects.toThrow(
+      /it stood still for \d+(?:\.\d)? seconds, and the database undoes an import that stands still for 0\.5 seconds/,
+    );
+    const again = await openBackend(url);
+    expect([...again.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['before']);
+  });
+});
+
+describe('a text in a statement', () => {
+  it('is quoted as the driver quotes it, whatever stands in it', () => {
+    const signs = fc.string({ unit: fc.constantFrom("'", '\\', '"', 'a', 'ю', '\n', '$1') });
+    fc.assert(
+      fc.property(signs, (value) => {
+        expect(text(value)).toBe(pg.escapeLiteral(value));
+      }),
+    );
+  });
+});
