@@ -35,6 +35,8 @@ export interface GatewayUpstream {
   readonly password?: string;
   /** Certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: Buffer;
+  /** Keys that its first list may have; default 250,000. */
+  readonly mostKeys?: number;
 }
 
 /** What `createGateway` takes. Everything but the mounts has a default. */
@@ -111,6 +113,7 @@ export interface ResolvedUpstream extends Pick<RunningServerOptions, 'origin' | 
   /** Null to find out. */
   readonly revision: Revision | null;
   readonly ca?: Buffer;
+  readonly mostKeys?: number;
 }
 
 /** What a gateway is composed with: the same options, their revisions found. */

@@ -64,7 +64,7 @@ function listenerOf({ webpath, credentials: { token, operator } }: ResolvedUpstr
 
 /** Finds address and line of a running server. Throws an `Error` whose message is for people. */
 export function resolveUpstream(given: GatewayUpstream): ResolvedUpstream {
-  const { token = null, username, password = '', ca } = given;
+  const { token = null, username, password = '', ca, mostKeys } = given;
   if (!URL.canParse(given.url)) throw new Error('upstream: expected a URL as http(s)://host:port/webpath');
   const { origin, pathname } = new URL(given.url);
   const operator = username === undefined ? null : { username, password };
@@ -74,6 +74,7 @@ export function resolveUpstream(given: GatewayUpstream): ResolvedUpstream {
     revision: given.revision === undefined ? null : lineNamed(given.revision),
     credentials: { token, operator },
     ...(ca === undefined ? {} : { ca }),
+    ...(mostKeys === undefined ? {} : { mostKeys }),
   };
 }
 

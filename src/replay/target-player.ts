@@ -1,6 +1,6 @@
 import type { RandomPort } from '../core/ports.js';
-import type { Target } from '../southbound/call.js';
-import { type Caller, createCaller } from '../southbound/call.js';
+import type { Caller, Target } from '../southbound/call.js';
+import { createCaller } from '../southbound/caller.js';
 import { createControl, type TargetCredentials } from '../southbound/control.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { DEFAULT_ADDRESSES } from './addresses.js';

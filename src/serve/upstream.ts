@@ -11,11 +11,12 @@ export const UPSTREAM_SETTINGS = [
   'upstreamUsername',
   'upstreamPassword',
   'upstreamCa',
+  'upstreamMostKeys',
 ] as const satisfies readonly (keyof Settings)[];
 
 /** The running server that the settings name, or null. Rejects with a `StartError` that names `--upstream-ca`. */
 export async function upstreamOf(settings: Settings, fileSystem: FileSystemPort): Promise<ResolvedUpstream | null> {
-  const { upstream, upstreamRevision, upstreamCa } = settings;
+  const { upstream, upstreamRevision, upstreamCa, upstreamMostKeys: mostKeys } = settings;
   if (upstream === null) return null;
   const { upstreamToken: token, upstreamUsername: username, upstreamPassword: password } = settings;
   const operator = username === null || password === null ? null : { username, password };
@@ -25,6 +26,7 @@ export async function upstreamOf(settings: Settings, fileSystem: FileSystemPort)
     webpath,
     revision: upstreamRevision?.revision ?? null,
     credentials: { token, operator },
+    mostKeys,
     ...(upstreamCa === null ? {} : { ca: await readTrusted('upstream-ca', upstreamCa, fileSystem) }),
   };
 }

@@ -161,6 +161,14 @@ export const SETTINGS = {
     description:
       'When a key that was made through Keyway, and is gone from the server of --upstream within 7 s, is made again: where the server was started anew, was away or is slow, so that it may have lost it, or always. Otherwise somebody has deleted it there, and it stays so.',
   }),
+  upstreamMostKeys: one(kinds.mostKeys, {
+    flag: 'upstream-most-keys',
+    placeholder: 'N',
+    default: 250_000,
+    defaultText: '250000',
+    description:
+      'Keys that the first list of the server of --upstream may have, and 256 bytes for each; later lists twice those of the last and 10000 more. What is longer is given up.',
+  }),
   database: one(kinds.databaseUrl, {
     flag: 'database',
     placeholder: 'URL',

@@ -5,12 +5,14 @@ import { JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
 import { type Operation, type OperationName, operationNamed, serves } from '../wire/operations.js';
 import { SchemaError } from '../wire/schema-check.js';
 import type { Revision } from '../wire/traits/revision.js';
+import { AnswerBounds, type AnswerSize, isGrowing } from './answer-bounds.js';
 import { type Answer, type Call, type Caller, isSuccess, NoAnswer } from './call.js';
 import type { TargetCredentials } from './control.js';
 import { NoEnvelope, notAnEnvelope, readEnvelope } from './envelope.js';
 import { type Access, findLine, isLater, type Lines, noteOf, shownVersion } from './find-line.js';
 import type { PieceReader } from './list-reader.js';
-import type { CallOutcome, CallsObserverPort, Purpose, Sent } from './server.js';
+import { Secrets } from './secrets.js';
+import type { AskedThing, CallOutcome, CallsObserverPort, Purpose, Sent } from './server.js';
 import { createSessionKeeper, type NoSession } from './session.js';
 import { logIn, RETRY_REFUSED, SESSION_USELESS, TOKEN_REFUSED, whyClosed, whyNoSession } from './sign-in.js';
 import { createTroubles, type Troubles } from './troubles.js';
@@ -28,6 +30,8 @@ export interface ExchangeOptions {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly observer?: CallsObserverPort | undefined;
+  /** The most keys of its first list; default 250,000. */
+  readonly mostKeys?: number | undefined;
 }
 
 /** One call of an operation. */
@@ -40,8 +44,10 @@ export interface Asked<T> {
   readonly headers?: Readonly<Record<string, string>>;
   readonly purpose?: Purpose | undefined;
   readonly onProgress?: Call['onProgress'];
-  /** Whether request or answer may have many megabytes, and take their time. */
-  readonly isLarge?: boolean;
+  /** How much its answer may have; default `single`. */
+  readonly size?: AnswerSize;
+  /** Whether the request may have many megabytes, and take its time, as one with a large answer may. */
+  readonly isLong?: boolean;
   /** What a success says. Throws `SchemaError` for data that is not of the line's form. */
   readonly read: (data: JsonValue, line: Revision) => T;
   /** What it stands for that the server does not know the key; a refusal like any other where it is not given. */
@@ -49,7 +55,7 @@ export interface Asked<T> {
   /** The same as `read` from the whole answer, where a tree of it would be large; null for what is no success. */
   readonly readWhole?: (body: Buffer) => T | null;
   /** The same from the answer as it comes. */
-  readonly readPieces?: (line: Revision) => PieceReader<T>;
+  readonly readPieces?: (line: Revision, mostKeys: number) => PieceReader<T>;
 }
 
 /** The server that was found. */
@@ -72,6 +78,8 @@ export interface Exchange {
   onChange(listener: () => void): void;
   /** To be told of each version that a status reports. */
   reported(version: string): void;
+  /** Takes Keyway's own credentials out of a text of the server. */
+  readonly strike: (text: string) => string;
 }
 
 /** Seconds. */
@@ -83,6 +91,11 @@ const SEARCH_AGAIN = 1_000;
 export function createExchange(options: ExchangeOptions): Exchange {
   const { caller, origin, credentials, clock, log, observer } = options;
   const troubles = createTroubles(origin, clock, log);
+  const bounds = new AnswerBounds(options.mostKeys);
+  const secrets = new Secrets(credentials);
+  const strike = (text: string) => secrets.strike(text);
+  /** Ends of logins, which say nothing of the call that needed them. */
+  const loginFailures = new WeakSet<object>();
   const listeners: (() => void)[] = [];
   const changed = () => {
     for (const listener of listeners) listener();
@@ -93,7 +106,16 @@ export function createExchange(options: ExchangeOptions): Exchange {
   let searchedAt = Number.NEGATIVE_INFINITY;
   const searches = new Map<Purpose, Promise<Known>>();
   const keeper = createSessionKeeper(
-    (apiRoot) => logIn(apiRoot, options),
+    async (apiRoot) => {
+      try {
+        const outcome = await logIn(apiRoot, options);
+        if (outcome.kind === 'begun') secrets.learn(outcome.token);
+        return outcome;
+      } catch (error) {
+        if (error instanceof Error) loginFailures.add(error);
+        throw error;
+      }
+    },
     clock,
     () => {
       observer?.sessionLost();
@@ -110,27 +132,43 @@ export function createExchange(options: ExchangeOptions): Exchange {
   });
 
   /** What a call ends with that was not answered by the API. */
-  function away(error: unknown, mayHaveHappened: boolean): Error {
+  function away(error: unknown, of: AskedThing, mayHaveHappened: boolean): Error {
     if (!(error instanceof NoAnswer) && !(error instanceof NoEnvelope))
       return error instanceof Error ? error : new Error(String(error));
-    const { since } = troubles.met('away', error.message);
-    const code = error instanceof NoAnswer && error.kind === 'silent' ? 'upstreamSilent' : 'upstreamAway';
-    const detail = `${origin}: ${error.message}, since ${new Date(since).toISOString()}`;
-    return new UpstreamError(code, mayHaveHappened ? `${detail}; the change may have been made` : detail, {
-      mayHaveHappened,
-      retryAfter: RETRY_AWAY,
-    });
+    const isSilent = error instanceof NoAnswer && error.kind === 'silent';
+    const reason = strike(error.message);
+    const { since } = troubles.met(thingOf(error, of), 'away', reason);
+    const detail = `${origin}: ${reason}, since ${new Date(since).toISOString()}`;
+    return new UpstreamError(
+      isSilent ? 'upstreamSilent' : 'upstreamAway',
+      mayHaveHappened ? `${detail}; the change may have been made` : detail,
+      { mayHaveHappened, retryAfter: RETRY_AWAY },
+    );
+  }
+
+  function thingOf(error: NoAnswer | NoEnvelope, of: AskedThing): AskedThing {
+    if (error instanceof NoAnswer && error.kind === 'unreachable') return 'connection';
+    return loginFailures.has(error) ? 'sign-in' : of;
   }
 
   function refused(reason: string, retryAfter = RETRY_REFUSED): UpstreamError {
-    troubles.met('refused', reason);
+    troubles.met('sign-in', 'refused', reason);
     return new UpstreamError('upstreamRefused', `${origin}: ${reason}`, { mayHaveHappened: false, retryAfter });
   }
 
+  /** It was answered, by the API. */
+  function isWell(of: AskedThing, isLetIn: boolean): void {
+    troubles.over('connection');
+    troubles.over(of);
+    if (isLetIn) troubles.over('sign-in');
+  }
+
   /** An envelope with a failure that no line has. */
-  function odd({ status, text }: Refusal, mayHaveHappened: boolean): UpstreamError {
-    const more = { mayHaveHappened, retryAfter: RETRY_AWAY };
-    return new UpstreamError('upstreamAway', `${origin}: it answered ${status}: ${text}`, more);
+  function odd({ status, text }: Refusal, of: AskedThing, mayHaveHappened: boolean): UpstreamError {
+    const reason = `it answered ${status}: ${text}`;
+    troubles.over('connection');
+    troubles.met(of, 'away', reason);
+    return new UpstreamError('upstreamAway', `${origin}: ${reason}`, { mayHaveHappened, retryAfter: RETRY_AWAY });
   }
 
   function becomes(next: Known, note: string | null): Known {
@@ -184,7 +222,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     const underWay = searches.get(purpose) ?? search(purpose).finally(() => searches.delete(purpose));
     searches.set(purpose, underWay);
     return underWay.catch((error: unknown) => {
-      throw away(error, false);
+      throw away(error, 'single calls', false);
     });
   }
 
@@ -210,32 +248,38 @@ export function createExchange(options: ExchangeOptions): Exchange {
   }
 
   async function attempt<T>(asked: Asked<T>): Promise<Sent<T>> {
-    const { operation: name, purpose = 'caller' } = asked;
+    const { operation: name, purpose = 'caller', size = 'single' } = asked;
     const operation = operationNamed(name);
     const isRead = operation.effect.kind === 'reads';
+    const of = isRead ? THINGS[size] : 'writes';
     let retries = isRead ? 1 : 0;
     let signIns = 1;
     let at = await find(purpose);
     for (;;) {
       if (!serves(at.revision, operation)) throw new Error(`line ${at.revision.id} has no ${name}`);
       const shown = operation.access === 'open' ? null : await authorization(at, purpose);
-      const pieces = asked.readPieces?.(at.revision) ?? null;
-      const call = callOf(asked, operation, at, shown, pieces);
+      const bound = bounds.of(size);
+      const pieces = asked.readPieces?.(at.revision, bound.keys) ?? null;
+      const call = callOf(asked, operation, at, { authorization: shown, pieces, answerLimit: bound.bytes });
       const sentAt = clock.monotonic();
       try {
         const answer = await caller.send(call);
         if (answer.status === TOO_LARGE) throw new DomainError('configRefused', tooLargeFor(call.body?.length ?? 0));
-        const outcome = await outcomeOf(answer, asked, at.revision, pieces);
+        const outcome = await outcomeOf(answer, asked, { line: at.revision, pieces, secrets });
         const isOpen = operation.access === 'open';
-        if (isOpen) troubles.over('away');
-        else if (outcome.kind === 'value' || outcome.status !== 401) troubles.over();
-        if (outcome.kind === 'value')
-          return { value: outcome.value, sentAt, serverMilliseconds: answer.firstByteMilliseconds };
+        const answered = { sentAt, serverMilliseconds: answer.firstByteMilliseconds };
+        if (outcome.kind === 'value') {
+          isWell(of, !isOpen);
+          bounds.taken(size, { bytes: pieces?.length ?? answer.body.length, keys: pieces?.keys ?? 0 });
+          return { value: outcome.value, ...answered };
+        }
         if (outcome.status !== 401 || isOpen) {
-          const refusal = decodeError(at.revision.errors, operation, outcome);
-          if (refusal?.code !== 'userNotFound' || asked.unknownKey === undefined)
-            throw refusal ?? odd(outcome, !isRead);
-          return { value: asked.unknownKey.value, sentAt, serverMilliseconds: answer.firstByteMilliseconds };
+          // A list has nothing that could be refused.
+          const refusal = size === 'list' ? null : decodeError(at.revision.errors, operation, outcome);
+          if (refusal === null) throw odd(outcome, of, !isRead);
+          isWell(of, !isOpen);
+          if (refusal.code !== 'userNotFound' || asked.unknownKey === undefined) throw refusal;
+          return { value: asked.unknownKey.value, ...answered };
         }
         const next = signIns > 0 ? await mayPass(at, shown, purpose) : null;
         signIns -= 1;
@@ -243,17 +287,21 @@ export function createExchange(options: ExchangeOptions): Exchange {
         at = next;
       } catch (error) {
         if (error instanceof NoEnvelope) isDoubtful = true;
-        const isSlow = error instanceof NoAnswer && error.kind === 'silent';
-        const isAway = error instanceof NoEnvelope || error instanceof NoAnswer;
-        if (retries === 0 || isSlow || !isAway) throw away(error, !isRead && mayHaveArrived(error));
+        const told = isTooLong(error) ? longerThan(error, bounds.exceeded(size)) : error;
+        const fail = () => away(told, of, !isRead && mayHaveArrived(error));
+        if (retries === 0 || !isWorthwhile(error, size)) throw fail();
         retries -= 1;
-        at = await find(purpose);
+        const next = await find(purpose);
+        // What costs much is asked for again only where something else stands now.
+        if (error instanceof NoEnvelope && isGrowing(size) && isSamePlace(at, next)) throw fail();
+        at = next;
       }
     }
   }
 
   return {
     troubles,
+    strike,
     known: () => known,
     find,
     onChange: (listener) => void listeners.push(listener),
@@ -307,12 +355,44 @@ interface Refusal {
 
 type Outcome<T> = { readonly kind: 'value'; readonly value: T } | Refusal;
 
-/** Rejects with `NoEnvelope`. */
+/** By what the outcome of a read is told. */
+const THINGS: Readonly<Record<AnswerSize, AskedThing>> = {
+  single: 'single calls',
+  section: 'single calls',
+  list: 'lists',
+  configuration: 'configuration',
+};
+
+/** Whether to ask once more after this end: what has cost time, or much of an answer, would do so again. */
+function isWorthwhile(error: unknown, size: AnswerSize): boolean {
+  if (error instanceof NoEnvelope) return true;
+  if (!(error instanceof NoAnswer) || error.kind === 'silent' || error.kind === 'too long') return false;
+  return !(isGrowing(size) && error.hasBegun);
+}
+
+function isSamePlace(left: Known, right: Known): boolean {
+  return left.apiRoot === right.apiRoot && left.revision === right.revision;
+}
+
+function isTooLong(error: unknown): error is NoAnswer {
+  return error instanceof NoAnswer && error.kind === 'too long';
+}
+
+function longerThan(error: NoAnswer, isMost: boolean): NoAnswer {
+  return isMost ? new NoAnswer(error.kind, `${error.message}; --upstream-most-keys allows more`, error) : error;
+}
+
+interface ReadWith<T> {
+  readonly line: Revision;
+  readonly pieces: PieceReader<T> | null;
+  readonly secrets: Secrets;
+}
+
+/** Rejects with `NoEnvelope`, or with `NoAnswer` for more than is read. */
 async function outcomeOf<T>(
   answer: Answer,
   { read, readWhole }: Asked<T>,
-  line: Revision,
-  pieces: PieceReader<T> | null,
+  { line, pieces, secrets }: ReadWith<T>,
 ): Promise<Outcome<T>> {
   await pieces?.take(answer.body);
   const inWords = () => notAnEnvelope(answer, pieces?.length);
@@ -321,7 +401,8 @@ async function outcomeOf<T>(
     if (whole !== null) return { kind: 'value', value: whole };
     const envelope = readEnvelope({ ...answer, body: pieces?.unread() ?? answer.body });
     if (envelope === null) throw new NoEnvelope(inWords(), !wasTurnedAway(answer.status));
-    return envelope.ok ? { kind: 'value', value: read(envelope.data, line) } : { kind: 'refusal', ...envelope };
+    if (envelope.ok) return { kind: 'value', value: read(secrets.strikeAll(envelope.data), line) };
+    return { kind: 'refusal', status: envelope.status, text: secrets.strike(envelope.text) };
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new NoEnvelope(inWords(), true);
     if (error instanceof SchemaError)
@@ -346,12 +427,18 @@ function wasTurnedAway(status: number): boolean {
 const WHOLE_LARGE = 300_000;
 const WHOLE_SMALL = 30_000;
 
+interface CallWith<T> {
+  readonly authorization: string | null;
+  readonly pieces: PieceReader<T> | null;
+  /** Bytes. */
+  readonly answerLimit: number;
+}
+
 function callOf<T>(
   asked: Asked<T>,
   { method, path }: Operation,
   at: Known,
-  authorization: string | null,
-  pieces: PieceReader<T> | null,
+  { authorization, pieces, answerLimit }: CallWith<T>,
 ): Call {
   const headers = new Map(Object.entries(asked.headers ?? {}));
   if (authorization !== null) headers.set('authorization', authorization);
@@ -363,7 +450,8 @@ function callOf<T>(
     path: at.apiRoot + path.replace('{key}', () => keyInPath(asked.key ?? '')),
     headers,
     body,
-    timeoutMilliseconds: asked.isLarge === true ? WHOLE_LARGE : WHOLE_SMALL,
+    timeoutMilliseconds: asked.isLong === true || isGrowing(asked.size ?? 'single') ? WHOLE_LARGE : WHOLE_SMALL,
+    answerLimit,
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(pieces === null ? {} : { take: pieces.take }),
   };

@@ -3,7 +3,7 @@ import { STATUS } from '../wire/operations/server.js';
 import { operationNamed } from '../wire/operations.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
 import type { Revision } from '../wire/traits/revision.js';
-import type { Answer, Caller } from './call.js';
+import { type Answer, type Caller, NoAnswer } from './call.js';
 import { type Envelope, notAnEnvelope, readEnvelope } from './envelope.js';
 import type { UpstreamStatus } from './server.js';
 
@@ -64,7 +64,7 @@ export async function findLine(options: FindOptions): Promise<Finding> {
   const answers: string[] = [];
   let closed: Finding | null = null;
   for (const apiRoot of roots) {
-    const finding = await lookAt(apiRoot, options);
+    const finding = await lookAt(apiRoot, options).catch(unlessTooLong);
     if (typeof finding === 'string') answers.push(`${apiRoot}/server/status: ${finding}`);
     else if (finding.kind === 'server') return finding;
     else closed ??= finding;
@@ -74,6 +74,12 @@ export async function findLine(options: FindOptions): Promise<Finding> {
 
 function byWebpath(left: Revision, right: Revision): number {
   return Number(right.root.usesWebpath) - Number(left.root.usesWebpath);
+}
+
+/** Something else stands there that says more than a status. */
+function unlessTooLong(error: unknown): string {
+  if (error instanceof NoAnswer && error.kind === 'too long') return error.message;
+  throw error;
 }
 
 /** What stands at one API root; a text says what, where it is no API. */

@@ -16,24 +16,36 @@ import {
   toValue,
   unexpectedToken,
 } from '../wire/json/scanner.js';
+import { NoAnswer } from './call.js';
 import { createSnapshotReader, type KnownKey, type SnapshotLine } from './snapshots.js';
 
 /** Reads an answer as it comes, so that a large one is never in memory as a whole. */
 export interface PieceReader<T> {
-  /** Never rejects: what is wrong, `end` says. The bytes are the caller's again afterwards. */
-  take(piece: Buffer): Promise<void>;
+  /** Resolves to whether to read on. Never rejects: what is wrong, `end` says. The bytes are the caller's again afterwards. */
+  take(piece: Buffer): Promise<boolean>;
   /** What a whole success says; null where it is none. Rejects with `JsonSyntaxError` or `SchemaError`. */
   end(): Promise<T | null>;
   /** What was not read: the whole body where it has no such data. */
   unread(): Buffer;
-  /** Bytes that were taken. */
+  /** Bytes, and keys, that were taken. */
   readonly length: number;
+  readonly keys: number;
+}
+
+export interface ListOptions {
+  readonly known?: KnownKey | undefined;
+  /** Default: any number. */
+  readonly mostKeys?: number;
+  /** Takes what is secret out of a text. */
+  readonly strike?: (text: string) => string;
 }
 
 /** Milliseconds of one turn of the event loop; others are answered between two. */
 const TURN = 4;
 const BETWEEN_LOOKS = 64;
 const FIRST_WINDOW = 128 * 1024;
+/** Bytes of a text that is no whole key: nobody has one as long. */
+const MOST_PENDING = 1024 * 1024;
 
 /**
  * The keys of a list's answer, in its order, where it is a success envelope; in memory is no more of the text than one piece
@@ -41,10 +53,10 @@ const FIRST_WINDOW = 128 * 1024;
  */
 export function createListReader(
   line: SnapshotLine,
-  known: KnownKey = () => undefined,
+  { known = () => undefined, mostKeys = Number.POSITIVE_INFINITY, strike = asItIs }: ListOptions = {},
 ): PieceReader<readonly KeySnapshot[]> {
   const keys: KeySnapshot[] = [];
-  const readKey = createSnapshotReader(line, known);
+  const readKey = createSnapshotReader(line, known, strike);
   /** What is not read yet, and how much of it there is. */
   let window = Buffer.allocUnsafeSlow(FIRST_WINDOW);
   let filled = 0;
@@ -116,6 +128,7 @@ export function createListReader(
         const key = readKey(scanner, keys.length);
         more = another(scanner, Token.closeArray);
         keys.push(key);
+        if (keys.length > mostKeys) throw tooLong(`a list of more than ${mostKeys} keys`);
         if (!more) place = 'behind the keys';
         if (keys.length % BETWEEN_LOOKS === 0 && performance.now() - turnBegan > TURN) {
           await setImmediate();
@@ -144,9 +157,9 @@ export function createListReader(
   return {
     async take(piece) {
       length += piece.length;
-      if (failure !== null) return;
+      if (failure !== null) return false;
       append(piece);
-      if (filled < enough) return;
+      if (filled < enough) return true;
       try {
         await readOn();
       } catch (error) {
@@ -154,6 +167,8 @@ export function createListReader(
         enough = 2 * filled;
         if (!(error instanceof JsonSyntaxError)) failure = error;
       }
+      if (filled > MOST_PENDING) failure ??= tooLong(`one part of a list with more than ${MOST_PENDING} bytes`);
+      return failure === null;
     },
     async end() {
       if (failure !== null) throw failure;
@@ -166,7 +181,16 @@ export function createListReader(
     get length() {
       return length;
     },
+    get keys() {
+      return keys.length;
+    },
   };
+}
+
+const asItIs = (text: string): string => text;
+
+function tooLong(message: string): NoAnswer {
+  return new NoAnswer('too long', message, { mayHaveArrived: true, hasBegun: true });
 }
 
 /** Asked of a scanner that moves, which the compiler takes for still. */

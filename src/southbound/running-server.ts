@@ -9,7 +9,9 @@ import type { WireDnsChange } from '../wire/traits/dns-form.js';
 import { type Revision, traitsOf } from '../wire/traits/revision.js';
 import type { WireOutboundRule } from '../wire/traits/rule-form.js';
 import { learnAnnouncement } from './announcement.js';
-import { type Caller, createCaller } from './call.js';
+import { SINGLE } from './answer-bounds.js';
+import type { Caller, Pace } from './call.js';
+import { createCaller } from './caller.js';
 import type { TargetCredentials } from './control.js';
 import { dataBytes } from './envelope.js';
 import { type Asked, createExchange } from './exchange.js';
@@ -30,6 +32,10 @@ export interface RunningServerOptions {
   readonly lines: Lines;
   /** Certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: Buffer;
+  /** The most keys of its first list, which bounds that and the first configuration; default 250,000. */
+  readonly mostKeys?: number;
+  /** Instead of 10 s to the first byte and 1 KiB/s over 5 s. */
+  readonly pace?: Pace;
   /** Instead of one over sockets of its own. */
   readonly caller?: Caller;
   readonly clock: ClockPort;
@@ -37,18 +43,18 @@ export interface RunningServerOptions {
   readonly observer?: CallsObserverPort;
 }
 
-/** Milliseconds without a byte after which a server is silent. */
-const SILENCE = 10_000;
+/** Milliseconds that a call of one answer may take in all; those that may be large have their own. */
+const TIMEOUT = 30_000;
+/** One byte a second is no answer. */
+const PACE: Pace = { firstByteMilliseconds: 10_000, spanMilliseconds: 5_000, spanBytes: 5 * 1024 };
 /** A list, one write, a few single reads and what health asks go on beside one another; more waits. */
 const CONNECTIONS = 8;
-/** Bytes. The list of a million keys has some 200 MB. */
-const ANSWER_LIMIT = 512 * 1024 * 1024;
 
 /** A running server. Nothing is sent before the first call. */
 export function createRunningServer(options: RunningServerOptions): UpstreamServer {
-  const { origin, ca, caller = callerTo(origin, ca), observer } = options;
+  const { origin, ca, pace = PACE, caller = callerTo(origin, ca, pace), observer } = options;
   const exchange = createExchange({ ...options, caller, observer });
-  const ask = exchange.ask;
+  const { ask, strike } = exchange;
   const write = (asked: Omit<Asked<void>, 'read'>) => ask<void>({ ...asked, read: () => undefined });
 
   return {
@@ -56,7 +62,7 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
     line: () => exchange.known()?.revision ?? null,
     version: () => exchange.known()?.version ?? null,
     isLater: () => exchange.known()?.isLater ?? false,
-    trouble: () => exchange.troubles.now(),
+    troubles: () => exchange.troubles.all(),
     onChange: exchange.onChange,
     find: async (purpose) => (await exchange.find(purpose)).revision,
 
@@ -69,9 +75,9 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
       ask({
         operation: 'listUsers',
         purpose,
-        isLarge: true,
+        size: 'list',
         ...(onProgress === undefined ? {} : { onProgress }),
-        readPieces: (line) => createListReader(line, known),
+        readPieces: (line, mostKeys) => createListReader(line, { known, mostKeys, strike }),
         read: notOfLine,
       }),
     getUser: (accessKey, purpose) =>
@@ -99,13 +105,14 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
     resetUser: (accessKey, purpose) => write({ operation: 'resetUser', key: accessKey, purpose }),
 
     getConfig: (purpose) =>
-      ask({ operation: 'getConfig', purpose, isLarge: true, readWhole: dataBytes, read: noObject }),
-    putConfig: (body, purpose) => write({ operation: 'putConfig', purpose, isLarge: true, body: () => body }),
+      ask({ operation: 'getConfig', purpose, size: 'configuration', readWhole: dataBytes, read: noObject }),
+    putConfig: (body, purpose) => write({ operation: 'putConfig', purpose, isLong: true, body: () => body }),
 
     rules: (purpose) =>
       ask({
         operation: 'getRules',
         purpose,
+        size: 'section',
         read: (data, line) =>
           answerOf<readonly WireOutboundRule[]>('getRules', data, line).map(traitsOf(line, 'rules').form.decode),
       }),
@@ -120,17 +127,19 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
       ask({
         operation: 'getDnsConfig',
         purpose,
+        size: 'section',
         read: (data, line) => traitsOf(line, 'dns').form.read(answerOf<WireDnsChange>('getDnsConfig', data, line)),
       }),
     putDns: (dns, purpose) =>
       write({ operation: 'putDnsConfig', purpose, body: (line) => bytes(traitsOf(line, 'dns').form.encode(dns)) }),
-    queries: (purpose) => ask({ operation: 'listDnsQueries', purpose, read: queriesOf }),
+    queries: (purpose) => ask({ operation: 'listDnsQueries', purpose, size: 'section', read: queriesOf }),
     refreshBlocklists: (purpose) => write({ operation: 'refreshBlocklists', purpose }),
 
     listAudit: (purpose) =>
       ask({
         operation: 'listAudit',
         purpose,
+        size: 'section',
         read: (data, line) => answerOf<readonly AuditEntry[]>('listAudit', data, line),
       }),
     addAudit: ({ eventEn, eventRu, success }, purpose) =>
@@ -142,13 +151,13 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
   };
 }
 
-function callerTo(origin: string, ca: Buffer | undefined): Caller {
+function callerTo(origin: string, ca: Buffer | undefined, pace: Pace): Caller {
   return createCaller({
     origin,
-    timeoutMilliseconds: SILENCE,
-    silenceMilliseconds: SILENCE,
+    timeoutMilliseconds: TIMEOUT,
+    pace,
     connections: CONNECTIONS,
-    answerLimit: ANSWER_LIMIT,
+    answerLimit: SINGLE,
     ...(ca === undefined ? {} : { ca }),
   });
 }

@@ -56,8 +56,8 @@ export interface UpstreamServer {
   version(): string | null;
   /** Whether its version is later than the last known one, and nobody has named a line: what is written to its configuration may be nothing that it reads. */
   isLater(): boolean;
-  /** What keeps calls from being answered; null while they are. */
-  trouble(): UpstreamTrouble | null;
+  /** What keeps calls from being answered, the gravest first; empty while all are. */
+  troubles(): readonly UpstreamTrouble[];
   /** Called when line, version or trouble have become others, the first time included. */
   onChange(listener: () => void): void;
 
@@ -100,8 +100,12 @@ export interface UpstreamServer {
   close(): void;
 }
 
+/** What a server is asked for, as its health is told: each has an outcome of its own. `connection`: nobody takes one. */
+export type AskedThing = 'connection' | 'sign-in' | 'lists' | 'single calls' | 'writes' | 'configuration';
+
 /** `away`: it does not answer; `refused`: it answers, and does not let Keyway in. */
 export interface UpstreamTrouble {
+  readonly of: AskedThing;
   readonly kind: 'away' | 'refused';
   /** Milliseconds since the epoch. */
   readonly since: number;

@@ -58,7 +58,11 @@ const NOTHING_MET: Met = {
  * the form's own `decode`, which says what is wrong with it: `JsonSyntaxError` or `SchemaError`. A key that is as `known` has it is
  * that object.
  */
-export function createSnapshotReader({ snapshot, online }: SnapshotLine, known: KnownKey) {
+export function createSnapshotReader(
+  { snapshot, online }: SnapshotLine,
+  known: KnownKey,
+  strike: (text: string) => string,
+) {
   const hasName = hasNames(snapshot);
   const names = snapshot.members.map(({ name }) => ({ name, bytes: Buffer.from(name) }));
   // One record for all: V8 learns from a first list, of which all stays, to put such objects where only a full collection finds them.
@@ -67,12 +71,20 @@ export function createSnapshotReader({ snapshot, online }: SnapshotLine, known: 
     const { start } = scanner;
     readMembers(scanner, names, met);
     if (!hasName) met.name = null;
-    if (!isWhole(met)) return decodeAt({ snapshot, online }, scanner.bytes.subarray(start, scanner.lastEnd), index);
+    if (!isWhole(met))
+      return struck(decodeAt({ snapshot, online }, scanner.bytes.subarray(start, scanner.lastEnd), index), strike);
     const before = known(met.access_key);
     const hasCounters = online.mayHaveCounters(met.online);
     if (before !== undefined && isSame(before, met, hasCounters)) return before;
-    return snapshotOf(met, before, hasCounters);
+    return struck(snapshotOf(met, before, hasCounters), strike);
   };
+}
+
+/** What was known already has been struck: a key that was shown otherwise is not found again. */
+function struck(key: KeySnapshot, strike: (text: string) => string): KeySnapshot {
+  const accessKey = strike(key.accessKey);
+  const name = key.name === null ? null : strike(key.name);
+  return accessKey === key.accessKey && name === key.name ? key : { ...key, accessKey, name };
 }
 
 function decodeAt(line: SnapshotLine, element: Buffer, index: number): KeySnapshot {

@@ -1,13 +1,16 @@
 import type { ClockPort, LogPort } from '../core/ports.js';
-import type { UpstreamTrouble } from './server.js';
+import type { AskedThing, UpstreamTrouble } from './server.js';
 
-/** Whether a server answers, and lets Keyway in. */
+/** Whether a server answers, and lets Keyway in: the last outcome of each thing that it is asked for. */
 export interface Troubles {
+  /** The first of `all`. */
   now(): UpstreamTrouble | null;
+  /** Of each thing whose last call had no answer, or was not let in; a missing connection first. */
+  all(): readonly UpstreamTrouble[];
   /** A call had no answer, or was not let in. Says so in the log where that is new. */
-  met(kind: UpstreamTrouble['kind'], reason: string): UpstreamTrouble;
-  /** A call was answered: one that everyone may make shows nothing of who is let in. */
-  over(kind?: UpstreamTrouble['kind']): void;
+  met(of: AskedThing, kind: UpstreamTrouble['kind'], reason: string): UpstreamTrouble;
+  /** It was answered. */
+  over(of: AskedThing): void;
   onChange(listener: () => void): void;
 }
 
@@ -19,36 +22,69 @@ const WORDS: Readonly<Record<UpstreamTrouble['kind'], string>> = {
 /** Milliseconds between two troubles that are said: one that comes and goes with every other call is said once. */
 const SAID_AGAIN = 60_000;
 
-/** One log line when a trouble begins or becomes another, one when it is over. */
+/** What a person is to look at first. */
+const ORDER: readonly AskedThing[] = ['connection', 'sign-in', 'lists', 'single calls', 'writes', 'configuration'];
+
+/** Keyway asks for these only when somebody wants them: after so long, ms, their last outcome says nothing of now. */
+const SAYS_SOMETHING: Readonly<Partial<Record<AskedThing, number>>> = { writes: 60_000, configuration: 60_000 };
+
+/** One log line when a trouble begins or becomes one of another kind, one when nothing is wrong any more. */
 export function createTroubles(upstream: string, clock: ClockPort, log: LogPort): Troubles {
-  let trouble: UpstreamTrouble | null = null;
+  const troubles = new Map<AskedThing, { readonly trouble: UpstreamTrouble; readonly metAt: number }>();
   let isSaid = false;
   let saidAt = Number.NEGATIVE_INFINITY;
   const listeners: (() => void)[] = [];
-  const becomes = (next: UpstreamTrouble | null) => {
-    trouble = next;
+  const changed = () => {
     for (const listener of listeners) listener();
   };
+
+  const first = (): UpstreamTrouble | null => all()[0] ?? null;
+
+  function all(): readonly UpstreamTrouble[] {
+    const now = clock.monotonic();
+    for (const [of, { metAt }] of troubles)
+      if (now - metAt >= (SAYS_SOMETHING[of] ?? Number.POSITIVE_INFINITY)) over(of);
+    return ORDER.flatMap((of) => troubles.get(of)?.trouble ?? []);
+  }
+
+  function over(of: AskedThing): void {
+    const met = troubles.get(of);
+    if (met === undefined) return;
+    troubles.delete(of);
+    const seconds = Math.round((clock.now() - met.trouble.since) / 1000);
+    if (isSaid && troubles.size === 0) log.info({ upstream, seconds }, 'the server answers again');
+    changed();
+  }
+
+  function say(of: AskedThing, kind: UpstreamTrouble['kind'], reason: string): void {
+    const others = [...troubles.values()].map(({ trouble }) => trouble.kind);
+    if (others.includes(kind)) return;
+    // Another kind than the one before is news.
+    isSaid = others.length > 0 || clock.monotonic() - saidAt >= SAID_AGAIN;
+    if (!isSaid) return;
+    saidAt = clock.monotonic();
+    log.warn({ upstream, asked: of, reason }, WORDS[kind]);
+  }
+
   return {
-    now: () => trouble,
-    met(kind, reason) {
-      if (trouble?.kind === kind) return trouble;
-      const met = { kind, since: clock.now(), reason };
-      // Another kind than the one before is news.
-      isSaid = trouble !== null || clock.monotonic() - saidAt >= SAID_AGAIN;
-      if (isSaid) {
-        saidAt = clock.monotonic();
-        log.warn({ upstream, reason }, WORDS[kind]);
+    now: first,
+    all,
+    met(of, kind, reason) {
+      const before = troubles.get(of)?.trouble;
+      const metAt = clock.monotonic();
+      if (before?.kind === kind) {
+        const again = { ...before, reason };
+        troubles.set(of, { trouble: again, metAt });
+        return again;
       }
-      becomes(met);
-      return met;
+      const trouble = { of, kind, since: clock.now(), reason };
+      troubles.delete(of);
+      say(of, kind, reason);
+      troubles.set(of, { trouble, metAt });
+      changed();
+      return trouble;
     },
-    over(kind) {
-      if (trouble === null || (kind !== undefined && trouble.kind !== kind)) return;
-      const seconds = Math.round((clock.now() - trouble.since) / 1000);
-      if (isSaid) log.info({ upstream, seconds }, 'the server answers again');
-      becomes(null);
-    },
+    over,
     onChange: (listener) => void listeners.push(listener),
   };
 }

@@ -5,7 +5,7 @@ import { lineOf } from '../../src/commands/replay/settings.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createLook, type Look } from '../../src/replay/reads/look.js';
 import { readServer } from '../../src/replay/reads/standing.js';
-import { createCaller } from '../../src/southbound/call.js';
+import { createCaller } from '../../src/southbound/caller.js';
 import { createControl } from '../../src/southbound/control.js';
 import { foldersOf } from '../acceptance/pack.js';
 import { folderForTest } from '../serve/serve-here.js';

@@ -11,7 +11,7 @@ import type { ScenarioFile } from '../../src/replay/scenario-files.js';
 import { standInsFor } from '../../src/replay/stand-ins.js';
 import type { TargetPlayer } from '../../src/replay/target-player.js';
 import { updatedScenario } from '../../src/replay/update.js';
-import { createCaller } from '../../src/southbound/call.js';
+import { createCaller } from '../../src/southbound/caller.js';
 import { isJsonObject } from '../../src/wire/json/json.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { openLiveServer, PASSWORD, playerOn, TOKEN, USERNAME } from './live-server.js';

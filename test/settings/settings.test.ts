@@ -112,6 +112,7 @@ describe('settings with nothing given', () => {
       upstreamPassword: null,
       upstreamCa: null,
       settle: 'auto',
+      upstreamMostKeys: 250_000,
       database: null,
       databaseListenUrl: null,
       databaseStale: 60,

@@ -177,7 +177,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
     line: () => revision,
     version: () => version,
     isLater: () => server.later,
-    trouble: () => trouble,
+    troubles: () => (trouble === null ? [] : [trouble]),
     onChange: (listener) => void listeners.push(listener),
     find: async () => (await call('find', false, () => revision)).value,
     status: () =>
@@ -294,7 +294,8 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
       else keys.set(accessKey, held);
     },
     becomes(state) {
-      trouble = state === 'there' ? null : { kind: state, since: 1_700_000_000_000, reason: 'for a test' };
+      trouble =
+        state === 'there' ? null : { of: 'connection', kind: state, since: 1_700_000_000_000, reason: 'for a test' };
       for (const listener of listeners) listener();
     },
     speaks(next, nextVersion) {

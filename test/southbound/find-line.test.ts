@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { createCaller } from '../../src/southbound/call.js';
+import { createCaller } from '../../src/southbound/caller.js';
 import { type FindOptions, findLine } from '../../src/southbound/find-line.js';
 import { PASSWORD, revisionNamed, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
 import { answering, BY_LOGIN, BY_TOKEN, call, envelope, handClock, keptLog, LINES, STATUS } from './called-server.js';
@@ -139,12 +139,12 @@ describe('a server that lets in', () => {
     await expect(server.listUsers({ purpose: 'poll' })).rejects.toMatchObject({ code: 'upstreamRefused' });
     await expect(server.deleteUser('foreign-1')).rejects.toMatchObject({ code: 'upstreamRefused', retryAfter: 20 });
     expect((await server.subscription('foreign-1')).value).toBeDefined();
-    expect(server.trouble()?.kind).toBe('refused');
+    expect(server.troubles()[0]?.kind).toBe('refused');
     clock.pass(20_000);
     await expect(server.listUsers({ purpose: 'poll' })).rejects.toMatchObject({ code: 'upstreamRefused' });
     await server.deleteUser('foreign-1');
     expect((await server.listUsers({ purpose: 'poll' })).value).toHaveLength(1);
-    expect([server.trouble(), lost]).toEqual([null, 1]);
+    expect([server.troubles(), lost]).toEqual([[], 1]);
   });
 
   it('with a new session after it was restarted: a write is made once', async () => {

@@ -27,13 +27,13 @@ describe.each(REVISIONS.map((revision) => ({ id: revision.id, revision })))('a r
     const { origin } = await startLiveServer(revision.reportedVersion);
     const log = keptLog();
     const server = call(origin, { log });
-    expect([server.line(), server.version(), server.trouble()]).toEqual([null, null, null]);
+    expect([server.line(), server.version(), server.troubles()]).toEqual([null, null, []]);
     const { value } = await server.status();
     expect(value).toMatchObject({ version: revision.reportedVersion, activeUsers: 1n, totalUsers: 2n });
-    expect([server.line()?.id, server.version(), server.trouble()]).toEqual([
+    expect([server.line()?.id, server.version(), server.troubles()]).toEqual([
       revision.id,
       revision.reportedVersion,
-      null,
+      [],
     ]);
     expect(log.lines.filter((line) => line.includes('was measured'))).toHaveLength(
       revision.recordedFrom === null ? 1 : 0,
@@ -78,7 +78,7 @@ describe.each(REVISIONS.map((revision) => ({ id: revision.id, revision })))('a r
       server.updateUser({ accessKey: 'nobody', name: null, limitBytes: null }),
     ])
       await expect(refused).rejects.toMatchObject({ name: 'DomainError', code: 'userNotFound' });
-    expect(server.trouble()).toBeNull();
+    expect(server.troubles()).toEqual([]);
   });
 
   it('serves what its line has, and nothing else is asked of it', async () => {

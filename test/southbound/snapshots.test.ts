@@ -8,7 +8,7 @@ import { JsonSyntaxError, parseJson } from '../../src/wire/json/json.js';
 
 /** What a list says that comes in pieces of so many bytes. */
 async function readSnapshots(line: SnapshotLine, body: Buffer, { known, piece = body.length }: Reading = {}) {
-  const reader = createListReader(line, known);
+  const reader = createListReader(line, { known });
   for (let at = 0; at < body.length; at += piece) await reader.take(body.subarray(at, at + piece));
   return reader.end();
 }

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { createCaller } from '../../src/southbound/call.js';
+import { createCaller } from '../../src/southbound/caller.js';
 import { LOSSES } from '../../src/southbound/losses.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';

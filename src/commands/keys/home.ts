@@ -10,7 +10,8 @@ import { failureCode } from '../../platform/failure-words.js';
 import { isMissing } from '../../platform/presence.js';
 import { controlSocketIn, listenForCommands } from '../../serve/control.js';
 import type { Settings } from '../../settings/table.js';
-import { type Caller, createCaller } from '../../southbound/call.js';
+import type { Caller } from '../../southbound/call.js';
+import { createCaller } from '../../southbound/caller.js';
 import type { TargetCredentials } from '../../southbound/control.js';
 import { createRunningServer } from '../../southbound/running-server.js';
 import type { UpstreamServer } from '../../southbound/server.js';
@@ -32,22 +33,22 @@ export interface TargetPlace extends BaseUrl {
   readonly credentials: TargetCredentials;
 }
 
-/** Milliseconds: a list of a million keys takes its time. */
+/** Milliseconds in which a Keyway on this machine answers: a list of a million keys takes its time. */
 const TIMEOUT = 120_000;
+const MOST_KEYS = 2_000_000;
 const NOBODY: TargetCredentials = { token: null, operator: null };
 
 /** Opens the server at an address. */
 export function openTarget({ origin, webpath, revision, credentials }: TargetPlace, context: CommandContext): KeyHome {
-  const caller = createCaller({ origin, timeoutMilliseconds: TIMEOUT });
   const place = { origin, webpath: webpath.replace(/^\/+|\/+$/g, ''), revision, credentials };
-  return homeOver(createServer({ ...place, caller }, context));
+  return homeOver(createServer(place, context));
 }
 
-type ServerPlace = Omit<TargetPlace, 'webpath'> & { readonly webpath: string; readonly caller: Caller };
+type ServerPlace = Omit<TargetPlace, 'webpath'> & { readonly webpath: string; readonly caller?: Caller };
 
 function createServer(place: ServerPlace, context: CommandContext): UpstreamServer {
   const lines = { all: REVISIONS, resolve: resolveRevision };
-  return createRunningServer({ ...place, lines, clock: context.clock, log: QUIET });
+  return createRunningServer({ ...place, lines, mostKeys: MOST_KEYS, clock: context.clock, log: QUIET });
 }
 
 /** What goes wrong is said by the call that it happens to. */

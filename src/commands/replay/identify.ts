@@ -2,7 +2,7 @@ import { REVISIONS } from '../../../revisions/all.js';
 import { type Identified, identify as identifyServer } from '../../replay/reads/identify.js';
 import { createLook } from '../../replay/reads/look.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
-import { createCaller } from '../../southbound/call.js';
+import { createCaller } from '../../southbound/caller.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import { type BaseUrl, baseUrl, lineOf, readFlags, timeoutOf, valueFlag } from './settings.js';

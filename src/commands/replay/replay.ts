@@ -12,7 +12,7 @@ import type { TargetPlayer } from '../../replay/target-player.js';
 import { updatedScenario } from '../../replay/update.js';
 import { operationsIn } from '../../replay/verdict.js';
 import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
-import { createCaller } from '../../southbound/call.js';
+import { createCaller } from '../../southbound/caller.js';
 import type { TargetCredentials } from '../../southbound/control.js';
 import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';

@@ -19,7 +19,7 @@ export interface LostCreates {
 }
 
 export interface LostCreatesOptions {
-  readonly server: Pick<UpstreamServer, 'status' | 'trouble' | 'onChange'>;
+  readonly server: Pick<UpstreamServer, 'status' | 'troubles' | 'onChange'>;
   readonly rule: SettleRule;
   readonly clock: Pick<ClockPort, 'monotonic'>;
 }
@@ -36,7 +36,7 @@ export function createLostCreates({ server, rule, clock }: LostCreatesOptions): 
   let startedAt = Number.NEGATIVE_INFINITY;
 
   server.onChange(() => {
-    if (server.trouble()?.kind === 'away') awayAt = clock.monotonic();
+    if (server.troubles().some(({ kind }) => kind === 'away')) awayAt = clock.monotonic();
   });
 
   const isSlow = (): boolean => median(durations) > SLOW;

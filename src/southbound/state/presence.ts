@@ -11,7 +11,7 @@ export interface Presence {
 }
 
 export interface PresenceOptions {
-  readonly server: Pick<UpstreamServer, 'name' | 'line' | 'trouble' | 'onChange'>;
+  readonly server: Pick<UpstreamServer, 'name' | 'line' | 'troubles' | 'onChange'>;
   /** Everything there is to know before anything is served. */
   readonly load: () => Promise<void>;
   /** Looks whether it answers. */
@@ -32,6 +32,8 @@ export function createPresence({ server, load, look, onBack, onLine, timers, log
   let stopProbing: (() => void) | null = null;
   let state: 'new' | 'loading' | 'loaded' | 'closed' = 'new';
 
+  const isAway = () => server.troubles().some(({ kind }) => kind === 'away');
+
   function probe(): void {
     if (stopProbing !== null || state === 'closed') return;
     stopProbing = timers.after(PROBES, () => {
@@ -39,7 +41,7 @@ export function createPresence({ server, load, look, onBack, onLine, timers, log
       look()
         .then(onBack, () => undefined)
         .finally(() => {
-          if (server.trouble()?.kind === 'away') probe();
+          if (isAway()) probe();
           else if (state === 'new') void loadLater();
         });
     });
@@ -65,7 +67,7 @@ export function createPresence({ server, load, look, onBack, onLine, timers, log
   }
 
   server.onChange(() => {
-    if (server.trouble()?.kind === 'away') probe();
+    if (isAway()) probe();
     if (server.line()?.id === line) return;
     line = server.line()?.id;
     onLine();

@@ -10,14 +10,13 @@ const NAMES: Readonly<Record<UpstreamTrouble['kind'], ProblemName>> = {
 
 /** What is wrong with a server and with what is noted of it. */
 export function problemsOf(
-  server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'trouble'>,
+  server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'troubles'>,
   notes: Pick<Notes, 'problem'>,
 ): Problem[] {
   const problems: Problem[] = [];
-  const trouble = server.trouble();
-  if (trouble !== null) {
-    const since = new Date(trouble.since).toISOString();
-    problems.push({ problem: NAMES[trouble.kind], reason: `${server.name}, since ${since}: ${trouble.reason}` });
+  for (const { of, kind, since, reason } of server.troubles()) {
+    const when = new Date(since).toISOString();
+    problems.push({ problem: NAMES[kind], reason: `${server.name}, ${of}, since ${when}: ${reason}` });
   }
   if (server.isLater())
     problems.push({

@@ -1,9 +1,9 @@
 /** How often the list may be asked for (design: "How fresh lists are"). Milliseconds. */
-const LEAST_GAP = 1_000;
+export const LEAST_GAP = 1_000;
 const MOST_GAP = 30_000;
 const SHARE_OF_SERVER = 0.02;
 /** While it is not known what a list costs: the first one is the slowest. */
-const SHARE_AT_FIRST = 0.1;
+export const SHARE_AT_FIRST = 0.1;
 const KNOWN_FROM = 3;
 /** So many of the last lists tell what one costs. */
 const LOOKED_AT = 5;

@@ -4,7 +4,7 @@ import type { ClockPort } from '../../core/ports.js';
 import type { Purpose, UpstreamServer } from '../server.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { KeyFacts } from './key-facts.js';
-import { nextRenewalAt, type TakenList, type TakenLists, withList } from './renewal-plan.js';
+import { LEAST_GAP, nextRenewalAt, SHARE_AT_FIRST, type TakenList, type TakenLists, withList } from './renewal-plan.js';
 import type { KeyReplica } from './replica.js';
 import type { TimersPort } from './timers.js';
 
@@ -18,6 +18,8 @@ export interface Renewals {
   fresh(purpose: Purpose): Promise<TakenList>;
   /** To be called where `neededAt` may say something earlier. */
   look(): void;
+  /** Asks again where the last one failed, though nobody looks. */
+  retry(): void;
   status(): RenewalStatus;
   /** Begins no more; resolves when none is under way. */
   close(): Promise<void>;
@@ -49,19 +51,30 @@ const MOST_AGE = 24 * 60 * 60 * 1000;
 /** The longest wait after failures in a row, ms. */
 const MOST_BACKOFF = 30_000;
 
+/** A list that could not be had. */
+interface Failure {
+  /** Monotonic, ms. */
+  readonly at: number;
+  readonly error: unknown;
+  /** How long it took to fail, ms. */
+  readonly took: number;
+  readonly inARow: number;
+}
+
 export function createRenewals(options: RenewalsOptions): Renewals {
   const { server, keys, facts, replica, clock, timers, neededAt, onTaken, onProgress } = options;
   const status = { renewals: 0, failed: 0 };
   let last: TakenLists | null = null;
   let running: Promise<TakenList> | null = null;
-  let failure: { readonly at: number; readonly error: unknown; readonly inARow: number } | null = null;
+  let failure: Failure | null = null;
   let watchedUntil = Number.NEGATIVE_INFINITY;
   let cancelTimer: (() => void) | null = null;
   let timerAt = Number.POSITIVE_INFINITY;
   let isClosed = false;
 
   async function run(purpose: Purpose): Promise<TakenList> {
-    facts.listBegins(clock.monotonic());
+    const begunAt = clock.monotonic();
+    facts.listBegins(begunAt);
     try {
       const list = await server.listUsers({
         purpose,
@@ -76,7 +89,8 @@ export function createRenewals(options: RenewalsOptions): Renewals {
       return list;
     } catch (error) {
       facts.listFailed();
-      failure = { at: clock.monotonic(), error, inARow: (failure?.inARow ?? 0) + 1 };
+      const at = clock.monotonic();
+      failure = { at, error, took: at - begunAt, inARow: (failure?.inARow ?? 0) + 1 };
       status.failed += 1;
       throw error;
     } finally {
@@ -97,7 +111,9 @@ export function createRenewals(options: RenewalsOptions): Renewals {
   }
 
   const isDue = (now: number): boolean => now >= nextRenewalAt(last, null);
-  const hasJustFailed = (now: number): boolean => now < nextRenewalAt(null, failure?.at ?? null);
+  /** One that failed late, or after much of it had come, is not asked for again at once. */
+  const hasJustFailed = (now: number): boolean =>
+    failure !== null && now < failure.at + Math.min(Math.max(failure.took / SHARE_AT_FIRST, LEAST_GAP), MOST_BACKOFF);
   const isKnown = (now: number): boolean => last !== null && now - last.sentAt <= MOST_AGE;
 
   async function caller(): Promise<void> {
@@ -158,6 +174,10 @@ export function createRenewals(options: RenewalsOptions): Renewals {
       return start(purpose);
     },
     look,
+    retry() {
+      if (failure !== null) watchedUntil = Math.max(watchedUntil, clock.monotonic() + MOST_BACKOFF);
+      look();
+    },
     status: () => ({ ...status, ageMilliseconds: last === null ? null : clock.monotonic() - last.sentAt }),
     async close() {
       isClosed = true;

@@ -21,7 +21,7 @@ import { createRulesWrite } from './rules-write.js';
 import { createSections } from './sections.js';
 import { createServerKeys } from './server-keys.js';
 import { createLiveKey, createSubscribers } from './single-keys.js';
-import type { TimersPort } from './timers.js';
+import { type TimersPort, waiting } from './timers.js';
 
 /** What the state of a server is made of. */
 export interface ServerStateOptions {
@@ -146,7 +146,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     server,
     load,
     look: status.look,
-    onBack: renewals.look,
+    onBack: renewals.retry,
     onLine: () => mayBeAnother(),
     timers,
     log,
@@ -224,10 +224,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
       isClosed = true;
       presence.close();
       keeper.close();
-      await undone.idle();
-      await queue.idle();
+      const written = undone.idle().then(queue.idle);
+      await Promise.race([written, waiting(timers, CLOSING)]);
       // Whatever is still asked for ends here.
       server.close();
+      await written;
       await renewals.close();
       await onClosed();
     },
@@ -235,6 +236,9 @@ export function createServerState(options: ServerStateOptions): ServerState {
 
   return { backend, open: presence.open };
 }
+
+/** For so long a server may still take what waits to be written, ms. */
+const CLOSING = 10_000;
 
 async function countedElsewhere(): Promise<never> {
   throw new DomainError('countedElsewhere', COUNTS);

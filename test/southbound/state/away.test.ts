@@ -43,7 +43,10 @@ describe('while a running server is away', () => {
     expect(await backend.problems()).toEqual([]);
     server.becomes('away');
     expect(await backend.problems()).toMatchObject([
-      { problem: 'upstream_away', reason: 'http://127.0.0.1:9090, since 2023-11-14T22:13:20.000Z: for a test' },
+      {
+        problem: 'upstream_away',
+        reason: 'http://127.0.0.1:9090, connection, since 2023-11-14T22:13:20.000Z: for a test',
+      },
     ]);
     const before = server.calls.length;
     await world.pass(20_000);
