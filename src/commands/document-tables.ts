@@ -77,9 +77,11 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   invalidBody: 'The detail names the member and what was expected; nothing was changed.',
   notJson: 'Send the body as JSON, and say so in the header.',
   bodyTooLarge:
-    'The body is beyond what the operation takes: 4 KiB for an audit entry, 256 MiB for a configuration, 1 MiB for the others.',
+    'The body is beyond what the operation takes: 4 KiB for a login or an audit entry, 256 MiB for a configuration, 1 MiB for the others.',
   bodyTooSlow:
     'A body that comes without an accepted credential has 10 s, and comes at 1 KiB/s at least over 5 s. The connection ends.',
+  tooManyRequests:
+    'One network is sent static files and the audit list without a credential at 512 KiB/s, after the first 2 MiB. Try again after `Retry-After` seconds.',
   tooManyBodies:
     'Bodies that come without an accepted credential hold at most 16 MiB in all; this one was the longest. Try again after `Retry-After` seconds.',
 };

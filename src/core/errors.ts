@@ -25,7 +25,8 @@ export type DomainErrorCode =
   | 'notJson'
   | 'bodyTooLarge'
   | 'tooManyBodies'
-  | 'bodyTooSlow';
+  | 'bodyTooSlow'
+  | 'tooManyRequests';
 
 /** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */
 export class DomainError extends Error {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { keepReading } from '../sockets/early-answer.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
+import { commonErrors } from '../wire/errors.js';
 import { allowAnyOrigin, answerOptions } from './cors.js';
 import { isApiPath, methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
@@ -11,7 +12,13 @@ export function sendFailure(reply: FastifyReply, status: number, error: string):
   return reply.code(status).header('content-type', JSON_TYPE).send(failureEnvelope(error));
 }
 
-/** The same to a request whose body may still be coming: a client that is sending it gets to the answer. */
+/** Refuses a request of which too many come without a credential, for so many seconds. */
+export function sendTooMany(reply: FastifyReply, seconds: number): FastifyReply {
+  const { status, text } = commonErrors.tooManyRequests;
+  return sendFailure(reply.header('retry-after', seconds), status, text);
+}
+
+/** Sends a failure envelope to a request whose body may still be coming: a client that is sending it gets to the answer. */
 export function sendEarlyFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
   reply.removeHeader('connection');
   keepReading(reply.request.raw, reply.raw);

@@ -20,6 +20,7 @@ import { DROPPED_RETRY_AFTER, receiveBodies } from './receive-body.js';
 import { createRequestLog } from './request-log.js';
 import { createObserving } from './request-observer.js';
 import { serveOperations } from './routes.js';
+import { createStrangerRate } from './stranger-rate.js';
 
 /** Milliseconds. A configuration of 256 MiB may take its time. */
 const REQUEST_TIMEOUT = 300_000;
@@ -66,10 +67,11 @@ export function createApp(options: AppOptions): FastifyInstance {
   const guard = createLoginGuard(options.loginGuard, options.clock);
   const login = createLogin(options.credentials, guard, options.tokens, options.random, options.observer);
   const audit = createAuditBody(core.audit);
+  const rate = createStrangerRate(options.clock, options.callerOf);
   for (const mount of mounts) {
     const list = createListBody(core.keys, mount.revision, options.clock);
-    serveOperations(app, mount, { ...options, login, list, audit, observing });
-    if (servesPanel(mount)) servePanel(app, mount, mounts, observing);
+    serveOperations(app, mount, { ...options, login, list, audit, rate, observing });
+    if (servesPanel(mount)) servePanel(app, mount, { mounts, observing, rate });
   }
   return app;
 }

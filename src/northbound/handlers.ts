@@ -18,6 +18,7 @@ import type { CallerOf } from './caller.js';
 import { acceptedCoding, type ListBody } from './list-body.js';
 import type { Login } from './login.js';
 import type { Mount } from './mount.js';
+import type { StrangerRate } from './stranger-rate.js';
 
 /** What handlers of one mount work with. */
 export interface HandlerContext {
@@ -26,6 +27,7 @@ export interface HandlerContext {
   readonly list: ListBody;
   readonly audit: AuditBody;
   readonly login: Login;
+  readonly rate: StrangerRate;
   readonly callerOf: CallerOf;
 }
 
@@ -153,7 +155,14 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     async ({ context: { login, callerOf }, mount, request }, body) =>
       answer({ token: await login.begin(mount, callerOf(request.raw), body.username, body.password ?? '') }),
   ),
-  listAudit: ({ context: { audit } }) => withNow(audit(), (payload) => ({ payload })),
+  listAudit: ({ context: { audit, rate }, request }) => {
+    const coding = acceptedCoding(request.headers['accept-encoding']);
+    return withNow(audit(coding), (payload) => {
+      rate.sends(request.raw, payload.length);
+      const encoding = coding === null ? {} : { 'content-encoding': coding };
+      return { payload, headers: { vary: 'accept-encoding', ...encoding } };
+    });
+  },
   addAudit: withBody<AuditEvent>(async ({ context: { core } }, { eventEn, eventRu, success }) => {
     await core.audit.add({ eventEn, eventRu, success });
     return answer(true);

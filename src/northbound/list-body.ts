@@ -25,7 +25,8 @@ const EMPTY = Buffer.from('{"ok":true,"data":[]}');
 const COMMA = 0x2c;
 const BRACKET = 0x5b;
 
-const compressors: Readonly<Record<ContentCoding, (body: Buffer) => Promise<Buffer>>> = {
+/** A fast compression of each coding. */
+export const compressors: Readonly<Record<ContentCoding, (body: Buffer) => Promise<Buffer>>> = {
   gzip: (body) => promisify(gzip)(body, { level: 1 }),
   br: (body) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }),
 };

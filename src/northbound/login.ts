@@ -15,8 +15,14 @@ export interface Login {
    * also where the guard keeps the caller waiting: the password is then not looked at; and as the session's begin does.
    */
   begin(mount: Mount, caller: Caller, username: string, password: string): Promise<string>;
+  /** The same as `retryAfter` before a body is read: the attempt counts as one that was kept waiting. */
+  keepsWaiting(mount: Mount, caller: Caller): number | null;
   /** Seconds that the guard keeps the caller waiting, or null. */
   retryAfter(caller: Caller): number | null;
+}
+
+function isConfigured({ username, passwordHash }: Credentials): boolean {
+  return username !== '' && passwordHash !== '';
 }
 
 export function createLogin(
@@ -28,9 +34,14 @@ export function createLogin(
 ): Login {
   return {
     retryAfter: ({ network }) => guard.retryAfter(network),
+    keepsWaiting(mount, { network }) {
+      const wait = isConfigured(credentials()) ? guard.retryAfter(network) : null;
+      if (wait !== null) observer?.login(mount, 'waiting');
+      return wait;
+    },
     async begin(mount, { network }, username, password) {
       const configured = credentials();
-      if (configured.username === '' || configured.passwordHash === '') throw new DomainError('authNotConfigured');
+      if (!isConfigured(configured)) throw new DomainError('authNotConfigured');
       if (guard.retryAfter(network) !== null) {
         observer?.login(mount, 'waiting');
         throw new DomainError('unauthorized');

@@ -1,13 +1,14 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { traitsOf } from '../wire/traits/revision.js';
-import { answerUnmatched } from './answers.js';
+import { answerUnmatched, sendTooMany } from './answers.js';
 import { allowAnyOrigin } from './cors.js';
 import { acceptedCoding } from './list-body.js';
 import { isApiPath } from './matching.js';
 import type { Mount } from './mount.js';
 import type { PanelFile, StreamedContent } from './panel-files.js';
 import type { Observing } from './request-observer.js';
+import type { StrangerRate } from './stranger-rate.js';
 
 const INDEX = 'index.html';
 
@@ -15,8 +16,15 @@ interface PanelRoute {
   Params: { '*': string };
 }
 
+/** What the panels of all mounts share. */
+export interface PanelContext {
+  readonly mounts: readonly Mount[];
+  readonly observing: Observing;
+  readonly rate: StrangerRate;
+}
+
 /** Serves a mount's static panel at `{base}/` (protocol: "Static panel"). */
-export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly Mount[], observing: Observing): void {
+export function servePanel(app: FastifyInstance, mount: Mount, { mounts, observing, rate }: PanelContext): void {
   const observer = observing('panel', mount);
   const unmatched = observing('other', null);
   const config = { observer };
@@ -30,7 +38,10 @@ export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly 
   });
   const serveFile = observer.around(async (request: FastifyRequest<PanelRoute>, reply) => {
     allowAnyOrigin(reply);
-    return sendFile(mount, request.params['*'], request.headers['accept-encoding'], reply);
+    const wait = rate.retryAfter(request.raw);
+    if (wait !== null) return sendTooMany(reply, wait);
+    const sends = (bytes: number) => rate.sends(request.raw, request.method === 'HEAD' ? 0 : bytes);
+    return sendFile(mount, request.params['*'], { reply, accepted: request.headers['accept-encoding'], sends });
   });
   const refuse = unmatched.around((request, reply) => {
     allowAnyOrigin(reply);
@@ -42,30 +53,40 @@ export function servePanel(app: FastifyInstance, mount: Mount, mounts: readonly 
   );
 }
 
-async function sendFile(
-  mount: Mount,
-  path: string,
-  accepted: string | undefined,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+/** What a file is answered to. */
+interface FileAnswer {
+  readonly reply: FastifyReply;
+  /** The `Accept-Encoding` of the request. */
+  readonly accepted: string | undefined;
+  /** Takes down how many bytes go out. */
+  readonly sends: (bytes: number) => void;
+}
+
+async function sendFile(mount: Mount, path: string, answer: FileAnswer): Promise<FastifyReply> {
   const file = path === '' || path === INDEX ? null : await mount.panel.file(path);
-  if (file !== null) return send(file, file.contentType, accepted, reply);
+  if (file !== null) return send(file, file.contentType, answer);
   const wantsIndex = path === '' || path === INDEX || traitsOf(mount.revision, 'panel').missingFile.answersIndex(path);
   const index = wantsIndex ? await mount.panel.file(INDEX) : null;
-  if (index !== null) return send(index, 'text/html', accepted, reply);
+  if (index !== null) return send(index, 'text/html', answer);
+  answer.sends(0);
+  const { reply } = answer;
   return reply.code(404).header('content-type', 'text/plain; charset=utf-8').send(Buffer.from('404 Not Found'));
 }
 
-function send(file: PanelFile, type: string, accepted: string | undefined, reply: FastifyReply): FastifyReply {
+function send(file: PanelFile, type: string, { reply, accepted, sends }: FileAnswer): FastifyReply {
   reply.header('content-type', type);
   if (file.headers !== undefined) reply.headers(file.headers);
-  if (!Buffer.isBuffer(file.content)) return sendStreamed(file.content, reply);
-  if (file.compressed === undefined) return reply.send(file.content);
-  reply.header('vary', 'accept-encoding');
+  if (!Buffer.isBuffer(file.content)) {
+    sends(file.content.size);
+    return sendStreamed(file.content, reply);
+  }
+  if (file.compressed !== undefined) reply.header('vary', 'accept-encoding');
   const coding = acceptedCoding(accepted);
-  const content = coding === null ? undefined : file.compressed[coding];
-  if (coding === null || content === undefined) return reply.send(file.content);
-  return reply.header('content-encoding', coding).send(content);
+  const compressed = coding === null ? undefined : file.compressed?.[coding];
+  if (compressed !== undefined) reply.header('content-encoding', coding);
+  const content = compressed ?? file.content;
+  sends(content.length);
+  return reply.send(content);
 }
 
 /** An answer to HEAD has the length and none of the bytes: the framework would read them all and throw them away. */

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { isIP, type Socket } from 'node:net';
+import { isIP, isIPv4, type Socket } from 'node:net';
 import { callerNetwork } from '../core/caller-network.js';
 
 /** Who calls. */
@@ -26,6 +26,11 @@ export function notePeers(server: Server): void {
   };
   server.on('connection', note);
   server.on('secureConnection', note);
+}
+
+/** Whether a peer is of this machine: loopback (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3), or on a Unix socket. */
+export function isThisMachine(address: string): boolean {
+  return address === UNIX_PEER || address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
 
 /** Who is at the other end of a connection. */

@@ -9,7 +9,7 @@ import { encodeError } from '../wire/errors.js';
 import type { Operation } from '../wire/operations.js';
 import { accepts } from '../wire/traits/auth.js';
 import { whenAnswerIsOver } from './answer-over.js';
-import { answerUnmatched, sendEarlyFailure, sendFailure } from './answers.js';
+import { answerUnmatched, sendEarlyFailure, sendFailure, sendTooMany } from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.js';
 import type { Mount } from './mount.js';
@@ -31,6 +31,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       const { status, text } = encodeError(mount.revision.errors, operation, new DomainError('unauthorized'));
       return sendEarlyFailure(reply, status, text);
     };
+    const isAudit = operation.capability === 'audit';
     const observer = context.observing(operation.name, mount);
     const route = { method: operation.method, url: path, bodyLimit: operation.bodyLimit, config: { observer } };
     // The framework reads no body of a GET: nothing is to be decided before it, and a hook costs as much as the check.
@@ -40,7 +41,12 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
         handler: observer.around((request, reply) => {
           const admitted = (verdict: Admission) => {
             if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
-            return serve(operation, mount, context, request, reply);
+            const answer = () => serve(operation, mount, context, request, reply);
+            const wait = isAudit && verdict === 'open' ? context.rate.retryAfter(request.raw) : null;
+            if (wait === null) return answer();
+            return withNow<Admission, unknown>(admission(mount, context, request), (own) =>
+              own === 'right' ? answer() : sendTooMany(reply, wait),
+            );
           };
           return withNow<Admission, unknown>(admits(request), admitted);
         }),
@@ -54,6 +60,13 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
         const admitted = (verdict: Admission): void => {
           if (verdict !== 'open' && verdict !== 'right') {
             refuse(reply, verdict);
+            observer.answered(request, reply);
+            return;
+          }
+          const wait =
+            operation.name === 'login' ? context.login.keepsWaiting(mount, context.callerOf(request.raw)) : null;
+          if (wait !== null) {
+            refuse(reply, wait);
             observer.answered(request, reply);
             return;
           }

@@ -74,6 +74,11 @@ export const commonErrors: ErrorTable = {
   },
   bodyTooLarge: { code: 'bodyTooLarge', status: 413, text: 'request body too large', withDetail: true },
   bodyTooSlow: { code: 'bodyTooSlow', status: 408, text: 'the request took too long to arrive' },
+  tooManyRequests: {
+    code: 'tooManyRequests',
+    status: 429,
+    text: 'too many requests without a credential: try again',
+  },
   tooManyBodies: {
     code: 'tooManyBodies',
     status: 503,

@@ -1,9 +1,6 @@
 import { flag, object, text, yes } from '../schemas.js';
 import { Type } from '../typebox.js';
-import { destroys, json, NO_BODY, type OperationRows, READS } from './operation.js';
-
-/** Design: "An audit entry". Everyone may write a hundred that everyone may read. Bytes. */
-const AUDIT_BODY_LIMIT = 4 * 1024;
+import { destroys, json, NO_BODY, type OperationRows, READS, STRANGER_BODY_LIMIT } from './operation.js';
 
 const EVENT = {
   eventEn: text('Event text, first language.'),
@@ -36,7 +33,7 @@ export const AUDIT = {
     access: 'open',
     capability: 'audit',
     body: json(object(EVENT)),
-    bodyLimit: AUDIT_BODY_LIMIT,
+    bodyLimit: STRANGER_BODY_LIMIT,
     answer: () => yes,
     subject: 'audit',
     effect: destroys('adds to the audit list, which drops its oldest entry'),

@@ -42,6 +42,9 @@ export interface OperationRow {
   readonly description: string;
 }
 
+/** What anyone may send (design: "An audit entry", "Login guessing"). Bytes. */
+export const STRANGER_BODY_LIMIT = 4 * 1024;
+
 export type OperationRows = Readonly<Record<string, OperationRow>>;
 
 export const NO_BODY: RequestBody = { kind: 'none' };

@@ -1,6 +1,6 @@
 import { object, optional, text } from '../schemas.js';
 import { Type } from '../typebox.js';
-import { json, type OperationRows, writes } from './operation.js';
+import { json, type OperationRows, STRANGER_BODY_LIMIT, writes } from './operation.js';
 
 /** The operator's session. */
 export const SESSION = {
@@ -14,6 +14,7 @@ export const SESSION = {
         password: optional(text('Text.'), 'a string or null', 'The operator password; absent counts as empty.'),
       }),
     ),
+    bodyLimit: STRANGER_BODY_LIMIT,
     answer: () => Type.Object({ token: text('The session token, a random UUID.', 'session') }),
     subject: 'session',
     effect: writes('begins a session, which ends the one before it'),

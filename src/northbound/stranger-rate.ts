@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http';
+import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
+import type { ClockPort } from '../core/ports.js';
+import type { CallerOf } from './caller.js';
+import { isThisMachine, peerOf } from './peers.js';
+
+/** Bytes a second that one network is sent without a credential, and bytes that it may be sent at once. */
+const PER_SECOND = 512 * 1024;
+const BURST = 2 * 1024 * 1024;
+
+/** Bytes of an answer beside its body, about. */
+const HEAD = 512;
+
+/** Networks that are remembered; one forgotten begins anew. */
+const MOST_NETWORKS = 10_000;
+
+/** Bounds what anyone is sent for a few bytes: static files and the audit list, per network (IPv6: one /56). */
+export interface StrangerRate {
+  /** Seconds until this caller may ask again; null where it may now, as always over loopback and a Unix socket. */
+  retryAfter(request: IncomingMessage): number | null;
+  /** Takes down that an answer with so many bytes of body goes out. */
+  sends(request: IncomingMessage, bytes: number): void;
+}
+
+interface Allowance {
+  bytes: number;
+  at: number;
+}
+
+export function createStrangerRate(clock: ClockPort, callerOf: CallerOf): StrangerRate {
+  const allowances = new Map<string, Allowance>();
+
+  /** Null for a peer that has no bound. */
+  function allowanceOf(request: IncomingMessage): Allowance | null {
+    if (isThisMachine(peerOf(request.socket).address)) return null;
+    const network = callerNetwork(callerOf(request).address, SHARE_NETWORK);
+    const now = clock.monotonic();
+    const known = allowances.get(network);
+    const bytes = known === undefined ? BURST : known.bytes + ((now - known.at) / 1000) * PER_SECOND;
+    const allowance = { bytes: Math.min(BURST, bytes), at: now };
+    allowances.delete(network);
+    allowances.set(network, allowance);
+    for (const oldest of allowances.keys()) {
+      if (allowances.size <= MOST_NETWORKS) break;
+      allowances.delete(oldest);
+    }
+    return allowance;
+  }
+
+  return {
+    retryAfter(request) {
+      const { bytes } = allowanceOf(request) ?? { bytes: BURST };
+      return bytes > 0 ? null : Math.max(1, Math.ceil(-bytes / PER_SECOND));
+    },
+    sends(request, bytes) {
+      const allowance = allowanceOf(request);
+      if (allowance !== null) allowance.bytes -= bytes + HEAD;
+    },
+  };
+}

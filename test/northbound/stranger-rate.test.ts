@@ -1,0 +1,100 @@
+import { gunzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { openRaw, rawRequest } from '../raw-client.js';
+import { gatewayForTest, listen, PASSWORD_HASH } from './gateway.js';
+
+const AUDIT = '/panel/api/audit';
+const JSON_TYPE = { 'content-type': 'application/json' };
+const LISTENER = { token: 'right', username: 'admin', passwordHash: PASSWORD_HASH };
+const MEBIBYTE = 1024 * 1024;
+
+/** A gateway with a full audit list, whose clock goes on by itself alone when it is told to. */
+async function full() {
+  let now = 0;
+  const clock = { now: () => 0, monotonic: () => now };
+  const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER, clock });
+  for (let n = 0; n < 100; n += 1)
+    app.keyway.core.audit.add({ eventEn: 'x'.repeat(2_000), eventRu: 'y'.repeat(2_000), success: true });
+  const ask = (remoteAddress: string, headers = {}, url = AUDIT) => app.inject({ url, headers, remoteAddress });
+  /** Reads until it is refused; gives how many bytes came. */
+  async function drained(remoteAddress: string, url = AUDIT) {
+    for (let bytes = 0; ; ) {
+      const answer = await ask(remoteAddress, {}, url);
+      if (answer.statusCode !== 200) return { bytes, answer };
+      bytes += answer.rawPayload.length;
+      if (bytes > 50 * MEBIBYTE) throw new Error('nothing is refused');
+    }
+  }
+  const passes = (milliseconds: number) => {
+    now += milliseconds;
+  };
+  return { ask, drained, passes };
+}
+
+it('a network that reads the audit list without a credential is refused beyond a megabyte a second, and told until when', async () => {
+  const { ask, drained, passes } = await full();
+  const first = await drained('203.0.113.5');
+  expect(first.answer.statusCode).toBe(429);
+  expect(first.answer.json()).toEqual({ ok: false, error: 'too many requests without a credential: try again' });
+  expect(first.answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  passes(Number(first.answer.headers['retry-after']) * 1000);
+  expect((await ask('203.0.113.5')).statusCode).toBe(200);
+  let sent = first.bytes;
+  for (let second = 0; second < 60; second += 1) {
+    passes(1_000);
+    sent += (await drained('203.0.113.5')).bytes;
+  }
+  expect(sent / 60).toBeLessThan(1_000_000);
+  expect((await ask('203.0.113.6')).statusCode).toBe(200);
+});
+
+it('counts a /56 of IPv6 as one network', async () => {
+  const { ask, drained } = await full();
+  await drained('2001:db8:1:201::1');
+  expect((await ask('2001:db8:1:2ff::9')).statusCode).toBe(429);
+  expect((await ask('2001:db8:1:300::1')).statusCode).toBe(200);
+});
+
+it('a caller with a credential, and a peer of this machine, read on', async () => {
+  const { ask, drained } = await full();
+  await drained('203.0.113.5');
+  expect((await ask('203.0.113.5', { authorization: 'Bearer right' })).statusCode).toBe(200);
+  expect((await ask('203.0.113.5', { authorization: 'Bearer wrong' })).statusCode).toBe(429);
+  for (const peer of ['127.0.0.1', '::1']) await expect(drained(peer)).rejects.toThrow('nothing is refused');
+});
+
+it('static files count, too', async () => {
+  const { ask, drained } = await full();
+  const { answer } = await drained('203.0.113.5', '/panel/');
+  expect(answer.statusCode).toBe(429);
+  expect((await ask('203.0.113.5', { authorization: 'Bearer right' }, '/panel/api/server/status')).statusCode).toBe(
+    200,
+  );
+});
+
+it('the audit list is compressed where the client takes that', async () => {
+  const { ask } = await full();
+  const plain = await ask('127.0.0.1');
+  const small = await ask('127.0.0.1', { 'accept-encoding': 'gzip' });
+  expect(small.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
+  expect(gunzipSync(small.rawPayload).equals(plain.rawPayload)).toBe(true);
+  expect(small.rawPayload.length).toBeLessThan(plain.rawPayload.length / 10);
+});
+
+it('a login of more than 4 KiB is a 413', async () => {
+  const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER });
+  const payload = JSON.stringify({ username: 'admin', password: 'p'.repeat(4_096) });
+  const answer = await app.inject({ method: 'POST', url: '/panel/api/login', headers: JSON_TYPE, payload });
+  expect(answer.statusCode).toBe(413);
+  expect(answer.json().error).toBe('request body too large: at most 4096 bytes are accepted');
+});
+
+it('a login that the guard keeps waiting is refused before its body has come', async () => {
+  const loginGuard = { failures: 1, window: 60_000 };
+  const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER, loginGuard });
+  const payload = JSON.stringify({ username: 'admin', password: 'wrong' });
+  await app.inject({ method: 'POST', url: '/panel/api/login', headers: JSON_TYPE, payload });
+  const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
+  client.socket.write(rawRequest('POST', '/panel/api/login', { ...JSON_TYPE, 'content-length': '50' }));
+  expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 401 .*retry-after: \d+\r\n/s);
+});
