@@ -9,6 +9,8 @@ export interface CountersPost {
   readonly number: bigint;
   /** Whether the first post of a source counts from zero; otherwise it is what the next ones are compared with. */
   readonly isFromZero: boolean;
+  /** Whether the source kept its counters over the start of this run, or began at zero; null where the post does not say. */
+  readonly restart: 'kept' | 'zero' | null;
   /** `total`: the source never lowers its connections, so that only movement tells who is online. */
   readonly connections: 'present' | 'total';
   /** Whether a key that is not in it has no connections there. */
@@ -17,7 +19,7 @@ export interface CountersPost {
   readonly counters: readonly UsageEntry[];
 }
 
-/** One run of a tunnel server, at whose start its counters are zero: by a number that rises from run to run, or by its age. */
+/** One run of a tunnel server: by a number that rises from run to run, or by its age. */
 export type SourceRun =
   | { readonly kind: 'epoch'; readonly epoch: bigint }
   | { readonly kind: 'uptime'; readonly uptimeSeconds: bigint };

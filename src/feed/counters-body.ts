@@ -25,7 +25,7 @@ export const MOST_SOURCE_LENGTH = 200;
 const AT_ONCE = 2_000;
 
 /** What is said of a post besides its counters, in the query or in its body, each in one of them. */
-const SAID = ['source', 'epoch', 'uptime_seconds', 'number', 'from', 'connections'] as const;
+const SAID = ['source', 'epoch', 'uptime_seconds', 'number', 'from', 'restart', 'connections'] as const;
 type Said = Partial<Record<(typeof SAID)[number], string | bigint>>;
 
 /**
@@ -117,6 +117,7 @@ function postOf(said: Said): Omit<CountersPost, 'counters' | 'isWhole'> {
     run: runOf(said),
     number: wholeNumber(said.number, 'number'),
     isFromZero: oneOf(said.from, 'from', 'zero', 'now') === 'zero',
+    restart: restartOf(said.restart),
     connections: oneOf(said.connections, 'connections', 'total', 'present'),
   };
 }
@@ -132,6 +133,12 @@ function wholeNumber(value: string | bigint | undefined, place: string, or = '')
   const number = typeof value === 'string' && /^\d{1,20}$/.test(value) ? BigInt(value) : value;
   if (typeof number === 'bigint' && number <= MAX_U64) return number;
   throw invalid(place, `an unsigned 64-bit integer${or}`);
+}
+
+function restartOf(value: Said['restart']): CountersPost['restart'] {
+  if (value === undefined) return null;
+  if (value === 'kept' || value === 'zero') return value;
+  throw invalid('restart', '"kept" or "zero"');
 }
 
 function oneOf<A extends string, B extends string>(value: Said['from'], place: string, other: A, usual: B): A | B {

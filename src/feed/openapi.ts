@@ -68,6 +68,10 @@ const SAID = {
     default: 'now',
     description: 'Whether the first post of a source counts from zero, or is what the next ones are compared with.',
   }),
+  restart: Type.Union([Type.Literal('kept'), Type.Literal('zero')], {
+    description:
+      'Whether the source keeps its counters over a restart, for the first post of a run. Left out, it is what servers of `--server-version` do; without that they are kept where the sum of the post is at least half of the last one before, of the keys that both have.',
+  }),
   connections: Type.Union([Type.Literal('total'), Type.Literal('present')], {
     default: 'present',
     description:
@@ -83,6 +87,7 @@ const POSTED = Type.Union([
       uptime_seconds: Type.Optional(SAID.uptime_seconds),
       number: Type.Optional(SAID.number),
       from: Type.Optional(SAID.from),
+      restart: Type.Optional(SAID.restart),
       connections: Type.Optional(SAID.connections),
       counters: Type.Array(counted(sinceStart), {
         description: 'Each key once; a key that is not there is as before.',
@@ -158,7 +163,7 @@ const OPERATIONS: Readonly<Record<FeedRoute, Members>> = {
     operationId: 'postCounters',
     summary: 'Post counters as they stand',
     description:
-      'Adds what the counters have more than at the post before: each key with what it is compared with, in one step, so that nothing counts twice. A value that has fallen tells of a reset at the source, a new run of a restart: then the whole value is added. What a post is compared with stays when a key is deleted, made again or reset.',
+      'Adds what the counters have more than at the post before: each key with what it is compared with, in one step, so that nothing counts twice. A value that has fallen tells of a reset at the source: then the whole value is added. In the first post of a new run it is all values, or, where the source kept its counters, what each has more than before. What a post is compared with stays when a key is deleted, made again or reset.',
     parameters: [
       ACK,
       ...(Object.keys(SAID) as readonly (keyof typeof SAID)[]).map((name) => query(name, SAID[name], {})),

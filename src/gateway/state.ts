@@ -51,18 +51,24 @@ async function openDatabase(options: ComposeOptions, database: DatabaseOptions):
   });
 }
 
+/** What is said of the server that reads the file; null where nothing is. */
+function saidServer({ serverVersion }: ComposeOptions): ComposeOptions['mounts'][number] | null {
+  if (serverVersion === undefined) return null;
+  const said = resolveRevision(serverVersion);
+  if (!said.ok) throw new Error(`server version ${serverVersion}: ${said.problem}`);
+  return said;
+}
+
 /** What the oldest server that may read the file reads beside inbounds; a file with inbounds is no older server's. */
-function rootListBeside({ serverVersion, mounts }: ComposeOptions): RootListBeside {
-  const said = serverVersion === undefined ? null : resolveRevision(serverVersion);
-  if (said !== null && !said.ok) throw new Error(`server version ${serverVersion}: ${said.problem}`);
-  const versions = said === null ? mounts : [said];
-  const read = versions.map(({ revision, version }) => revision.fileReading.rootListBeside(version));
+function rootListBeside(servers: ComposeOptions['mounts']): RootListBeside {
+  const read = servers.map(({ revision, version }) => revision.fileReading.rootListBeside(version));
   return read.includes('alone') ? 'alone' : 'union';
 }
 
 async function openLocal(options: ComposeOptions): Promise<LocalBackend> {
   const { configPath = null, dataDir, keepGone, inPlace, guardConfig, pollMilliseconds, observer } = options;
   const { countersWriteMilliseconds, clock = systemClock, log = silent } = options;
+  const server = saidServer(options);
   const backend = await openLocalBackend({
     configPath,
     fileSystem: options.fileSystem ?? createFileSystem(),
@@ -73,7 +79,8 @@ async function openLocal(options: ComposeOptions): Promise<LocalBackend> {
     ...(countersWriteMilliseconds === undefined ? {} : { countersWriteMilliseconds }),
     ...(inPlace === undefined ? {} : { inPlace }),
     ...(guardConfig === undefined ? {} : { guard: guardConfig }),
-    rootListBeside: rootListBeside(options),
+    rootListBeside: rootListBeside(server === null ? options.mounts : [server]),
+    keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
     ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });

@@ -49,6 +49,8 @@ export interface LocalBackendOptions extends BesideOptions {
   readonly keepGone?: number;
   /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
   readonly countersWriteMilliseconds?: number;
+  /** Whether tunnel servers keep their counters over a restart; null, as when left out, where nobody has said so. */
+  readonly keepsCounters?: boolean | null;
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away. */
   readonly guard?: boolean;
@@ -67,7 +69,16 @@ const NOTHING_CONFIGURED: BackendSettings = { outbound: null, dns: DEFAULT_DNS, 
 
 /** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
 export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {
-  const { configPath, observer, keepGone, countersWriteMilliseconds, fileSystem, clock, log } = options;
+  const {
+    configPath,
+    observer,
+    keepGone,
+    countersWriteMilliseconds,
+    keepsCounters = null,
+    fileSystem,
+    clock,
+    log,
+  } = options;
   const dataFolder = dataFolderOf({ config: configPath, dataDir: options.dataDir ?? null });
   const configuration =
     configPath === null || dataFolder === null
@@ -95,6 +106,7 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
           : { path: configPath, keys: configuration.load().keys, hold: configuration.hold },
       ...(keepGone === undefined ? {} : { keepGone }),
       ...(countersWriteMilliseconds === undefined ? {} : { writeMilliseconds: countersWriteMilliseconds }),
+      keepsCounters,
       fileSystem,
       clock,
       log,

@@ -393,7 +393,7 @@ export const SETTINGS = {
     default: null,
     defaultText: 'the oldest of --revision',
     description:
-      'The version of the server that reads the file. Servers from 0.3.7 to 0.3.10 need every key of the inbounds in a root access_keys, too; for later ones Keyway takes a deleted key out of both.',
+      'The version of the server that reads the file. Servers from 0.3.7 to 0.3.10 need every key of the inbounds in a root access_keys, too; for later ones Keyway takes a deleted key out of both. From 0.4.6 on the counters that it posts outlive its restart.',
   }),
   feedBind: one(kinds.listenAddress, {
     flag: 'feed-bind',

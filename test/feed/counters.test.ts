@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/platform/system-ports.js';
+import { CREDENTIALS, ROOT_LIST_FILE } from '../stand-in/files.js';
+import { standInOf } from '../stand-in/test-stand-in.js';
 import { feedStage, until } from './stage.js';
 
 const entry = (access_key: string, bytes_up: number, connections?: number) => ({
@@ -63,6 +65,34 @@ describe('POST /v1/counters', () => {
     expect(here.gateway.core.keys.get('a')?.counters?.connections).toBe(0n);
   });
 
+  it.each([
+    ['0.4.6', '', {}],
+    ['0.3.6', '', {}],
+    ['0.4.6', '', { serverVersion: '0.4.6' }],
+    ['0.3.6', '&restart=zero', { serverVersion: '0.4.6' }],
+  ])('counts each byte of a server of %s once over its restart, told "%s" and %j', async (line, said, options) => {
+    const standIn = await standInOf(line, { reloadFactor: 0, pauseMilliseconds: 0 }, ROOT_LIST_FILE);
+    const stage = await feedStage({ keys: ['alpha', 'beta'] }, options);
+    const tell = async (epoch: number, number: number) => {
+      const list = await fetch(`${standIn.origin}/panel/api/users`, {
+        headers: { authorization: `Bearer ${CREDENTIALS.token}` },
+      });
+      const path = `/v1/counters?source=node-1&epoch=${epoch}&number=${number}&from=zero${said}`;
+      return stage.post(path, await list.text());
+    };
+    standIn.count('alpha', { up: 1_000n });
+    standIn.count('beta', { up: 10n });
+    expect((await tell(1, 1)).status).toBe(200);
+    await standIn.restart();
+    standIn.count('beta', { up: 5n });
+    expect((await tell(2, 2)).status).toBe(200);
+    standIn.count('alpha', { up: 1n });
+    await tell(2, 3);
+    expect([bytesUp(stage, 'alpha'), bytesUp(stage, 'beta')]).toEqual([1_001n, 15n]);
+    const isGuessed = stage.lines.some((text) => text.includes('nobody said whether it keeps its counters'));
+    expect(isGuessed).toBe(said === '' && !('serverVersion' in options));
+  });
+
   it('answers 409 to a run that has ended, and counts nothing', async () => {
     const stage = await feedStage({ keys: ['a'] });
     const post = (epoch: number, up: number) => ({
@@ -111,6 +141,11 @@ describe('POST /v1/counters', () => {
       'two runs',
       { source: 's', epoch: 1, uptime_seconds: 1, number: 1, counters: [] },
       'epoch: expected either epoch or uptime_seconds',
+    ],
+    [
+      'another restart',
+      { source: 's', epoch: 1, number: 1, restart: 'perhaps', counters: [] },
+      'restart: expected "kept" or "zero"',
     ],
     ['no number', { source: 's', epoch: 1, counters: [] }, 'number: expected an unsigned 64-bit integer'],
     [

@@ -177,6 +177,7 @@ describe('the OpenAPI document of the feed', () => {
       'query uptime_seconds',
       'query number',
       'query from',
+      'query restart',
       'query connections',
       'query ack',
       'query since',

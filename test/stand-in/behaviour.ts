@@ -17,6 +17,8 @@ export interface Behaviour {
   readonly rulesWrite: 'stores' | 'nothing';
   /** Whether an element `{"access_key": …}` of the root list ends a reload. */
   readonly reloadEndsAtObjects: boolean;
+  /** Whether counters are stored beside the file and read back at a start (read in the source of 0.4.6, not measured). */
+  readonly keepsCounters: boolean;
 }
 
 /** How a server of this line or package version behaves. Throws for an unknown one. */
@@ -26,6 +28,7 @@ export function behaviourOf(line: string): Behaviour {
   const { revision, version } = resolved;
   // By what is read in their source (../shared/lines-0.4.md): a flat file again, rules stored; called here as the last line.
   const isFlat = semver.gte(version, '0.4.0');
+  const keepsCounters = semver.gte(version, '0.4.6');
   if (semver.gte(version, '0.3.7') && !isFlat) {
     return {
       revision,
@@ -34,6 +37,7 @@ export function behaviourOf(line: string): Behaviour {
       keysAtReload: semver.gt(version, '0.3.10') ? 'union' : 'root list',
       rulesWrite: 'nothing',
       reloadEndsAtObjects: true,
+      keepsCounters,
     };
   }
   return {
@@ -43,5 +47,6 @@ export function behaviourOf(line: string): Behaviour {
     keysAtReload: 'root list',
     rulesWrite: 'stores',
     reloadEndsAtObjects: false,
+    keepsCounters,
   };
 }

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { AnnouncedServer, KeySnapshot, OutboundRule } from '../../src/core/model.js';
 import type { ClockPort } from '../../src/core/ports.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { encodeJson } from '../../src/wire/json/encode.js';
+import { isJsonObject, parseJson } from '../../src/wire/json/json.js';
 import { type Behaviour, behaviourOf } from './behaviour.js';
 import { parseConfiguration, readAtStart } from './configuration.js';
 import { createPauses, createServerFile, type Pause, type ServerFile } from './file.js';
@@ -95,6 +97,8 @@ async function run(options: StandInOptions, port: number): Promise<Running> {
   const behaviour = behaviourOf(options.line);
   const start = readAtStart(parseConfiguration(await readFile(options.file)), behaviour);
   const memory = createMemory(start, { clock, random: systemRandom }, seed);
+  const statistics = join(dirname(options.file), '.ostp_stats.json');
+  if (behaviour.keepsCounters) await readCounters(statistics, memory);
   const pause = options.pause ?? createPauses(seed, pauseMilliseconds);
   const file = createServerFile(options.file, behaviour, memory, pause);
   const announced = options.announced ?? (await announcedBy(options.file, start.listen));
@@ -109,12 +113,35 @@ async function run(options: StandInOptions, port: number): Promise<Running> {
     async end() {
       await looking?.end();
       await file.settled();
+      if (behaviour.keepsCounters) await writeFile(statistics, countersText(memory));
       const closed = once(http, 'close');
       http.close();
       http.closeAllConnections();
       await closed;
     },
   };
+}
+
+/** The counters of users that still stand in the file, as they were stored at the last clean end. */
+async function readCounters(path: string, memory: Memory): Promise<void> {
+  const stored = await readFile(path).catch(() => null);
+  if (stored === null) return;
+  const root = parseJson(stored);
+  for (const user of isJsonObject(root) && Array.isArray(root.users) ? root.users : []) {
+    const { access_key: key, bytes_up: up, bytes_down: down } = isJsonObject(user) ? user : {};
+    if (typeof key !== 'string' || typeof up !== 'bigint' || typeof down !== 'bigint') continue;
+    if (memory.hasKey(key)) memory.count(key, up, down, 0n);
+  }
+}
+
+function countersText(memory: Memory): string {
+  const users = memory.keys().flatMap(([key]) => {
+    const { counters } = memory.snapshot(key) ?? { counters: null };
+    return counters === null
+      ? []
+      : [{ access_key: key, bytes_up: counters.bytesUp, bytes_down: counters.bytesDown, connections: 0n }];
+  });
+  return encodeJson({ users });
 }
 
 async function listen(server: Server, port: number): Promise<HttpServer> {

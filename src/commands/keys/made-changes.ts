@@ -45,7 +45,9 @@ export class MadeChanges {
   /** How long they last, in sentences for people; null where nothing was made, or it lasts. */
   warning(): string | null {
     const line = this.#within.line();
-    if (this.#made.size === 0 || line === null || line.storing.startsWithKeys) return null;
+    // Of a server later than the last known one nobody knows it.
+    const isStored = line === null || line.storing.startsWithKeys || this.#within.isLater();
+    if (this.#made.size === 0 || isStored) return null;
     return `This does not outlive the server's next start: servers of ${this.#within.version()} start with the keys of their inbounds, and their API stores keys elsewhere. Through a Keyway in front of it, it does: keyway serve --upstream ${this.#within.name}`;
   }
 

@@ -40,6 +40,8 @@ export interface CountersPlace {
   readonly keepGone?: number;
   /** How often changes are written, in milliseconds, 0 for never by itself. */
   readonly writeMilliseconds?: number;
+  /** As `SourcesOptions` says. */
+  readonly keepsCounters?: boolean | null;
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
   readonly log: LogPort;
@@ -47,11 +49,26 @@ export interface CountersPlace {
 
 /** Loads what is kept. Rejects with an `Error` whose message is for people. */
 export async function openCounters(place: CountersPlace): Promise<Counters> {
-  const { dataFolder, configuration, keepGone, writeMilliseconds, fileSystem, clock, log } = place;
+  const {
+    dataFolder,
+    configuration,
+    keepGone,
+    writeMilliseconds,
+    keepsCounters = null,
+    fileSystem,
+    clock,
+    log,
+  } = place;
   const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
   const usage = createUsage(keys, log);
   const renewals = createRenewals();
-  const sources = createSources({ keys, count: (entries) => usage.count({ id: null, entries }), clock });
+  const sources = createSources({
+    keys,
+    count: (entries) => usage.count({ id: null, entries }),
+    clock,
+    keepsCounters,
+    log,
+  });
   const parts = { keys, usage, renewals, sources, dataFolder };
   if (dataFolder === null) {
     const stop = followSources(sources, log);

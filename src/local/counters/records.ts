@@ -43,12 +43,13 @@ const BEGUN = 1;
 const BASELINE = 2;
 const TOTAL = 4;
 const BY_UPTIME = 8;
+const HAS_COMPARED_FROM = 16;
 
 /** How a text's characters stand: as UTF-16 units, or as one byte each. */
 const WIDE = 1;
 const MOST_NARROW = 0x7f;
 /** Tag, lengths of two names, and as many numbers and times as any record has. */
-const MOST_BESIDES_NAME = 1 + 2 * 4 + 6 * 8;
+const MOST_BESIDES_NAME = 1 + 2 * 4 + 7 * 8;
 
 /** Collects records as bytes. Names keep their exact UTF-16 units, lone surrogates too. */
 export interface RecordWriter {
@@ -164,16 +165,18 @@ export function createRecordWriter(): RecordWriter {
       text(id);
     },
     noReports: () => begin(NO_REPORTS, 0),
-    source({ name, run, number: last, isBegun, isBaseline, connections, postedAt, runs }) {
+    source({ name, run, number: last, isBegun, isBaseline, connections, postedAt, runs, comparedFrom }) {
       begin(SOURCE, name.length);
       text(name);
       const flags = (isBegun ? BEGUN : 0) + (isBaseline ? BASELINE : 0) + (connections === 'total' ? TOTAL : 0);
-      number(BigInt(flags + (run.kind === 'uptime' ? BY_UPTIME : 0)));
+      const further = (run.kind === 'uptime' ? BY_UPTIME : 0) + (comparedFrom === runs ? 0 : HAS_COMPARED_FROM);
+      number(BigInt(flags + further));
       number(run.kind === 'epoch' ? run.epoch : run.uptimeSeconds);
       time(run.kind === 'epoch' ? 0 : run.startedAt);
       number(last);
       time(postedAt);
       time(runs);
+      if (comparedFrom !== runs) time(comparedFrom);
     },
     base({ source, accessKey, bytesUp, bytesDown, connections, runs }) {
       begin(BASE, source.length + accessKey.length);
@@ -263,6 +266,7 @@ export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void):
     const run: KnownRun =
       (flags & BY_UPTIME) === 0 ? { kind: 'epoch', epoch: told } : { kind: 'uptime', startedAt, uptimeSeconds: told };
     const last = number();
+    const [postedAt, runs] = [time(), time()];
     return {
       name,
       run,
@@ -270,8 +274,9 @@ export function readRecords(bytes: Buffer, each: (record: StoreRecord) => void):
       isBegun: (flags & BEGUN) !== 0,
       isBaseline: (flags & BASELINE) !== 0,
       connections: (flags & TOTAL) === 0 ? 'present' : 'total',
-      postedAt: time(),
-      runs: time(),
+      postedAt,
+      runs,
+      comparedFrom: (flags & HAS_COMPARED_FROM) === 0 ? runs : time(),
     };
   }
 

@@ -11,13 +11,14 @@ export interface StoredSources {
 
 /** One line for each source and each base, without their ends. */
 export function* sourceLines({ sources, bases }: StoredSources): Generator<string, void> {
-  for (const { name, run, number, isBegun, isBaseline, connections, postedAt, runs } of sources) {
+  for (const { name, run, number, isBegun, isBaseline, connections, postedAt, runs, comparedFrom } of sources) {
     const told =
       run.kind === 'epoch'
         ? `"epoch":${run.epoch}`
         : `"uptime_seconds":${run.uptimeSeconds},"started_at":${Math.round(run.startedAt)}`;
     const flags = `"begun":${isBegun},"baseline":${isBaseline},"connections":"${connections}"`;
-    yield `{"source":${JSON.stringify(name)},${told},"number":${number},${flags},"posted_at":${postedAt},"runs":${runs}}`;
+    const counted = `"posted_at":${postedAt},"runs":${runs},"compared_from":${comparedFrom}`;
+    yield `{"source":${JSON.stringify(name)},${told},"number":${number},${flags},${counted}}`;
   }
   for (const { source, accessKey, bytesUp, bytesDown, connections, runs } of bases) {
     const counts = `"bytes_up":${bytesUp},"bytes_down":${bytesDown},"connections":${connections}`;
@@ -41,6 +42,8 @@ function sourceOf(line: JsonObject): Source {
     connections: line.connections === 'total' ? 'total' : 'present',
     postedAt: whole(line, 'posted_at'),
     runs: whole(line, 'runs'),
+    // Backups of before have none: each run began at zero.
+    comparedFrom: whole(line, line.compared_from === undefined ? 'runs' : 'compared_from'),
   };
 }
 

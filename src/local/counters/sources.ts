@@ -2,9 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DomainError } from '../../core/errors.js';
 import { type CounterTable, createCounterTable } from '../../core/keys/counter-table.js';
 import type { CounterValues, KeyRegistry, UsageEntry } from '../../core/keys/types.js';
-import type { ClockPort } from '../../core/ports.js';
+import type { Now } from '../../core/now.js';
+import type { ClockPort, LogPort } from '../../core/ports.js';
 import type { CountersOutcome, CountersPost } from '../../core/posted-counters.js';
 import { createTurns } from '../../core/turns.js';
+import { grown, NOTHING, since } from './increments.js';
 import { comparedRun, type KnownRun, runAt, sameRun } from './source-run.js';
 
 /** A tunnel server that posts its counters, without them. */
@@ -21,8 +23,10 @@ export interface Source {
   readonly connections: CountersPost['connections'];
   /** Milliseconds since the epoch. */
   readonly postedAt: number;
-  /** How many runs it has had; bases of those before count for nothing. */
+  /** How many runs it has had. */
   readonly runs: number;
+  /** The first of these runs whose bases still count: from there on it has kept its counters. */
+  readonly comparedFrom: number;
 }
 
 /** What the next post of a source is compared with, for one key. */
@@ -31,7 +35,7 @@ export interface Base extends CounterValues {
   readonly accessKey: string;
   /** Of the key's connections those that are this source's. */
   readonly connections: bigint;
-  /** The run of the source, by its count, in which it was posted. */
+  /** The run of the source, by its count, in which it was posted last. */
   readonly runs: number;
 }
 
@@ -91,9 +95,12 @@ export interface SourcesOptions {
   /** Adds increments to the keys' counters and sets connections, in this turn of the event loop. */
   readonly count: (entries: readonly UsageEntry[]) => void;
   readonly clock: ClockPort;
+  /** Whether sources keep their counters over a restart; null, as when left out, where nobody has said so. */
+  readonly keepsCounters?: boolean | null;
+  readonly log?: Pick<LogPort, 'warn'>;
 }
 
-export function createSources({ keys, count, clock }: SourcesOptions): Sources {
+export function createSources({ keys, count, clock, keepsCounters = null, log }: SourcesOptions): Sources {
   const held = new Map<string, Held>();
   const turns = createTurns();
   let changes = new Map<string, { isForgotten: boolean; accessKeys: Set<string> }>();
@@ -118,18 +125,20 @@ export function createSources({ keys, count, clock }: SourcesOptions): Sources {
     return made;
   }
 
-  /** Null where there is none of the present run. */
-  function valuesOf({ source, slots, table }: Held, accessKey: string): CounterValues | null {
+  /** Null where there is none that counts. */
+  function valuesOf({ source, slots, table }: Held, accessKey: string): KnownValues | null {
     const slot = slots.get(accessKey);
-    return slot === undefined || table.createdAt(slot) !== source.runs ? null : table.read(slot);
+    if (slot === undefined) return null;
+    const runs = table.createdAt(slot);
+    return runs < source.comparedFrom ? null : { ...table.read(slot), runs };
   }
 
-  function setBase(one: Held, accessKey: string, values: CounterValues): void {
+  function setBase(one: Held, accessKey: string, { runs, ...values }: KnownValues): void {
     const { source, slots, table } = one;
     const slot = slots.get(accessKey) ?? table.take();
     slots.set(accessKey, slot);
     table.write(slot, values);
-    table.setCreatedAt(slot, source.runs);
+    table.setCreatedAt(slot, runs);
     changeOf(source.name).accessKeys.add(accessKey);
   }
 
@@ -151,23 +160,30 @@ export function createSources({ keys, count, clock }: SourcesOptions): Sources {
   function counted(one: Held, posted: UsageEntry): UsageEntry | null {
     const { accessKey, bytesUp, bytesDown } = posted;
     const { source } = one;
+    const { runs } = source;
     const known = valuesOf(one, accessKey);
+    const isOfRun = known === null || known.runs === runs;
     const isCounted = known !== null || !source.isBaseline;
-    const increment = isCounted ? since(known ?? NOTHING, posted) : NOTHING;
+    const increment = isCounted ? (isOfRun ? since : grown)(known ?? NOTHING, posted) : NOTHING;
     const before = known?.connections ?? 0n;
     const isMoving = increment.bytesUp > 0n || increment.bytesDown > 0n;
     if (source.connections === 'total' && isMoving) one.moved.set(accessKey, clock.monotonic());
     const total = isMoving || one.moved.has(accessKey) ? ONE : 0n;
     const connections = source.connections === 'total' ? total : (posted.connections ?? before);
     const isSame = known !== null && known.bytesUp === bytesUp && known.bytesDown === bytesDown;
-    if (isSame && connections === before) return null;
-    setBase(one, accessKey, { bytesUp, bytesDown, connections });
+    if (isSame && isOfRun && connections === before) return null;
+    setBase(one, accessKey, { bytesUp, bytesDown, connections, runs });
     if (!isMoving && connections === before) return null;
     return { accessKey, ...increment, connections: connections === before ? null : connectionsOf(accessKey) };
   }
 
   async function takeNow(post: CountersPost): Promise<CountersOutcome> {
-    const begun = begin(post);
+    const run = runAt(post.run, clock.monotonic());
+    const present = held.get(post.source);
+    const judged = keepsOver(present, run, post);
+    const keeps = typeof judged === 'boolean' ? judged : await judged;
+    if (held.get(post.source) !== present) return takeNow(post);
+    const begun = begin(post, run, keeps);
     if (begun === 'ended') return { kind: 'ended' };
     if (begun === 'repeated') return { kind: 'repeated', unknownKeys: unknownOf(post.counters) };
     const { isBaseline } = begun.source;
@@ -187,26 +203,63 @@ export function createSources({ keys, count, clock }: SourcesOptions): Sources {
   }
 
   /** What became of the source with the first word of the post. From here on an earlier one counts for nothing. */
-  function begin(post: CountersPost): Held | 'ended' | 'repeated' {
+  function begin(post: CountersPost, posted: KnownRun, keeps: boolean): Held | 'ended' | 'repeated' {
     const { source: name, number, connections } = post;
     const present = held.get(name);
-    const posted = runAt(post.run, clock.monotonic());
     const now = { name, number, connections, isBegun: true, postedAt: clock.now() };
     if (present === undefined) {
       if (held.size >= MOST_SOURCES)
         throw refused('source', `the name of one of the ${MOST_SOURCES} sources that there are`);
-      return heldFrom({ ...now, run: posted, isBaseline: !post.isFromZero, runs: 1 }, post);
+      return heldFrom({ ...now, run: posted, isBaseline: !post.isFromZero, runs: 1, comparedFrom: 1 }, post);
     }
     const { source } = present;
     const known = source.run;
     const compared = comparedRun(known, posted);
     if (compared === 'ended') return 'ended';
     if (compared === 'later') {
-      return heldFrom({ ...now, run: posted, isBaseline: false, runs: source.runs + 1 }, post);
+      const runs = source.runs + 1;
+      // A run that goes on from an unfinished baseline has none for some keys either.
+      const from = keeps ? source : { isBaseline: false, comparedFrom: runs };
+      return heldFrom(
+        { ...now, run: posted, isBaseline: from.isBaseline, runs, comparedFrom: from.comparedFrom },
+        post,
+      );
     }
     if (number < source.number || (number === source.number && !source.isBegun)) return 'repeated';
-    const { isBaseline, runs } = source;
-    return heldFrom({ ...now, run: sameRun(known, posted), isBaseline, runs }, post);
+    const { isBaseline, runs, comparedFrom } = source;
+    return heldFrom({ ...now, run: sameRun(known, posted), isBaseline, runs, comparedFrom }, post);
+  }
+
+  /** Whether a source whose first post of a run this is has kept its counters, for the whole of it; false in any other post. */
+  function keepsOver(one: Held | undefined, posted: KnownRun, post: CountersPost): Now<boolean> {
+    if (one === undefined || comparedRun(one.source.run, posted) !== 'later') return false;
+    if (post.restart !== null) return post.restart === 'kept';
+    if (keepsCounters !== null) return keepsCounters;
+    const sums = { before: 0n, now: 0n };
+    const add = (some: readonly UsageEntry[]): void => {
+      for (const { accessKey, bytesUp, bytesDown } of some) {
+        const known = valuesOf(one, accessKey);
+        if (known === null) continue;
+        sums.before += known.bytesUp + known.bytesDown;
+        sums.now += bytesUp + bytesDown;
+      }
+    };
+    const later = async (): Promise<void> => {
+      for (let from = AT_ONCE; from < post.counters.length; from += AT_ONCE) {
+        await nextTurn();
+        add(post.counters.slice(from, from + AT_ONCE));
+      }
+    };
+    add(post.counters.slice(0, AT_ONCE));
+    if (post.counters.length <= AT_ONCE) return guessed(post.source, sums);
+    return later().then(() => guessed(post.source, sums));
+  }
+
+  function guessed(source: string, { before, now }: { readonly before: bigint; readonly now: bigint }): boolean {
+    const keeps = now * 2n >= before;
+    const restart = keeps ? 'kept' : 'zero';
+    log?.warn({ source, restart, before: before.toString(), now: now.toString() }, GUESSED);
+    return keeps;
   }
 
   function heldFrom(source: Source, { counters }: CountersPost): Held {
@@ -223,9 +276,10 @@ export function createSources({ keys, count, clock }: SourcesOptions): Sources {
     const posted = isWhole ? new Set(counters.map(({ accessKey }) => accessKey)) : null;
     const left: string[] = [];
     for (const [accessKey, slot] of one.slots) {
-      const isOld = one.table.createdAt(slot) !== one.source.runs;
-      const isGone = posted !== null && one.table.hasConnections(slot) && !posted.has(accessKey);
-      if (isOld || isGone) left.push(accessKey);
+      const runs = one.table.createdAt(slot);
+      const isOld = runs < one.source.comparedFrom;
+      const isGone = runs < one.source.runs || (posted !== null && !posted.has(accessKey));
+      if (isOld || (isGone && one.table.hasConnections(slot))) left.push(accessKey);
     }
     await inPieces(left, (accessKey) => {
       const values = valuesOf(one, accessKey);
@@ -296,7 +350,7 @@ export function createSources({ keys, count, clock }: SourcesOptions): Sources {
   function base(name: string, accessKey: string): Base | null {
     const one = held.get(name);
     const values = one === undefined ? null : valuesOf(one, accessKey);
-    return one === undefined || values === null ? null : { source: name, accessKey, ...values, runs: one.source.runs };
+    return values === null ? null : { source: name, accessKey, ...values };
   }
 
   return {
@@ -346,14 +400,11 @@ export function createSources({ keys, count, clock }: SourcesOptions): Sources {
   };
 }
 
-const NOTHING = { bytesUp: 0n, bytesDown: 0n } as const;
+/** A base, and the run in which it was posted. */
+type KnownValues = CounterValues & Pick<Base, 'runs'>;
 
-/** A value that has fallen tells of a reset at the source: both began anew. */
-function since(base: Pick<CounterValues, 'bytesUp' | 'bytesDown'>, { bytesUp, bytesDown }: UsageEntry) {
-  const isReset = bytesUp < base.bytesUp || bytesDown < base.bytesDown;
-  if (isReset) return { bytesUp, bytesDown };
-  return { bytesUp: bytesUp - base.bytesUp, bytesDown: bytesDown - base.bytesDown };
-}
+const GUESSED =
+  'a source was started anew, and nobody said whether it keeps its counters over that: this goes by their sums. "restart" in its posts says it, or --server-version';
 
 function refused(place: string, expected: string): DomainError {
   return new DomainError('invalidBody', `${place}: expected ${expected}`);

@@ -1,3 +1,4 @@
+import gte from 'semver/functions/gte.js';
 import lte from 'semver/functions/lte.js';
 
 /** How servers of a line store what their own API changes (protocol: "What servers store"). */
@@ -9,7 +10,12 @@ export interface Storing {
   needsRootList(version: string): boolean;
   /** Whether a server stores rules for its next start. */
   readonly storesRules: boolean;
+  /** Whether a server of this version has the counters of its last run after a restart. */
+  keepsCounters(version: string): boolean;
 }
+
+/** The first release whose servers store their counters (read in their source, not measured). */
+const KEEPS_COUNTERS_SINCE = '0.4.6';
 
 /** Everything that changes is in the file. */
 export const storesAll: Storing = {
@@ -17,6 +23,7 @@ export const storesAll: Storing = {
   startsWithKeys: true,
   needsRootList: () => false,
   storesRules: true,
+  keepsCounters: () => false,
 };
 
 /** The last release whose live reload reads nothing but the root list. */
@@ -28,4 +35,5 @@ export const storesBesideInbounds: Storing = {
   startsWithKeys: false,
   needsRootList: (version) => lte(version, LAST_WITH_ROOT_LIST),
   storesRules: false,
+  keepsCounters: (version) => gte(version, KEEPS_COUNTERS_SINCE),
 };

@@ -33,6 +33,7 @@ const source = fc.record({
   connections: fc.constantFrom('total' as const, 'present' as const),
   postedAt: time,
   runs,
+  comparedFrom: runs,
 });
 const base = fc.record({
   source: fc.string({ minLength: 1 }),

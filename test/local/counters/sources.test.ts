@@ -3,15 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import type { CountersPost } from '../../../src/core/posted-counters.js';
-import { createSources } from '../../../src/local/counters/sources.js';
+import { createSources, type SourcesOptions } from '../../../src/local/counters/sources.js';
 
 const KEY = 'a';
 
-function stage(keys: readonly string[] = [KEY]) {
+function stage(keys: readonly string[] = [KEY], options: Pick<SourcesOptions, 'keepsCounters' | 'log'> = {}) {
   const clock = { time: 1_000_000_000, now: () => clock.time, monotonic: () => clock.time - 900_000_000 };
   const registry = createKeyRegistry(clock.now, { tracksChanges: true });
   for (const accessKey of keys) registry.create({ accessKey, name: null, limitBytes: null });
-  const sources = createSources({ keys: registry, count: (report) => registry.addUsage(report), clock });
+  const sources = createSources({ keys: registry, count: (report) => registry.addUsage(report), clock, ...options });
   const countersOf = (accessKey: string) => {
     const counters = registry.get(accessKey)?.counters;
     return counters === undefined || counters === null
@@ -33,6 +33,7 @@ function post(
     run: { kind: 'epoch', epoch: 1n },
     number: numbers,
     isFromZero: false,
+    restart: null,
     connections: 'present',
     isWhole: false,
     ...rest,
@@ -77,6 +78,65 @@ describe('counters as a tunnel server has them', () => {
     expect(countersOf('a')).toEqual([14n, 0n, 0n]);
     expect((await sources.take(post({ run: epoch(1n), number: MAX_U64, up: { a: 50n } }))).kind).toBe('ended');
     expect(countersOf('a')).toEqual([14n, 0n, 0n]);
+  });
+
+  const run = (epoch: number) => ({ run: { kind: 'epoch', epoch: BigInt(epoch) } }) as const;
+  const upOf = ({ countersOf }: ReturnType<typeof stage>, ...names: readonly string[]) =>
+    names.map((name) => countersOf(name)?.[0]);
+
+  it('a new run that kept its counters counts what each key has more, also of keys that its first post does not have', async () => {
+    const here = stage(['a', 'b', 'c']);
+    await here.sources.take(post({ ...run(1), isFromZero: true, up: { a: 10n, b: 20n, c: 30n } }));
+    await here.sources.take(post({ ...run(2), restart: 'kept', up: { a: 14n, b: 5n } }));
+    expect(upOf(here, 'a', 'b', 'c')).toEqual([14n, 20n, 30n]);
+    // Lost in a crash, and counted already; from here on a fallen value is a reset again.
+    await here.sources.take(post({ ...run(2), up: { b: 9n, c: 7n } }));
+    expect(upOf(here, 'b', 'c')).toEqual([24n, 30n]);
+    await here.sources.take(post({ ...run(2), up: { c: 3n } }));
+    expect(upOf(here, 'c')).toEqual([33n]);
+    await here.sources.take(post({ ...run(3), restart: 'zero', up: { a: 2n } }));
+    await here.sources.take(post({ ...run(3), up: { b: 4n } }));
+    expect(upOf(here, 'a', 'b', 'c')).toEqual([16n, 28n, 33n]);
+  });
+
+  it('is judged by the post, else by what is said of the servers, else by the sums of the keys that both posts have', async () => {
+    const judged = async (given: Partial<CountersPost>, keepsCounters: boolean | null, up: Record<string, bigint>) => {
+      const lines: unknown[] = [];
+      const log = { warn: (fields: object) => void lines.push(fields) };
+      const here = stage(['a', 'b', 'c'], { keepsCounters, log });
+      await here.sources.take(post({ ...run(1), isFromZero: true, up: { a: 60n, b: 40n } }));
+      const restarted = post({ ...run(2), ...given, up });
+      await here.sources.take(restarted);
+      expect((await here.sources.take(restarted)).kind).toBe('repeated');
+      return [upOf(here, 'a', 'b', 'c'), lines];
+    };
+    const [up, kept, zero] = [{ a: 62n, b: 40n, c: 9n }, [62n, 40n, 9n], [122n, 80n, 9n]];
+    expect(await judged({ restart: 'kept' }, false, up)).toEqual([kept, []]);
+    expect(await judged({ restart: 'zero' }, true, up)).toEqual([zero, []]);
+    expect(await judged({}, true, up)).toEqual([kept, []]);
+    expect(await judged({}, false, up)).toEqual([zero, []]);
+    const guess = (restart: string, now: string, before = '100') => [{ source: 's', restart, before, now }];
+    expect(await judged({}, null, up)).toEqual([kept, guess('kept', '102')]);
+    // One key that has fallen far is not judged by itself.
+    expect(await judged({}, null, { a: 50n, b: 0n, c: 500n })).toEqual([[60n, 40n, 500n], guess('kept', '50')]);
+    expect(await judged({}, null, { a: 9n, b: 40n, c: 500n })).toEqual([[69n, 80n, 500n], guess('zero', '49')]);
+    expect(await judged({}, null, { b: 20n })).toEqual([[60n, 40n, 0n], guess('kept', '20', '40')]);
+  });
+
+  it('that kept its counters and went on from an unfinished first post counts nothing of before', async () => {
+    const names = Array.from({ length: 4_500 }, (_, index) => `key-${index}`);
+    const all = (value: bigint) => Object.fromEntries(names.map((name) => [name, value]));
+    const before = stage(names);
+    const taking = before.sources.take(post({ ...run(1), up: all(10n) }));
+    await new Promise((resolve) => setImmediate(resolve));
+    const here = stage(names);
+    for (const source of before.sources.all()) here.sources.load(source);
+    for (const base of before.sources.bases('s')) here.sources.loadBase(base);
+    await taking;
+    await here.sources.take(post({ ...run(2), restart: 'kept', up: all(10n) }));
+    expect(upOf(here, 'key-0', 'key-4499')).toEqual([0n, 0n]);
+    await here.sources.take(post({ ...run(2), up: all(13n) }));
+    expect(upOf(here, 'key-0', 'key-4499')).toEqual([3n, 3n]);
   });
 
   it('a fallen value within a run tells of a reset there, and the whole value counts', async () => {
@@ -269,7 +329,7 @@ describe('counters that are posted in any order, again, late, or never', () => {
         const underway: { readonly post: CountersPost; readonly begun: number }[] = [];
         const make = () => {
           number += 1n;
-          return post({ run: { kind: 'epoch', epoch }, number, isFromZero: true, up: { a: value } });
+          return post({ run: { kind: 'epoch', epoch }, number, isFromZero: true, restart: 'zero', up: { a: value } });
         };
         const take = async (one: CountersPost) => {
           const before = here.registry.get(KEY)?.counters?.bytesUp ?? 0n;
@@ -326,6 +386,70 @@ describe('counters that are posted in any order, again, late, or never', () => {
         expect(counted >= traffic - untold).toBe(true);
       }),
       { numRuns: 500 },
+    );
+  });
+});
+
+const KEYS = ['a', 'b', 'c'] as const;
+const someKeys = fc.subarray([...KEYS]);
+
+/** A tunnel server with three keys: what it does, what it posts of them, and what Keyway goes through. */
+const stepOfServer = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant('traffic' as const), keys: someKeys, bytes: fc.nat(100) }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('post' as const), keys: someKeys, again: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('restart' as const), keys: fc.constant([]) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('reset' as const), keys: someKeys }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('keyway starts again' as const), keys: fc.constant([]) }) },
+);
+
+describe.each(['kept', 'zero'] as const)('counters of a server whose restarts leave them %s', (restart) => {
+  it.each(['the post', 'the version'])('are counted to the byte, each key once, as %s says it', async (saidBy) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(stepOfServer, { maxLength: 40 }), async (steps) => {
+        const options = saidBy === 'the version' ? { keepsCounters: restart === 'kept' } : {};
+        let here = stage(KEYS, options);
+        const values = new Map<string, bigint>(KEYS.map((key) => [key, 0n]));
+        /** What must be counted: all traffic, less what no post told before a restart that forgot it. */
+        const due = new Map(values);
+        const told = new Map(values);
+        let epoch = 1;
+        const tell = async (keys: readonly string[], isAgain = false) => {
+          const up = Object.fromEntries(keys.map((key) => [key, values.get(key) ?? 0n]));
+          const said = saidBy === 'the post' ? restart : null;
+          const one = post({ run: { kind: 'epoch', epoch: BigInt(epoch) }, isFromZero: true, restart: said, up });
+          await here.sources.take(one);
+          if (isAgain) expect((await here.sources.take(one)).kind).toBe('repeated');
+          for (const key of keys) told.set(key, values.get(key) ?? 0n);
+        };
+        for (const step of steps) {
+          if (step.kind === 'traffic') {
+            for (const key of step.keys) {
+              values.set(key, (values.get(key) ?? 0n) + BigInt(step.bytes));
+              due.set(key, (due.get(key) ?? 0n) + BigInt(step.bytes));
+            }
+          } else if (step.kind === 'post') await tell(step.keys, step.again);
+          else if (step.kind === 'reset') {
+            await tell(step.keys);
+            for (const key of step.keys) values.set(key, 0n);
+            await tell(step.keys);
+          } else if (step.kind === 'restart') {
+            epoch += 1;
+            for (const key of restart === 'zero' ? KEYS : []) {
+              due.set(key, (due.get(key) ?? 0n) - (values.get(key) ?? 0n) + (told.get(key) ?? 0n));
+              values.set(key, 0n);
+              told.set(key, 0n);
+            }
+          } else {
+            const later = stage(KEYS, options);
+            later.registry.restore([...here.registry.allKept()]);
+            later.sources.restore(here.sources.all(), [...here.sources.bases('s')]);
+            here = later;
+          }
+        }
+        await tell(KEYS);
+        expect(KEYS.map((key) => here.countersOf(key)?.[0])).toEqual(KEYS.map((key) => due.get(key)));
+      }),
+      { numRuns: 300 },
     );
   });
 });

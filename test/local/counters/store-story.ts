@@ -155,6 +155,7 @@ export async function play(story: Story): Promise<void> {
           run: { kind: 'epoch', epoch: BigInt(step.epoch) },
           number: BigInt(step.number),
           isFromZero: step.source === 0,
+          restart: null,
           connections: step.source === 0 ? 'present' : 'total',
           isWhole: step.bytes % 2 === 0,
           counters: step.keys.map((key) => {
