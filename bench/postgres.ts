@@ -1,11 +1,12 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { appendFile, chmod, chown, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import pg from 'pg';
 
 /** A PostgreSQL of its own, in a folder of its own, on loopback. */
@@ -25,7 +26,7 @@ export interface Postgres {
   remove(): Promise<void>;
 }
 
-interface Binaries {
+export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
 }
@@ -51,6 +52,24 @@ export async function postgresBinaries(): Promise<Binaries | null> {
   } catch {
     return null;
   }
+}
+
+/** A PostgreSQL that this machine has installed. */
+export interface InstalledPostgres extends Binaries {
+  /** As in "15.18". */
+  readonly version: string;
+}
+
+/** The PostgreSQL that stands on the path; null where there is none. */
+export async function postgresOnPath(): Promise<InstalledPostgres | null> {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const binaries = { postgres: join(folder, 'postgres'), initdb: join(folder, 'initdb') };
+    if (!existsSync(binaries.postgres) || !existsSync(binaries.initdb)) continue;
+    const said = await promisify(execFile)(binaries.postgres, ['--version']).catch(() => null);
+    const [, version] = /(\d+\.\d+)/.exec(said?.stdout ?? '') ?? [];
+    if (version !== undefined) return { ...binaries, version };
+  }
+  return null;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type BrowserServer, chromium } from 'playwright-core';
 import type { TestProject } from 'vitest/node';
 import { bundledChromium, type Chromium } from '../bench/browser.js';
-import { type Postgres, postgresBinaries, startPostgres } from '../bench/postgres.js';
+import { type Binaries, type Postgres, postgresBinaries, postgresOnPath, startPostgres } from '../bench/postgres.js';
 import { buildIfOlder, buildPanelIfOlder } from './building.js';
 import { createPortGiver } from './free-ports.js';
 
@@ -14,6 +14,8 @@ declare module 'vitest' {
     readonly shared: string;
     /** Whether there is a PostgreSQL for those that need one. */
     readonly hasPostgres: boolean;
+    /** The version of the PostgreSQL that stands on this machine's path; null where none does. */
+    readonly installedPostgres: string | null;
   }
 }
 
@@ -23,10 +25,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const browser = createSharedBrowser();
   const givePort = inTurn(await createPortGiver());
   const postgres = await createSharedPostgres(givePort);
+  const installed = await createInstalledPostgres(givePort);
   const wanted: Readonly<Record<string, () => Promise<unknown>>> = {
     '/browser': browser.get,
     '/build': inTurn(buildIfOlder),
     '/postgres': postgres.get,
+    '/installed-postgres': installed.get,
     '/port': givePort,
   };
   const server = createServer((request, response) => {
@@ -40,11 +44,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const { port } = server.address() as AddressInfo; // It listens on TCP.
   project.provide('shared', `http://127.0.0.1:${port}`);
   project.provide('hasPostgres', postgres.isThere);
+  project.provide('installedPostgres', installed.version);
   return async () => {
     server.close();
     server.closeAllConnections();
     await browser.close();
     await postgres.close();
+    await installed.close();
   };
 }
 
@@ -87,13 +93,22 @@ function createSharedBrowser() {
 async function createSharedPostgres(givePort: () => Promise<number>) {
   const given = process.env.KEYWAY_TEST_DATABASE_URL;
   const binaries = given === undefined ? await postgresBinaries() : null;
+  const server = startedOnce(binaries, givePort, ['fsync=off']);
+  return { ...server, isThere: given !== undefined || binaries !== null, get: async () => given ?? server.get() };
+}
+
+/** The one of this machine's path, with what PostgreSQL comes with: it may be older, and compiles what it thinks expensive. */
+async function createInstalledPostgres(givePort: () => Promise<number>) {
+  const installed = await postgresOnPath();
+  return { ...startedOnce(installed, givePort, ['fsync=off', 'jit=on']), version: installed?.version ?? null };
+}
+
+function startedOnce(binaries: Binaries | null, givePort: () => Promise<number>, settings: readonly string[]) {
   let started: Promise<Postgres> | null = null;
   return {
-    isThere: given !== undefined || binaries !== null,
     async get() {
-      if (given !== undefined) return given;
-      if (binaries === null) throw new Error('npm has no PostgreSQL for this platform');
-      started ??= givePort().then((port) => startPostgres(binaries, ['fsync=off'], { port }));
+      if (binaries === null) throw new Error('there is no such PostgreSQL for this platform');
+      started ??= givePort().then((port) => startPostgres(binaries, settings, { port }));
       return (await started).url();
     },
     async close() {

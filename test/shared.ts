@@ -1,8 +1,10 @@
 import { type Browser, type BrowserContext, chromium, type LaunchOptions } from 'playwright-core';
 import { inject } from 'vitest';
 
+export type Shared = 'browser' | 'build' | 'installed-postgres' | 'port' | 'postgres';
+
 /** Asks the run that this test file belongs to for what its files share (test/global-setup.ts). Rejects with its words. */
-export async function askShared(what: 'browser' | 'build' | 'port' | 'postgres'): Promise<unknown> {
+export async function askShared(what: Shared): Promise<unknown> {
   const response = await fetch(`${inject('shared')}/${what}`);
   const answer: unknown = await response.json();
   if (!response.ok) throw new Error(String(answer));

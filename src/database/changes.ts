@@ -34,7 +34,7 @@ export interface Changes {
 }
 
 export function readChanges(answers: readonly (readonly Row[])[]): Changes {
-  const [, , , heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
+  const [, , heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
     answers;
   const [marks, changed] = known?.[0] ?? [];
   const [isKnown, areTooMany] = [marks === 't', Number(changed) > MOST_CHANGED];

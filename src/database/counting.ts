@@ -293,7 +293,7 @@ function makeBatch(batch: readonly Gathered[], { gateway, seen, told }: Telling)
       }
     }
   }
-  // Whoever locks many rows locks them in the order of keys.
+  // Neighbours in the index one after the other.
   const all = [...used.values()].sort((one, other) => (one.accessKey < other.accessKey ? -1 : 1));
   const { connections, committed } = told.tell(all);
   const made = {

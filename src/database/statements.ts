@@ -174,8 +174,12 @@ export type Looked = 'state' | 'connections' | 'all';
 export const MOST_CHANGED = 50_000;
 
 const ONE_SNAPSHOT = 'isolation level repeatable read read only';
-/** What has changed is little of what there is and always found by an index, also before the tables were ever analyzed. */
-const BY_INDEX = `select set_config('enable_' || way, 'off', true) from unnest('{seqscan,hashjoin,mergejoin}'::text[]) way`;
+const MAX_NUMBER = 2n ** 63n - 1n;
+/**
+ * What came after a number. A range with two ends is taken for a small part also before a table was ever analyzed, so that it is
+ * read by the index, and no planner thinks the whole worth compiling.
+ */
+const after = (column: string, seen: bigint): string => `${column} between ${seen + 1n} and ${MAX_NUMBER}`;
 
 /**
  * The heads with their marks, whether this is a standby, the newest version of the schema with the oldest that may go on, the
@@ -191,11 +195,11 @@ export const HEADS = `
   where s.name = 'state' and c.name = 'counters'`;
 
 const settingsAfter = (state: bigint): string =>
-  `select name, value, number from keyway.settings where number > ${state}`;
+  `select name, value, number from keyway.settings where ${after('number', state)}`;
 const sessionsAfter = (state: bigint): string =>
-  `select api, encode(digest, 'hex'), number from keyway.sessions where number > ${state}`;
+  `select api, encode(digest, 'hex'), number from keyway.sessions where ${after('number', state)}`;
 const auditAfter = (state: bigint): string => `select id, time, event_en, event_ru, success from keyway.audit
-  where exists (select from keyway.settings s where s.name = 'audit' and s.number > ${state}) order by number desc`;
+  where exists (select from keyway.settings s where s.name = 'audit' and ${after('s.number', state)}) order by number desc`;
 
 const isThere = (head: 'state' | 'counters', number: bigint, mark: string): string =>
   `exists (select from keyway.operations where head = ${text(head)} and number = ${number} and id = ${text(mark)})`;
@@ -205,39 +209,52 @@ const isThere = (head: 'state' | 'counters', number: bigint, mark: string): stri
  * `MOST_CHANGED` have changed.
  */
 export function changesSince(seen: Seen, what: Looked): string {
-  const counted = what === 'all' ? `b.number > ${seen.counters}` : 'false';
-  const connected = what === 'state' ? 'false' : `b.number > ${seen.connections}`;
-  const changed = `select count(*) from (select from keyway.keys where number > ${seen.state} limit ${MOST_CHANGED + 1}) c`;
-  const areFew = `(${changed}) <= ${MOST_CHANGED}`;
+  const counted = what === 'all' ? after('b.number', seen.counters) : 'false';
+  const connected = what === 'state' ? 'false' : after('b.number', seen.connections);
+  const changed = `select k.access_key from keyway.keys k where ${after('k.number', seen.state)} order by k.number limit`;
+  const count = `select count(*) from (${changed} ${MOST_CHANGED + 1}) c`;
+  const few = `${changed} case when (${count}) <= ${MOST_CHANGED} then ${MOST_CHANGED} else 0 end`;
   return [
     `set transaction ${ONE_SNAPSHOT}`,
     lockTimeout(LOOK_LOCK),
-    BY_INDEX,
     HEADS,
     `select ${isThere('state', seen.state, seen.stateMark)} and ${isThere('counters', seen.counters, seen.countersMark)}
-      and ${isThere('counters', seen.connections, seen.connectionsMark)}, (${changed})`,
-    `select ${KEY_COLUMNS} from keyway.key_rows r where r.number > ${seen.state} and ${areFew} order by r.position, r.ordinal`,
+      and ${isThere('counters', seen.connections, seen.connectionsMark)}, (${count})`,
+    `select ${KEY_COLUMNS} from (${few}) f
+      cross join lateral (select * from keyway.key_rows r where r.access_key = f.access_key limit 1) r
+      order by r.position, r.ordinal`,
     settingsAfter(seen.state),
     sessionsAfter(seen.state),
     auditAfter(seen.state),
     `select c.access_key, c.incarnation, c.number, c.bytes_up, c.bytes_down, ${milliseconds('c.created_at')}
-      from keyway.counters c where c.present and c.left_at is null
-        and c.id in (select unnest(b.ids) from keyway.batches b where ${counted})`,
-    connectionsOf(`x.id in (select unnest(b.connected) from keyway.batches b where ${connected} union all
-      select n.id from keyway.keys k join keyway.counters n on n.access_key = k.access_key where k.number > ${seen.state} and ${areFew})`),
+      from (select distinct unnest(b.ids) as id from keyway.batches b where ${counted}) i
+      cross join lateral (select * from keyway.counters c where c.id = i.id limit 1) c
+      where c.present and c.left_at is null`,
+    connectionsOf(`select unnest(b.connected) as id from keyway.batches b where ${connected} union
+      select c.id from (${few}) f
+        cross join lateral (select c.id from keyway.counters c where c.access_key = f.access_key limit 1) c`),
   ].join(';\n');
 }
 
 /** The connections of keys that one of these gateways has told of. */
 export function connectionsOfGateways(gateways: readonly string[]): string {
-  const told = `select t.id from keyway.connections t where t.gateway = any (${texts(gateways)}::uuid[])`;
-  return connectionsOf(`x.id in (${told})`);
+  return connectionsOf(
+    `select distinct t.id from keyway.connections t where t.gateway = any (${texts(gateways)}::uuid[])`,
+  );
 }
 
-function connectionsOf(which: string): string {
-  return `select c.access_key, c.incarnation, least(coalesce(sum(x.value) filter (where ${isHeardOf}), 0), keyway.max_u64())
-    from keyway.connections x join keyway.counters c on c.id = x.id left join keyway.gateways g on g.id = x.gateway
-    where ${which} group by c.id`;
+const told = `least(coalesce(sum(x.value) filter (where ${isHeardOf}), 0), keyway.max_u64())`;
+
+/**
+ * The connections of the counters that a statement tells the ids of. A subquery with a limit or a sum is not taken apart: it goes by
+ * the index, from id to id, whatever the planner believes of how many there are.
+ */
+function connectionsOf(ids: string): string {
+  return `select c.access_key, c.incarnation, s.told from (${ids}) i
+    cross join lateral (select * from keyway.counters c where c.id = i.id limit 1) c
+    cross join lateral (select ${told} as told, count(*) as rows
+      from keyway.connections x left join keyway.gateways g on g.id = x.gateway where x.id = i.id) s
+    where s.rows > 0`;
 }
 
 /** The statements of a first load, one after the other in one session. */
@@ -248,7 +265,9 @@ export const LOAD = {
   settings: settingsAfter(-1n),
   sessions: sessionsAfter(-1n),
   audit: auditAfter(-1n),
-  connections: connectionsOf('true'),
+  connections: `select c.access_key, c.incarnation, ${told}
+    from keyway.connections x join keyway.counters c on c.id = x.id left join keyway.gateways g on g.id = x.gateway
+    group by c.id`,
   commit: 'commit',
 } as const;
 

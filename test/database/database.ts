@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { describe, inject, onTestFinished } from 'vitest';
-import { askShared } from '../shared.js';
+import { afterAll, beforeAll, describe, inject, onTestFinished } from 'vitest';
+import { askShared, type Shared } from '../shared.js';
+
+/** The server that the tests which run now have their databases in. */
+let server: Shared = 'postgres';
 
 /** Tests over a real PostgreSQL: the one that npm installs, or that of `KEYWAY_TEST_DATABASE_URL`; else skipped, and said why. */
 export function describeDatabase(name: string, tests: () => void): void {
@@ -13,6 +16,26 @@ export function describeDatabase(name: string, tests: () => void): void {
     );
 }
 
+/**
+ * The same, and once more over the PostgreSQL of this machine's path: for what depends on the version, or on plans that are compiled.
+ */
+export function describeDatabases(name: string, tests: () => void): void {
+  describeDatabase(name, tests);
+  const version = inject('installedPostgres');
+  if (version === null)
+    describe.skip(`${name} (skipped a second time: no PostgreSQL stands on this machine's path)`, tests);
+  else
+    describe(`${name}, over PostgreSQL ${version} with JIT`, () => {
+      beforeAll(() => {
+        server = 'installed-postgres';
+      });
+      afterAll(() => {
+        server = 'postgres';
+      });
+      tests();
+    });
+}
+
 /** A database of its own, which goes with the test. Resolves to its URL. */
 export async function freshDatabase(): Promise<string> {
   const url = await createDatabase();
@@ -21,7 +44,7 @@ export async function freshDatabase(): Promise<string> {
 }
 
 export async function createDatabase(): Promise<string> {
-  const url = new URL(String(await askShared('postgres')));
+  const url = new URL(String(await askShared(server)));
   const name = `keyway_${randomUUID().replaceAll('-', '')}`;
   await query(url.href, `create database ${name}`);
   url.pathname = `/${name}`;
@@ -30,7 +53,7 @@ export async function createDatabase(): Promise<string> {
 
 export async function dropDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);
-  await query(String(await askShared('postgres')), `drop database if exists ${name} with (force)`);
+  await query(String(await askShared(server)), `drop database if exists ${name} with (force)`);
 }
 
 /** Runs one statement on a connection of its own. */

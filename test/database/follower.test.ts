@@ -4,7 +4,7 @@ import { type Connections, openConnections } from '../../src/database/connection
 import { startFollower } from '../../src/database/follower.js';
 import { createReplica } from '../../src/database/replica.js';
 import { systemClock } from '../../src/platform/system-ports.js';
-import { describeDatabase, freshDatabase, query } from './database.js';
+import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, silent } from './gateways.js';
 
 /** A gateway that writes, and a follower that looks when it is asked to. */
@@ -46,7 +46,7 @@ async function stage() {
   return { url, writer, keys, follower, holdNext, isHeld: () => isHeld };
 }
 
-describeDatabase('a follower', () => {
+describeDatabases('a follower', () => {
   it('reads everything anew where a batch is lost of which it has seen the connections alone', async () => {
     const { url, writer, keys, follower } = await stage();
     await writer.createKey(key('a'));

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import type { DatabaseBackend } from '../../src/database/backend.js';
-import { describeDatabase, freshDatabase, query } from './database.js';
+import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { proxyForTest } from './proxy.js';
 
@@ -36,7 +36,7 @@ const step: fc.Arbitrary<Step> = fc
   })
   .map((all) => all as Step);
 
-describeDatabase('a write of one key', () => {
+describeDatabases('a write of one key', () => {
   it('shows without a look where it was written onto what is there', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
     const { looks } = one.status();
@@ -61,7 +61,7 @@ describeDatabase('a write of one key', () => {
   });
 });
 
-describeDatabase('what a gateway counts itself', () => {
+describeDatabases('what a gateway counts itself', () => {
   it('shows without a look where it was counted onto what is there', async () => {
     const one = await openBackend(await freshDatabase(), STILL);
     await one.createKey(key('a'));
