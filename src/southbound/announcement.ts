@@ -1,23 +1,35 @@
-import type { JsonValue } from '../wire/json/json.js';
+import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
 import { object, text } from '../wire/schemas.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { Exchange } from './exchange.js';
 import type { Purpose, Sent, UpstreamAnnouncement } from './server.js';
 
+/** Servers with TLS set up answer the link of that otherwise, which older clients do not know. */
+const OVER_UDP = 'transport=udp';
+
 /**
- * How a server announces itself, from the subscription of one of its keys: host and port stand in its client configuration
- * object, scheme and query in its share link. Undefined for a key that it does not have.
+ * How a server announces itself over UDP, from the subscription of one of its keys: scheme and query stand in its share link,
+ * host and port in its status, where that tells them, else in its client configuration object. Undefined for a key that it
+ * does not have.
  */
 export async function learnAnnouncement(
   { ask }: Pick<Exchange, 'ask'>,
   accessKey: string,
   purpose: Purpose | undefined,
 ): Promise<Sent<UpstreamAnnouncement | undefined>> {
-  const asked = { operation: 'subscribe', key: accessKey, purpose, unknownKey: { value: undefined } } as const;
+  const asked = {
+    operation: 'subscribe',
+    key: accessKey,
+    purpose,
+    query: OVER_UDP,
+    unknownKey: { value: undefined },
+  } as const;
   const address = await ask<Address | undefined>({ ...asked, read: addressOf });
   if (address.value === undefined) return { ...address, value: undefined };
-  const { host, port } = address.value;
+  // A status needs to be let in, which a subscription does not.
+  const endpoint = await ask({ operation: 'getStatus', purpose: 'poll', read: endpointOf }).catch(() => null);
+  const { host, port } = endpoint?.value ?? address.value;
   const link = await ask<Link | undefined>({
     ...asked,
     headers: { accept: 'text/plain' },
@@ -39,13 +51,29 @@ export function addressOf(data: JsonValue): Address {
   return { host, port: Number(port) };
 }
 
-/** What the share link of a key, which stands in it as it is, says (protocol: "Subscription"). Throws `SchemaError`. */
+/** Host and UDP port in a status, in brackets where the host is an IPv6 address; null where the server does not tell them. */
+export function endpointOf(data: JsonValue): Address | null {
+  const endpoint = isJsonObject(data) ? data.endpoint : undefined;
+  if (!isJsonObject(endpoint)) return null;
+  const { host, udp_port: port } = endpoint;
+  if (typeof host !== 'string' || host === '' || typeof port !== 'bigint' || port < 1n || port > 65_535n) return null;
+  return { host: host.includes(':') && !host.startsWith('[') ? `[${host}]` : host, port: Number(port) };
+}
+
+/** What the share link of a key, which stands in it as it is or percent-encoded, says (protocol: "Subscription"). Throws `SchemaError`. */
 export function linkOf(data: JsonValue, accessKey: string, { shareQuery }: Revision): Link {
   const link = typeof data === 'string' ? data : '';
-  const end = link.indexOf(`://${accessKey}@`);
-  if (end < 1) throw new SchemaError('data', 'a share link of the key');
-  const rest = link.slice(end + 4 + accessKey.length);
+  const spellings = [accessKey, percentEncoded(accessKey)];
+  const spelling = spellings.find((key) => link.indexOf(`://${key}@`) > 0);
+  if (spelling === undefined) throw new SchemaError('data', 'a share link of the key');
+  const end = link.indexOf(`://${spelling}@`);
+  const rest = link.slice(end + 4 + spelling.length);
   const query = rest.includes('?') ? rest.slice(rest.indexOf('?')) : '';
   const { configured, dnsEnabled } = shareQuery.read(query);
   return { shareScheme: link.slice(0, end), shareQuery: configured, ownDns: dnsEnabled };
+}
+
+/** Every byte of UTF-8 but unreserved characters (RFC 3986, 2.3). */
+function percentEncoded(text: string): string {
+  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 }

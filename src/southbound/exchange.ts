@@ -39,6 +39,8 @@ export interface Asked<T> {
   readonly operation: OperationName;
   /** The access key of the path. */
   readonly key?: string;
+  /** Such as `a=b`; servers that do not know it leave it unread. */
+  readonly query?: string;
   /** Given the line, so that the body is in its form. */
   readonly body?: (line: Revision) => Buffer;
   readonly headers?: Readonly<Record<string, string>>;
@@ -445,9 +447,10 @@ function callOf<T>(
   const body = asked.body?.(at.revision);
   if (body !== undefined) headers.set('content-type', 'application/json');
   const { onProgress } = asked;
+  const query = asked.query === undefined ? '' : `?${asked.query}`;
   return {
     method,
-    path: at.apiRoot + path.replace('{key}', () => keyInPath(asked.key ?? '')),
+    path: `${at.apiRoot}${path.replace('{key}', () => keyInPath(asked.key ?? ''))}${query}`,
     headers,
     body,
     timeoutMilliseconds: asked.isLong === true || isGrowing(asked.size ?? 'single') ? WHOLE_LARGE : WHOLE_SMALL,

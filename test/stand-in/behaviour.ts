@@ -19,6 +19,8 @@ export interface Behaviour {
   readonly reloadEndsAtObjects: boolean;
   /** Whether counters are stored beside the file and read back at a start (read in the source of 0.4.6, not measured). */
   readonly keepsCounters: boolean;
+  /** Whether the status tells the address for clients, and links have their key percent-encoded (read, not measured). */
+  readonly tellsEndpoint: boolean;
 }
 
 /** How a server of this line or package version behaves. Throws for an unknown one. */
@@ -28,7 +30,7 @@ export function behaviourOf(line: string): Behaviour {
   const { revision, version } = resolved;
   // By what is read in their source (../shared/lines-0.4.md): a flat file again, rules stored; called here as the last line.
   const isFlat = semver.gte(version, '0.4.0');
-  const keepsCounters = semver.gte(version, '0.4.6');
+  const isOf046 = semver.gte(version, '0.4.6');
   if (semver.gte(version, '0.3.7') && !isFlat) {
     return {
       revision,
@@ -37,7 +39,8 @@ export function behaviourOf(line: string): Behaviour {
       keysAtReload: semver.gt(version, '0.3.10') ? 'union' : 'root list',
       rulesWrite: 'nothing',
       reloadEndsAtObjects: true,
-      keepsCounters,
+      keepsCounters: isOf046,
+      tellsEndpoint: isOf046,
     };
   }
   return {
@@ -47,6 +50,7 @@ export function behaviourOf(line: string): Behaviour {
     keysAtReload: 'root list',
     rulesWrite: 'stores',
     reloadEndsAtObjects: false,
-    keepsCounters,
+    keepsCounters: isOf046,
+    tellsEndpoint: isOf046,
   };
 }

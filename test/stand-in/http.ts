@@ -91,6 +91,7 @@ async function replyOfApi(
     server,
     key,
     accept: request.headers.accept ?? '',
+    query: new URLSearchParams((request.url ?? '').split('?')[1] ?? ''),
     body: () => jsonBody(request.headers['content-type'], body),
   });
 }

@@ -21,6 +21,8 @@ export interface Server {
   readonly memory: Memory;
   readonly file: ServerFile;
   readonly announced: AnnouncedServer;
+  /** The host of its TLS links, from 0.4.6 on; null without TLS. */
+  readonly tlsHost: string | null;
   /** Bytes of a body that it takes at most. */
   readonly mostBodyBytes: number;
   readonly clock: ClockPort;
@@ -32,8 +34,16 @@ export interface Asked {
   /** Of the path; empty where it has none. */
   readonly key: string;
   readonly accept: string;
+  readonly query: URLSearchParams;
   /** Throws `BodyRefused`. */
   body(): JsonValue;
+}
+
+const TLS_PORT = 443;
+
+function endpointOf({ host, port }: AnnouncedServer, tlsHost: string | null): JsonValue {
+  const tls = tlsHost === null ? null : { host: tlsHost, port: BigInt(TLS_PORT), path: null };
+  return { host, udp_port: BigInt(port), tls, subscription_prefix: null, dns_enabled: false };
 }
 
 /** A failure in the words of the servers. */
@@ -55,13 +65,14 @@ const RECORD = { name: isText, ...LIMIT };
 
 /** Every operation as the servers do it: memory first, then the file, and the answer whether it was written or not. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
-  async getStatus({ server: { memory, behaviour, clock } }) {
+  async getStatus({ server: { memory, behaviour, clock, announced, tlsHost } }) {
     const uptime = Math.floor((clock.monotonic() - memory.startedAt) / 1000);
     return writeJson({
       version: behaviour.version,
       uptime_seconds: BigInt(uptime),
       active_users: BigInt(memory.active),
       total_users: BigInt(memory.size),
+      ...(behaviour.tellsEndpoint && { endpoint: endpointOf(announced, tlsHost) }),
     });
   },
   async getConfig({ server }) {
@@ -127,11 +138,18 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     if (!server.memory.reset(key)) throw new Failed('userNotFound');
     return 'true';
   },
-  async subscribe({ server: { memory, behaviour, announced }, key, accept }) {
+  async subscribe({ server: { memory, behaviour, announced, tlsHost }, key, accept, query: asked }) {
     if (!memory.hasKey(key)) throw new Failed('invalidAccessKey');
+    // What nobody asks to have over UDP is answered over TLS where that is set up.
+    if (tlsHost !== null && asked.get('transport') !== 'udp') {
+      const overTls = { ...announced, host: tlsHost, port: TLS_PORT };
+      if (!accept.includes('text/plain')) return encodeJson(clientConfig(key, overTls));
+      return JSON.stringify(shareLink(encodeURIComponent(key), overTls, '?type=uot&tls=1'));
+    }
     if (!accept.includes('text/plain')) return encodeJson(clientConfig(key, announced));
     const query = behaviour.revision.shareQuery.query(announced.shareQuery, memory.dns.enabled);
-    return JSON.stringify(shareLink(key, announced, query));
+    const written = behaviour.tellsEndpoint ? encodeURIComponent(key) : key;
+    return JSON.stringify(shareLink(written, announced, query));
   },
   async login({ server: { memory, random }, body }) {
     const { username, password } = objectBody(body(), { username: isText }, { password: isText });

@@ -34,6 +34,8 @@ export interface StandInOptions {
   readonly mostBodyBytes?: number;
   /** What it tells its clients; left out, the address of its file, without a query. */
   readonly announced?: AnnouncedServer;
+  /** The host of its TLS links, from 0.4.6 on; without TLS when left out. */
+  readonly tlsHost?: string;
   readonly clock?: ClockPort;
 }
 
@@ -103,7 +105,9 @@ async function run(options: StandInOptions, port: number): Promise<Running> {
   const file = createServerFile(options.file, behaviour, memory, pause);
   const announced = options.announced ?? (await announcedBy(options.file, start.listen));
   const { mostBodyBytes = Number.POSITIVE_INFINITY } = options;
-  const http = await listen({ behaviour, memory, file, announced, mostBodyBytes, clock, random: systemRandom }, port);
+  const tlsHost = behaviour.tellsEndpoint ? (options.tlsHost ?? null) : null;
+  const parts = { behaviour, memory, file, announced, tlsHost, mostBodyBytes };
+  const http = await listen({ ...parts, clock, random: systemRandom }, port);
   const looking = reloadFactor === 0 ? null : lookEvery(RELOAD_EVERY / reloadFactor, file);
   return {
     behaviour,

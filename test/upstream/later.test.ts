@@ -2,12 +2,44 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
+import { endpointOf } from '../../src/southbound/announcement.js';
 import { folderForTest } from '../serve/serve-here.js';
+import { call } from '../southbound/called-server.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
 import { openFrontBackend } from './open-front.js';
 
 const RULE = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'direct' as const };
+
+test.each([
+  ['with TLS', { tlsHost: 'tls.example' }],
+  ['without TLS', {}],
+])('links of a server %s name its UDP port, host and port as its status tells them, whatever stands in the key', async (_, tls) => {
+  const announced = { host: '2001:db8::1', port: 50_001, shareScheme: 'ostp', shareQuery: '' };
+  const standIn = await standInOf('0.4.6', { announced, ...tls });
+  const server = call(standIn.origin, { webpath: 'panel', credentials: { token: CREDENTIALS.token, operator: null } });
+  const key = 'ключ a@b';
+  await server.createUser({ accessKey: key, name: null, limitBytes: null });
+  for (const each of ['alpha', key]) {
+    const { value } = await server.subscription(each);
+    expect(value).toEqual({
+      host: '[2001:db8::1]',
+      port: 50_001,
+      shareScheme: 'ostp',
+      shareQuery: '?type=udp',
+      ownDns: false,
+    });
+  }
+  expect((await server.subscription('nobody')).value).toBeUndefined();
+});
+
+test('the address of a status is that of its endpoint, or none', () => {
+  for (const endpoint of [undefined, null, { host: 'a', udp_port: 0n }, { host: '', udp_port: 5n }])
+    expect(endpointOf(endpoint === undefined ? {} : { endpoint })).toBeNull();
+  const told = { host: 'a.example', udp_port: 65_535n };
+  expect(endpointOf({ endpoint: told })).toEqual({ host: 'a.example', port: 65_535 });
+  expect(endpointOf({ endpoint: { ...told, host: '[::1]' } })).toMatchObject({ host: '[::1]' });
+});
 
 test('a server of a version that nobody knows is served as the last line, and its configuration is not changed', async () => {
   const standIn = await standInOf('0.4.6');
