@@ -36,7 +36,7 @@ export function givenStateOf({ given }: Scenario): GivenState {
   return {
     root,
     hasFile: given.config !== undefined || given.configText !== undefined,
-    keys: keyElements(root).flatMap(keyOf),
+    keys: root === null ? [] : keysOfFile(root),
     credentials: {
       token: own.token ?? textOr(listener.token, null),
       username: own.username ?? textOr(listener.username, ''),
@@ -84,10 +84,11 @@ function listenerOf(root: JsonObject | null): JsonObject {
   return inbounds.filter(isJsonObject).find(({ protocol }) => protocol === 'api') ?? {};
 }
 
-function keyElements(root: JsonObject | null): readonly JsonValue[] {
-  if (root === null) return [];
+/** The keys of a configuration file, in either layout. */
+export function keysOfFile(root: JsonObject): readonly GivenKey[] {
   const inbounds = Array.isArray(root.inbounds) ? root.inbounds.filter(isJsonObject) : [];
-  return [...inbounds.map(({ users }) => users), root.access_keys].flatMap((list) => (Array.isArray(list) ? list : []));
+  const lists = [...inbounds.map(({ users }) => users), root.access_keys];
+  return lists.flatMap((list) => (Array.isArray(list) ? list : [])).flatMap(keyOf);
 }
 
 /** A key element as a key: a text, or an object with `access_key` (or `key`). */

@@ -157,12 +157,18 @@ function isOpen(value: JsonValue, bindings: Bindings): boolean {
   return isJsonObject(value) && Object.values(value).some((member) => isOpen(member, bindings));
 }
 
+/** One number in two spellings, such as 1000 and 1e3. */
+function sameNumber(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  if (typeof left === 'bigint' && typeof right === 'number') return equalNumbers(left, right);
+  return typeof left === 'number' && typeof right === 'bigint' && equalNumbers(right, left);
+}
+
 /** Whether two JSON values are the same to the last digit, members without an order; what is not there equals only that. */
 export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
   if (Array.isArray(left) && Array.isArray(right)) {
     return left.length === right.length && left.every((each, index) => sameJson(each, right[index]));
   }
-  if (!isJsonObject(left) || !isJsonObject(right)) return left === right;
+  if (!isJsonObject(left) || !isJsonObject(right)) return left === right || sameNumber(left, right);
   const names = Object.keys(left);
   return names.length === Object.keys(right).length && names.every((name) => sameJson(left[name], right[name]));
 }

@@ -12,19 +12,24 @@ export interface OwnKeys {
   isOwn(accessKey: string): boolean;
   /** Notes a key that the run is about to make. */
   add(accessKey: string): void;
+  /** Those of these keys that the run has made, ever. */
+  among(accessKeys: readonly string[]): readonly string[];
   /** Removes what was made since the last time; lists what could not be removed. */
   removeAll(control: Control): Promise<readonly string[]>;
 }
 
 export function createOwnKeys(prefix: string): OwnKeys {
   const made = new Set<string>();
+  const ever = new Set<string>();
+  const isOwn = (accessKey: string) => accessKey.startsWith(prefix) || ever.has(accessKey);
   return {
     prefix,
-    isOwn: (accessKey) => accessKey.startsWith(prefix) || made.has(accessKey),
+    isOwn,
     add(accessKey) {
-      // No path addresses an empty key, so none could remove it; the API refuses it.
-      if (accessKey !== '') made.add(accessKey);
+      made.add(accessKey);
+      ever.add(accessKey);
     },
+    among: (accessKeys) => accessKeys.filter(isOwn),
     async removeAll(control) {
       const left: string[] = [];
       for (const accessKey of [...made]) {
@@ -62,6 +67,7 @@ export function guardKeys(caller: Caller, { own, apiRoot }: Guarded): Caller {
         await refuseForeign(caller, call, { accessKey: named, own, apiRoot });
       }
       const makes = makesKeys(matched.operation);
+      if (makes && named === '') throw new Error('not sent: no operation removes an empty key');
       if (makes && named !== null) own.add(named);
       const answer = await caller.send(call);
       if (makes) for (const key of keysIn(answer)) own.add(key);

@@ -5,6 +5,8 @@ import { writeJson } from '../wire/json/write-json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
 import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
 import { createCall } from './create-call.js';
+import { type Held, openDifferences } from './left-open.js';
+import { movedPlace } from './parse-place.js';
 import { type Bindings, createBindings, UnboundPlaceholder } from './placeholders.js';
 import type {
   Breakage,
@@ -62,6 +64,12 @@ export interface PlayOptions {
   readonly timeoutMilliseconds?: number;
   /** Whether the server's own panel page counts; `exact` when left out. */
   readonly pages?: 'exact' | 'ignored';
+  /** `ignored`: servers list keys without traffic in no order; as the scenario's source has it when left out. */
+  readonly keyOrder?: 'ignored';
+  /** Whether a step is not played at all; left out, every one is. */
+  readonly leavesOut?: (exchange: Exchange) => boolean;
+  /** How much of a step's answer is compared; all of it when left out. */
+  readonly heldTo?: (exchange: Exchange) => Held;
   /** Sends the calls; left out, over a connection of the scenario's own. It is not closed at the end. */
   readonly caller?: Caller;
   /** What placeholders stand for before the first step; the ones that the answers tell come in here. */
@@ -107,7 +115,7 @@ async function playStep(step: Step, number: number, chain: Chain): Promise<reado
   else if ('handEdit' in step) await chain.stage.handEdit(replaceAddresses(step.handEdit, chain.addresses));
   else if ('settle' in step) await chain.stage.settle();
   else if ('breakFile' in step) await chain.stage.breakFile(step.breakFile);
-  else return playExchange(step, number, chain);
+  else if (chain.leavesOut?.(step) !== true) return playExchange(step, number, chain);
   return [];
 }
 
@@ -118,12 +126,15 @@ async function playExchange(exchange: Exchange, step: number, chain: Chain): Pro
     return [result];
   }
   const { call, answer } = result;
+  const held = chain.heldTo?.(exchange) ?? 'exactly';
   const compare = (response: ScenarioResponse, bindings: Bindings) =>
-    compareAnswer(withAddresses(response, chain.addresses), answer, {
-      bindings,
-      requestHeaders: lowerCased(call.headers),
-      pages: chain.pages ?? 'exact',
-    });
+    held === 'exactly'
+      ? compareAnswer(asSentHere(withAddresses(response, chain.addresses), exchange, call, chain), answer, {
+          bindings,
+          requestHeaders: lowerCased(call.headers),
+          pages: chain.pages ?? 'exact',
+        })
+      : openDifferences(held, answer);
   const differences = compare(exchange.response, chain.bindings);
   chain.onStep?.({ step, exchange, answer, compareWith: (response) => compare(response, new Map(chain.bindings)) });
   return differences;
@@ -149,6 +160,21 @@ function withAddresses(response: ScenarioResponse, addresses: Addresses): Scenar
   return { ...response, body: replaceAddressesInJson(response.body, addresses) };
 }
 
+/** A response as a server gives it to this very request. */
+function asSentHere(
+  response: ScenarioResponse,
+  { operation, request: { body } }: Exchange,
+  call: Call,
+  { keyOrder }: Chain,
+): ScenarioResponse {
+  if (keyOrder === 'ignored' && operation === 'listUsers' && response.unordered === undefined)
+    return { ...response, unordered: ['/data'] };
+  if (response.text === undefined || body === undefined || call.body === undefined) return response;
+  // A recorded body was sent with blanks and lines, which move the place where a parser stops.
+  const sent = call.body.toString('utf8');
+  return { ...response, text: movedPlace(response.text, JSON.stringify(JSON.parse(sent), null, 2), sent) };
+}
+
 async function compareAfterwards(
   scenario: Scenario,
   expected: FileAfterwards,
@@ -161,7 +187,7 @@ async function compareAfterwards(
       ? {}
       : { configText: linesWithAddresses(expected.configText, chain.addresses) }),
   };
-  const keyOrder = scenario.source === 'recorded' ? 'ignored' : 'exact';
+  const keyOrder = chain.keyOrder ?? (scenario.source === 'recorded' ? 'ignored' : 'exact');
   const text = await chain.stage.configText();
   const found = compareFile(wanted, text, { bindings: chain.bindings, keyOrder });
   chain.onFile?.({

@@ -1,7 +1,7 @@
 import { isAbsolute, relative } from 'node:path';
 import { writeJson } from '../wire/json/write-json.js';
 import type { LineSink, Reporter } from './report.js';
-import { createTextReporter } from './report-text.js';
+import { createTextReporter, type TextDetail } from './report-text.js';
 import type { ScenarioResult, ShownDifference } from './result.js';
 import { verdictLines } from './verdict.js';
 
@@ -9,8 +9,12 @@ import { verdictLines } from './verdict.js';
  * The report for people, with GitHub's workflow commands between its lines: an error for each scenario that differs or could
  * not be played, at its file, and the verdict as a notice. Paths are shown from `folder` on, as the checkout has them.
  */
-export function createGithubReporter(line: LineSink, sides: readonly [string, string], folder: string): Reporter {
-  const text = createTextReporter(line, sides);
+export function createGithubReporter(
+  line: LineSink,
+  sides: readonly [string, string],
+  { folder, ...detail }: TextDetail & { readonly folder: string },
+): Reporter {
+  const text = createTextReporter(line, sides, detail);
   return {
     begin: (count) => text.begin(count),
     done(result) {

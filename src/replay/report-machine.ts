@@ -15,9 +15,10 @@ export function createJsonReporter(line: LineSink): Reporter {
   });
 }
 
-function verdictRecord({ isCompatible, operations, reads }: Verdict): JsonValue {
+function verdictRecord({ isCompatible, unjudged, operations, reads }: Verdict): JsonValue {
   return {
-    compatible: isCompatible,
+    compatible: isCompatible && unjudged === null,
+    unjudged,
     operations: { seen: [...operations.seen], unseen: [...operations.unseen] },
     rules: reads === null ? null : { seen: BigInt(reads.rules.seen), all: BigInt(reads.rules.all) },
     lines: reads === null ? null : linesRecord(reads.lines),
@@ -31,13 +32,14 @@ function linesRecord({ ownFits, told, all, fitting }: LinesRead): JsonValue {
 }
 
 function recordOf(result: ScenarioResult): JsonValue {
-  const { name, path, title, outcome, reason, differences, known, hint, milliseconds } = result;
+  const { name, path, title, outcome, reason, unplayed, differences, known, hint, milliseconds } = result;
   return {
     name,
     path,
     title,
     outcome,
     reason,
+    unplayed,
     hint,
     knownDivergences: BigInt(known),
     milliseconds: BigInt(Math.round(milliseconds)),

@@ -36,6 +36,8 @@ export interface ScenarioResult {
   readonly seen: readonly OperationName[];
   /** How many differences the register of divergences explains. */
   readonly known: number;
+  /** Which of its steps were not played, and why; null for none. */
+  readonly unplayed: string | null;
   /** What helps to read a difference: that the specification leaves the point open; null for nothing. */
   readonly hint: string | null;
   readonly milliseconds: number;
@@ -123,7 +125,8 @@ export function operationsSeen(steps: readonly Pick<PlayedStep, 'exchange' | 'an
 }
 
 function empty(name: string, path: string, title: string) {
-  return { name, path, title, reason: null, differences: [], seen: [], known: 0, hint: null, milliseconds: 0 };
+  const nothing = { reason: null, differences: [], seen: [], known: 0, unplayed: null, hint: null, milliseconds: 0 };
+  return { name, path, title, ...nothing };
 }
 
 /** A scenario that stands only for what a gateway decided by itself is no measure for a server of another make. */

@@ -1,80 +1,136 @@
 import type { Control } from '../southbound/control.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
-import { keyOf } from './given-state.js';
+import { type GivenKey, keyOf, keysOfFile } from './given-state.js';
 import { sameJson } from './json-difference.js';
-import { listKeys, type TargetFacts } from './target-facts.js';
+import type { OwnKeys } from './own-keys.js';
+import { listKeys } from './target-facts.js';
 
-/** What stood on a server before anything of it was replaced. */
+/** What a run may change on a server, as it stands at one time. */
 export interface SavedState {
+  /** Null where the server shows none. */
   readonly config: JsonObject | null;
-  /** Keys that the server listed. */
-  readonly keys: readonly string[];
+  readonly keys: readonly GivenKey[];
   readonly rules: JsonValue | null;
   readonly dns: JsonValue | null;
   /** Newest first. */
   readonly audit: readonly JsonValue[];
 }
 
-/** Reads everything that a scenario may replace. */
-export async function saveState(control: Control, revision: Revision, facts: TargetFacts): Promise<SavedState> {
-  const { capabilities } = revision;
+/** Reads everything that a run may change. */
+export async function readState(control: Control, { capabilities }: Revision): Promise<SavedState> {
   const read = async (path: string): Promise<JsonValue | null> => {
     const { status, data } = await control.send('GET', path);
     return status === 200 && data !== undefined ? data : null;
   };
-  const audit = capabilities.audit !== undefined ? await read('/audit') : null;
+  const config = capabilities.config === undefined ? null : await read('/server/config');
+  const audit = capabilities.audit === undefined ? null : await read('/audit');
   return {
-    config: facts.config === 'none' ? null : facts.config,
-    keys: facts.keys.map(({ accessKey }) => accessKey),
-    rules: capabilities.rules !== undefined ? await read('/router/rules') : null,
-    dns: capabilities.dns !== undefined ? await read('/dns/config') : null,
+    config: isJsonObject(config) ? config : null,
+    keys: await listKeys(control),
+    rules: capabilities.rules === undefined ? null : await read('/router/rules'),
+    dns: capabilities.dns === undefined ? null : await read('/dns/config'),
     audit: Array.isArray(audit) ? audit : [],
   };
+}
+
+/** Why a state does not hold what would have to be put back after its configuration was replaced, or null. */
+export function whyNotToReplace({ config, keys }: SavedState): string | null {
+  if (config === null) return 'its configuration cannot be read';
+  if (config.mode === undefined) return 'its configuration has no "mode", without which no server takes it back';
+  const hasListener = isJsonObject(config.api ?? null) || Array.isArray(config.inbounds);
+  if (!hasListener) return 'its configuration does not say where the API listens';
+  const inFile = new Set(keysOfFile(config).map(({ accessKey }) => accessKey));
+  const missing = keys.filter(({ accessKey }) => !inFile.has(accessKey)).length;
+  return missing === 0 ? null : `its configuration does not hold ${missing} of the ${keys.length} keys that it lists`;
 }
 
 /** What is put back: a part of the state, for messages. */
 type Part = 'configuration' | 'outbound rules' | 'DNS settings' | 'audit list';
 
+export interface Restoring {
+  readonly control: Control;
+  readonly own: OwnKeys;
+}
+
 /**
  * Puts back what differs from the saved state; lists the parts that could not be put back, with the server's words. Keys
  * that others made or removed since then stay as they are now.
  */
-export async function restoreState(control: Control, saved: SavedState): Promise<readonly string[]> {
+export async function restoreState({ control, own }: Restoring, saved: SavedState): Promise<readonly string[]> {
   const problems: string[] = [];
   const put = async (part: Part, work: () => Promise<string | null>): Promise<void> => {
     const problem = await work().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
     if (problem !== null) problems.push(`the ${part} could not be put back: ${problem}`);
   };
   const { config, rules, dns, audit } = saved;
-  if (config !== null) await put('configuration', () => restoreConfig(control, config, saved.keys));
   if (rules !== null) await put('outbound rules', () => restorePart(control, ['PUT', '/router/rules'], rules));
   if (dns !== null) await put('DNS settings', () => restorePart(control, ['POST', '/dns/config'], dns));
+  // Last, since the others write into the file in words of their own.
+  if (config !== null)
+    await put('configuration', async () =>
+      putConfiguration(control, withKeysOfNow(config, saved.keys, await othersKeys(control, own))),
+    );
   await put('audit list', () => restoreAudit(control, audit));
   return problems;
 }
 
-async function restoreConfig(
-  control: Control,
-  config: JsonObject,
-  keysBefore: readonly string[],
+/**
+ * Puts back the key lists of the configuration alone, which a server writes anew with every key that comes and goes. `version`
+ * is the server's. Resolves to why it could not, or null.
+ */
+export async function restoreKeyLists(
+  { control, own }: Restoring,
+  saved: SavedState,
+  { storing }: Revision,
+  version: string | null,
 ): Promise<string | null> {
   const present = (await control.send('GET', '/server/config')).data;
-  const wanted = withKeysOfNow(config, new Set(keysBefore), await listKeys(control));
+  if (saved.config === null || present === undefined || !isJsonObject(present)) return null;
+  const { access_keys: list } = withKeysOfNow(saved.config, saved.keys, await othersKeys(control, own));
+  const { access_keys: now, ...others } = present;
+  if (sameKeyLists(now, list)) return null;
+  if (list === undefined && version !== null && storing.needsRootList(version))
+    return 'the configuration keeps a root access_keys, without which this server drops every key';
+  return putConfiguration(control, list === undefined ? others : { ...present, access_keys: list });
+}
+
+/** Whether two key lists hold the same elements: servers write them in no order, and a key without name and limit as a text. */
+export function sameKeyLists(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  return sameJson(orderedList(left), orderedList(right));
+}
+
+function orderedList(list: JsonValue | undefined): JsonValue | undefined {
+  if (!Array.isArray(list)) return list;
+  const named = list.map((element): readonly [string, JsonValue] => [
+    keyOf(element)[0]?.accessKey ?? '',
+    whole(element),
+  ]);
+  return named.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, element]) => element);
+}
+
+function whole(element: JsonValue): JsonValue {
+  if (!isJsonObject(element)) return { access_key: element };
+  return Object.fromEntries(Object.entries(element).filter(([, value]) => value !== null));
+}
+
+async function othersKeys(control: Control, own: OwnKeys): Promise<readonly GivenKey[]> {
+  return (await listKeys(control)).filter(({ accessKey }) => !own.isOwn(accessKey));
+}
+
+async function putConfiguration(control: Control, wanted: JsonObject): Promise<string | null> {
+  const present = (await control.send('GET', '/server/config')).data;
   if (present !== undefined && sameJson(present, wanted)) return null;
   const { status, error } = await control.send('PUT', '/server/config', wanted);
   return status === 200 ? null : `${status} ${error}`;
 }
 
 /** The saved file with the keys that came since, and without those that went. */
-function withKeysOfNow(
-  config: JsonObject,
-  before: ReadonlySet<string>,
-  now: Awaited<ReturnType<typeof listKeys>>,
-): JsonObject {
+function withKeysOfNow(config: JsonObject, keysBefore: readonly GivenKey[], now: readonly GivenKey[]): JsonObject {
+  const before = new Set(keysBefore.map(({ accessKey }) => accessKey));
   const list = Array.isArray(config.access_keys) ? config.access_keys : [];
   const present = new Set(now.map(({ accessKey }) => accessKey));
-  const inFile = new Set(list.flatMap(keyOf).map(({ accessKey }) => accessKey));
+  const inFile = new Set(keysOfFile(config).map(({ accessKey }) => accessKey));
   const kept = list.filter((element) =>
     keyOf(element).every(({ accessKey }) => present.has(accessKey) || !before.has(accessKey)),
   );
@@ -83,7 +139,7 @@ function withKeysOfNow(
   return { ...config, access_keys: [...kept, ...fresh.map(asElement)] };
 }
 
-function asElement({ accessKey, name, limitBytes }: Awaited<ReturnType<typeof listKeys>>[number]): JsonValue {
+function asElement({ accessKey, name, limitBytes }: GivenKey): JsonValue {
   if (name === null && limitBytes === null) return accessKey;
   return {
     access_key: accessKey,

@@ -5,21 +5,25 @@ import { createControl, type TargetCredentials } from '../southbound/control.js'
 import type { Revision } from '../wire/traits/revision.js';
 import { DEFAULT_ADDRESSES } from './addresses.js';
 import { hasGivenState } from './given-state.js';
+import { heldTo } from './left-open.js';
 import { createOwnKeys, guardKeys } from './own-keys.js';
 import type { PlayOptions } from './play.js';
 import { playFile } from './play-file.js';
 import { createLook } from './reads/look.js';
-import { type LineOf, type ReadReport, readServer } from './reads/standing.js';
+import { type LineOf, type ReadReport, readServer, resultOf } from './reads/standing.js';
 import { type ScenarioResult, unplayedResult } from './result.js';
-import { restoreState, type SavedState, saveState } from './saved-state.js';
-import { isExchange, type Scenario } from './scenario.js';
+import { readState, restoreKeyLists, restoreState, type SavedState, whyNotToReplace } from './saved-state.js';
+import { type Exchange, isExchange, type Scenario } from './scenario.js';
 import type { ScenarioFile } from './scenario-files.js';
 import { fillCredentials } from './secrets.js';
 import { standInsFor } from './stand-ins.js';
-import { learnFacts, type TargetFacts } from './target-facts.js';
+import { stateChanges } from './state-changes.js';
+import { CountsAtStart, untilReloaded } from './take-over.js';
+import { learnFacts, listKeys, type TargetFacts } from './target-facts.js';
 import { isInstalled, NO_STAGE, type Prepared, prepare, stageOf } from './target-state.js';
 import { translate } from './translate.js';
-import { effectsOf, type Permissions, whyNot } from './why-not.js';
+import { effectsOf, type Permissions, playable, whyNot } from './why-not.js';
+import { writesWithoutCredential } from './writes-without-credential.js';
 
 export interface TargetOptions {
   /** `http://host:port`. */
@@ -32,8 +36,15 @@ export interface TargetOptions {
   /** Whether answers are compared with another server's rather than with the scenario's own; false when left out. */
   readonly isCompared?: boolean;
   readonly random: RandomPort;
-  /** Keeps what stood on the server where a crash leaves it; resolves to what undoes that. */
-  readonly keepSaved: (saved: SavedState) => Promise<() => Promise<void>>;
+  /** Keeps what stood on the server where a crash leaves it. */
+  readonly keepSaved: (saved: SavedState) => Promise<KeptState>;
+}
+
+/** A copy of what stood on a server. */
+export interface KeptState {
+  /** For people. */
+  readonly place: string;
+  remove(): Promise<void>;
 }
 
 /** What is asked of a player beside the scenario itself. */
@@ -52,7 +63,11 @@ export interface TargetPlayer {
   play(file: ScenarioFile, watching: Watching): Promise<ScenarioResult>;
   /** Reads all that the server shows, and holds it against the records of its own line and of these. */
   read(lines: readonly Revision[], lineOf: LineOf): Promise<ReadReport>;
-  /** Removes what is left of the run's own keys and puts everything back; lists what could not be. */
+  /** Tries whether a key is made and removed without a credential. Only where writes are permitted. */
+  tryWithoutCredential(): Promise<ScenarioResult>;
+  /** Why the server's configuration is not to be replaced, or null. */
+  whyNotToReplace(): string | null;
+  /** Removes what is left of the run's own keys and puts everything back; lists all that is not as it was before the run. */
   finish(): Promise<readonly string[]>;
 }
 
@@ -65,7 +80,9 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
   const control = createControl(caller, { target, revision, credentials });
   const facts = await learnFacts(caller, control, { target, revision, credentials });
   const own = createOwnKeys(`keyway-replay-${options.random.bytes(4).toString('hex')}-`);
-  const live: Live = { options, target, caller, control, facts, own, saved: null, unkeep: async () => undefined };
+  const isLetIn = facts.isOpen || facts.hasToken || facts.hasOperator;
+  const before = isLetIn ? await readState(control, revision) : null;
+  const live: Live = { options, target, caller, control, facts, own, before, kept: null };
   const { isCompared = false } = options;
   const reason = (scenario: Scenario) => whyNot(scenario, { facts, permissions, revision, target, isCompared });
   return {
@@ -87,6 +104,11 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
       const look = createLook({ caller, webpath, token: credentials.token, session });
       return readServer(look, revision, lines, lineOf);
     },
+    tryWithoutCredential: async () => ({
+      ...resultOf(await writesWithoutCredential(live)),
+      name: 'writes/no-credential',
+    }),
+    whyNotToReplace: () => (before === null ? 'no credential lets the run in' : whyNotToReplace(before)),
     async finish() {
       const problems = await cleanUp(live);
       caller.close();
@@ -98,8 +120,10 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
 interface Live extends Prepared {
   readonly options: TargetOptions;
   readonly caller: Caller;
-  saved: SavedState | null;
-  unkeep: () => Promise<void>;
+  /** Null where nothing lets the run in. */
+  readonly before: SavedState | null;
+  /** Where the state before is kept, once anything of it may be replaced. */
+  kept: KeptState | null;
 }
 
 function planOf(scenarios: readonly Scenario[], { options, own, facts }: Live): readonly string[] {
@@ -121,30 +145,42 @@ function planOf(scenarios: readonly Scenario[], { options, own, facts }: Live): 
 }
 
 async function playOn(live: Live, file: ScenarioFile, watching: Watching): Promise<ScenarioResult> {
+  const { credentials, permissions, revision } = live.options;
   try {
-    if (live.options.permissions.destructive) await keepState(live);
+    if (permissions.destructive) await keepState(live);
     const authorization = await live.control.authorization();
-    const { scenario } = file;
+    const { scenario, unplayed, leavesOut } = playable(file.scenario);
+    const part = { ...file, scenario };
     const guarded = guardKeys(live.caller, { own: live.own, apiRoot: live.target.apiRoot });
-    const options = { target: live.target, addresses: DEFAULT_ADDRESSES, stage: NO_STAGE, pages: 'ignored' as const };
+    const options = {
+      target: live.target,
+      addresses: DEFAULT_ADDRESSES,
+      stage: NO_STAGE,
+      pages: 'ignored' as const,
+      leavesOut,
+      heldTo: (exchange: Exchange) => heldTo(exchange, scenario, revision),
+    };
     if (!hasGivenState(scenario)) {
-      const filled = fillCredentials(guarded, { authorization, credentials: live.options.credentials, ...live.target });
+      const filled = fillCredentials(guarded, { authorization, credentials, ...live.target });
       const bindings = standInsFor(scenario, live.own.prefix, {
-        username: live.options.credentials.operator?.username,
-        traits: live.options.revision,
+        username: credentials.operator?.username,
+        traits: revision,
       });
-      return await playFile(file, { ...options, bindings, ...watching, caller: filled });
+      return { ...(await playFile(part, { ...options, bindings, ...watching, caller: filled })), unplayed };
     }
     const cast = await prepare(live, scenario, authorization);
     const stage = cast.configuration === null ? NO_STAGE : stageOf(live, cast.configuration);
-    const played = cast.configuration === null || scenario.then === undefined ? withoutFile(file) : file;
-    return await playFile(played, { ...options, ...watching, stage, caller: translate(guarded, cast) });
+    const played = cast.configuration === null || scenario.then === undefined ? withoutFile(part) : part;
+    const own = { stage, keyOrder: 'ignored' as const, caller: translate(guarded, cast) };
+    const result = await playFile(played, { ...options, ...watching, ...own });
+    return { ...result, unplayed };
   } catch (error) {
+    if (error instanceof CountsAtStart) return unplayedResult(file, 'skipped', error.message);
     return unplayedResult(file, 'broken', error instanceof Error ? error.message : String(error));
   } finally {
     await live.own.removeAll(live.control).catch(() => undefined);
     // At once, for the next scenario and for those who use the server; what fails here is tried and told at the end.
-    if (live.saved !== null) await restoreState(live.control, live.saved);
+    if (live.kept !== null && live.before !== null) await restoreState(live, live.before);
   }
 }
 
@@ -155,17 +191,47 @@ function withoutFile(file: ScenarioFile): ScenarioFile {
 }
 
 async function keepState(live: Live): Promise<void> {
-  if (live.saved !== null) return;
-  const { options, control, facts } = live;
-  if (!facts.isOpen && !facts.hasToken && !facts.hasOperator) return;
-  live.saved = await saveState(control, options.revision, facts);
-  live.unkeep = await options.keepSaved(live.saved);
+  if (live.kept !== null || live.before === null) return;
+  live.kept = await live.options.keepSaved(live.before);
+  const { config } = live.before;
+  // A write of rules into a file with comments leaves nothing of it on many servers; what is sent back has none.
+  if (config !== null) await live.control.send('PUT', '/server/config', config);
 }
 
 async function cleanUp(live: Live): Promise<readonly string[]> {
-  const left = await live.own.removeAll(live.control);
-  const problems = left.map((accessKey) => `the key ${accessKey} could not be removed`);
-  if (live.saved !== null) problems.push(...(await restoreState(live.control, live.saved)));
-  if (problems.length === 0) await live.unkeep();
+  const { permissions } = live.options;
+  const problems = permissions.writes ? await undoAll(live) : [];
+  const left = [...problems, ...(await changesSince(live))];
+  if (left.length === 0) await live.kept?.remove();
+  else if (live.kept !== null) left.push(`what stood there before is in ${live.kept.place}`);
+  return left;
+}
+
+/** Removes the run's own keys and puts back what it replaced, and again where a reload of the server's brought some back. */
+async function undoAll(live: Live): Promise<readonly string[]> {
+  const { control, own, before, kept, options, facts } = live;
+  let problems: readonly string[] = [];
+  for (let round = 0; round < 2; round += 1) {
+    const left = await own.removeAll(control);
+    problems = left.map((accessKey) => `the key ${accessKey} could not be removed`);
+    if (before === null) return problems;
+    if (kept !== null) problems = [...problems, ...(await restoreState(live, before))];
+    const lists = await restoreKeyLists(live, before, options.revision, facts.version);
+    if (lists !== null) problems = [...problems, lists];
+    await untilReloaded(async (path) => (await control.send('GET', path)).data);
+    const back = own.among((await listKeys(control)).map(({ accessKey }) => accessKey));
+    if (back.length === 0) return problems;
+    for (const accessKey of back) own.add(accessKey);
+  }
   return problems;
+}
+
+async function changesSince({ control, before, options }: Live): Promise<readonly string[]> {
+  if (before === null) return [];
+  try {
+    return stateChanges(before, await readState(control, options.revision));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return [`it could not be read whether all is as before: ${reason}`];
+  }
 }

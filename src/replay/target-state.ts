@@ -9,6 +9,7 @@ import { type GivenState, givenStateOf, hasGivenState } from './given-state.js';
 import type { OwnKeys } from './own-keys.js';
 import type { Stage } from './play.js';
 import { type Exchange, isExchange, type Scenario } from './scenario.js';
+import { CountsAtStart, takeOver } from './take-over.js';
 import { type Announcement, learnAnnouncement, type TargetFacts } from './target-facts.js';
 import { type Cast, type CastConfiguration, configurationIn, mergedConfiguration } from './translate.js';
 import { isTokenOnlyAKey, needsConfiguration, type Permissions } from './why-not.js';
@@ -43,7 +44,7 @@ export async function prepare(live: Prepared, scenario: Scenario, authorization:
   const before = await countsOf(control, facts);
   if (options.permissions.writes) await makeKeys(live, state);
   const exchanges = scenario.exchanges.filter(isExchange);
-  const configuration = isInstalled(scenario, facts) ? await install(live, state) : null;
+  const configuration = isInstalled(scenario, facts) ? await install(live, state, exchanges) : null;
   if (changesAudit(exchanges)) await control.send('DELETE', '/audit');
   const made = options.permissions.writes ? 0n : BigInt(state.keys.length);
   return {
@@ -95,33 +96,37 @@ function changesAudit(exchanges: readonly Exchange[]): boolean {
 async function install(
   { control, own, facts, options }: Prepared,
   state: GivenState,
+  exchanges: readonly Exchange[],
 ): Promise<CastConfiguration | null> {
   if (state.root === null || facts.config === null || facts.config === 'none') return null;
   const current = replaceAddressesInJson(state.root, DEFAULT_ADDRESSES);
   if (!isJsonObject(current)) return null;
-  const { status, error } = await control.send(
-    'PUT',
-    '/server/config',
-    mergedConfiguration(current, facts.config, own),
-  );
-  if (status !== 200) throw new Error(`the scenario's configuration could not be put there: ${status} ${error}`);
-  await takeOver(control, options.revision, current);
+  const merged = mergedConfiguration(current, facts.config, own);
+  const put = async () => {
+    const { status, error } = await control.send('PUT', '/server/config', merged);
+    if (status !== 200) throw new Error(`the scenario's configuration could not be put there: ${status} ${error}`);
+  };
+  await put();
+  // What was told through the API stands in the file in the server's own words.
+  if (await takeOver(control, options.revision, current, exchanges)) await put();
+  await checkLinks({ control, own, facts, options }, state, exchanges);
   return { saved: facts.config, current };
 }
 
-/** Servers that read their file only at their start take rules and DNS settings through the API alone. */
-async function takeOver(control: Control, { capabilities }: Revision, wanted: JsonObject): Promise<void> {
-  const rules = isJsonObject(wanted.outbound) ? wanted.outbound.rules : undefined;
-  if (capabilities.rules !== undefined && Array.isArray(rules)) {
-    const { data } = await control.send('GET', '/router/rules');
-    if (Array.isArray(data) && data.length !== rules.length) await control.send('PUT', '/router/rules', rules);
-  }
-  if (capabilities.dns !== undefined && isJsonObject(wanted.dns)) {
-    const { data } = await control.send('GET', '/dns/config');
-    const present = data !== undefined && isJsonObject(data) ? data : {};
-    if (present.enabled !== wanted.dns.enabled)
-      await control.send('POST', '/dns/config', { ...present, ...wanted.dns });
-  }
+/** Where no operation changes DNS, a link says whether the server goes by the new configuration. */
+async function checkLinks(
+  { control, own, facts, options }: Pick<Prepared, 'control' | 'own' | 'facts' | 'options'>,
+  { keys: [first], dnsEnabled }: GivenState,
+  exchanges: readonly Exchange[],
+): Promise<void> {
+  const isAsked = exchanges.some(({ operation }) => operation === 'subscribe');
+  const accessKey = first === undefined ? facts.keys[0]?.accessKey : own.prefix + first.accessKey;
+  if (!isAsked || accessKey === undefined || dnsEnabled === facts.dnsEnabled || facts.announced === null) return;
+  const path = `/subscribe/${encodeURIComponent(accessKey)}`;
+  const link = (await control.send('GET', path, undefined, { accept: 'text/plain' })).data;
+  const wanted = options.revision.shareQuery.query(facts.announced.query, dnsEnabled);
+  if (typeof link === 'string' && !link.endsWith(`@${facts.announced.address}${wanted}`))
+    throw new CountsAtStart('whether DNS is on');
 }
 
 async function announcementOf(

@@ -7,7 +7,9 @@ import { type MatchedRequest, matchOperation, pathWithKey } from './effects.js';
 import { type GivenState, isPassword, keyOf } from './given-state.js';
 import { sameJson } from './json-difference.js';
 import type { OwnKeys } from './own-keys.js';
+import { movedPlace } from './parse-place.js';
 import type { GivenServer } from './scenario.js';
+import { untilReloaded } from './take-over.js';
 import type { Announcement } from './target-facts.js';
 
 /** What a scenario's own names and numbers stand for on the server that it is played on. */
@@ -55,20 +57,32 @@ export function translate(caller: Caller, cast: Cast): Caller {
         await cast.onManyWrongLogins();
         wrong.count = 0;
       }
+      const body = bodyOut(call.body, name, cast);
       const answer = await caller.send({
         ...call,
         path: matched === null ? call.path : pathOut(call.path, matched, cast),
         headers: headersOut(call.headers, cast),
-        body: bodyOut(call.body, name, cast),
+        body,
       });
       if (name === 'login') {
         wrong.count = answer.status === 401 ? wrong.count + 1 : 0;
         wrong.sessionTold ||= answer.status === 200;
       }
-      if (name === 'putConfig' && answer.status === 200) replaced(call.body, cast);
-      return name === null ? answer : answerIn(answer, name, cast);
+      if (name === 'putConfig' && answer.status === 200) {
+        replaced(call.body, cast);
+        // With the scenario's own credential: a login of the run's would end its session.
+        await untilReloaded((path) => readAs(call, path, caller, cast));
+      }
+      return name === null ? answer : answerIn(withPlaceOf(call.body, body, answer), name, cast);
     },
   };
+}
+
+async function readAs({ headers }: Call, path: string, caller: Caller, cast: Cast): Promise<JsonValue | undefined> {
+  const kept = new Map([...headersOut(headers, cast)].filter(([name]) => name.toLowerCase() === 'authorization'));
+  const { body } = await caller.send({ method: 'GET', path: cast.apiRoot + path, headers: kept, body: undefined });
+  const value = jsonIn(body, LAST_WINS);
+  return isJsonObject(value) ? value.data : undefined;
 }
 
 function matchedBy({ method, path }: Call, { apiRoot }: Cast): MatchedRequest | null {
@@ -153,6 +167,13 @@ function prefixed(element: JsonValue, own: OwnKeys): JsonValue {
 function replaced(body: Buffer | undefined, { configuration }: Cast): void {
   const value = body === undefined ? undefined : jsonIn(body, LAST_WINS);
   if (configuration !== null && isJsonObject(value)) configuration.current = value;
+}
+
+/** What a server says of the body that it got, as it would say it of the scenario's. */
+function withPlaceOf(own: Buffer | undefined, sent: Buffer | undefined, answer: Answer): Answer {
+  if (own === undefined || sent === undefined || own === sent || answer.status < 400) return answer;
+  const [text, from, to] = [answer.body, sent, own].map((each) => each.toString('utf8'));
+  return { ...answer, body: Buffer.from(movedPlace(text ?? '', from ?? '', to ?? '')) };
 }
 
 /** The answer with the scenario's names for its own keys; one that is no JSON keeps its bytes. */

@@ -8,6 +8,8 @@ import { isExchange, type Scenario } from './scenario.js';
 export interface Verdict {
   /** Whether nothing differed. */
   readonly isCompatible: boolean;
+  /** Why nothing can be said of the server although nothing differed, or null. */
+  readonly unjudged: string | null;
   /** Operations whose answers were compared, of those that were to be. */
   readonly operations: { readonly seen: readonly OperationName[]; readonly unseen: readonly OperationName[] };
   /** What reads showed of a server; null where none was read. */
@@ -26,25 +28,33 @@ export function verdictOf(
   results: readonly ScenarioResult[],
   asked: readonly OperationName[],
   reads: Verdict['reads'],
+  unjudged: string | null,
 ): Verdict {
   const seen = new Set(results.flatMap((each) => each.seen));
   return {
     isCompatible: results.every(({ outcome }) => outcome !== 'different'),
+    unjudged,
     operations: { seen: asked.filter((each) => seen.has(each)), unseen: asked.filter((each) => !seen.has(each)) },
     reads,
   };
 }
 
 /** The verdict in one line, and beneath it what it does not rest on. */
-export function verdictLines({ isCompatible, operations, reads }: Verdict): readonly string[] {
+export function verdictLines({ isCompatible, unjudged, operations, reads }: Verdict): readonly string[] {
   const { seen, unseen } = operations;
   const parts = [`${seen.length} of ${seen.length + unseen.length} operations`];
   if (reads !== null) parts.push(`${reads.rules.seen} of ${reads.rules.all} rules`);
   if (reads?.lines.ownFits === true)
     parts.push(`told apart from ${reads.lines.told} of ${reads.lines.all} other lines`);
-  const lines = [`${isCompatible ? 'compatible' : 'not compatible'} as far as seen: ${parts.join(', ')}`];
+  const judged = isCompatible ? (unjudged === null ? 'compatible' : `not judged, ${unjudged},`) : 'not compatible';
+  const lines = [`${judged} as far as seen: ${parts.join(', ')}`];
   if (unseen.length > 0) lines.push(`  not seen: ${unseen.join(', ')}`);
-  return reads === null ? lines : [...lines, ...versionLines(reads.version), ...fittingLines(reads.lines)];
+  if (reads === null) return lines;
+  lines.push(...versionLines(reads.version));
+  const { ownFits, fitting } = reads.lines;
+  if (ownFits) return [...lines, ...fitting.map(({ id, by }) => `  not told apart from ${id}: ${by.join('; ')}`)];
+  const others = fittingWords(reads.lines);
+  return others === null ? lines : [others, ...lines];
 }
 
 function versionLines({ reported, line, isOwn }: VersionRead): readonly string[] {
@@ -53,9 +63,9 @@ function versionLines({ reported, line, isOwn }: VersionRead): readonly string[]
     : [`  it reports version ${reported}, which is ${line === null ? 'of no known line' : `of ${line}`}`];
 }
 
-function fittingLines({ ownFits, fitting }: LinesRead): readonly string[] {
-  if (ownFits) return fitting.map(({ id, by }) => `  not told apart from ${id}: ${by.join('; ')}`);
-  return fitting.length === 0 ? [] : [`  what was read fits ${fitting.map(({ id }) => id).join(', ')}`];
+/** Which other lines fit what was read of a server that is not of its own; null for none. */
+export function fittingWords({ ownFits, fitting }: LinesRead): string | null {
+  return ownFits || fitting.length === 0 ? null : `what was read fits ${fitting.map(({ id }) => id).join(', ')}`;
 }
 
 /** How much has to be seen for a run to count: so many operations, or so many in a hundred. */

@@ -1,4 +1,6 @@
 import type { Target } from '../southbound/call.js';
+import { isJsonObject } from '../wire/json/json.js';
+import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
 import type { Effect, Subject } from '../wire/operations/operation.js';
 import { OPERATIONS } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
@@ -28,10 +30,54 @@ export interface Circumstances {
 export function whyNot(scenario: Scenario, at: Circumstances): string | null {
   const exchanges = scenario.exchanges.filter(isExchange);
   return (
+    ownReason(scenario) ??
     outsideReason(scenario.exchanges) ??
     permissionReason(exchanges, at.permissions) ??
     (hasGivenState(scenario) ? stateReason(scenario, exchanges, at) : recordingReason(exchanges, at))
   );
+}
+
+/** What of a scenario is played on a live server. */
+export interface Playable {
+  readonly scenario: Scenario;
+  /** Says which steps are not played, and why; null for none. */
+  readonly unplayed: string | null;
+  /** Whether a step is left out, the others staying as they are. */
+  leavesOut(exchange: Exchange): boolean;
+}
+
+/** A step that a server could not be cleaned of is not played, nor what rests on its success. */
+export function playable(scenario: Scenario): Playable {
+  const steps = scenario.exchanges;
+  const first = steps.findIndex((step) => isExchange(step) && makesEmptyKey(step));
+  if (first < 0) return { scenario, unplayed: null, leavesOut: () => false };
+  const why = 'it makes an empty key, which no operation removes';
+  const end = steps.findIndex((step) => isExchange(step) && makesEmptyKey(step) && step.response.status < 400);
+  if (end < 0) return { scenario, unplayed: `step ${first + 1} is not played: ${why}`, leavesOut: makesEmptyKey };
+  const { then: _, ...others } = scenario;
+  const unplayed = `not played from step ${end + 1} on: ${why}`;
+  return { scenario: { ...others, exchanges: steps.slice(0, end) }, unplayed, leavesOut: makesEmptyKey };
+}
+
+function makesEmptyKey(exchange: Exchange): boolean {
+  const { body, text } = exchange.request;
+  const operation = matchedBy(exchange)?.operation;
+  if (operation === undefined || !makesKeys(operation)) return false;
+  const value = text === undefined ? body : jsonIn(Buffer.from(text), LAST_WINS);
+  return value !== undefined && isJsonObject(value) && value.access_key === '';
+}
+
+/** Rows that only Keyway goes by: it takes what other servers refuse, or refuses what they take, so that what follows differs. */
+const OF_KEYWAY_ALONE: ReadonlySet<string> = new Set([
+  'silent:dnsConfig',
+  'silent:otherMode',
+  'silent:emptyAccessKey',
+  'error:auditTooLarge',
+]);
+
+function ownReason({ covers = [] }: Scenario): string | null {
+  const own = covers.filter((mark) => OF_KEYWAY_ALONE.has(mark));
+  return own.length === 0 ? null : 'stands for what Keyway alone does, where the specification leaves it open';
 }
 
 /** Everything that these requests may do. */
@@ -167,6 +213,8 @@ function isServed({ response }: Exchange): boolean {
   return response.status !== 401 && response.status !== 404;
 }
 
+const REPLACES_INBOUNDS = 'replaces a configuration with "inbounds", which holds more than can be put back safely';
+
 function fileReason(
   { then }: Scenario,
   exchanges: readonly Exchange[],
@@ -183,8 +231,7 @@ function fileReason(
   if (facts.config === null) return 'the configuration that stands there cannot be read, so not be put back';
   if (then?.compare === 'bytes') return 'compares the file byte for byte, which the API does not show';
   if (state.root === null) return 'needs a file that is no configuration, which the API cannot give';
-  if (state.hasInbounds || Array.isArray(facts.config.inbounds))
-    return 'replaces a configuration with "inbounds", which holds more than can be put back safely';
+  if (state.hasInbounds || Array.isArray(facts.config.inbounds)) return REPLACES_INBOUNDS;
   if (exchanges.some((each) => matchedBy(each)?.operation.name === 'putConfig' && each.request.text !== undefined))
     return 'replaces the file with exact bytes, which would drop the keys of others';
   return null;
@@ -231,7 +278,8 @@ function linkReason(
   if (state.dnsEnabled === facts.dnsEnabled) return null;
   if (revision.capabilities.config === undefined || facts.config === null || facts.config === 'none')
     return `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}`;
-  return permissions.destructive ? null : `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}: needs --destructive`;
+  if (!permissions.destructive) return `needs DNS to be ${state.dnsEnabled ? 'on' : 'off'}: needs --destructive`;
+  return state.hasInbounds || Array.isArray(facts.config.inbounds) ? REPLACES_INBOUNDS : null;
 }
 
 function isLink(body: Exchange['response']['body']): boolean {

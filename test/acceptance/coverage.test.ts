@@ -61,6 +61,7 @@ const RULES: readonly Row[] = [
   { mark: 'silent:head' },
   { mark: 'silent:optionsWithoutOrigin' },
   { mark: 'silent:emptyToken', needs: 'login' },
+  { mark: 'silent:otherMode' },
   { mark: 'silent:outboundConfigured', needs: 'rules' },
   { mark: 'silent:dnsConfig', needs: 'dns' },
 ];

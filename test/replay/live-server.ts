@@ -122,7 +122,7 @@ export function playerOn(
     permissions: { writes: false, destructive: false },
     timeoutMilliseconds: 10_000,
     random: systemRandom,
-    keepSaved: async () => async () => undefined,
+    keepSaved: async () => ({ place: 'nowhere', remove: async () => undefined }),
     ...options,
   });
 }

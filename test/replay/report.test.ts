@@ -12,6 +12,7 @@ const RESULT: ScenarioResult = {
   differences: [],
   seen: [],
   known: 0,
+  unplayed: null,
   hint: null,
   milliseconds: 1500,
 };
@@ -22,9 +23,9 @@ const DIFFERENT: ScenarioResult = {
   differences: [{ step: 3, request: 'GET /users', where: 'body /data', expected: 'x'.repeat(80), actual: undefined }],
 };
 
-function linesOf(...results: readonly ScenarioResult[]): readonly string[] {
+function linesOf(results: readonly ScenarioResult[], isVerbose = false): readonly string[] {
   const lines: string[] = [];
-  const reporter = createTextReporter((text) => lines.push(text), ['expected', 'found']);
+  const reporter = createTextReporter((text) => lines.push(text), ['expected', 'found'], { isVerbose });
   reporter.begin(results.length);
   for (const each of results) reporter.done(each);
   reporter.end({ results, summary: summaryOf(results), verdict: null, problems: [] });
@@ -32,17 +33,40 @@ function linesOf(...results: readonly ScenarioResult[]): readonly string[] {
 }
 
 describe('the report for people', () => {
-  test('has one line per scenario, and a summary', () => {
-    expect(linesOf(RESULT, { ...RESULT, outcome: 'skipped', reason: 'why' })).toEqual([
+  const skipped = (reason: string) => ({ ...RESULT, outcome: 'skipped' as const, reason });
+  const unplayed = { ...RESULT, unplayed: 'not played from step 3 on: why' };
+
+  test('has one line per scenario that was played, the reasons of others with their counts, and a summary', () => {
+    const results = [unplayed, skipped('step 2 is odd'), skipped('other'), skipped('step 11 is odd')];
+    expect(linesOf(results)).toEqual([
       'equal     folder/one: a title',
+      'not played, by reason (--verbose names each):',
+      '     2  a step is odd',
+      '     1  not played from a step on: why',
+      '     1  other',
+      '1 equal, 0 different, 3 skipped',
+    ]);
+  });
+
+  test('names every scenario that was not played where that is asked for', () => {
+    expect(linesOf([unplayed, skipped('why')], true)).toEqual([
+      'equal     folder/one: a title',
+      '  not played from step 3 on: why',
       'skipped   folder/one: why',
       '1 equal, 0 different, 1 skipped',
     ]);
   });
 
+  test('cuts a long place in its middle', () => {
+    const [first] = DIFFERENT.differences;
+    const where = 'body /data/inbounds/0/users/12/access_key';
+    const lines = linesOf([{ ...DIFFERENT, differences: first === undefined ? [] : [{ ...first, where }] }]);
+    expect(lines[3]).toMatch(/^ {4}body \/d…rs\/12\/access_key \| /);
+  });
+
   test('shows a difference side by side, long values over several lines', () => {
     const x = (count: number) => 'x'.repeat(count);
-    expect(linesOf(DIFFERENT).slice(1, -1)).toEqual([
+    expect(linesOf([DIFFERENT]).slice(1, -1)).toEqual([
       '  step 3: GET /users',
       `    ${' '.repeat(24)} | expected${' '.repeat(28)} | found`,
       `    body /data${' '.repeat(14)} | "${x(35)} | (nothing)`,

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../src/wire/json/json.js';
@@ -29,8 +30,9 @@ export type Step = 'save: read' | 'rules: asked' | 'write: truncated' | 'reload:
 
 export type Pause = (at: Step) => Promise<void>;
 
-/** Pauses of up to `longest` milliseconds, the same ones for the same seed. */
-export function createPauses(seed: number, longest: number): Pause {
+/** Pauses of up to `longest` milliseconds, the same ones for the same seed; null for none. */
+export function createPauses(seed: number, longest: number): Pause | null {
+  if (longest === 0) return null;
   let state = (seed ^ 0x9e3779b9) >>> 0;
   const next = () => {
     // A linear congruence (Numerical Recipes).
@@ -38,11 +40,16 @@ export function createPauses(seed: number, longest: number): Pause {
     return state / 2 ** 32;
   };
   return async () => {
-    if (longest > 0) await sleep(next() * longest);
+    await sleep(next() * longest);
   };
 }
 
-export function createServerFile(path: string, behaviour: Behaviour, memory: Memory, pause: Pause): ServerFile {
+/**
+ * Without pauses nothing falls between two steps of a reload: a real server needs microseconds for what takes a stand-in
+ * milliseconds, and its clients are not to meet every day what they meet once in thousands of writes.
+ */
+export function createServerFile(path: string, behaviour: Behaviour, memory: Memory, pauses: Pause | null): ServerFile {
+  const pause: Pause = pauses ?? (async () => undefined);
   let seen: bigint | null = null;
   const open = new Set<Promise<void>>();
   const tracked = <A extends readonly unknown[]>(work: (...args: A) => Promise<void>) => {
@@ -90,6 +97,12 @@ export function createServerFile(path: string, behaviour: Behaviour, memory: Mem
       );
       if (changed === null || changed === seen) return;
       seen = changed;
+      if (pauses === null) {
+        while (open.size > 0) await Promise.allSettled(open);
+        const keys = orNull(() => readAtReload(parseConfiguration(readFileSync(path)), behaviour));
+        if (keys !== null) memory.replaceKeys(keys);
+        return;
+      }
       const read = await readFile(path).catch(() => null);
       if (read === null) return;
       await pause('reload: read');

@@ -10,7 +10,17 @@ import type { OperationName } from '../../src/wire/operations.js';
 import { traitsOf } from '../../src/wire/traits/revision.js';
 import { shareLink } from '../../src/wire/traits/share-link.js';
 import type { Behaviour } from './behaviour.js';
-import { isFlag, isText, isTextMap, isTexts, isU64, objectBody, refuse } from './body.js';
+import {
+  isFlag,
+  isText,
+  isTextMap,
+  isTexts,
+  isU64,
+  type JsonBody,
+  listBody,
+  type MemberShape,
+  objectBody,
+} from './body.js';
 import { parseConfiguration } from './configuration.js';
 import type { ServerFile } from './file.js';
 import type { Memory } from './memory.js';
@@ -36,7 +46,7 @@ export interface Asked {
   readonly accept: string;
   readonly query: URLSearchParams;
   /** Throws `BodyRefused`. */
-  body(): JsonValue;
+  body(): JsonBody;
 }
 
 const TLS_PORT = 443;
@@ -85,7 +95,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     }
   },
   async putConfig({ server, body }) {
-    const value = body();
+    const { value } = body();
     if (!isJsonObject(value) || value.mode === undefined) throw new Failed('configModeMissing');
     await server.file.write(value).catch((error) => failWith('configWriteFailed', error));
     return 'true';
@@ -100,14 +110,18 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     return snapshotText(memory, behaviour, key) ?? failWith('userNotFound');
   },
   async createUser({ server, body }) {
-    const { access_key: given, name, limit_bytes: limit } = objectBody(body(), {}, { access_key: isText, ...RECORD });
+    const {
+      access_key: given,
+      name,
+      limit_bytes: limit,
+    } = objectBody(body(), 'CreateUserRequest', {}, { access_key: isText, ...RECORD });
     const accessKey = typeof given === 'string' ? given : server.random.bytes(16).toString('hex');
     server.memory.put(accessKey, recordOf(name, limit), 'fresh');
     await save(server);
     return JSON.stringify(accessKey);
   },
   async bulkCreateUsers({ server, body }) {
-    const { count, limit_bytes: limit } = objectBody(body(), { count: isU64 }, LIMIT);
+    const { count, limit_bytes: limit } = objectBody(body(), 'BulkCreateRequest', { count: isU64 }, LIMIT);
     if (typeof count !== 'bigint' || count > 1000n) throw new Failed('countTooLarge');
     const keys = Array.from({ length: Number(count) }, () => server.random.bytes(8).toString('hex'));
     for (const accessKey of keys) server.memory.put(accessKey, recordOf(null, limit), 'bare');
@@ -115,14 +129,14 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     return JSON.stringify(keys);
   },
   async updateUser({ server, key, body }) {
-    const { name, limit_bytes: limit } = objectBody(body(), {}, RECORD);
+    const { name, limit_bytes: limit } = objectBody(body(), 'UpdateUserRequest', {}, RECORD);
     if (!server.memory.hasKey(key)) throw new Failed('userNotFoundCapital');
     server.memory.put(key, recordOf(name, limit), 'kept');
     await save(server);
     return '"User updated"';
   },
   async setLimit({ server, key, body }) {
-    const { limit_bytes: limit } = objectBody(body(), {}, LIMIT);
+    const { limit_bytes: limit } = objectBody(body(), 'SetLimitRequest', {}, LIMIT);
     const known = server.memory.snapshot(key) ?? failWith('userNotFound');
     server.memory.put(key, recordOf(known.name, limit), 'kept');
     await save(server);
@@ -152,7 +166,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     return JSON.stringify(shareLink(written, announced, query));
   },
   async login({ server: { memory, random }, body }) {
-    const { username, password } = objectBody(body(), { username: isText }, { password: isText });
+    const { username, password } = objectBody(body(), 'LoginRequest', { username: isText }, { password: isText });
     const { credentials } = memory.start;
     if (credentials.username === '' || credentials.passwordHash === '') throw new Failed('authNotConfigured');
     const digest = passwordDigest(typeof password === 'string' ? password : '');
@@ -163,7 +177,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   },
   listAudit: async ({ server: { memory } }) => JSON.stringify(memory.audit.list()),
   async addAudit({ server, body }) {
-    const event = objectBody(body(), { eventEn: isText, eventRu: isText, success: isFlag });
+    const event = objectBody(body(), 'AuditRequest', { eventEn: isText, eventRu: isText, success: isFlag });
     const { eventEn, eventRu, success } = event;
     server.memory.audit.add({ eventEn: String(eventEn), eventRu: String(eventRu), success: success === true });
     return 'true';
@@ -220,11 +234,10 @@ function recordOf(name: JsonValue | undefined, limit: JsonValue | undefined) {
 }
 
 /** A body's list, whatever of a rule is optional left out. */
-function rulesIn(value: JsonValue): readonly OutboundRule[] {
-  if (!Array.isArray(value)) refuse('invalid type, expected a sequence');
-  return value.map((element) => {
+function rulesIn(body: JsonBody): readonly OutboundRule[] {
+  return listBody(body).map((value) => {
     const optional = { domain_suffix: isTexts, ip_cidr: isTexts, protocol: isText };
-    const rule = objectBody(element, { action: isAction }, optional);
+    const rule = objectBody({ ...body, value }, 'OutboundRule', { action: isAction }, optional);
     return {
       domainSuffix: (rule.domain_suffix ?? []) as readonly string[],
       ipCidr: (rule.ip_cidr ?? []) as readonly string[],
@@ -234,12 +247,16 @@ function rulesIn(value: JsonValue): readonly OutboundRule[] {
   });
 }
 
-const isAction = (value: JsonValue) => value === 'proxy' || value === 'direct' || value === 'block';
+const isAction: MemberShape = {
+  expected: 'an action',
+  fits: (value) => value === 'proxy' || value === 'direct' || value === 'block',
+};
 
 /** Unlike Keyway the servers want every member of their object. */
-function dnsIn(value: JsonValue, before: DnsConfig, hasPort: boolean): DnsConfig {
+function dnsIn(asked: JsonBody, before: DnsConfig, hasPort: boolean): DnsConfig {
   const four = { enabled: isFlag, doh_upstream: isText, adblock_urls: isTexts, custom_domains: isTextMap };
-  const body = objectBody(value, hasPort ? { ...four, local_port: isU64, intercept_all_port53: isFlag } : four);
+  const members = hasPort ? { ...four, local_port: isU64, intercept_all_port53: isFlag } : four;
+  const body = objectBody(asked, 'DnsConfig', members);
   const domains = body.custom_domains as Readonly<Record<string, string>>;
   return {
     ...before,

@@ -25,7 +25,16 @@ import { operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
 import { type RehearseSettings, rehearse } from './rehearse.js';
-import { type FoundFiles, meetServer, type Played, type Playing, runPlaying, sayPlan } from './run.js';
+import {
+  type FoundFiles,
+  meetServer,
+  type Played,
+  type Playing,
+  runPlaying,
+  sayPlan,
+  whyNotToBegin,
+  whyUnjudged,
+} from './run.js';
 import {
   type BaseUrl,
   baseUrlOf,
@@ -72,7 +81,7 @@ interface Refused {
 
 function readLines(flags: ParsedFlags): RehearseSettings | Refused {
   const reading = readFlags(flags);
-  const own = new Set<string>([...LINES, 'reporter', 'timeout', 'require-played']);
+  const own = new Set<string>([...LINES, 'reporter', 'verbose', 'timeout', 'require-played']);
   const others = FLAGS.filter(({ flag }) => !own.has(flag) && flags.values.has(flag));
   const [from, to] = [revisionOf(reading, 'from'), revisionOf(reading, 'to')];
   for (const flag of ['from', 'to'] as const)
@@ -125,7 +134,7 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
       players.push(right);
       return await compareAll(files, { ...playing, left, right, settings });
     } finally {
-      for (const player of players) playing.problems.push(...(await player.finish()));
+      for (const player of players) playing.changes.push(...(await player.finish()));
     }
   });
 }
@@ -146,9 +155,14 @@ interface Comparing extends Playing {
 async function compareAll(named: FoundFiles, comparing: Comparing): Promise<Played> {
   const { left, right, settings, context } = comparing;
   for (const player of [left, right]) sayPlan(player, named, settings, context);
-  // Scenarios that were named are asked for alone.
-  const reads = settings.words.length > 0 ? [] : await readBoth(comparing);
-  const files = settings.words.length > 0 ? named : [readingOf(comparing), ...named];
+  // Scenarios that were named are asked for alone, unless what is read speaks against replacing anything.
+  const { destructive } = settings.permissions;
+  const isNamed = settings.words.length > 0;
+  const read = isNamed && !destructive ? [] : await readBoth(comparing);
+  const why = destructive ? (whyNotToBegin(left, read) ?? whyNotToBegin(right, [])) : null;
+  if (why !== null) comparing.problems.push(`--destructive: not begun: ${why}`);
+  const reads = isNamed && why === null ? [] : read;
+  const files = why !== null ? [] : isNamed ? named : [readingOf(comparing), ...named];
   comparing.begin(reads.length + files.length);
   for (const result of reads) comparing.done(result);
   const compared: Compared[] = [];
@@ -161,7 +175,8 @@ async function compareAll(named: FoundFiles, comparing: Comparing): Promise<Play
   const sides = [settings.left.revision, settings.right.revision].flatMap(operationsOf).map(({ name }) => name);
   const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
   const asked = settings.words.length > 0 ? operationsIn(scenarios) : [...new Set(sides)];
-  return { asked, reads: null, summary: groupLines(groupDifferences(compared)) };
+  const unjudged = whyUnjudged([left, right], [settings.left.credentials, settings.right.credentials]);
+  return { asked, reads: null, unjudged, summary: groupLines(groupDifferences(compared)) };
 }
 
 /** Each server by itself, held against its own revision. */
@@ -302,9 +317,10 @@ or --destructive. At least one revision is needed; the other side then speaks th
   --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
   --reporter json|junit|tap|github
                              For programs, instead of text.
+  --verbose                  Names every scenario that is not played, rather than each reason.
   --timeout SECONDS          How long one exchange may take. Default: 10.
 
-Exit codes: 0 equal, 1 something differs, 2 could not run or nothing was played, 3 less was seen than
---require-played asks for.`,
+Exit codes: 0 equal, 1 something differs or is not as it was before the run, 2 could not run or nothing
+was played, 3 less was seen than --require-played asks for, or no credential was given.`,
   run,
 };

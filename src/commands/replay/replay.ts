@@ -4,13 +4,13 @@ import { runInOrder } from '../../replay/in-order.js';
 import type { PlayedStep } from '../../replay/play.js';
 import { createLook } from '../../replay/reads/look.js';
 import { type ReadReport, readServer } from '../../replay/reads/standing.js';
-import { brokenResult, type ScenarioResult } from '../../replay/result.js';
+import { brokenResult, type ScenarioResult, unplayedResult } from '../../replay/result.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/scenario-files.js';
 import { standInsFor } from '../../replay/stand-ins.js';
 import { NoApiThere } from '../../replay/target-facts.js';
 import type { TargetPlayer } from '../../replay/target-player.js';
 import { updatedScenario } from '../../replay/update.js';
-import { operationsIn } from '../../replay/verdict.js';
+import { fittingWords, operationsIn } from '../../replay/verdict.js';
 import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import { createCaller } from '../../southbound/caller.js';
 import type { TargetCredentials } from '../../southbound/control.js';
@@ -18,7 +18,17 @@ import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
 import { formatFiles } from './format.js';
-import { type FoundFiles, meetServer, type Played, type Playing, runPlaying, sayPlan } from './run.js';
+import {
+  type FoundFiles,
+  meetServer,
+  type Played,
+  type Playing,
+  runPlaying,
+  sayBeside,
+  sayPlan,
+  whyNotToBegin,
+  whyUnjudged,
+} from './run.js';
 import {
   type BaseUrl,
   baseUrlOf,
@@ -131,7 +141,7 @@ async function playEmbeddedFiles(files: FoundFiles, settings: ReplaySettings, pl
 type OnTarget = ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision };
 
 async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: Playing): Promise<Played> {
-  const { context, isStopped, problems } = playing;
+  const { context, isStopped, changes, problems } = playing;
   const asked = askedIn(files, settings);
   let player: TargetPlayer;
   try {
@@ -141,35 +151,50 @@ async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: P
   }
   try {
     sayPlan(player, files, settings, context);
-    // Scenarios that were named are asked for alone.
-    const reads = settings.words.length > 0 ? null : await player.read(REVISIONS, lineOf);
-    playing.begin(files.length + (reads?.results.length ?? 0));
-    for (const result of reads?.results ?? []) playing.done(result);
+    // Scenarios that were named are asked for alone, unless what is read speaks against replacing anything.
+    const { writes, destructive } = settings.permissions;
+    const isNamed = settings.words.length > 0;
+    const read = isNamed && !destructive ? null : await player.read(REVISIONS, lineOf);
+    const why = destructive && read !== null ? whyNotToBegin(player, read.results) : null;
+    if (why !== null) problems.push(`--destructive: not begun: ${why}`);
+    const reads = isNamed && why === null ? null : read;
+    const tried = writes && why === null ? [await player.tryWithoutCredential()] : [];
+    if (reads !== null) sayFitting(reads, settings, context);
+    const looked = [...(reads?.results ?? []), ...tried];
+    playing.begin(looked.length + files.length);
+    for (const result of looked) playing.done(result);
     for (const file of files) {
       if (isStopped()) break;
-      playing.done(await playOne(file, player, settings, playing));
+      if (why !== null && file.kind === 'scenario') playing.done(unplayedResult(file, 'skipped', NOT_BEGUN));
+      else playing.done(await playOne(file, player, settings, playing));
     }
-    return { asked, reads };
+    return { asked, reads, unjudged: whyUnjudged([player], [settings.credentials]) };
   } finally {
-    problems.push(...(await player.finish()));
+    changes.push(...(await player.finish()));
   }
 }
+
+/** What another line would explain comes first. */
+function sayFitting({ lines }: ReadReport, settings: OnTarget, context: CommandContext): void {
+  const words = fittingWords(lines);
+  if (words !== null) sayBeside(settings, context)(`${words}, not ${settings.revisionText}`);
+}
+
+const NOT_BEGUN = '--destructive was not begun';
 
 /**
  * A server whose API stands where another line has it is not of this revision. Rejects with the error where it stands
  * nowhere.
  */
-async function readElsewhere(
-  error: unknown,
-  { target, revision, credentials, timeoutMilliseconds }: OnTarget,
-  playing: Playing,
-): Promise<ReadReport> {
+async function readElsewhere(error: unknown, settings: OnTarget, playing: Playing): Promise<ReadReport> {
+  const { target, revision, credentials, timeoutMilliseconds } = settings;
   if (!(error instanceof Error && error.cause instanceof NoApiThere)) throw error;
   const caller = createCaller({ origin: target.origin, timeoutMilliseconds });
   try {
     const look = createLook({ caller, webpath: target.webpath, token: credentials.token, session: null });
     const reads = await readServer(look, revision, REVISIONS, lineOf);
     if (reads.lines.fitting.length === 0) throw error;
+    sayFitting(reads, settings, playing.context);
     playing.begin(reads.results.length);
     for (const result of reads.results) playing.done(result);
     return reads;
@@ -224,25 +249,27 @@ another. Of the scenarios only those that read are played, unless more is permit
 says why. A login, only with a password given, signs out whoever is signed in. Keys are made under
 generated texts, no other is touched, and they are removed at the end, on failure and on interrupt. What
 is replaced is saved first and put back.
+Keys, rules, DNS settings and configuration are read before and after: what is not as before is said last.
 
   --target URL               The server's base URL, with its web path: http://127.0.0.1:9090/secret
   --revision R               earliest, dns, current, or a version such as 0.2.48.
   --username NAME            The operator; the password comes from KEYWAY_PASSWORD.
   --token TOKEN              The static token (or KEYWAY_TOKEN).
-  --writes                   Also makes keys of its own.
+  --writes                   Also makes keys of its own, and tries to without a credential.
   --destructive              Also replaces configuration, rules, DNS settings and audit list.
   --update                   Rewrites the expected answers of recordings from the target.
   --format                   Plays nothing: writes the files in their canonical form.
   --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
   --reporter json|junit|tap|github
                              For programs, instead of text.
+  --verbose                  Names every scenario that is not played, rather than each reason.
   --timeout SECONDS          How long one exchange may take. Default: 10.
 
   keyway replay
   KEYWAY_PASSWORD=… keyway replay --target http://127.0.0.1:9090 --revision 0.2.48 --username admin
   keyway replay recordings --revision 0.3.6
 
-Exit codes: 0 equal, 1 something differs, 2 could not run or nothing was played, 3 less was seen than
---require-played asks for.`,
+Exit codes: 0 equal, 1 something differs or is not as it was before the run, 2 could not run or nothing
+was played, 3 less was seen than --require-played asks for, or no credential was given.`,
   run,
 };

@@ -5,12 +5,18 @@ import type { ReadReport } from '../../replay/reads/standing.js';
 import type { LineSink, Reporter } from '../../replay/report.js';
 import { createGithubReporter } from '../../replay/report-github.js';
 import { createJsonReporter, createJunitReporter, createTapReporter } from '../../replay/report-machine.js';
-import { createTextReporter } from '../../replay/report-text.js';
+import { createTextReporter, type TextDetail } from '../../replay/report-text.js';
 import { type ScenarioResult, summaryOf } from '../../replay/result.js';
 import type { SavedState } from '../../replay/saved-state.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../../replay/scenario-files.js';
-import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../replay/target-player.js';
+import {
+  createTargetPlayer,
+  type KeptState,
+  type TargetOptions,
+  type TargetPlayer,
+} from '../../replay/target-player.js';
 import { shortfall, verdictOf } from '../../replay/verdict.js';
+import type { TargetCredentials } from '../../southbound/control.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { OperationName } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
@@ -22,24 +28,25 @@ async function keepSaved(
   saved: SavedState,
   flag: string,
   { folder, fileSystem, clock, complain }: CommandContext,
-): Promise<() => Promise<void>> {
+): Promise<KeptState> {
   const time = new Date(clock.now()).toISOString().replaceAll(/[-:.]/g, '');
   const path = join(folder, `keyway-saved-${flag}-${time}.json`);
-  const { config, rules, dns, audit, keys } = saved;
-  const content = writeJson({ config, rules, dns, audit: [...audit], keys: [...keys] }, 2);
+  const { config, rules, dns, audit } = saved;
+  const keys = saved.keys.map(({ accessKey }) => accessKey);
+  const content = writeJson({ config, rules, dns, audit: [...audit], keys }, 2);
   await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
   await fileSystem.sync(path);
   complain(`what stood there is saved in ${path} until it is put back`);
-  return () => fileSystem.remove(path);
+  return { place: path, remove: () => fileSystem.remove(path) };
 }
 
 /** Tells what becomes of scenarios in the form that was asked for, and on a terminal how far it is. */
 function createReporter(
-  name: ReporterName,
+  { reporter: name, isVerbose }: PlaySettings,
   { output, progress, folder }: CommandContext,
   sides: readonly [string, string],
 ): Reporter {
-  const reporter = REPORTERS[name](output.line, { sides, folder });
+  const reporter = REPORTERS[name](output.line, { sides, folder, isVerbose });
   let [done, count] = [0, 0];
   const show = () => progress.show(`${done} of ${count}`, done / Math.max(count, 1));
   return {
@@ -58,14 +65,14 @@ function createReporter(
 }
 
 const REPORTERS: Readonly<Record<ReporterName, (line: LineSink, shown: Shown) => Reporter>> = {
-  text: (line, { sides }) => createTextReporter(line, sides),
-  github: (line, { sides, folder }) => createGithubReporter(line, sides, folder),
+  text: (line, { sides, ...detail }) => createTextReporter(line, sides, detail),
+  github: (line, { sides, ...detail }) => createGithubReporter(line, sides, detail),
   json: createJsonReporter,
   junit: createJunitReporter,
   tap: createTapReporter,
 };
 
-interface Shown {
+interface Shown extends TextDetail {
   readonly sides: readonly [string, string];
   readonly folder: string;
 }
@@ -140,16 +147,39 @@ export async function meetServer(
   }
 }
 
-/** Says what is going to be changed on a server, before it is; beside a report for programs as a complaint. */
+/** Says something to people: in the report for them, beside one for programs as a complaint. */
+export function sayBeside({ reporter }: PlaySettings, { output, complain }: CommandContext): (words: string) => void {
+  return reporter === 'text' ? output.line : complain;
+}
+
+/** Says what is going to be changed on a server, before it is. */
 export function sayPlan(
   { plan, target }: TargetPlayer,
   files: FoundFiles,
-  { reporter }: PlaySettings,
-  { output, complain }: CommandContext,
+  settings: PlaySettings,
+  context: CommandContext,
 ): void {
-  const say = reporter === 'text' ? output.line : complain;
+  const say = sayBeside(settings, context);
   const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
   for (const line of plan(scenarios)) say(`on ${target.origin}: ${line}`);
+}
+
+/** Why nothing of a server is to be replaced, or null: something that is read of it is wrong, or could not be put back. */
+export function whyNotToBegin(player: TargetPlayer, read: readonly ScenarioResult[]): string | null {
+  const wrong = read.filter(({ outcome }) => outcome === 'different').map(({ name }) => name);
+  return wrong.length > 0 ? `what is read differs (${wrong.join(', ')})` : player.whyNotToReplace();
+}
+
+/** Why nothing can be said of servers of which nothing differed, or null: one that asks for a credential let nobody in. */
+export function whyUnjudged(
+  players: readonly TargetPlayer[],
+  credentials: readonly TargetCredentials[],
+): string | null {
+  const closed = players.findIndex(({ facts }) => !facts.isOpen && !facts.hasToken && !facts.hasOperator);
+  const given = credentials[closed];
+  if (given === undefined) return null;
+  const isGiven = (given.token ?? '') !== '' || given.operator !== null;
+  return isGiven ? 'no credential that was given lets anybody in' : 'no credential was given';
 }
 
 /** A run of a command that plays scenarios. */
@@ -157,8 +187,10 @@ export interface Playing {
   readonly context: CommandContext;
   /** Whether a signal has asked for the end. */
   readonly isStopped: () => boolean;
-  /** What is to be said at the end, such as what could not be put back on a server. */
+  /** Why not all could be played; sentences for people. */
   readonly problems: string[];
+  /** What is not on a server as it was before; sentences for people, said last. */
+  readonly changes: string[];
   /** Told once how many results there will be. */
   begin(count: number): void;
   /** Told of every result, in order. */
@@ -179,6 +211,8 @@ export interface Played {
   readonly asked: readonly OperationName[];
   /** What reads showed of a server; null where none was read. */
   readonly reads: ReadReport | null;
+  /** Why nothing can be said of a server although nothing differed; left out where something can. */
+  readonly unjudged?: string | null;
   /** Lines for people, beneath the verdict. */
   readonly summary?: readonly string[];
   /** Whether what differs makes the exit code 1; left out, anything does. */
@@ -187,8 +221,8 @@ export interface Played {
 
 /**
  * Has the scenarios that were asked for played, reports it whatever happens, and says what went wrong. The exit code is 1
- * when anything differs, 2 when something could not be played, was interrupted, could not be put back, or nothing was played
- * at all, 3 when less was seen than is required.
+ * when anything differs, or is not on a server as it was before, 2 when something could not be played, was interrupted, or
+ * nothing was played at all, 3 when less was seen than is required, or too little for a verdict.
  */
 export async function runPlaying(
   command: string,
@@ -196,12 +230,13 @@ export async function runPlaying(
   context: CommandContext,
   play: (files: FoundFiles, playing: Playing) => Promise<Played>,
 ): Promise<ExitCode> {
-  const reporter = createReporter(settings.reporter, context, sides);
+  const reporter = createReporter(settings, context, sides);
   const results: ScenarioResult[] = [];
   const playing: Playing = {
     context,
     isStopped: watchForStop(context),
     problems: [],
+    changes: [],
     begin: (count) => reporter.begin(count),
     done(result) {
       results.push(result);
@@ -219,15 +254,18 @@ export async function runPlaying(
   const summary = summaryOf(results);
   const isPlayed = summary.equal + summary.different > 0;
   if (!isPlayed && summary.broken === 0 && playing.problems.length === 0) playing.problems.push(whyNothing(results));
-  const verdict = played === null || !isPlayed ? null : verdictOf(results, played.asked, played.reads);
-  reporter.end({ results, summary, verdict, problems: playing.problems });
+  const verdict =
+    played === null || !isPlayed ? null : verdictOf(results, played.asked, played.reads, played.unjudged ?? null);
+  const said = [...playing.problems, ...playing.changes.map((each) => `not as before: ${each}`)];
+  reporter.end({ results, summary, verdict, problems: said });
   if (settings.reporter === 'text') for (const line of played?.summary ?? []) context.output.line(line);
-  for (const problem of playing.problems) context.complain(`keyway ${command}: ${problem}`);
-  if (played?.fails ?? summary.different > 0) return 1;
-  if (summary.broken > 0 || playing.problems.length > 0) return 2;
   const short = settings.required === null || verdict === null ? null : shortfall(verdict, settings.required);
-  if (short !== null) context.complain(`keyway ${command}: ${short}`);
-  return short === null ? 0 : 3;
+  const isWhole = summary.broken === 0 && playing.problems.length === 0;
+  if (short !== null && isWhole) context.complain(`keyway ${command}: ${short}`);
+  for (const problem of said) context.complain(`keyway ${command}: ${problem}`);
+  if ((played?.fails ?? summary.different > 0) || playing.changes.length > 0) return 1;
+  if (!isWhole) return 2;
+  return short === null && (verdict?.unjudged ?? null) === null ? 0 : 3;
 }
 
 function whyNothing(results: readonly ScenarioResult[]): string {

@@ -140,6 +140,7 @@ function reporterNameOf(reading: FlagReading): ReporterName {
 export const PLAY_FLAGS: readonly FlagShape[] = [
   switchFlag('writes'),
   switchFlag('destructive'),
+  switchFlag('verbose'),
   valueFlag('reporter', 'json|junit|tap|github', REPORTERS),
   valueFlag('require-played', 'N|N%'),
   valueFlag('timeout', 'SECONDS'),
@@ -149,6 +150,8 @@ export const PLAY_FLAGS: readonly FlagShape[] = [
 export interface PlaySettings {
   readonly permissions: Permissions;
   readonly reporter: ReporterName;
+  /** Whether everything that was not played is named. */
+  readonly isVerbose: boolean;
   readonly timeoutMilliseconds: number;
   /** How much has to be seen; null for anything at all. */
   readonly required: Required | null;
@@ -161,6 +164,7 @@ export function readPlaySettings(reading: FlagReading, { words }: ParsedFlags): 
   return {
     permissions: { writes: reading.isOn('writes') || destructive, destructive },
     reporter: reporterNameOf(reading),
+    isVerbose: reading.isOn('verbose'),
     timeoutMilliseconds: timeoutOf(reading),
     required: requiredOf(reading),
     words,

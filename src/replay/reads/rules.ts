@@ -56,7 +56,7 @@ export async function findingsOf(look: Look, revision: Revision): Promise<readon
   return findings;
 }
 
-function findingOf(rule: Omit<Rule, 'look'>, operation: OperationName | null, found: Found): Finding {
+export function findingOf(rule: Omit<Rule, 'look'>, operation: OperationName | null, found: Found): Finding {
   const { name, title, hint } = rule;
   const finding = { rule: name, title, operation, tellsLine: hint === undefined };
   if ('unseen' in found) return { ...finding, outcome: 'unseen', reason: found.unseen, differences: [], hint: null };

@@ -117,6 +117,7 @@ export function resultOf(finding: Finding, milliseconds = 0): ScenarioResult {
     differences: differences.map((each) => ({ ...each, step: 'read' as const })),
     seen: operation === null || outcome === 'unseen' ? [] : [operation],
     known: 0,
+    unplayed: null,
     hint,
     milliseconds,
   };

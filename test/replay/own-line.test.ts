@@ -1,0 +1,129 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { foldersOf, scenariosOf } from '../acceptance/pack.js';
+import { runHere } from '../cli/context.js';
+import { freePort } from '../free-ports.js';
+import { folderForTest } from '../serve/serve-here.js';
+import { parseConfiguration } from '../stand-in/configuration.js';
+import { apiOf, CREDENTIALS, fileOf } from '../stand-in/files.js';
+import { type StandIn, type StandInOptions, startStandIn } from '../stand-in/stand-in.js';
+
+const SERVERS = foldersOf('recorded').filter((name) => /^\d/.test(name));
+const { token, username, password } = CREDENTIALS;
+
+interface Staged {
+  readonly standIn: StandIn;
+  readonly path: string;
+  /** What of it must be the same afterwards: as it runs, as its file says, and as it starts again. */
+  state(): Promise<unknown>;
+}
+
+const ROUTING = `"outbound": { "enabled": true, "default_action": "direct", "rules": [{ "domain_suffix": [".a"], "action": "proxy" }] },
+  "dns": { "enabled": true, "doh_upstream": "https://dns.example/", "own": [1e3, 18446744073709551615] },`;
+
+/** A file as an operator has it: comments, rules, DNS settings, members that nobody knows. */
+const withRouting = (version: string) =>
+  `// by hand\n${fileOf(version).replace('"mode": "server",', (mode) => (version.startsWith('0.3') ? mode : `${mode}\n  ${ROUTING}`))}`;
+
+async function stage(version: string, text: string, options: Partial<StandInOptions> = {}): Promise<Staged> {
+  const path = join(await folderForTest(), 'server.jsonc');
+  await writeFile(path, text);
+  const standIn = await startStandIn({
+    line: version,
+    file: path,
+    port: await freePort(),
+    reloadFactor: 50,
+    ...options,
+  });
+  onTestFinished(() => standIn.close());
+  standIn.count('beta', { up: 1n, down: 2n, connections: 1n });
+  const api = apiOf(standIn);
+  const keys = () =>
+    standIn
+      .keys()
+      .map(({ accessKey, name, limitBytes }) => `${accessKey} ${name} ${limitBytes}`)
+      .sort();
+  return {
+    standIn,
+    path,
+    async state() {
+      await standIn.reload();
+      const root = parseConfiguration(await readFile(path)) as Record<string, unknown>;
+      const list = (root.access_keys as unknown[] | undefined)
+        ?.map((each) => JSON.stringify(whole(each), bigints))
+        .sort();
+      const [rules, dns] = [
+        await api('GET', '/router/rules').catch(() => null),
+        await api('GET', '/dns/config').catch(() => null),
+      ];
+      return { keys: keys(), rules, dns, root: { ...root, access_keys: list } };
+    },
+  };
+}
+
+const whole = (element: unknown) => (typeof element === 'string' ? { access_key: element } : element);
+const bigints = (_: string, value: unknown) =>
+  typeof value === 'bigint'
+    ? `${value}`
+    : typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort())
+      : value;
+
+function replay({ standIn }: Staged, line: string, ...flags: readonly string[]) {
+  const argv = ['replay', '--target', `${standIn.origin}/panel`, '--revision', line, '--username', username, ...flags];
+  return runHere(argv, { environment: { KEYWAY_PASSWORD: password, KEYWAY_TOKEN: token } });
+}
+
+/** Recordings that need what no API gives, by how they are counted: none of them may join unseen. */
+const RECORDED = SERVERS.reduce((sum, version) => sum + scenariosOf(`recorded/${version}`).length, 0);
+
+describe.each(SERVERS)('the stand-in of %s, asked as its own line', (version) => {
+  test.each([
+    [[]],
+    [['--writes']],
+    [['--destructive']],
+  ])('with %j is compatible, and afterwards as it was', async (flags) => {
+    const staged = await stage(version, withRouting(version));
+    const before = await staged.state();
+    const ended = await replay(staged, version, ...flags, '--verbose');
+    expect(ended.output).not.toMatch(/^(DIFFERENT|BROKEN)/m);
+    expect(ended.complaints).not.toContain('not as before');
+    expect(ended.output).toContain('\ncompatible as far as seen: ');
+    expect(ended.code).toBe(0);
+    expect(await staged.state()).toEqual(before);
+    const keys = staged.standIn.keys().length;
+    await staged.standIn.restart();
+    expect(staged.standIn.keys()).toHaveLength(keys);
+  });
+});
+
+test('all recordings of real servers are among those that their stand-ins are asked', () => {
+  expect(RECORDED).toBe(248);
+});
+
+describe('keyway replay --destructive', () => {
+  const untouched = async (staged: Staged, text: string) => expect(await readFile(staged.path, 'utf8')).toBe(text);
+
+  test('does not begin where what is read is of another line', async () => {
+    const text = withRouting('0.2.96');
+    const staged = await stage('0.2.96', text);
+    const ended = await replay(staged, '0.2.86', '--destructive');
+    expect(ended.complaints).toContain('--destructive: not begun: what is read differs (reads/');
+    expect(ended.output).toMatch(/^what was read fits current, not 0\.2\.86$/m);
+    expect(ended.code).toBe(1);
+    await untouched(staged, text);
+  });
+
+  test('does not begin where the configuration does not hold what must be put back', async () => {
+    const staged = await stage('0.2.96', fileOf('0.2.96'), { reloadFactor: 0 });
+    const text = fileOf('0.2.96').replace('"alpha", ', '');
+    await writeFile(staged.path, text);
+    const ended = await replay(staged, '0.2.96', '--destructive');
+    expect(ended.complaints).toContain(
+      '--destructive: not begun: its configuration does not hold 1 of the 2 keys that it lists',
+    );
+    expect(ended.code).toBe(2);
+    await untouched(staged, text);
+  });
+});
