@@ -21,6 +21,7 @@ const LONG = [
   'panel/editing',
   'panel/keys',
   'cli/replay',
+  'replay/own-line',
   'replay/target',
   'cli/stored',
   'cli/log-trouble',
