@@ -9,17 +9,20 @@
 // write there, with restarts of the servers and kills of Keyway, and checks that what was acknowledged is there at the end.
 // `npm run soak -- --database --rounds N`: three gateways over one PostgreSQL, under kills, cuts and hangs of each part, and
 // every scenario of every line over a database.
-// All take --seed S. Exit code 1 when anything is not so.
+// `npm run mutations`, or `npm run soak -- --mutations`: makes a Keyway of four lines wrong in one thing after the other, and checks that
+// `keyway replay --target` notices each in the mode that docs/replay-ci.md says.
+// All others take --seed S. Exit code 1 when anything is not so.
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
-const { rounds, load, hostile, beside, upstream, database, minutes, seed } = parseArgs({
+const { rounds, load, hostile, beside, upstream, database, mutations, minutes, seed } = parseArgs({
   options: {
     rounds: { type: 'string' },
     load: { type: 'boolean', default: false },
     hostile: { type: 'boolean', default: false },
     upstream: { type: 'boolean', default: false },
     database: { type: 'boolean', default: false },
+    mutations: { type: 'boolean', default: false },
     beside: { type: 'boolean', default: false },
     minutes: { type: 'string' },
     seed: { type: 'string' },
@@ -28,11 +31,12 @@ const { rounds, load, hostile, beside, upstream, database, minutes, seed } = par
 
 const isNumber = (text) => text === undefined || /^[1-9]\d{0,6}$/.test(text);
 const isTimed = load || hostile;
-const parts = [load, hostile, beside, upstream, database].filter(Boolean).length;
-const isMixed = parts > 1 || (isTimed ? rounds : minutes) !== undefined;
+const parts = [load, hostile, beside, upstream, database, mutations].filter(Boolean).length;
+const isMixed =
+  parts > 1 || (isTimed ? rounds : minutes) !== undefined || (mutations && (rounds ?? minutes ?? seed) !== undefined);
 if (isMixed || !isNumber(rounds) || !isNumber(minutes) || !/^\d{1,9}$/.test(seed ?? '0')) {
   console.error(
-    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load or --hostile and perhaps --minutes N; perhaps --seed S; all whole numbers',
+    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load or --hostile and perhaps --minutes N; --mutations alone; perhaps --seed S; all whole numbers',
   );
   process.exit(2);
 }
@@ -41,6 +45,7 @@ function partOf() {
   if (hostile) return { test: 'hostile', env: { SOAK_HOSTILE_MINUTES: minutes ?? '5' } };
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
   if (upstream) return { test: 'upstream', env: { SOAK_UPSTREAM_ROUNDS: rounds ?? '90' } };
+  if (mutations) return { test: 'mutations', env: { SOAK_MUTATIONS: 'all' } };
   if (database) {
     const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200', DATABASE_SCENARIOS: 'all' };
     return { test: 'database', also: ['test/database/scenarios.test.ts'], env };

@@ -32,7 +32,7 @@ async function contradictions(at: At, turn: string): Promise<Found> {
   if (file.configuration.mode !== 'server') return { unseen: 'its "mode" is not "server"' };
   return [
     ...keyDifferences(file, await snapshots(at, turn), at),
-    ...(await ruleDifferences(file.configuration, at, turn)),
+    ...(await ruleDifferences(file, at, turn)),
     ...(await dnsDifferences(file.configuration, at, turn)),
     ...(await linkDifferences(file.configuration, at, turn)),
   ];
@@ -41,6 +41,8 @@ async function contradictions(at: At, turn: string): Promise<Found> {
 /** What a configuration says, whatever its layout. */
 interface ShownFile {
   readonly configuration: ServerConfiguration;
+  /** Of the layout without inbounds: servers that store less than all do not start from it. */
+  readonly isRootLayout: boolean;
   /** The keys of a root list beside inbounds. */
   readonly beside: readonly AccessKey[];
 }
@@ -49,10 +51,11 @@ function readFile(config: JsonValue): ShownFile | null {
   const bytes = Buffer.from(writeJson(config));
   try {
     const { configuration, document } = readDocument(bytes);
-    if (document.besideInbounds === null) return { configuration, beside: [] };
+    const isRootLayout = document.layout.name === 'access_keys';
+    if (document.besideInbounds === null) return { configuration, isRootLayout, beside: [] };
     const list = memberOf(readRoot(bytes, ROOT_SHAPE), 'access_keys');
     const beside = list?.kind === 'keys' ? [...readRootList(bytes, list).keys.values()] : [];
-    return { configuration, beside };
+    return { configuration, isRootLayout, beside };
   } catch (error) {
     if (error instanceof JsonSyntaxError || error instanceof ConfigurationShapeError) return null;
     throw error;
@@ -60,14 +63,18 @@ function readFile(config: JsonValue): ShownFile | null {
 }
 
 /** Every key of the list stands in the file, with its name and limit; where a start reads what the API stores, no other does. */
-function keyDifferences({ configuration, beside }: ShownFile, list: readonly JsonObject[], at: At): ReadDifference[] {
+function keyDifferences(
+  { configuration, isRootLayout, beside }: ShownFile,
+  list: readonly JsonObject[],
+  at: At,
+): ReadDifference[] {
   const request = 'GET /server/config beside GET /users';
   const stored = recordsOf([...configuration.keys, ...beside]);
   const listed = new Map(list.map((each) => [String(each.access_key), each]));
   // No path could name it: servers of each line are of their own mind about it.
   for (const keys of [stored, listed]) keys.delete('');
   const missing = [...listed.keys()].filter((key) => !stored.has(key));
-  const isWhole = beside.length === 0 && at.revision.storing.startsWithKeys;
+  const isWhole = isRootLayout || (beside.length === 0 && at.revision.storing.startsWithKeys);
   const unlisted = isWhole ? [...stored.keys()].filter((key) => !listed.has(key)) : [];
   return [
     ...differing(request, 'body /data, keys of the list that it lacks', 0n, BigInt(missing.length)),
@@ -101,9 +108,13 @@ function firstDiffering(
 }
 
 /** Servers read `block` of their file as `proxy` (protocol: "Where recorded servers differ"). */
-async function ruleDifferences({ outbound }: ServerConfiguration, at: At, turn: string): Promise<ReadDifference[]> {
+async function ruleDifferences(
+  { configuration: { outbound }, isRootLayout }: ShownFile,
+  at: At,
+  turn: string,
+): Promise<ReadDifference[]> {
   const { capabilities, storing } = at.revision;
-  if (capabilities.rules === undefined || !storing.storesRules) return [];
+  if (capabilities.rules === undefined || !(isRootLayout || storing.storesRules)) return [];
   const shown = await dataOf('getRules', at, { turn });
   if (!Array.isArray(shown)) return [];
   const { form } = capabilities.rules;
