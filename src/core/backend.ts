@@ -158,6 +158,8 @@ export interface LiveReads {
 export interface Replica {
   /** To be awaited before a list of keys is given out; asks for what is missing. Rejects as live reads do. */
   freshen(): Now<void>;
+  /** For how long the list that is given out has been known, ms, where its holder is away; null where it is as fresh as can be. */
+  stale(): number | null;
   /**
    * To be awaited before answers that go by what was last known, whether anybody can be asked now or not. `milliseconds`:
    * how long whoever asks goes on looking at the keys. Rejects as live reads do where what is known is too old.
@@ -191,6 +193,7 @@ export const PROBLEMS = [
   'upstream_away',
   'upstream_refused',
   'upstream_later',
+  'stale',
   'upstream_notes_unwritable',
   'database_away',
   'database_refuses_writes',
@@ -203,6 +206,7 @@ export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set([
   'upstream_away',
   'upstream_refused',
   'upstream_later',
+  'stale',
   'database_away',
   'database_refuses_writes',
 ]);

@@ -32,6 +32,8 @@ export interface Core extends KeyOperations {
   hasOwnDns(): boolean;
   /** Awaited before `keys` are given out as a list. */
   freshenKeys(): Now<void>;
+  /** For how long what was freshened in vain has been known, ms; null where it is fresh. */
+  staleKeys(): number | null;
   status(): Now<ServerStatus>;
   /** Rejects with `noConfigPath` where there is no configuration, and as the backend's document does. */
   readConfig(): Promise<readonly Buffer[]>;
@@ -81,6 +83,7 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
     key,
     subscriber: replica === null ? key : replica.find,
     hasOwnDns: () => backend.settings().dns.enabled,
+    staleKeys: () => replica?.stale() ?? null,
     freshenKeys: replica === null ? () => undefined : replica.freshen,
     status:
       live === null

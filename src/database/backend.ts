@@ -404,6 +404,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
     sessions: sessions.of,
     live,
     replica: {
+      stale: () => null,
       freshen: () => expectYoungerThan(stale),
       lastKnown: () => expectYoungerThan(LAST_KNOWN),
       find: (accessKey) => find(accessKey, LAST_KNOWN),

@@ -75,6 +75,8 @@ export interface GatewayOptions {
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
   readonly guardConfig?: boolean;
+  /** In front of a server: lists are what was last known while it is away; default false. */
+  readonly serveStale?: boolean;
   /** In front of a server: when a key that was made here and is gone there is made again; default `auto`. */
   readonly settle?: 'auto' | 'always';
   /** The version of the server that reads the file; default the oldest mount's. */

@@ -25,6 +25,7 @@ export async function openUpstream(upstream: ResolvedUpstream, options: ComposeO
     listener: listenerOf(upstream),
     dataFolder: options.dataDir ?? null,
     guard: options.guardConfig ?? false,
+    servesStale: options.serveStale ?? false,
     settle: options.settle ?? 'auto',
     readsSettings: options.resolvesForUpstream ?? false,
     fileSystem: options.fileSystem ?? createFileSystem(),

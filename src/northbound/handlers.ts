@@ -73,7 +73,12 @@ async function listUsers({ context: { core, list }, request }: Call): Promise<Op
   const fresh = core.freshenKeys();
   if (fresh !== undefined) await fresh;
   const coding = acceptedCoding(request.headers['accept-encoding']);
-  const vary = { vary: 'accept-encoding' };
+  const stale = core.staleKeys();
+  const vary = {
+    vary: 'accept-encoding',
+    // RFC 9111, 5.1.
+    ...(stale === null ? {} : { age: String(Math.floor(stale / 1000)) }),
+  };
   if (coding === null) {
     const payload = list.read();
     return { payload, headers: vary, settled: () => list.giveBack(payload) };

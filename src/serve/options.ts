@@ -44,6 +44,7 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     inPlace: settings.inPlace,
     guardConfig: settings.guardConfig,
     settle: settings.settle,
+    serveStale: settings.serveStale,
     ...(settings.serverVersion === null ? {} : { serverVersion: settings.serverVersion.version }),
     loginGuard:
       settings.loginGuard === 'off'

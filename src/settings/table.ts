@@ -153,6 +153,13 @@ export const SETTINGS = {
     defaultText: "the system's",
     description: "The certificates (PEM) that are trusted for an https server of --upstream, instead of the system's.",
   }),
+  serveStale: one(kinds.onOrOff, {
+    flag: 'serve-stale',
+    default: false,
+    defaultText: 'off',
+    description:
+      'While the server of --upstream is away, answer lists of keys from what was last known, for a day at most, with its age in the header Age and stale in /healthz.',
+  }),
   settle: one(kinds.settleRule, {
     flag: 'settle',
     placeholder: 'auto|always',

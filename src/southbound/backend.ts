@@ -1,10 +1,12 @@
 import type { Backend } from '../core/backend.js';
+import type { KeyReader } from '../core/keys/types.js';
 import type { ListenerConfig } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../core/ports.js';
 import { holdForServing } from '../local/file/hold.js';
 import { createKeptVersions } from '../local/file/kept-versions.js';
 import { lockPorts } from '../local/file/lock.js';
 import type { UpstreamServer } from './server.js';
+import { createKnownKeys } from './state/known-keys.js';
 import type { SettleRule } from './state/lost-creates.js';
 import { NO_NOTES, openNotes } from './state/notes.js';
 import { createServerState, type ServerStateStatus } from './state/server-state.js';
@@ -20,6 +22,8 @@ export interface UpstreamBackendOptions {
   readonly guard?: boolean;
   /** When a key that was made here and is gone is made again; default `auto`. */
   readonly settle?: SettleRule;
+  /** Lists are what was last known while the server is away; default false. */
+  readonly servesStale?: boolean;
   /** Whether DNS and outbound settings are read at the start, for a resolver here; default false. */
   readonly readsSettings?: boolean;
   readonly fileSystem: FileSystemPort;
@@ -43,7 +47,7 @@ const HOLD_LOOKS = 1_000;
  * whose message is for people where the folder cannot be had, or the server lets nobody in with these credentials.
  */
 export async function openUpstreamBackend(options: UpstreamBackendOptions): Promise<UpstreamBackend> {
-  const { server, dataFolder, fileSystem, clock, log } = options;
+  const { server, dataFolder, fileSystem, clock, log, timers = systemTimers } = options;
   const hold =
     dataFolder === null
       ? null
@@ -58,12 +62,16 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
   try {
     const notes = hold === null ? NO_NOTES : await openNotes({ fileSystem, folder: hold.folder.path, log });
     const versions = hold === null ? null : createKeptVersions({ fileSystem, folder: hold.folder.versions, clock });
+    const knownKeys =
+      hold === null
+        ? null
+        : (keys: KeyReader) => createKnownKeys({ keys, fileSystem, folder: hold.folder.path, clock, timers, log });
     const onClosed = async () => {
       await notes.close();
       await versions?.idle();
       await hold?.release();
     };
-    const { timers = systemTimers, guard = false, readsSettings = false, listener = null, settle = 'auto' } = options;
+    const { guard = false, readsSettings = false, listener = null, settle = 'auto', servesStale = false } = options;
     const state = createServerState({
       ...options,
       timers,
@@ -71,8 +79,10 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
       readsSettings,
       listener,
       settle,
+      servesStale,
       notes,
       versions,
+      knownKeys,
       onClosed,
     });
     await state.open();

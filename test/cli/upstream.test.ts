@@ -124,6 +124,33 @@ describe('keyway serve --upstream', () => {
     expect(await readdir(front.folder)).toContain(`keyway-127.0.0.1-${port}.keyway`);
   });
 
+  it('leaves what a server needs that has destroyed its file: its configuration, with the keys of now', async () => {
+    const { origin } = await startLiveServer('current');
+    const front = await serveInFront(`${origin}/panel`, BY_TOKEN);
+    const authorization = `Bearer ${TOKEN}`;
+    await front.ask('POST', '/panel/api/users', authorization, { access_key: 'late', name: 'Late', limit_bytes: 7 });
+    await front.ask('DELETE', '/panel/api/users/foreign-1', authorization);
+    const { folder } = front;
+    const run = (...argv: string[]) =>
+      runHere(['config', ...argv, '--upstream', `${origin}/panel`], { folder, environment: BY_TOKEN });
+    let versions: { id: string }[] = [];
+    while (versions.length === 0) versions = JSON.parse((await run('list', '--json')).output);
+    const written = await run('restore', versions[0]?.id ?? '', '--out', 'server.jsonc');
+    expect([written.code, written.output]).toEqual([
+      0,
+      expect.stringMatching(
+        /^server\.jsonc is the configuration of .*\nwith the 2 keys that Keyway knew last: 1 more .* 1 of/,
+      ),
+    ]);
+    const { access_keys, mode } = JSON.parse(await readFile(join(folder, 'server.jsonc'), 'utf8'));
+    expect([mode, JSON.stringify(access_keys)]).toEqual(['server', expect.stringContaining('late')]);
+    expect(JSON.stringify(access_keys)).not.toContain('foreign-1');
+    expect((await run('restore', versions[0]?.id ?? '', '--out', 'server.jsonc')).complaints).toContain(
+      'is not overwritten',
+    );
+    await front.stop();
+  });
+
   it('by the token alone lets the same operator in as the server does', async () => {
     const { origin } = await startLiveServer('current');
     const front = await serveInFront(`${origin}/panel`, BY_TOKEN);

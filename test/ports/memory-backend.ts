@@ -192,6 +192,7 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
     replica: isReplica
       ? {
           freshen: () => asked(() => undefined),
+          stale: () => null,
           lastKnown: () => undefined,
           find: async (accessKey) => keys.get(accessKey) ?? asked(() => keys.get(accessKey)),
         }

@@ -111,6 +111,7 @@ describe('settings with nothing given', () => {
       upstreamUsername: null,
       upstreamPassword: null,
       upstreamCa: null,
+      serveStale: false,
       settle: 'auto',
       upstreamMostKeys: 250_000,
       database: null,

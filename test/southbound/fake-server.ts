@@ -231,7 +231,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
         if (counters === null) throw new DomainError('userNotFound');
         keys.set(accessKey, { record, counters: ZERO });
       }),
-    getConfig: () => call('getConfig', false, () => Buffer.from(server.configuration)),
+    getConfig: (purpose) => call('getConfig', false, () => Buffer.from(server.configuration), purpose),
     putConfig: (body) =>
       call('putConfig', true, () => {
         parseJson(body);

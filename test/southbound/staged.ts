@@ -22,6 +22,7 @@ export interface StagedOptions {
   readonly guard?: boolean;
   readonly hasOneSession?: boolean;
   readonly settle?: 'auto' | 'always';
+  readonly servesStale?: boolean;
   /** To be done to the server before it is opened. */
   readonly before?: (server: FakeServer) => void;
 }
@@ -44,7 +45,7 @@ const FOLDER = '/var/keyway';
 
 export async function staged(options: StagedOptions = {}): Promise<Staged> {
   const { revision = 'current', before, guard = false, version, configuration, hasOneSession = false } = options;
-  const { trip = () => ({ there: 1, back: 1 }), settle = 'auto' } = options;
+  const { trip = () => ({ there: 1, back: 1 }), settle = 'auto', servesStale = false } = options;
   const world = createWorld();
   const files = createMemoryFiles();
   const logged: string[] = [];
@@ -73,6 +74,7 @@ export async function staged(options: StagedOptions = {}): Promise<Staged> {
       dataFolder: FOLDER,
       guard,
       settle,
+      servesStale,
       fileSystem: files,
       clock,
       timers,

@@ -1,20 +1,27 @@
+import { resolve } from 'node:path';
 import { type ResolvedUpstream, silent } from '../../gateway/options.js';
+import { readDocument } from '../../local/document/document.js';
+import { withKnownKeys } from '../../local/document/known-keys.js';
 import type { KeptVersion } from '../../local/document/retention.js';
 import { checkDataFolder, dataFolderAt, dataFolderOf } from '../../local/file/data-folder.js';
 import { createKeptVersions } from '../../local/file/kept-versions.js';
 import { listVersions } from '../../local/file/restore-version.js';
 import type { VersionsOptions } from '../../local/file/rewrite-file.js';
+import { createTarget } from '../../local/file/write-file.js';
 import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-beside.js';
+import { exists } from '../../platform/presence.js';
 import { UPSTREAM_SETTINGS, upstreamOf } from '../../serve/upstream.js';
 import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
 import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
+import { readKnownKeys } from '../../southbound/state/known-keys.js';
 import { restoreConfiguration } from '../../southbound/state/restore-configuration.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import { textTable } from '../text-table.js';
 
 const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
+const OUT: FlagShape = { flag: 'out', placeholder: 'FILE', repeatable: false, offered: 'paths' };
 const DROP_WAITING: FlagShape = { flag: 'drop-waiting', placeholder: null, repeatable: false };
 
 /** A command over the kept versions of one configuration file. */
@@ -45,6 +52,8 @@ interface Place {
   readonly json: boolean;
   readonly words: readonly string[];
   readonly dropsWaiting: boolean;
+  /** The file to write a version to, or null. */
+  readonly out: string | null;
 }
 
 function flagsOf({ settings, flags = [] }: VersionsCommand): readonly FlagShape[] {
@@ -77,7 +86,13 @@ async function readPlace(
     return usageProblem(context, command.name, ['without a configuration file there are no kept versions']);
   }
   const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
-  return { ...asked, versions, upstream, dropsWaiting: isOn(flags, DROP_WAITING.flag) };
+  return {
+    ...asked,
+    versions,
+    upstream,
+    dropsWaiting: isOn(flags, DROP_WAITING.flag),
+    out: flags.values.get(OUT.flag)?.[0] ?? null,
+  };
 }
 
 /** Loaded where one is asked for. */
@@ -140,7 +155,7 @@ const restore: VersionsCommand = {
   settings: ['config', ...UPSTREAM_SETTINGS, 'dataDir', 'inPlace', 'database'],
   words: ['VERSION'],
   least: 0,
-  flags: [DROP_WAITING],
+  flags: [DROP_WAITING, OUT],
   work: async (given, context) => {
     const {
       versions: place,
@@ -151,6 +166,8 @@ const restore: VersionsCommand = {
     } = given;
     const { output } = context;
     if (wanted === undefined) throw new Error(offerOf(await listVersions(place)));
+    if (upstream === null && given.out !== null) throw new Error('--out: expected --upstream with it');
+    if (upstream !== null && given.out !== null) return writeOut({ ...given, out: given.out }, context);
     if (upstream !== null) return restoreUpstream({ ...given, upstream }, context);
     const done = await restoreVersionBeside(place, wanted, { dropWaiting: dropsWaiting });
     const restored = recordOf(done.version);
@@ -176,6 +193,29 @@ const restore: VersionsCommand = {
     }
   },
 };
+
+/** Writes a version of a running server's configuration to a file, with the keys that it had last. */
+async function writeOut(
+  { versions: place, words, json, out }: Place & { readonly out: string },
+  { output, folder, fileSystem }: CommandContext,
+): Promise<void> {
+  const { clock, dataFolder, path: origin } = place;
+  await checkDataFolder(fileSystem, dataFolder, origin);
+  const versions = createKeptVersions({ fileSystem, clock, folder: dataFolderAt(dataFolder).versions });
+  const version = await versions.find(words[0] ?? '');
+  const path = resolve(folder, out);
+  if (await exists(fileSystem, path)) throw new Error(`${out} exists and is not overwritten`);
+  const content = await versions.read(version.id);
+  const known = await readKnownKeys(fileSystem, dataFolder, readDocument(content).configuration.keys);
+  const { bytes, keys, added, removed } = withKnownKeys(content, known);
+  await createTarget(fileSystem, path, bytes);
+  const restored = recordOf(version);
+  if (json) return output.line(JSON.stringify({ path, upstream: origin, restored, keys, added, removed }, null, 2));
+  output.line(`${out} is the configuration of ${origin} on ${restored.keptAt} (version ${restored.id})`);
+  output.line(
+    `with the ${keys} keys that Keyway knew last: ${added} more than it had then, and ${removed} of those not`,
+  );
+}
 
 /** Sends a version back to the running server that it is of. */
 async function restoreUpstream(
@@ -248,7 +288,7 @@ export const configRestore: Command = {
   name: restore.name,
   flags: flagsOf(restore),
   help: () => `Usage: keyway config restore VERSION [--config FILE | --upstream URL] [--data-dir DIR] [--in-place]
-                             [--drop-waiting] [--json]
+                             [--drop-waiting] [--out FILE] [--json]
 
 Makes the server's configuration file, byte for byte, what it was in that version; what it is now
 is kept as a version first. A Keyway that serves the file takes it as an edit by hand, live at
@@ -257,6 +297,9 @@ once. VERSION is as "keyway config list" shows it, or its beginning as far as it
 With --upstream the version is sent to that running server, and what it has now kept first; the
 server has its keys within some seconds.
 
+With --out it is written to a new file instead, with the keys as Keyway knew them last, and nothing
+is sent: for a server that has destroyed its file and does not start. Put it where that was.
+
 Changes that such a Keyway could not write, because the disk was full or the file broken, wait in it
 and come back over the restored version; they are named, keys as in the log by the beginning of
 their SHA-256. With --drop-waiting the Keyway that serves restores the version itself and gives
@@ -264,6 +307,7 @@ them up, so that the version is what stands.
 
 ${settingsHelp(restore.settings)}
   --drop-waiting              Give up the changes that wait for a write.
+  --out FILE                  Write it to this new file, readable by you alone; with --upstream.
   --json                      Print what was restored as JSON.
 
   keyway config list

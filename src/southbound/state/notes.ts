@@ -60,8 +60,7 @@ export interface NotesOptions {
 /** Reads what the process before has left. Rejects with the file system's error. */
 export async function openNotes({ fileSystem, folder, log }: NotesOptions): Promise<Notes> {
   const path = join(folder, NAME);
-  const bytes = (await unlessMissing(fileSystem.read(path, FILE_LIMITS.counters))) ?? Buffer.alloc(0);
-  const live = readNotes(bytes);
+  const live = await readNotes(fileSystem, folder);
   let lines: string[] = [];
   /** Of the first write nothing is there to append to. */
   let spare = Number.POSITIVE_INFINITY;
@@ -171,8 +170,9 @@ function wireOf(state: KeyState): JsonValue {
   return state === null ? null : { name: state.name, limit: state.limitBytes };
 }
 
-/** A line that is torn, or was never one of ours, says nothing. */
-function readNotes(bytes: Buffer): Map<string, Note> {
+/** What waits to be settled. A line that is torn, or was never one of ours, says nothing. */
+export async function readNotes(fileSystem: Pick<FileSystemPort, 'read'>, folder: string): Promise<Map<string, Note>> {
+  const bytes = (await unlessMissing(fileSystem.read(join(folder, NAME), FILE_LIMITS.counters))) ?? Buffer.alloc(0);
   const notes = new Map<string, Note>();
   for (const line of bytes.toString('utf8').split('\n')) {
     const value = jsonIn(Buffer.from(line));

@@ -12,6 +12,7 @@ const NAMES: Readonly<Record<UpstreamTrouble['kind'], ProblemName>> = {
 export function problemsOf(
   server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'troubles'>,
   notes: Pick<Notes, 'problem'>,
+  stale: number | null,
 ): Problem[] {
   const problems: Problem[] = [];
   for (const { of, kind, since, reason } of server.troubles()) {
@@ -22,6 +23,11 @@ export function problemsOf(
     problems.push({
       problem: 'upstream_later',
       reason: `${server.name} reports version ${server.version()}: ${UNCHANGED}`,
+    });
+  if (stale !== null)
+    problems.push({
+      problem: 'stale',
+      reason: `lists are as known ${Math.floor(stale / 1000)} s ago: ${server.name} is away`,
     });
   const unwritable = notes.problem();
   if (unwritable !== null) {

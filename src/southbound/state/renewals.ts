@@ -16,6 +16,8 @@ export interface Renewals {
   lastKnown(milliseconds?: number): Now<void>;
   /** A list that is sent after this call, at once. */
   fresh(purpose: Purpose): Promise<TakenList>;
+  /** For how long what is given out instead of a list has been known, ms; null while lists can be had. */
+  stale(): number | null;
   /** To be called where `neededAt` may say something earlier. */
   look(): void;
   /** Asks again where the last one failed, though nobody looks. */
@@ -37,6 +39,8 @@ export interface RenewalsOptions {
   readonly keys: Pick<KeyReader, 'get'>;
   readonly facts: KeyFacts;
   readonly replica: Pick<KeyReplica, 'takeList'>;
+  /** Gives out what is known while the server is away. */
+  readonly servesStale: boolean;
   readonly clock: ClockPort;
   readonly timers: TimersPort;
   /** When a list must have been sent for what waits for one; monotonic, ms; null where nothing does. */
@@ -62,7 +66,7 @@ interface Failure {
 }
 
 export function createRenewals(options: RenewalsOptions): Renewals {
-  const { server, keys, facts, replica, clock, timers, neededAt, onTaken, onProgress } = options;
+  const { server, keys, facts, replica, servesStale, clock, timers, neededAt, onTaken, onProgress } = options;
   const status = { renewals: 0, failed: 0 };
   let last: TakenLists | null = null;
   let running: Promise<TakenList> | null = null;
@@ -124,9 +128,15 @@ export function createRenewals(options: RenewalsOptions): Renewals {
     }
   }
 
-  /** Somebody else holds the one session: what is known is shown meanwhile. */
+  /** Somebody else holds the one session, or it is asked for: what is known is shown meanwhile. */
   function mayGoOn(error: unknown): boolean {
-    return error instanceof UpstreamError && error.code === 'upstreamRefused' && isKnown(clock.monotonic());
+    const goesOn = error instanceof UpstreamError && (error.code === 'upstreamRefused' || servesStale);
+    return goesOn && isKnown(clock.monotonic());
+  }
+
+  function stale(): number | null {
+    const now = clock.monotonic();
+    return servesStale && last !== null && failure !== null && isKnown(now) ? now - last.sentAt : null;
   }
 
   /** Sets the timer for what waits for a list and for whoever goes on looking. */
@@ -173,6 +183,7 @@ export function createRenewals(options: RenewalsOptions): Renewals {
       while (running !== null) await running.catch(() => undefined);
       return start(purpose);
     },
+    stale,
     look,
     retry() {
       if (failure !== null) watchedUntil = Math.max(watchedUntil, clock.monotonic() + MOST_BACKOFF);

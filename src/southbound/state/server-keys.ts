@@ -32,6 +32,8 @@ export interface ServerKeysOptions {
   readonly server: UpstreamServer;
   readonly notes: Notes;
   readonly settle: SettleRule;
+  /** Gives out what is known while the server is away. */
+  readonly servesStale: boolean;
   readonly clock: ClockPort;
   readonly timers: TimersPort;
   readonly log: LogPort;
@@ -78,6 +80,7 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     keys,
     facts,
     replica,
+    servesStale: options.servesStale,
     clock,
     timers,
     neededAt: settling.neededAt,

@@ -1,5 +1,6 @@
 import type { Backend, ChangeReason } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
+import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import type { KeptVersions } from '../../local/file/kept-versions.js';
@@ -9,6 +10,8 @@ import { createAnnouncement } from './announcement.js';
 import { createServerAudit } from './audit.js';
 import { createConfigurationDoor } from './configuration.js';
 import { createInboundsKeeper } from './inbounds-keeper.js';
+import { createConfigurationKeeper } from './kept-configuration.js';
+import type { KnownKeys } from './known-keys.js';
 import { createKnownListener } from './listener.js';
 import { createStatusKeeper } from './live-status.js';
 import type { SettleRule } from './lost-creates.js';
@@ -28,8 +31,12 @@ export interface ServerStateOptions {
   readonly server: UpstreamServer;
   readonly notes: Notes;
   readonly settle: SettleRule;
+  /** Lists are what was last known while the server is away. */
+  readonly servesStale: boolean;
   /** Null where nothing outlives the process. */
   readonly versions: KeptVersions | null;
+  /** The keys as last known, beyond the process; null where nothing outlives it. */
+  readonly knownKeys: ((keys: KeyReader) => KnownKeys) | null;
   /** What is given of the server's listener. */
   readonly listener: ListenerConfig | null;
   readonly guard: boolean;
@@ -80,6 +87,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     server,
     notes,
     settle,
+    servesStale: options.servesStale,
     clock,
     timers,
     log,
@@ -88,11 +96,17 @@ export function createServerState(options: ServerStateOptions): ServerState {
     readsNames,
     onTaken: () => {
       keeper.listed();
+      known?.changed();
       return names.follow(clock.monotonic());
     },
     onGone: (accessKey) => keeper.gone(accessKey),
-    onWritten: () => keeper.written(),
+    onWritten() {
+      keeper.written();
+      kept?.changed();
+      known?.changed();
+    },
   });
+  const known = options.knownKeys?.(keys) ?? null;
   const configuration = createConfigurationDoor({
     server,
     keys,
@@ -105,7 +119,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
     timers,
     log,
     isClosing: () => isClosed,
-    onStored: () => keeper.written(),
+    onStored() {
+      keeper.written();
+      kept?.changed();
+    },
     onReplaced: (next) => {
       sections.take(next);
       listener.take(next);
@@ -113,6 +130,17 @@ export function createServerState(options: ServerStateOptions): ServerState {
       changed('replaced');
     },
   });
+  const kept =
+    versions === null
+      ? null
+      : createConfigurationKeeper({
+          configuration,
+          versions,
+          hasOne: () => server.line()?.capabilities.config !== undefined,
+          clock,
+          timers,
+          log,
+        });
   const listener = createKnownListener({
     given: options.listener,
     server,
@@ -161,6 +189,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   function onRestart(): void {
     log.info({ upstream: server.name, unsettled: settling.watched().size }, 'the server was started anew');
     mayBeAnother();
+    kept?.changed();
     keeper.written();
     renewals.fresh('poll').catch(() => undefined);
   }
@@ -180,6 +209,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     if (readsSettings) await sections.load();
     await listener.learn();
     if (settling.watched().size > 0) keeper.written();
+    kept?.look();
   }
 
   const backend: ServerState['backend'] = {
@@ -210,9 +240,9 @@ export function createServerState(options: ServerStateOptions): ServerState {
       dns: sections.dns,
       queries: sections.queries,
     },
-    replica: { freshen: renewals.freshen, lastKnown: renewals.lastKnown, find },
+    replica: { freshen: renewals.freshen, stale: renewals.stale, lastKnown: renewals.lastKnown, find },
     refreshBlocklists: sections.refreshBlocklists,
-    problems: async () => problemsOf(server, notes),
+    problems: async () => problemsOf(server, notes, renewals.stale()),
     status: () => ({
       ...renewals.status(),
       madeAgain: report.count('madeAgain'),
@@ -224,12 +254,14 @@ export function createServerState(options: ServerStateOptions): ServerState {
       isClosed = true;
       presence.close();
       keeper.close();
+      kept?.close();
       const written = undone.idle().then(queue.idle);
       await Promise.race([written, waiting(timers, CLOSING)]);
       // Whatever is still asked for ends here.
       server.close();
       await written;
       await renewals.close();
+      await known?.close();
       await onClosed();
     },
   };

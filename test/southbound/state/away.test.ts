@@ -41,6 +41,7 @@ describe('while a running server is away', () => {
   it('the health names it, and no longer once it is back, which is noticed with nobody looking', async () => {
     const { world, server, backend } = await staged();
     expect(await backend.problems()).toEqual([]);
+    await world.pass(10);
     server.becomes('away');
     expect(await backend.problems()).toMatchObject([
       {
@@ -95,6 +96,31 @@ describe('while a running server is away', () => {
     expect(backend.keys.size).toBe(2);
     expect((await world.until(Promise.resolve(backend.replica?.find('a'))))?.limitBytes).toBe(5n);
     expect(backend.settings().announced).toMatchObject({ host: 'vpn.example', shareQuery: '?x=1' });
+    await backend.close();
+  });
+});
+
+describe('lists of a server that is away', () => {
+  it.each([
+    [true, 40],
+    [false, null],
+  ])('are those last known where that is asked for (%s), with their age and a word in the health', async (servesStale, age) => {
+    const { world, server, backend } = await staged({ before: two, servesStale });
+    await world.pass(2_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect(backend.replica?.stale()).toBe(null);
+    server.becomes('away');
+    await world.pass(40_000);
+    const listed = world.until((async () => backend.replica?.freshen())());
+    await (servesStale ? listed : expect(listed).rejects.toMatchObject({ code: 'upstreamAway' }));
+    const stale = backend.replica?.stale() ?? null;
+    expect(stale === null ? null : Math.round(stale / 1000)).toBe(age);
+    const problems = (await backend.problems()).map(({ problem }) => problem);
+    expect(problems).toEqual(['upstream_away', ...(servesStale ? ['stale'] : [])]);
+    server.becomes('there');
+    await world.pass(6_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    expect([backend.replica?.stale(), await backend.problems()]).toEqual([null, []]);
     await backend.close();
   });
 });

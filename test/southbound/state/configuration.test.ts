@@ -103,10 +103,14 @@ describe('rules and DNS settings of a line without their endpoints', () => {
 describe('rules of a server that writes them into its file', () => {
   it('come after the configuration each time, which has no comments then that would leave nothing of it', async () => {
     const { world, server, backend } = await staged({ configuration: ROUTED });
+    await world.pass(10);
+    const before = server.calls.length;
     await world.until(backend.replaceRules([TOR]));
     await world.until(backend.replaceRules([]));
-    const one = ['getConfig', 'putConfig', 'bulk', 'putRules', 'getConfig'];
-    expect(server.calls.filter((call) => /Config|Rules|bulk/.test(call))).toEqual([...one, ...one]);
+    const one = ['getConfig', 'putConfig', 'bulk', 'putRules'];
+    const calls = server.calls.slice(before).filter((call) => /Config|Rules|bulk/.test(call));
+    const distinct = calls.filter((call, at) => call !== calls[at - 1]);
+    expect(distinct).toEqual([...one, ...one, 'getConfig']);
     await backend.close();
   });
 });

@@ -307,7 +307,8 @@ describe('a name on a line whose lists tell none', () => {
     expect(backend.status()).toMatchObject({ unsettled: 0, madeAgain: 0 });
     // What was answered a moment after the first is seen by the next one.
     expect(callsOf(server, 'getConfig')).toBe(asked + 2);
-    expect(callsOf(server, 'getConfig')).toBeLessThanOrEqual(callsOf(server, 'list'));
+    // Once more it is read on sight, to be kept.
+    expect(callsOf(server, 'getConfig') - 1).toBeLessThanOrEqual(callsOf(server, 'list'));
     await backend.close();
   });
 

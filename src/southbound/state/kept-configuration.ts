@@ -1,0 +1,106 @@
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import type { KeptVersions } from '../../local/file/kept-versions.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { UpstreamError } from '../upstream-error.js';
+import type { ConfigurationDoor } from './configuration.js';
+import type { TimersPort } from './timers.js';
+
+/** Keeps the configuration of a server as versions, whoever changes it (design: "The configuration is kept"). */
+export interface ConfigurationKeeper {
+  /** On sight, at once. */
+  look(): void;
+  /** To be called where it may have changed. */
+  changed(): void;
+  /** Begins nothing any more. */
+  close(): void;
+}
+
+export interface ConfigurationKeeperOptions {
+  readonly configuration: Pick<ConfigurationDoor, 'read' | 'keep'>;
+  readonly versions: Pick<KeptVersions, 'keepNewestForever'>;
+  /** Whether servers of the line have one. */
+  readonly hasOne: () => boolean;
+  readonly clock: ClockPort;
+  readonly timers: TimersPort;
+  readonly log: LogPort;
+}
+
+/** After a change, and without one, ms. */
+const LEAST_GAP = 10 * 60 * 1000;
+const MOST_GAP = 24 * 60 * 60 * 1000;
+/** After a failure, ms. */
+const AGAIN = 60_000;
+/** Where more keys than that are gone, what was there before is kept for ever. */
+const MANY_KEYS = 10;
+
+export function createConfigurationKeeper(options: ConfigurationKeeperOptions): ConfigurationKeeper {
+  const { configuration, versions, hasOne, clock, timers, log } = options;
+  let keptAt = Number.NEGATIVE_INFINITY;
+  /** How many keys the last one had. */
+  let known = 0;
+  let isChanged = false;
+  let isBroken = false;
+  let isClosed = false;
+  let working: Promise<void> | null = null;
+  let cancel: (() => void) | null = null;
+
+  async function keep(): Promise<void> {
+    isChanged = false;
+    const { document, configuration: present } = (await configuration.read('poll')).value;
+    if (isClosed) return;
+    if (known - present.keys.length > MANY_KEYS) await lost(document.bytes);
+    await configuration.keep(document.bytes);
+    known = present.keys.length;
+    keptAt = clock.monotonic();
+    isBroken = false;
+  }
+
+  /** What was there before it is to be had for ever. */
+  async function lost(present: Buffer): Promise<void> {
+    await versions.keepNewestForever(present);
+    log.warn(
+      {},
+      'the configuration of the server has lost keys or cannot be read: the version before is kept for ever',
+    );
+  }
+
+  async function failed(error: unknown): Promise<void> {
+    if (error instanceof UpstreamError || isBroken || isClosed) return;
+    isBroken = true;
+    log.warn({ reason: failureWords(error) }, 'the configuration of the server could not be kept');
+    await lost(Buffer.alloc(0)).catch(() => undefined);
+  }
+
+  function work(): void {
+    if (isClosed || working !== null || !hasOne()) return;
+    cancel?.();
+    cancel = null;
+    working = keep()
+      .then(
+        () => true,
+        (error: unknown) => failed(error).then(() => false),
+      )
+      .then((isDone) => {
+        working = null;
+        plan(isDone ? keptAt + (isChanged ? LEAST_GAP : MOST_GAP) : clock.monotonic() + AGAIN);
+      });
+  }
+
+  function plan(at: number): void {
+    cancel?.();
+    if (!isClosed) cancel = timers.after(Math.max(0, at - clock.monotonic()), work);
+  }
+
+  return {
+    look: work,
+    changed() {
+      if (isChanged) return;
+      isChanged = true;
+      if (working === null && keptAt > Number.NEGATIVE_INFINITY) plan(keptAt + LEAST_GAP);
+    },
+    close() {
+      isClosed = true;
+      cancel?.();
+    },
+  };
+}

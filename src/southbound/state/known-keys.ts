@@ -1,0 +1,129 @@
+import { dirname, join } from 'node:path';
+import { FILE_LIMITS } from '../../core/file-limits.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { AccessKey } from '../../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import { createWhole, temporaryPath } from '../../local/file/write-file.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
+import { isJsonObject } from '../../wire/json/json.js';
+import { jsonIn } from '../../wire/json/json-in.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import { readNotes } from './notes.js';
+import type { TimersPort } from './timers.js';
+
+/** The keys of a server as last known, in the data folder, for who has lost its configuration (design: "The configuration is kept"). */
+export interface KnownKeys {
+  /** To be called where records may have changed. They are written soon. */
+  changed(): void;
+  /** Writes what has changed. */
+  close(): Promise<void>;
+}
+
+export interface KnownKeysOptions {
+  readonly keys: Pick<KeyReader, 'entries' | 'answeredGeneration'>;
+  readonly fileSystem: FileSystemPort;
+  /** The data folder; it exists. */
+  readonly folder: string;
+  readonly clock: ClockPort;
+  readonly timers: TimersPort;
+  readonly log: LogPort;
+}
+
+const NAME = 'known-keys.jsonl';
+const FILE_MODE = 0o600;
+/** Between two writes at least, ms; and the share of the time that they take at most: a settled change is noted nowhere else. */
+const LEAST_GAP = 2_000;
+const MOST_SHARE = 0.05;
+/** Keys that are written out in one turn of the event loop. */
+const AT_ONCE = 5_000;
+
+export function createKnownKeys({ keys, fileSystem, folder, clock, timers, log }: KnownKeysOptions): KnownKeys {
+  const path = join(folder, NAME);
+  let saved = -1;
+  let nextAt = Number.NEGATIVE_INFINITY;
+  let cancel: (() => void) | null = null;
+  let writing: Promise<void> | null = null;
+  let isClosed = false;
+
+  async function content(): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    let lines: string[] = [];
+    for (const { accessKey, name, limitBytes } of [...keys.entries()]) {
+      lines.push(`${writeJson({ key: accessKey, name, limit: limitBytes })}\n`);
+      if (lines.length < AT_ONCE) continue;
+      pieces.push(Buffer.from(lines.join('')));
+      lines = [];
+      await timers.pause();
+    }
+    return Buffer.concat([...pieces, Buffer.from(lines.join(''))]);
+  }
+
+  async function write(): Promise<void> {
+    const begun = clock.monotonic();
+    const generation = keys.answeredGeneration;
+    const temporary = temporaryPath(path);
+    try {
+      const bytes = await content();
+      await createWhole(fileSystem, { path, temporary }, async () => {
+        await fileSystem.create(temporary, bytes, FILE_MODE);
+        await fileSystem.sync(temporary);
+      });
+      await fileSystem.syncFolder(dirname(path));
+      saved = generation;
+    } catch (error) {
+      log.error({ file: path, reason: failureWords(error) }, 'the keys that are known of the server cannot be noted');
+    }
+    const end = clock.monotonic();
+    nextAt = end + Math.max(LEAST_GAP, (end - begun) / MOST_SHARE);
+  }
+
+  function start(): Promise<void> {
+    writing ??= write().finally(() => {
+      writing = null;
+    });
+    return writing;
+  }
+
+  return {
+    changed() {
+      if (isClosed || cancel !== null || keys.answeredGeneration === saved) return;
+      cancel = timers.after(Math.max(LEAST_GAP / 2, nextAt - clock.monotonic()), () => {
+        cancel = null;
+        void start();
+      });
+    },
+    async close() {
+      isClosed = true;
+      cancel?.();
+      await writing;
+      // Where nothing was ever learnt of the server, what is noted of it stays.
+      if (keys.answeredGeneration !== saved && keys.answeredGeneration > 0) await start();
+    },
+  };
+}
+
+/** The keys that a Keyway has noted in this data folder, else `before`, and what it has changed since. */
+export async function readKnownKeys(
+  fileSystem: Pick<FileSystemPort, 'read'>,
+  folder: string,
+  before: readonly AccessKey[],
+): Promise<ReadonlyMap<string, AccessKey>> {
+  const bytes = await unlessMissing(fileSystem.read(join(folder, NAME), FILE_LIMITS.counters));
+  const keys = new Map(bytes === null ? before.map((key) => [key.accessKey, key]) : []);
+  for (const line of bytes?.toString('utf8').split('\n') ?? []) {
+    const value = jsonIn(Buffer.from(line));
+    if (!isJsonObject(value) || typeof value.key !== 'string') continue;
+    const { key: accessKey, name, limit } = value;
+    keys.set(accessKey, {
+      accessKey,
+      name: typeof name === 'string' ? name : null,
+      limitBytes: typeof limit === 'bigint' ? limit : null,
+    });
+  }
+  for (const { accessKey, after } of (await readNotes(fileSystem, folder)).values()) {
+    if (after === null) keys.delete(accessKey);
+    else keys.set(accessKey, after);
+  }
+  return keys;
+}
