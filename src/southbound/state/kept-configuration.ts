@@ -46,12 +46,13 @@ export function createConfigurationKeeper(options: ConfigurationKeeperOptions): 
 
   async function keep(): Promise<void> {
     isChanged = false;
-    const { document, configuration: present } = (await configuration.read('poll')).value;
+    const { value, sentAt } = await configuration.read('poll');
+    const { document, configuration: present } = value;
     if (isClosed) return;
     if (known - present.keys.length > MANY_KEYS) await lost(document.bytes);
     await configuration.keep(document.bytes);
     known = present.keys.length;
-    keptAt = clock.monotonic();
+    keptAt = sentAt;
     isBroken = false;
   }
 
