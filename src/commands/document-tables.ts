@@ -80,8 +80,10 @@ const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
     'The body is beyond what the operation takes: 4 KiB for a login or an audit entry, 256 MiB for a configuration, 1 MiB for the others.',
   bodyTooSlow:
     'A body that comes without an accepted credential has 10 s, and comes at 1 KiB/s at least over 5 s. The connection ends.',
+  tooManyWaiting:
+    'In front of a running server: two requests without a credential are on their way to it and 50 wait. Ask again after the seconds of `Retry-After`.',
   tooManyRequests:
-    'One network is sent static files and the audit list without a credential at 512 KiB/s, after the first 2 MiB. Try again after `Retry-After` seconds.',
+    'One network is sent static files and the audit list without a credential at 512 KiB/s, after the first 2 MiB; an audit entry counts for 32 KiB. Try again after `Retry-After` seconds.',
   tooManyBodies:
     'Bodies that come without an accepted credential hold at most 16 MiB in all; this one was the longest. Try again after `Retry-After` seconds.',
 };

@@ -26,7 +26,8 @@ export type DomainErrorCode =
   | 'bodyTooLarge'
   | 'tooManyBodies'
   | 'bodyTooSlow'
-  | 'tooManyRequests';
+  | 'tooManyRequests'
+  | 'tooManyWaiting';
 
 /** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */
 export class DomainError extends Error {

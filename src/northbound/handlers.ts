@@ -102,6 +102,9 @@ function subscribe(call: Call): Now<OperationAnswer> {
 type Limit = Pick<CreateUser, 'limit_bytes'>;
 type Meta = Omit<CreateUser, 'access_key'>;
 
+/** Bytes that an anonymous entry counts for: some 16 a second from one network, for they may cost a server behind a write each. */
+const AUDIT_COST = 32 * 1024;
+
 /** What each operation does, in the hub's terms. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   getStatus: ({ context: { core }, mount }) =>
@@ -168,7 +171,8 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
       return { payload, headers: { vary: 'accept-encoding', ...encoding } };
     });
   },
-  addAudit: withBody<AuditEvent>(async ({ context: { core } }, { eventEn, eventRu, success }) => {
+  addAudit: withBody<AuditEvent>(async ({ context: { core, rate }, request }, { eventEn, eventRu, success }) => {
+    if (!request.hasCredential) rate.sends(request.raw, AUDIT_COST);
     await core.audit.add({ eventEn, eventRu, success });
     return answer(true);
   }),

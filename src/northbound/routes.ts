@@ -5,7 +5,7 @@ import type { TokenVerdict } from '../core/token-guard.js';
 import { acceptBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/own-events.js';
 import { JSON_TYPE } from '../wire/envelope.js';
-import { encodeError } from '../wire/errors.js';
+import { encodeError, forStrangers } from '../wire/errors.js';
 import type { Operation } from '../wire/operations.js';
 import { accepts } from '../wire/traits/auth.js';
 import { whenAnswerIsOver } from './answer-over.js';
@@ -70,6 +70,12 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
             observer.answered(request, reply);
             return;
           }
+          const rateWait = isAudit && verdict === 'open' ? context.rate.retryAfter(request.raw) : null;
+          if (rateWait !== null) {
+            sendTooMany(reply, rateWait);
+            observer.answered(request, reply);
+            return;
+          }
           request.hasCredential = verdict === 'right';
           if (request.hasCredential) acceptBody(request.raw);
           keepBodyUninterpreted(operation, request);
@@ -129,7 +135,7 @@ function serve(
     const isLogin = operation.name === 'login' && error.code === 'unauthorized';
     const wait = isLogin ? context.login.retryAfter(context.callerOf(request.raw)) : null;
     if (wait !== null) reply.header('retry-after', wait);
-    sendDomainError(operation, mount, error, reply);
+    sendDomainError(operation, mount, isOpenToAll(operation, context) ? forStrangers(error) : error, reply);
   };
   const key = keyOf(request);
   if (key === null) {

@@ -40,8 +40,27 @@ function isRedirect(status: number): boolean {
 export function notAnEnvelope({ status, headers, body }: Answer, length = body.length): string {
   const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
   const shown = /^[\w.+/ -]{1,60}$/.test(type) ? type : 'an odd content type';
-  const what = isRedirect(status) ? 'a redirect' : `${length} bytes, ${shown}`;
+  if (isRedirect(status)) return `it answered ${status}, a redirect${leadingTo(headers.get('location'))}`;
+  const what = [`${length} bytes`, shown, ...odditiesOf(headers, body)].join(', ');
   return `it answered ${status} (${what}) and no JSON envelope`;
+}
+
+/** Where a redirect leads, as far as it can be shown. */
+function leadingTo(location: string | undefined): string {
+  if (location === undefined || location === '') return ' that leads nowhere';
+  const shown = location.slice(0, 200).replaceAll(/[^\x21-\x7e]/g, '?');
+  return ` to ${shown}: give the address that it leads to`;
+}
+
+/** What makes JSON unreadable that may well be there. */
+function odditiesOf(headers: ReadonlyMap<string, string>, body: Buffer): readonly string[] {
+  const coding = headers.get('content-encoding') ?? 'identity';
+  const isCompressed = coding !== 'identity' || (body[0] === 0x1f && body[1] === 0x8b);
+  const named = /^[\w, -]{1,30}$/.test(coding) && coding !== 'identity' ? coding : 'gzip';
+  return [
+    ...(isCompressed ? [`compressed with ${named}, which nobody asked for`] : []),
+    ...(body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? ['with a byte order mark'] : []),
+  ];
 }
 
 /** What came is no answer of the API. */

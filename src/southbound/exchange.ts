@@ -277,7 +277,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
         }
         if (outcome.status !== 401 || isOpen) {
           // A list has nothing that could be refused.
-          const refusal = size === 'list' ? null : decodeError(at.revision.errors, operation, outcome);
+          const decoded = size === 'list' ? null : decodeError(at.revision.errors, operation, outcome);
+          // What anyone may ask for is refused by one of the line's own texts, and by nothing that anyone is to read.
+          const refusal = isOpen && decoded?.detail !== '' ? null : decoded;
           if (refusal === null) throw odd(outcome, of, !isRead);
           isWell(of, !isOpen);
           if (refusal.code !== 'userNotFound' || asked.unknownKey === undefined) throw refusal;

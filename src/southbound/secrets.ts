@@ -47,7 +47,13 @@ export class Secrets {
 /** As they are, and as they stand in a JSON text, once and twice over; the longest first. */
 function formsOf(secrets: readonly string[]): readonly string[] {
   const long = secrets.filter((secret) => secret.length >= SHORTEST);
-  const forms = long.flatMap((secret) => [secret, inJson(secret), inJson(inJson(secret)), encodeURIComponent(secret)]);
+  const forms = long.flatMap((secret) => [
+    secret,
+    inJson(secret),
+    inJson(inJson(secret)),
+    encodeURI(secret),
+    encodeURIComponent(secret),
+  ]);
   return [...new Set(forms)].sort((a, b) => b.length - a.length);
 }
 

@@ -74,6 +74,12 @@ export const commonErrors: ErrorTable = {
   },
   bodyTooLarge: { code: 'bodyTooLarge', status: 413, text: 'request body too large', withDetail: true },
   bodyTooSlow: { code: 'bodyTooSlow', status: 408, text: 'the request took too long to arrive' },
+  /** Of a server that holds the state: what needs no credential has few connections to it. */
+  tooManyWaiting: {
+    code: 'tooManyWaiting',
+    status: 503,
+    text: 'too many requests without a credential wait for the server: try again',
+  },
   tooManyRequests: {
     code: 'tooManyRequests',
     status: 429,
@@ -85,6 +91,19 @@ export const commonErrors: ErrorTable = {
     text: 'too many request bodies without a credential: try again',
   },
 };
+
+/** Failures that tell of what stands behind Keyway, and what one who has shown no accepted credential is told instead. */
+const FOR_STRANGERS: Readonly<Partial<Record<DomainErrorCode, DomainErrorCode>>> = {
+  upstreamAway: 'upstreamAway',
+  upstreamSilent: 'upstreamAway',
+  upstreamRefused: 'upstreamAway',
+};
+
+/** The failure as a stranger is told it: nothing of an address, a path or a text of what stands behind. */
+export function forStrangers(error: DomainError): DomainError {
+  const code = FOR_STRANGERS[error.code];
+  return code === undefined ? error : new DomainError(code, '', error.retryAfter);
+}
 
 /** What of an operation decides how its failures are worded. */
 interface Failing {

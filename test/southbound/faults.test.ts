@@ -1,6 +1,7 @@
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Caller, Pace } from '../../src/southbound/call.js';
 import { createCaller } from '../../src/southbound/caller.js';
@@ -75,6 +76,33 @@ describe('what is no answer of the API', () => {
     const asked = ['GET /panel/api/users', 'GET /panel/api/users/a', 'POST /panel/api/users'];
     expect(asked.map(count)).toEqual([1, 2, 1]);
     expect(elsewhere.seen).toEqual([]);
+  });
+
+  it.each([
+    ['a gzip that nobody asked for', {}, gzipSync(envelope([])), 'compressed with gzip, which nobody asked for'],
+    [
+      'a coding that it names',
+      { 'content-encoding': 'br' },
+      Buffer.from('x'),
+      'compressed with br, which nobody asked for',
+    ],
+    ['a byte order mark', {}, Buffer.from(`\ufeff${envelope([])}`), 'with a byte order mark'],
+  ])('is named where it is %s', async (_, headers, body, words) => {
+    const { origin } = await answering(
+      besideStatus((_request, response) => {
+        response.writeHead(200, headers).end(body);
+      }),
+    );
+    expect((await failureOf(readOne(call(origin)))).detail).toContain(words);
+  });
+
+  it('is named where it is a redirect, with where that leads', async () => {
+    const { origin } = await answering((_request, response) => {
+      response.writeHead(308, { location: 'https://vpn.example/panel/' }).end();
+    });
+    expect((await failureOf(readOne(call(origin)))).detail).toContain(
+      'it answered 308, a redirect to https://vpn.example/panel/: give the address that it leads to',
+    );
   });
 
   it('is said by server and time, with one log line when it goes and one when it is back', async () => {

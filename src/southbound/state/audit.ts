@@ -2,6 +2,7 @@ import { type Audit, createAudit } from '../../core/audit.js';
 import type { AuditEntry } from '../../core/model.js';
 import type { ClockPort, RandomPort } from '../../core/ports.js';
 import type { UpstreamServer } from '../server.js';
+import type { StrangerGate } from './stranger-gate.js';
 
 /** Everyone may ask for the list: for so long, ms, the last answer is given again. */
 const KEPT = 1_000;
@@ -10,7 +11,7 @@ const KEPT = 1_000;
 export function createServerAudit(
   server: Pick<UpstreamServer, 'line' | 'listAudit' | 'addAudit' | 'clearAudit'>,
   clock: ClockPort,
-  random: RandomPort,
+  { random, gate }: { readonly random: RandomPort; readonly gate: StrangerGate },
 ): Audit {
   const own = createAudit(clock, random);
   const isThere = (): boolean => server.line()?.capabilities.audit === true;
@@ -18,7 +19,7 @@ export function createServerAudit(
 
   function list(): Promise<readonly AuditEntry[]> {
     if (asked !== null && clock.monotonic() - asked.at < KEPT) return asked.entries;
-    const entries = server.listAudit().then(({ value }) => value);
+    const entries = gate.take(() => server.listAudit()).then(({ value }) => value);
     asked = { at: clock.monotonic(), entries };
     return entries;
   }
@@ -26,7 +27,7 @@ export function createServerAudit(
   return {
     list: () => (isThere() ? list() : own.list()),
     async add(event) {
-      if (isThere()) await server.addAudit(event);
+      if (isThere()) await gate.take(() => server.addAudit(event));
       else own.add(event);
       asked = null;
     },

@@ -24,6 +24,7 @@ import { createRulesWrite } from './rules-write.js';
 import { createSections } from './sections.js';
 import { createServerKeys } from './server-keys.js';
 import { createLiveKey, createSubscribers } from './single-keys.js';
+import { createStrangerGate } from './stranger-gate.js';
 import { type TimersPort, waiting } from './timers.js';
 
 /** What the state of a server is made of. */
@@ -163,13 +164,16 @@ export function createServerState(options: ServerStateOptions): ServerState {
     onChange: () => changed('saved'),
     onRules: keeper.ruled,
   });
-  const announcement = createAnnouncement(server, clock, () => {
+  const gate = createStrangerGate();
+  const announced: UpstreamServer['subscription'] = (accessKey, purpose) =>
+    gate.take(() => server.subscription(accessKey, purpose));
+  const announcement = createAnnouncement({ subscription: announced }, clock, () => {
     const ownDns = announcement.known()?.ownDns ?? null;
     if (ownDns !== null) sections.learn({ enabled: ownDns });
     changed('edited');
   });
   const status = createStatusKeeper({ server, keys, replica, clock, onRestart });
-  const find = createSubscribers({ server, keys, replica, renewals, announcement, clock });
+  const find = createSubscribers({ server, keys, replica, renewals, announcement, clock, gate });
   const presence = createPresence({
     server,
     load,
@@ -230,11 +234,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
     get document() {
       return server.line()?.capabilities.config === undefined && server.line() !== null ? null : configuration.document;
     },
-    audit: createServerAudit(server, clock, random),
+    audit: createServerAudit(server, clock, { random, gate }),
     sessions: null,
     countPosted: countedElsewhere,
     live: {
-      key: createLiveKey({ server, keys, replica, renewals, tellsNames }),
+      key: createLiveKey({ server, keys, replica, renewals, tellsNames, clock }),
       status: () => status.read('caller'),
       rules: sections.rules,
       dns: sections.dns,

@@ -7,6 +7,7 @@ import { UpstreamError } from '../upstream-error.js';
 import type { Announcement } from './announcement.js';
 import type { Renewals } from './renewals.js';
 import type { KeyReplica } from './replica.js';
+import type { StrangerGate } from './stranger-gate.js';
 
 /** Between two looks for unknown keys, ms: whoever guesses keys is no load on the server. */
 const LEAST_GAP = 1_000;
@@ -18,16 +19,17 @@ export interface SubscribersOptions {
   readonly renewals: Pick<Renewals, 'lastKnown'>;
   readonly announcement: Announcement;
   readonly clock: ClockPort;
+  readonly gate: StrangerGate;
 }
 
 /** Keys as subscriptions and the feed ask for them: as last known; one that is not is asked for, one a second in all. */
 export function createSubscribers(options: SubscribersOptions): (accessKey: string) => Now<KeyEntry | undefined> {
-  const { server, keys, replica, renewals, announcement, clock } = options;
+  const { server, keys, replica, renewals, announcement, clock, gate } = options;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   async function lookFor(accessKey: string): Promise<KeyEntry | undefined> {
     lookedAt = clock.monotonic();
-    replica.takeRead(accessKey, await server.getUser(accessKey, 'poll'));
+    replica.takeRead(accessKey, await gate.take(() => server.getUser(accessKey, 'poll')));
     return announced(keys.get(accessKey));
   }
 
@@ -53,14 +55,33 @@ export function createSubscribers(options: SubscribersOptions): (accessKey: stri
   return find;
 }
 
-export interface LiveKeyOptions extends Pick<SubscribersOptions, 'server' | 'keys' | 'replica' | 'renewals'> {
+/** Keys that nobody knows, of which so many a second are asked for. */
+const UNKNOWN_A_SECOND = 10;
+
+export interface LiveKeyOptions extends Pick<SubscribersOptions, 'server' | 'keys' | 'replica' | 'renewals' | 'clock'> {
   readonly tellsNames: () => boolean;
 }
 
 /** One key as the server has it now; as last known where somebody else has the one session, or a write is made again. */
 export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => Promise<KeySnapshot | undefined> {
-  const { server, keys, replica, renewals, tellsNames } = options;
+  const { server, keys, replica, renewals, tellsNames, clock } = options;
+  let second = Number.NEGATIVE_INFINITY;
+  let asked = 0;
+
+  function mayAskForUnknown(): boolean {
+    if (clock.monotonic() - second >= 1_000) {
+      second = clock.monotonic();
+      asked = 0;
+    }
+    asked += 1;
+    return asked <= UNKNOWN_A_SECOND;
+  }
+
   return async (accessKey) => {
+    if (keys.get(accessKey) === undefined && !mayAskForUnknown()) {
+      await renewals.lastKnown();
+      return keys.get(accessKey);
+    }
     const read = await server.getUser(accessKey).catch((error: unknown) => {
       if (error instanceof UpstreamError && error.code === 'upstreamRefused') return null;
       throw error;
