@@ -1,10 +1,25 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
-import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
+import { resolveRevision } from '../../revisions/index.js';
+import { pbkdf2Hash, SALT_BYTES, sha256Hash } from '../core/password.js';
+import type { RandomPort } from '../core/ports.js';
+import { parseFlags, problemText } from '../settings/flags.js';
+import { readsPbkdf2 } from '../wire/traits/password-form.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import { valueFlag } from './replay/settings.js';
 
-/** Lowercase hexadecimal SHA-256 of the password's UTF-8 (protocol: "Login"). */
-export function passwordHashOf(password: string): string {
-  return createHash('sha256').update(password, 'utf8').digest('hex');
+/** The version of the server that is to read a hash. */
+export const FOR = valueFlag('for', 'VERSION');
+
+/** Whether servers of the version that was given read PBKDF2; null where none was. Throws an `Error` for people. */
+export function wantsPbkdf2(given: string | undefined): boolean | null {
+  if (given === undefined) return null;
+  const resolved = resolveRevision(given);
+  if (!resolved.ok) throw new Error(`--for: ${resolved.problem}`);
+  return readsPbkdf2(resolved.version);
+}
+
+export async function passwordHashOf(password: string, isStretched: boolean, random: RandomPort): Promise<string> {
+  return isStretched ? pbkdf2Hash(password, random.bytes(SALT_BYTES)) : sha256Hash(password);
 }
 
 /** A password that is longer is none. */
@@ -44,30 +59,40 @@ export async function readPassword(context: CommandContext): Promise<Given> {
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  if (argv.length > 0) {
-    const problem =
-      'hash-password takes no arguments: the password comes from the terminal or a pipe, never from the command line';
-    return usageProblem(context, 'hash-password', [problem]);
+  const flags = parseFlags(argv, [FOR]);
+  const problems = [...flags.problems.map(problemText), ...(flags.words.length > 0 ? [NO_WORDS] : [])];
+  if (problems.length > 0) return usageProblem(context, 'hash-password', problems);
+  let isStretched: boolean;
+  try {
+    isStretched = wantsPbkdf2(flags.values.get(FOR.flag)?.[0]) ?? false;
+  } catch (error) {
+    return usageProblem(context, 'hash-password', [wordsOf(error)]);
   }
   const given = await readPassword(context);
   if ('problem' in given) {
     context.complain(`keyway hash-password: ${given.problem}`);
     return 1;
   }
-  context.output.line(passwordHashOf(given.password));
+  context.output.line(await passwordHashOf(given.password, isStretched, context.random));
   return 0;
 }
 
+const NO_WORDS =
+  'hash-password takes no arguments but --for: the password comes from the terminal or a pipe, never from the command line';
+
 export const hashPassword: Command = {
   name: 'hash-password',
-  flags: [],
-  help: () => `Usage: keyway hash-password
+  flags: [FOR],
+  help: () => `Usage: keyway hash-password [--for VERSION]
 
 Reads a password and prints its lowercase hexadecimal SHA-256, which is what the member
 password_hash of a server's configuration file and the flag --password-hash take.
 
 On a terminal the password is asked for twice and not shown. From a pipe one line is read:
 
-  keyway hash-password < password.txt`,
+  keyway hash-password < password.txt
+
+  --for VERSION  The server that reads it. From 0.4.7 on it is PBKDF2, which is slow to guess, and
+                 which no older server lets anybody in with.`,
   run,
 };

@@ -1,4 +1,5 @@
-import { withOperator } from '../local/document/operator-change.js';
+import { isPbkdf2 } from '../core/password.js';
+import { passwordHashIn, withOperator } from '../local/document/operator-change.js';
 import { rewriteFile } from '../local/file/rewrite-file.js';
 import { readTarget, TargetChangedError, type TargetFile } from '../local/file/write-file.js';
 import { failureWords } from '../platform/failure-words.js';
@@ -6,7 +7,7 @@ import type { FlagShape } from '../settings/flags.js';
 import { settingsHelp } from '../settings/help.js';
 import { shellWord } from '../settings/text.js';
 import type { Command, CommandContext } from './command.js';
-import { passwordHashOf, readPassword } from './hash-password.js';
+import { FOR, passwordHashOf, readPassword, wantsPbkdf2 } from './hash-password.js';
 import { runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
 
 const USERNAME: FlagShape = { flag: 'username', placeholder: 'NAME', repeatable: false };
@@ -17,17 +18,19 @@ const ATTEMPTS = 5;
 const setting: StoredCommand = {
   name: 'set-password',
   words: [],
-  flags: [USERNAME],
+  flags: [USERNAME, FOR],
   async work({ configPath: path, dataFolder, inPlace, fileSystem, clock, log }, _words, context, given) {
     if (path === null) throw new Error('expected a configuration file to write the password into');
     const username = given.get(USERNAME.flag)?.[0] ?? null;
     if (username === '') throw new Error('--username: expected a name that is not empty');
     const read = () => readFileAt(path, context);
     // What is wrong with the file is said before anybody is asked.
-    withOperator((await read()).bytes, { username, passwordHash: '' });
+    const { bytes } = await read();
+    withOperator(bytes, { username, passwordHash: '' });
+    const isStretched = wantsPbkdf2(given.get(FOR.flag)?.[0]) ?? isPbkdf2(passwordHashIn(bytes));
     const answer = await readPassword(context);
     if ('problem' in answer) throw new Error(answer.problem);
-    const operator = { username, passwordHash: passwordHashOf(answer.password) };
+    const operator = { username, passwordHash: await passwordHashOf(answer.password, isStretched, context.random) };
     const versions = { fileSystem, clock, log, path, dataFolder, inPlace };
     for (let attempt = 1; ; attempt += 1) {
       const target = await read();
@@ -56,8 +59,8 @@ async function readFileAt(path: string, { fileSystem }: CommandContext): Promise
 
 export const setPassword: Command = {
   name: 'set-password',
-  flags: [...STORED_FLAGS, USERNAME],
-  help: () => `Usage: keyway set-password [--config FILE] [--username NAME]
+  flags: [...STORED_FLAGS, USERNAME, FOR],
+  help: () => `Usage: keyway set-password [--config FILE] [--username NAME] [--for VERSION]
 
 Writes the hash of a new password for the panel into a configuration file, as its password_hash. On a
 terminal the password is asked for twice and not shown. Otherwise one line of standard input is it.
@@ -67,6 +70,8 @@ file ends every session.
 
 ${settingsHelp(STORED_SETTINGS)}
   --username NAME  Writes the name to sign in with, too. Default: the one in the file.
+  --for VERSION    The server that reads it: PBKDF2 from 0.4.7 on, SHA-256 before. Default: SHA-256,
+                   which all of them read, unless the file holds PBKDF2.
 
   keyway set-password --config server.jsonc < password.txt`,
   run: (argv, context) => runStored(setting, argv, context),

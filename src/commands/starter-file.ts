@@ -1,5 +1,5 @@
+import { sha256Hash } from '../core/password.js';
 import type { RandomPort } from '../core/ports.js';
-import { passwordHashOf } from './hash-password.js';
 
 /** Everything generated that a starter file holds, and the password that it does not. */
 export interface StarterSecrets {
@@ -67,7 +67,7 @@ export function starterFile({ accessKey, token, webpath, password }: StarterSecr
     "username": "admin",
 
     // The SHA-256 of the password. For another password: keyway set-password
-    "password_hash": "${passwordHashOf(password)}"
+    "password_hash": "${sha256Hash(password)}"
   }
 }
 `;

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { Now } from './now.js';
 
 /**
@@ -45,9 +44,4 @@ export function equalSecrets(given: string, kept: string): boolean {
   // Behind the end of the given one there is NaN, which counts as 0 here.
   for (let i = 0; i < kept.length; i += 1) difference |= given.charCodeAt(i) ^ kept.charCodeAt(i);
   return difference === 0;
-}
-
-/** Lowercase hexadecimal SHA-256 of a password (protocol: "Login"). */
-export function passwordDigest(password: string): string {
-  return hash('sha256', password);
 }

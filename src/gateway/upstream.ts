@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
 import { DEFAULT_BIND, type ListenerConfig } from '../core/model.js';
+import { sha256Hash } from '../core/password.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import { createFileSystem } from '../platform/file-system.js';
 import { systemClock, systemRandom } from '../platform/system-ports.js';
@@ -59,7 +59,7 @@ function listenerOf({ webpath, credentials: { token, operator } }: ResolvedUpstr
     webpath,
     token,
     username: operator?.username ?? '',
-    passwordHash: operator === null ? '' : createHash('sha256').update(operator.password).digest('hex'),
+    passwordHash: operator === null ? '' : sha256Hash(operator.password),
   };
 }
 

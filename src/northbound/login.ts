@@ -1,8 +1,10 @@
 import { DomainError } from '../core/errors.js';
 import type { Credentials } from '../core/model.js';
+import { isPassword, isPbkdf2, isPbkdf2Password } from '../core/password.js';
 import type { RandomPort } from '../core/ports.js';
-import { equalSecrets, passwordDigest } from '../core/session.js';
+import { equalSecrets } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
+import { createTurns } from '../core/turns.js';
 import type { LoginGuard } from './login-guard.js';
 import type { Mount } from './mount.js';
 import type { Caller } from './peers.js';
@@ -21,6 +23,9 @@ export interface Login {
   retryAfter(caller: Caller): number | null;
 }
 
+/** Attempts that wait for the one whose password is being looked at. */
+const MOST_WAITING = 32;
+
 function isConfigured({ username, passwordHash }: Credentials): boolean {
   return username !== '' && passwordHash !== '';
 }
@@ -32,6 +37,31 @@ export function createLogin(
   random: RandomPort,
   observer?: Pick<RequestsObserver, 'login'>,
 ): Login {
+  const turns = createTurns();
+  let waiting = 0;
+
+  /** What is to be said of an attempt; one that fails counts at the guard before the next one is looked at. */
+  function judged(isRight: boolean, network: string): 'refused' | 'right' {
+    if (isRight) return 'right';
+    guard.failed(network);
+    return 'refused';
+  }
+
+  /** Passwords that take long to compare are looked at one at a time, so that guesses take one processor at most. */
+  async function judgedInTurn(nameFits: boolean, password: string, kept: string, network: string) {
+    if (waiting >= MOST_WAITING) return 'waiting';
+    waiting += 1;
+    try {
+      return await turns.take('', async () => {
+        if (guard.retryAfter(network) !== null) return 'waiting';
+        const fits = await isPbkdf2Password(password, kept);
+        return judged(nameFits && fits, network);
+      });
+    } finally {
+      waiting -= 1;
+    }
+  }
+
   return {
     retryAfter: ({ network }) => guard.retryAfter(network),
     keepsWaiting(mount, { network }) {
@@ -42,17 +72,20 @@ export function createLogin(
     async begin(mount, { network }, username, password) {
       const configured = credentials();
       if (!isConfigured(configured)) throw new DomainError('authNotConfigured');
-      if (guard.retryAfter(network) !== null) {
-        observer?.login(mount, 'waiting');
-        throw new DomainError('unauthorized');
-      }
+      const refused = (outcome: 'waiting' | 'refused'): DomainError => {
+        observer?.login(mount, outcome);
+        return new DomainError('unauthorized');
+      };
+      if (guard.retryAfter(network) !== null) throw refused('waiting');
+      const { passwordHash } = configured;
       const nameFits = equalSecrets(username, configured.username);
-      const passwordFits = equalSecrets(passwordDigest(password), configured.passwordHash);
-      if (!(nameFits && passwordFits)) {
-        guard.failed(network);
-        observer?.login(mount, 'refused');
-        throw new DomainError('unauthorized');
-      }
+      const outcome = isPbkdf2(passwordHash)
+        ? await judgedInTurn(nameFits, password, passwordHash, network)
+        : judged(isPassword(password, passwordHash) && nameFits, network);
+      if (outcome !== 'right') throw refused(outcome);
+      // They may have been changed meanwhile, which ended every session.
+      const present = credentials();
+      if (present.passwordHash !== passwordHash || present.username !== configured.username) throw refused('refused');
       guard.succeeded(network);
       const token = random.uuid();
       await mount.session.begin(token);

@@ -2,6 +2,7 @@ import { isIP, isIPv6 } from 'node:net';
 import { join, resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
 import { knownRevisions, type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
+import { isPasswordHash } from '../core/password.js';
 import { LOG_LEVELS, type LogLevel } from '../platform/log-levels.js';
 import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 
@@ -216,10 +217,9 @@ const WEBPATH = 'letters, digits and - . _ ~, in segments parted by /';
 
 export const webpath = stringKind(`empty, or ${WEBPATH}`, readWebpath);
 
-export const passwordHash = stringKind(
-  'empty, or the 64 lowercase hexadecimal digits that "keyway hash-password" prints',
-  (text) => (/^([0-9a-f]{64})?$/.test(text) ? text : undefined),
-);
+export const passwordHash = stringKind('empty, or a hash as "keyway hash-password" prints it', (text) => {
+  return text === '' || (isPasswordHash(text) && text === text.toLowerCase()) ? text : undefined;
+});
 
 function readMount(text: string): MountSetting | undefined {
   const at = text.indexOf('@');

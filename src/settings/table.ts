@@ -303,7 +303,7 @@ export const SETTINGS = {
     secret: true,
     default: null,
     defaultText: "the file's, or of the upstream's password",
-    description: "The SHA-256 of the operator's password, as keyway hash-password prints it.",
+    description: "The hash of the operator's password, as keyway hash-password prints it.",
   }),
   allowOpen: one(kinds.onOrOff, {
     flag: 'allow-open',

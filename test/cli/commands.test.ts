@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { COMMAND_GROUPS, COMMANDS } from '../../src/commands/commands.js';
-import { passwordHashOf } from '../../src/commands/hash-password.js';
+import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
 import { parseJson } from '../../src/wire/json/json.js';
 import { buildIfOlder } from '../build.js';
 import { runHere } from './context.js';
@@ -88,7 +88,7 @@ describe('keyway init', () => {
         token: expect.stringMatching(/^[0-9a-f]{48}$/),
         webpath: expect.stringMatching(/^[0-9a-f]{16}$/),
         username: 'admin',
-        password_hash: passwordHashOf(password),
+        password_hash: sha256Hash(password),
       },
     });
     for (const name of ['keyway.jsonc', 'keyway.password']) {
@@ -118,7 +118,7 @@ describe('keyway init', () => {
     expect(code).toBe(0);
     const password = /shown this once: (\S+)/.exec(output)?.[1] ?? '';
     const text = await readFile(join(folder, 'keyway.jsonc'), 'utf8');
-    expect(text).toContain(passwordHashOf(password));
+    expect(text).toContain(sha256Hash(password));
     expect(text).not.toContain(password);
     await expect(stat(join(folder, 'keyway.password'))).rejects.toThrow('ENOENT');
   });
@@ -138,9 +138,22 @@ describe('keyway hash-password', () => {
     }
   });
 
+  it('is PBKDF2 with a salt of its own for servers from 0.4.7 on, and for no others', async () => {
+    const of = async (version: string) => (await run(['hash-password', '--for', version], 'password')).output.trim();
+    expect(await of('0.4.6')).toBe(sha256Hash('password'));
+    const [one, other] = [await of('0.4.7'), await of('0.4.7')];
+    expect(one).toMatch(/^pbkdf2-sha256\$300000\$[0-9a-f]{32}\$[0-9a-f]{64}$/);
+    expect(other).not.toBe(one);
+    expect(await isPbkdf2Password('password', one)).toBe(true);
+    expect(await run(['hash-password', '--for', 'someday'], 'password')).toMatchObject({
+      code: 2,
+      complaints: expect.stringContaining('--for: '),
+    });
+  });
+
   it('on a terminal asks twice, and hashes nothing when the two differ or it is broken off', async () => {
     const ask = (...secrets: (string | null)[]) => runHere(['hash-password'], { terminal: true, secrets });
-    expect(await ask('password', 'password')).toMatchObject({ code: 0, output: `${passwordHashOf('password')}\n` });
+    expect(await ask('password', 'password')).toMatchObject({ code: 0, output: `${sha256Hash('password')}\n` });
     expect(await ask('password', 'passwort')).toMatchObject({ code: 1, output: '' });
     expect(await ask('password', null)).toMatchObject({ code: 1, output: '' });
     expect(await ask('')).toMatchObject({ code: 1, output: '' });

@@ -1,7 +1,7 @@
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { passwordHashOf } from '../../src/commands/hash-password.js';
+import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
 import { ROOT } from '../build.js';
 import { folderForTest, serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
@@ -27,7 +27,7 @@ describe('keyway set-password', () => {
     expect({ code, complaints }).toEqual({ code: 0, complaints: '' });
     expect(output).toContain('every session ends');
     expect(await file()).toBe(
-      before.replace(/"password_hash": "[0-9a-f]{64}"/, `"password_hash": "${passwordHashOf('a new one')}"`),
+      before.replace(/"password_hash": "[0-9a-f]{64}"/, `"password_hash": "${sha256Hash('a new one')}"`),
     );
     const kept = await runHere(['config', 'list', '--json'], { folder });
     expect(JSON.parse(kept.output)).toHaveLength(1);
@@ -52,6 +52,22 @@ describe('keyway set-password', () => {
     expect(await login('a new one')).toMatch(/./);
   });
 
+  it('writes the form that the file holds, or that --for asks for', async () => {
+    const hashNow = async () => /"password_hash": "([^"]*)"/.exec(await file())?.[1] ?? '';
+    expect((await set(['one', 'one'], ['--for', '0.4.7'])).code).toBe(0);
+    expect(await isPbkdf2Password('one', await hashNow())).toBe(true);
+    expect((await set(['two', 'two'])).code).toBe(0);
+    expect(await isPbkdf2Password('two', await hashNow())).toBe(true);
+    expect((await set(['two', 'two'], ['--for', '0.4.6'])).code).toBe(0);
+    expect(await hashNow()).toBe(sha256Hash('two'));
+    expect((await set(['three', 'three'])).code).toBe(0);
+    expect(await hashNow()).toBe(sha256Hash('three'));
+    expect(await set(['x', 'x'], ['--for', 'someday'])).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining('--for: '),
+    });
+  });
+
   it.each([
     ['two that differ', ['one', 'two'], 'the two passwords differ'],
     ['one broken off', [null], 'broken off'],
@@ -66,7 +82,7 @@ describe('keyway set-password', () => {
     await writeFile(join(folder, 'keyway.jsonc'), '{"mode": "server", "api": {"enabled": true}}');
     expect((await set([])).complaints).toContain('give it with --username');
     expect((await set(['new', 'new'], ['--username', 'me'])).code).toBe(0);
-    expect(JSON.parse(await file())).toMatchObject({ api: { username: 'me', password_hash: passwordHashOf('new') } });
+    expect(JSON.parse(await file())).toMatchObject({ api: { username: 'me', password_hash: sha256Hash('new') } });
     await writeFile(join(folder, 'keyway.jsonc'), '{"mode": "server"}');
     expect((await set([])).complaints).toContain('api: expected an object');
   });

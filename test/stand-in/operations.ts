@@ -1,6 +1,6 @@
 import type { AnnouncedServer, DnsConfig, OutboundAction, OutboundRule } from '../../src/core/model.js';
+import { sha256Hash } from '../../src/core/password.js';
 import type { ClockPort, RandomPort } from '../../src/core/ports.js';
-import { passwordDigest } from '../../src/core/session.js';
 import { clientConfig } from '../../src/wire/client-config.js';
 import { commonErrors, type FailureName } from '../../src/wire/errors.js';
 import { encodeJson } from '../../src/wire/json/encode.js';
@@ -169,7 +169,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     const { username, password } = objectBody(body(), 'LoginRequest', { username: isText }, { password: isText });
     const { credentials } = memory.start;
     if (credentials.username === '' || credentials.passwordHash === '') throw new Failed('authNotConfigured');
-    const digest = passwordDigest(typeof password === 'string' ? password : '');
+    const digest = sha256Hash(typeof password === 'string' ? password : '');
     if (username !== credentials.username || digest !== credentials.passwordHash) throw new Failed('unauthorized');
     const token = random.uuid();
     memory.session.begin(token);

@@ -7,7 +7,7 @@ import { applySplices } from './splice.js';
 export interface Operator {
   /** Null leaves the one that the file has. */
   readonly username: string | null;
-  /** Lowercase hexadecimal SHA-256. */
+  /** As a file holds it. */
   readonly passwordHash: string;
 }
 
@@ -22,6 +22,11 @@ export function withOperator(bytes: Buffer, { username, passwordHash }: Operator
   if ((configuration.listener?.username ?? '') === '')
     throw new ConfigurationShapeError('the file has no username to sign in with: give it with --username');
   return named;
+}
+
+/** The hash that the file has for its operator; empty where there is none. Throws as `readDocument` does. */
+export function passwordHashIn(bytes: Buffer): string {
+  return readDocument(bytes).configuration.listener?.passwordHash ?? '';
 }
 
 function put(

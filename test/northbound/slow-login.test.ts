@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { isPbkdf2Password } from '../../src/core/password.js';
+import type { TokenGuard } from '../../src/core/token-guard.js';
+import { createLogin } from '../../src/northbound/login.js';
+import { createLoginGuard } from '../../src/northbound/login-guard.js';
+import type { Mount } from '../../src/northbound/mount.js';
+import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { gatewayForTest } from './gateway.js';
+
+const PASSWD = 'pbkdf2-sha256$1$73616c74$55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc';
+const SLOW = PASSWD.replace('$1$', '$2000000$');
+const MINUTE = 60_000;
+
+/** A login over these credentials, whose outcomes are counted. */
+function stage(failures: number | null) {
+  const credentials = { token: null, username: 'admin', passwordHash: PASSWD };
+  const counts = { begun: 0, refused: 0, waiting: 0 };
+  const guard = createLoginGuard(failures === null ? null : { failures, window: 5 * MINUTE }, systemClock);
+  const tokens: Pick<TokenGuard, 'handedOut'> = { handedOut: () => undefined };
+  const session = { begin: () => undefined };
+  // A login looks at nothing else of its mount.
+  const mount = { session } as unknown as Mount;
+  const login = createLogin(() => credentials, guard, tokens, systemRandom, {
+    login: (_, outcome) => {
+      counts[outcome] += 1;
+    },
+  });
+  const caller = { address: '192.0.2.1', network: '192.0.2.1' };
+  const begin = (password: string) =>
+    login.begin(mount, caller, 'admin', password).then(
+      () => true,
+      () => false,
+    );
+  return { credentials, counts, begin };
+}
+
+describe('a login with a password hash that is slow to compare', () => {
+  it('lets the right password in, and neither another one nor another name', async () => {
+    const listener = { username: 'admin', passwordHash: PASSWD };
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener });
+    const status = async (username: string, password: string) => {
+      const payload = { username, password };
+      return (await app.inject({ method: 'POST', url: '/panel/api/login', payload })).statusCode;
+    };
+    expect(await status('admin', 'passwd')).toBe(200);
+    expect(await status('admin', 'password')).toBe(401);
+    expect(await status('root', 'passwd')).toBe(401);
+  });
+
+  it('looks at no more passwords of a network than its guard lets fail, also where all of them come at once', async () => {
+    const { counts, begin } = stage(5);
+    expect(await Promise.all(Array.from({ length: 20 }, () => begin('no')))).not.toContain(true);
+    expect(counts).toEqual({ begun: 0, refused: 5, waiting: 15 });
+    expect(await begin('passwd')).toBe(false);
+  });
+
+  it('lets 32 attempts wait at most', async () => {
+    const { counts, begin } = stage(null);
+    const all = await Promise.all(Array.from({ length: 40 }, () => begin('passwd')));
+    expect(all.filter((isIn) => isIn)).toHaveLength(32);
+    expect(counts).toEqual({ begun: 32, refused: 0, waiting: 8 });
+    expect(await begin('passwd')).toBe(true);
+  });
+
+  it('does not hold up the event loop', async () => {
+    const turns = { count: 0 };
+    const looking = isPbkdf2Password('passwd', SLOW).then(() => 'looked at');
+    const others = async () => {
+      while (turns.count < 10) {
+        turns.count += 1;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return 'others had their turn';
+    };
+    expect(await Promise.race([looking, others()])).toBe('others had their turn');
+    await looking;
+  });
+
+  it('lets nobody in whose password was changed while it was looked at', async () => {
+    const { credentials, begin } = stage(5);
+    const begun = begin('passwd');
+    credentials.passwordHash = SLOW;
+    expect(await begun).toBe(false);
+  });
+});
