@@ -23,6 +23,8 @@ export interface ProxiedExchange extends PassedExchange {
 export interface ProxyOptions {
   /** `http://host:port` of the server. */
   readonly origin: string;
+  /** Certificates (PEM) that are trusted of it instead of the system's. */
+  readonly ca?: Buffer;
   readonly listen: { readonly host: string; readonly port: number };
   readonly onExchange: (exchange: ProxiedExchange) => void;
   /** Told when the server gave no answer, or only a part of one, to a client that waits for it. */
@@ -45,7 +47,7 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
   const upstreams = new Map<Socket, Upstream>();
   const sequence = { next: 0 };
   const plain = createServer({ keepAlive: true }, (incoming, outgoing) => {
-    const upstream = upstreams.get(incoming.socket) ?? openUpstream(incoming.socket, options.origin);
+    const upstream = upstreams.get(incoming.socket) ?? openUpstream(incoming.socket, options);
     upstreams.set(incoming.socket, upstream);
     sequence.next += 1;
     pass(incoming, outgoing, { ...options, upstream, sequence: sequence.next });
@@ -85,10 +87,12 @@ interface Upstream {
   readonly host: string;
 }
 
-function openUpstream(client: Socket, origin: string): Upstream {
+function openUpstream(client: Socket, { origin, ca }: Pick<ProxyOptions, 'origin' | 'ca'>): Upstream {
   const { hostname, port, protocol, host } = new URL(origin);
   const secure = protocol === 'https:';
-  const agent = secure ? new SecureAgent(ONE_CONNECTION) : new Agent(ONE_CONNECTION);
+  const agent = secure
+    ? new SecureAgent({ ...ONE_CONNECTION, ...(ca === undefined ? {} : { ca }) })
+    : new Agent(ONE_CONNECTION);
   // An idle connection that the server closes is closed towards the client too, as it would be without the proxy.
   agent.on('free', (socket: Socket) => {
     if (socket.listenerCount('close', endClient) === 0) socket.once('close', endClient);

@@ -33,6 +33,8 @@ export interface TargetOptions {
   readonly credentials: TargetCredentials;
   readonly permissions: Permissions;
   readonly timeoutMilliseconds: number;
+  /** Certificates (PEM) that are trusted instead of the system's. */
+  readonly ca?: Buffer;
   /** Whether answers are compared with another server's rather than with the scenario's own; false when left out. */
   readonly isCompared?: boolean;
   readonly random: RandomPort;

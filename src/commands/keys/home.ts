@@ -31,6 +31,8 @@ export interface TargetPlace extends BaseUrl {
   /** Null to find out. */
   readonly revision: Revision | null;
   readonly credentials: TargetCredentials;
+  /** Certificates (PEM) that are trusted instead of the system's. */
+  readonly ca?: Buffer;
 }
 
 /** Milliseconds in which a Keyway on this machine answers: a list of a million keys takes its time. */
@@ -39,8 +41,8 @@ const MOST_KEYS = 2_000_000;
 const NOBODY: TargetCredentials = { token: null, operator: null };
 
 /** Opens the server at an address. */
-export function openTarget({ origin, webpath, revision, credentials }: TargetPlace, context: CommandContext): KeyHome {
-  const place = { origin, webpath: webpath.replace(/^\/+|\/+$/g, ''), revision, credentials };
+export function openTarget({ webpath, ...others }: TargetPlace, context: CommandContext): KeyHome {
+  const place = { ...others, webpath: webpath.replace(/^\/+|\/+$/g, '') };
   return homeOver(createServer(place, context));
 }
 

@@ -7,11 +7,13 @@ import type { UpstreamServer } from '../../southbound/server.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import {
   baseUrlOf,
+  CA_FLAG,
   credentialsOf,
   type FlagReading,
   readFlags,
   revisionOf,
   switchFlag,
+  trustedBy,
   valueFlag,
 } from '../replay/settings.js';
 import { type KeyHome, openState, openTarget, type TargetPlace } from './home.js';
@@ -35,6 +37,7 @@ const TARGET_FLAGS: readonly FlagShape[] = [
   valueFlag('target', 'URL'),
   valueFlag('revision', 'R', 'revisions'),
   valueFlag('username', 'NAME'),
+  CA_FLAG,
 ];
 
 const CREDENTIALS = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', token: 'KEYWAY_TOKEN' };
@@ -57,6 +60,7 @@ ${settingsHelp(SETTINGS)}
                    KEYWAY_TOKEN, or its password from KEYWAY_PASSWORD.
   --revision R     The line that the target speaks. Default: what its version says.
   --username NAME  The operator to sign in as (KEYWAY_USERNAME). That may sign out whoever is signed in.
+  --ca FILE        Certificates in PEM that are trusted of the target instead of the system's.
 
 A file that a Keyway serves is changed through that Keyway, any other is opened by itself.`,
     run: (argv, context) => run(command, flags, argv, context),
@@ -79,7 +83,10 @@ async function run<Asked>(
   if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
   let home: KeyHome | null = null;
   try {
-    home = target === null ? await openState(answer.settings, context) : openTarget(target, context);
+    home =
+      target === null
+        ? await openState(answer.settings, context)
+        : openTarget({ ...target, ...(await trustedBy(reading.value('ca'), context)) }, context);
     if (target === null) await command.work(home.server, asked, context);
     else await workOnTarget(command, home.server, asked, isOn(flags, 'no-wait'), context);
     return 0;
@@ -114,7 +121,7 @@ async function workOnTarget<Asked>(
 function targetOf(reading: FlagReading, context: CommandContext): TargetPlace | null {
   const url = baseUrlOf(reading, 'target');
   if (reading.value('target') === null) {
-    for (const flag of ['revision', 'username'])
+    for (const flag of ['revision', 'username', 'ca'])
       if (reading.value(flag) !== null) reading.problems.push(`--${flag}: expected --target with it`);
     return null;
   }

@@ -141,8 +141,8 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
 
 function meet(side: Side, settings: CompareSettings, context: CommandContext): Promise<TargetPlayer> {
   const { url, revision, credentials } = settings[side];
-  const { permissions, timeoutMilliseconds } = settings;
-  const options = { ...url, revision, credentials, permissions, timeoutMilliseconds, isCompared: true };
+  const { ca, permissions, timeoutMilliseconds } = settings;
+  const options = { ...url, ca, revision, credentials, permissions, timeoutMilliseconds, isCompared: true };
   return meetServer(side, options, context);
 }
 
@@ -315,6 +315,7 @@ or --destructive. At least one revision is needed; the other side then speaks th
   --destructive              Also replaces configuration, rules, DNS settings and audit list, and puts
                              them back.
   --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
+  --ca FILE                  Certificates in PEM that are trusted instead of the system's.
   --reporter json|junit|tap|github
                              For programs, instead of text.
   --verbose                  Names every scenario that is not played, rather than each reason.

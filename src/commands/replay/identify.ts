@@ -2,20 +2,35 @@ import { REVISIONS } from '../../../revisions/all.js';
 import { type Identified, identify as identifyServer } from '../../replay/reads/identify.js';
 import { createLook } from '../../replay/reads/look.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
+import type { Caller } from '../../southbound/call.js';
 import { createCaller } from '../../southbound/caller.js';
+import { createControl, type TargetCredentials } from '../../southbound/control.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
-import { type BaseUrl, baseUrl, lineOf, readFlags, timeoutOf, valueFlag } from './settings.js';
+import {
+  type BaseUrl,
+  baseUrl,
+  CA_FLAG,
+  credentialsOf,
+  lineOf,
+  readFlags,
+  timeoutOf,
+  trustedBy,
+  valueFlag,
+} from './settings.js';
 
-const FLAGS = [valueFlag('token', 'TOKEN'), valueFlag('timeout', 'SECONDS')];
+const FLAGS = [valueFlag('token', 'TOKEN'), valueFlag('username', 'NAME'), CA_FLAG, valueFlag('timeout', 'SECONDS')];
+
+const SOURCES = { username: null, password: 'KEYWAY_PASSWORD', token: 'KEYWAY_TOKEN' };
 
 interface IdentifySettings {
   readonly url: BaseUrl;
-  readonly token: string | null;
+  readonly credentials: TargetCredentials;
+  readonly ca: string | null;
   readonly timeoutMilliseconds: number;
 }
 
-function readSettings(argv: readonly string[], { environment }: CommandContext): IdentifySettings | readonly string[] {
+function readSettings(argv: readonly string[], context: CommandContext): IdentifySettings | readonly string[] {
   const flags = parseFlags(argv, FLAGS);
   const reading = readFlags(flags);
   const [word, ...others] = flags.words;
@@ -23,19 +38,22 @@ function readSettings(argv: readonly string[], { environment }: CommandContext):
   if (url === null || others.length > 0)
     reading.problems.push("expected one server's base URL, such as http://127.0.0.1:9090/secret");
   const timeoutMilliseconds = timeoutOf(reading);
+  const { token, operator } = credentialsOf(reading, context, SOURCES);
   const problems = [...flags.problems.map(problemText), ...reading.problems];
   if (url === null || problems.length > 0) return problems;
-  const token = reading.value('token') ?? environment.KEYWAY_TOKEN ?? '';
-  return { url, token: token === '' ? null : token, timeoutMilliseconds };
+  const credentials = { token: token === '' ? null : token, operator };
+  return { url, credentials, ca: reading.value('ca'), timeoutMilliseconds };
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
   const settings = readSettings(argv, context);
   if (!('url' in settings)) return usageProblem(context, 'identify', settings);
-  const { url, token, timeoutMilliseconds } = settings;
-  const caller = createCaller({ origin: url.origin, timeoutMilliseconds });
+  const { url, credentials, ca, timeoutMilliseconds } = settings;
+  let caller: Caller | null = null;
   try {
-    const look = createLook({ caller, webpath: url.webpath, token, session: null });
+    caller = createCaller({ origin: url.origin, timeoutMilliseconds, ...(await trustedBy(ca, context)) });
+    const session = await sessionOf(caller, url, credentials);
+    const look = createLook({ caller, webpath: url.webpath, token: credentials.token, session });
     const found = await identifyServer(look, REVISIONS, lineOf);
     if (found.length === 0) {
       const roots = [...new Set(REVISIONS.map(({ root }) => root.paths(url.webpath).api))].join(' or ');
@@ -47,8 +65,26 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
     context.complain(`keyway identify: ${wordsOf(error)}`);
     return 2;
   } finally {
-    caller.close();
+    caller?.close();
   }
+}
+
+/** A session at the first API root that asks for a credential and whose lines have a login; null where no name is given. */
+async function sessionOf(
+  caller: Caller,
+  { origin, webpath }: BaseUrl,
+  credentials: TargetCredentials,
+): Promise<string | null> {
+  if (credentials.operator === null) return null;
+  for (const revision of REVISIONS.filter(({ capabilities }) => capabilities.login !== undefined)) {
+    const { api, base } = revision.root.paths(webpath);
+    const path = `${api}/server/status`;
+    const { status } = await caller.send({ method: 'GET', path, headers: new Map(), body: undefined });
+    if (status !== 401) continue;
+    const target = { origin, apiRoot: api, base };
+    return createControl(caller, { target, revision, credentials: { ...credentials, token: null } }).session();
+  }
+  return null;
 }
 
 function linesOf(
@@ -80,16 +116,18 @@ function named({ id, from, to }: Revision): string {
 export const identify: Command = {
   name: 'identify',
   flags: FLAGS,
-  help: () => `Usage: keyway identify URL [--token TOKEN]
+  help: () => `Usage: keyway identify URL [--token TOKEN] [--username NAME]
 
 Says which line a running server speaks, how sure that is, and by what each other line is excluded. It
-only reads, sends wrong credentials to see how they are refused, and never signs in: nobody is
-signed out. URL is the server's base URL, with its web path.
+only reads, sends wrong credentials to see how they are refused, and signs in only with --username. URL is the server's base URL, with its web path.
 
 Where the API asks for a credential, most is told with the static token; without it some lines may be
 left that no read without a credential tells apart.
 
   --token TOKEN      The static token (or KEYWAY_TOKEN).
+  --username NAME    Signs in as this operator, with the password from KEYWAY_PASSWORD: whoever is signed
+                     in there is signed out. Lines that know no token there show themselves only so.
+  --ca FILE          Certificates in PEM that are trusted instead of the system's.
   --timeout SECONDS  How long one exchange may take. Default: 10.
 
   keyway identify http://127.0.0.1:9090/secret

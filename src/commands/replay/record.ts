@@ -9,7 +9,16 @@ import { hostAndPort } from '../../settings/bind-address.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
-import { type BaseUrl, baseUrlOf, readFlags, revisionOf, switchFlag, valueFlag } from './settings.js';
+import {
+  type BaseUrl,
+  baseUrlOf,
+  CA_FLAG,
+  readFlags,
+  revisionOf,
+  switchFlag,
+  trustedBy,
+  valueFlag,
+} from './settings.js';
 
 /** How often what has passed is written, in milliseconds. */
 const FLUSH_EVERY = 2000;
@@ -22,6 +31,7 @@ const FLAGS = [
   valueFlag('out', 'DIR', 'paths'),
   valueFlag('listen', 'ADDR'),
   valueFlag('from-har', 'FILE', 'paths'),
+  CA_FLAG,
   switchFlag('keep-values'),
 ];
 
@@ -32,6 +42,7 @@ interface RecordSettings {
   readonly out: string;
   readonly listen: { readonly host: string; readonly port: number };
   readonly fromHar: string | null;
+  readonly ca: string | null;
   readonly keepValues: boolean;
 }
 
@@ -49,12 +60,14 @@ function readSettings(argv: readonly string[], { folder }: CommandContext): Reco
   if (out === null) reading.problems.push('--out: expected the folder for the scenarios');
   if (har !== null && reading.value('listen') !== null)
     reading.problems.push('--listen: expected no --from-har beside it');
+  const ca = reading.value('ca');
+  if (har !== null && ca !== null) reading.problems.push('--ca: expected no --from-har beside it');
   if (flags.words.length > 0) reading.problems.push('expected flags only');
   const problems = [...flags.problems.map(problemText), ...reading.problems];
   if (problems.length > 0 || target === null || revision === null || out === null) return problems;
   const fromHar = har === null ? null : resolve(folder, har);
   const revisionText = reading.value('revision') ?? '';
-  return { target, revision, revisionText, out: resolve(folder, out), listen, fromHar, keepValues };
+  return { target, revision, revisionText, out: resolve(folder, out), listen, fromHar, ca, keepValues };
 }
 
 function listenOf(text: string, problems: string[]): RecordSettings['listen'] {
@@ -108,11 +121,13 @@ async function recordUntilStopped(settings: RecordSettings, recording: Recording
   const { target, listen, out } = settings;
   const { recorder, files, context } = recording;
   const stopped = context.untilStopped();
+  const trusted = await trustedBy(settings.ca, context);
   let failures = 0;
   let isRootTold = false;
   const proxy = await listening(() =>
     startProxy({
       origin: target.origin,
+      ...trusted,
       listen,
       onExchange: (exchange) => {
         // After the answer has gone out: what is written never holds a client up.
@@ -220,6 +235,7 @@ placeholder in all files of a recording.
   --revision R     What the server speaks: earliest, dns, current, or a version such as 0.2.48.
   --out DIR        Where the files go; made when it is missing.
   --listen ADDR    Where clients connect to instead, host:port. Default: 127.0.0.1, a free port.
+  --ca FILE        Certificates in PEM that are trusted of the target instead of the system's.
   --keep-values    Keeps keys, names and texts readable. Secrets never are.
   --from-har FILE  Takes the exchanges with the target out of a HAR file that a browser saved.
 

@@ -41,6 +41,7 @@ import {
   readPlaySettings,
   revisionOf,
   switchFlag,
+  trustedBy,
   valueFlag,
 } from './settings.js';
 
@@ -100,7 +101,7 @@ function besideFormat({ words }: ReplaySettings, { values }: ParsedFlags): reado
 }
 
 function onlyForTargets({ update }: ReplaySettings, reading: FlagReading): readonly string[] {
-  const given = ['username', 'token', 'writes', 'destructive'].filter((flag) => reading.value(flag) !== null);
+  const given = ['username', 'token', 'ca', 'writes', 'destructive'].filter((flag) => reading.value(flag) !== null);
   return [...given, ...(update ? ['update'] : [])].map((flag) => `--${flag}: expected a --target beside it`);
 }
 
@@ -189,7 +190,8 @@ const NOT_BEGUN = '--destructive was not begun';
 async function readElsewhere(error: unknown, settings: OnTarget, playing: Playing): Promise<ReadReport> {
   const { target, revision, credentials, timeoutMilliseconds } = settings;
   if (!(error instanceof Error && error.cause instanceof NoApiThere)) throw error;
-  const caller = createCaller({ origin: target.origin, timeoutMilliseconds });
+  const trusted = await trustedBy(settings.ca, playing.context);
+  const caller = createCaller({ origin: target.origin, timeoutMilliseconds, ...trusted });
   try {
     const look = createLook({ caller, webpath: target.webpath, token: credentials.token, session: null });
     const reads = await readServer(look, revision, REVISIONS, lineOf);
@@ -260,6 +262,7 @@ Keys, rules, DNS settings and configuration are read before and after: what is n
   --update                   Rewrites the expected answers of recordings from the target.
   --format                   Plays nothing: writes the files in their canonical form.
   --require-played N|N%      How many operations have to be seen, or what share of them; else exit code 3.
+  --ca FILE                  Certificates in PEM that are trusted instead of the system's.
   --reporter json|junit|tap|github
                              For programs, instead of text.
   --verbose                  Names every scenario that is not played, rather than each reason.

@@ -21,7 +21,7 @@ import { writeJson } from '../../wire/json/write-json.js';
 import type { OperationName } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
-import type { PlaySettings, ReporterName } from './settings.js';
+import { type PlaySettings, type ReporterName, trustedBy } from './settings.js';
 
 /** Writes what stood on a server beside the user, readable by nobody else, until it is put back. */
 async function keepSaved(
@@ -136,12 +136,13 @@ function isOfOne(scenarioRevision: string, revisions: readonly Revision[]): bool
 /** Meets the server that a flag names; rejects with an error for people that names it too. */
 export async function meetServer(
   flag: string,
-  options: Omit<TargetOptions, 'random' | 'keepSaved'>,
+  { ca, ...options }: Omit<TargetOptions, 'random' | 'keepSaved' | 'ca'> & Pick<PlaySettings, 'ca'>,
   context: CommandContext,
 ): Promise<TargetPlayer> {
   try {
     const keep: TargetOptions['keepSaved'] = (saved) => keepSaved(saved, flag, context);
-    return await createTargetPlayer({ ...options, random: context.random, keepSaved: keep });
+    const trusted = await trustedBy(ca, context);
+    return await createTargetPlayer({ ...options, ...trusted, random: context.random, keepSaved: keep });
   } catch (error) {
     throw new Error(`--${flag} ${options.origin}: ${wordsOf(error)}`, { cause: error });
   }

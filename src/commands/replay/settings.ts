@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
 import type { Required } from '../../replay/verdict.js';
 import type { Permissions } from '../../replay/why-not.js';
@@ -35,6 +36,20 @@ export function readFlags(flags: ParsedFlags): FlagReading {
     value: (flag) => firstValue(flags, flag),
     isOn: (flag) => isOn(flags, flag),
   };
+}
+
+/** Names the certificates that are trusted instead of the system's. */
+export const CA_FLAG = valueFlag('ca', 'FILE', 'paths');
+
+/** The certificates that `--ca` names, as a caller takes them. Rejects with an `Error` for people. */
+export async function trustedBy(
+  ca: string | null,
+  { folder, fileSystem }: Pick<CommandContext, 'folder' | 'fileSystem'>,
+): Promise<{ readonly ca?: Buffer }> {
+  if (ca === null) return {};
+  // Only needed for servers with a certificate of one's own.
+  const { readTrusted } = await import('../../serve/tls.js');
+  return { ca: await readTrusted('ca', resolve(folder, ca), fileSystem) };
 }
 
 /** Seconds, decimals allowed, as milliseconds. */
@@ -105,7 +120,8 @@ export function revisionOf(reading: FlagReading, flag: string): Revision | null 
 
 /** The environment variables that one side's credentials come from; the password has no flag. */
 export interface CredentialSources {
-  readonly username: string;
+  /** Null where a name in the environment alone asks for no login. */
+  readonly username: string | null;
   readonly password: string;
   readonly token: string;
 }
@@ -116,7 +132,8 @@ export function credentialsOf(
   { environment }: CommandContext,
   sources: CredentialSources,
 ): TargetCredentials {
-  const username = reading.value('username') ?? environment[sources.username] ?? null;
+  const known = sources.username === null ? undefined : environment[sources.username];
+  const username = reading.value('username') ?? known ?? null;
   const password = environment[sources.password];
   if (username !== null && password === undefined) {
     reading.problems.push(`${sources.password}: expected the password of ${username} in the environment`);
@@ -143,6 +160,7 @@ export const PLAY_FLAGS: readonly FlagShape[] = [
   switchFlag('verbose'),
   valueFlag('reporter', 'json|junit|tap|github', REPORTERS),
   valueFlag('require-played', 'N|N%'),
+  CA_FLAG,
   valueFlag('timeout', 'SECONDS'),
 ];
 
@@ -153,6 +171,8 @@ export interface PlaySettings {
   /** Whether everything that was not played is named. */
   readonly isVerbose: boolean;
   readonly timeoutMilliseconds: number;
+  /** The file of certificates that are trusted; null for the system's. */
+  readonly ca: string | null;
   /** How much has to be seen; null for anything at all. */
   readonly required: Required | null;
   /** The paths of scenarios; none for those that come with Keyway. */
@@ -166,6 +186,7 @@ export function readPlaySettings(reading: FlagReading, { words }: ParsedFlags): 
     reporter: reporterNameOf(reading),
     isVerbose: reading.isOn('verbose'),
     timeoutMilliseconds: timeoutOf(reading),
+    ca: reading.value('ca'),
     required: requiredOf(reading),
     words,
   };
