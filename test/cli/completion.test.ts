@@ -49,7 +49,7 @@ const LINES: readonly (readonly [typed: string, offered: readonly string[]])[] =
   ['keyway serve --config serv', ['server file.jsonc']],
   ['keyway config check serv', ['server file.jsonc']],
   ['keyway completion ', SHELLS],
-  ['keyway hash-password --', ['--help']],
+  ['keyway hash-password --', ['--for', '--help']],
   ['keyway serve --token ', []],
 ];
 
