@@ -1,12 +1,12 @@
 # Keyway as a container: `docker build -t keyway .` or `podman build --format docker -t keyway .` (the other format of podman
 # has no HEALTHCHECK); how to run it stands in docs/deploy.md.
 
-FROM node:20-slim AS dependencies
+FROM node:24.11.1-bookworm-slim AS dependencies
 WORKDIR /keyway
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
-FROM node:20-slim AS build
+FROM node:24.11.1-bookworm-slim AS build
 WORKDIR /keyway
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
@@ -17,7 +17,7 @@ RUN npm run build \
   && mkdir /package \
   && tar -xzf /tmp/keyway-*.tgz -C /package --strip-components=1
 
-FROM node:20-slim
+FROM node:24.11.1-bookworm-slim
 COPY --from=build /package /keyway
 COPY --from=dependencies /keyway/node_modules /keyway/node_modules
 RUN ln -s /keyway/dist/src/cli.js /usr/local/bin/keyway

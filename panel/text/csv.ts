@@ -9,7 +9,7 @@ export function parseCsv(text: string): readonly (readonly string[])[] {
   const field = new RegExp(`(?:"((?:[^"]|"")*)"|([^${comma}\\r\\n]*))(${comma}|\\r?\\n|\\r|$)`, 'gy');
   for (let match = field.exec(source); match !== null; match = field.exec(source)) {
     const [, quoted, plain = '', end = ''] = match;
-    row.push(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"'));
+    row.push(unescaped(quoted === undefined ? plain.trim() : quoted.replaceAll('""', '"')));
     if (end === comma) continue;
     if (row.some((value) => value !== '')) rows.push(row);
     row = [];
@@ -18,8 +18,26 @@ export function parseCsv(text: string): readonly (readonly string[])[] {
   return rows;
 }
 
-/** One CSV field (RFC 4180); a leading `=`, `+`, `-` or `@` is kept from being taken for a formula. */
+/** One CSV field (RFC 4180), without control characters; a leading `=`, `+`, `-` or `@` is kept from being taken for a formula. */
 export function csvField(value: string): string {
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const shown = escaped(value);
+  const safe = /^[=+\-@]/.test(shown) ? `'${shown}` : shown;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Control characters, which a terminal may act on, as `\\u` and four digits; backslashes that would read as such are doubled. */
+function escaped(value: string): string {
+  return value
+    .replace(/\\+(?=u[\da-f]{4}|\p{Cc})/gu, (backslashes) => backslashes + backslashes)
+    .replace(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The value that `escaped` gave this text for; other texts stay as they are. */
+function unescaped(text: string): string {
+  return text.replace(/(\\+)u([\da-f]{4})/g, (whole, { length }: string, digits: string) => {
+    const kept = '\\'.repeat(Math.floor(length / 2));
+    if (length % 2 === 0) return `${kept}u${digits}`;
+    const character = String.fromCharCode(Number.parseInt(digits, 16));
+    return /\p{Cc}/u.test(character) ? kept + character : whole;
+  });
 }

@@ -1,11 +1,14 @@
 import { dirname, resolve } from 'node:path';
+import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
+import { checkRestorable } from '../local/check/restorable.js';
 import { checkState, writeState } from '../local/counters/lines.js';
 import { readStored } from '../local/counters/stored.js';
 import { checkDataFolder } from '../local/file/data-folder.js';
 import type { Pieces } from '../local/file/file-pieces.js';
 import { settleRequest } from '../local/settle-jobs.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
+import { unlessMissing } from '../platform/presence.js';
 import { settingsHelp } from '../settings/help.js';
 import type { Command } from './command.js';
 import { givenPieces, inFile, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
@@ -61,10 +64,20 @@ const restoring: StoredCommand = {
     const { configuration, counters } = await inFile(file, checkState(told));
     progress.show('handing it over');
     if (configuration === null) throw new Error(`${file} holds no configuration file: it is no backup`);
+    const present = await unlessMissing(fileSystem.read(place.configPath, FILE_LIMITS.configuration));
+    refuseUnfit(file, configuration, present);
     await settleRequest(place, 'restore', givenPieces(fileSystem, path), configuration);
     output.line(`${place.configPath} and the counters of ${counters} keys are again what ${file} holds`);
   },
 };
+
+function refuseUnfit(file: string, content: Buffer, present: Buffer | null): void {
+  try {
+    checkRestorable(content, present);
+  } catch (error) {
+    throw new Error(`${file}: ${failureWords(error)}`, { cause: error });
+  }
+}
 
 export const backup: Command = {
   name: 'backup',
@@ -91,7 +104,8 @@ export const restore: Command = {
 Makes the configuration file, the counters and the remembered reports what a backup holds. The
 present configuration file is kept as a version first. A Keyway that serves from it takes both over
 in one moment. Counters of keys that the backup does not have wait for their return, as after an
-edit. A backup that is damaged or not whole changes nothing.
+edit. A backup that is damaged or not whole changes nothing, nor does one that holds what the API
+refuses, a key twice, or no credentials where the present file has them.
 
 ${settingsHelp(STORED_SETTINGS)}
 

@@ -9,7 +9,7 @@ import { createSession } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
 import { acceptBody } from '../sockets/awaited-bodies.js';
 import { keepReading } from '../sockets/early-answer.js';
-import { type CreateServer, listenerOptions } from '../sockets/http-server.js';
+import { type CreateServer, listenerOptions, withHostCheck } from '../sockets/http-server.js';
 import { changeBegins } from '../sockets/own-events.js';
 import { commonErrors, encodeError } from '../wire/errors.js';
 import { type Encodable, encodeJson } from '../wire/json/encode.js';
@@ -171,7 +171,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | 
 
 function createBareApp({ log, createServer }: Pick<FeedOptions, 'log' | 'createServer'>, refused: () => void) {
   const app: FastifyInstance = Fastify<Server>({
-    ...listenerOptions({ requestTimeout: REQUEST_TIMEOUT }, createServer),
+    ...listenerOptions({ requestTimeout: REQUEST_TIMEOUT }, withHostCheck(createServer)),
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
   });

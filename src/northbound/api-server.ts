@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type CreateServer, createPlain } from '../sockets/http-server.js';
+import { type CreateServer, createPlain, hostProblem } from '../sockets/http-server.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { answerUnderWay } from './broken-connection.js';
 import { methodsAt, notAllowed } from './matching.js';
@@ -9,13 +9,14 @@ import type { Mount } from './mount.js';
 
 /**
  * The same servers, answering with an envelope what Node would refuse without one, before the app sees it: a request of
- * HTTP/1.1 without `Host` (RFC 9112, 3.2), an expectation that is not known (RFC 9110, 10.1.1), and CONNECT.
+ * HTTP/1.1 without `Host` or with two (RFC 9112, 3.2), an expectation that is not known (RFC 9110, 10.1.1), and CONNECT.
  */
 export function withEnvelopes(mounts: readonly Mount[], create: CreateServer = createPlain): CreateServer {
   return (options, listener) => {
     const server = create({ ...options, requireHostHeader: false }, (request, response) => {
-      if (request.headers.host === undefined && request.httpVersion === '1.1') refuse(response, 400, NO_HOST);
-      else listener(request, response);
+      const problem = hostProblem(request);
+      if (problem === null) listener(request, response);
+      else refuse(response, 400, problem);
     });
     server.on('checkExpectation', (_request, response) => refuse(response, 417, UNKNOWN_EXPECTATION));
     server.on('connect', (request, socket) => refuseConnect(mounts, request, socket));
@@ -40,7 +41,6 @@ function refuseConnect(mounts: readonly Mount[], request: IncomingMessage, socke
   else refuse(response.setHeader('allow', methods.join(', ')), 405, notAllowed(methods));
 }
 
-const NO_HOST = 'the request has no Host header';
 const UNKNOWN_EXPECTATION = 'the expectation is not known: expected "Expect: 100-continue" or none';
 
 function refuse(response: ServerResponse, status: number, error: string): void {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server } from 'node:http';
-import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { type Backend, OUTSIDE_PROBLEMS } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
 import type { Readiness } from '../core/readiness.js';
-import { type CreateServer, listenerOptions } from '../sockets/http-server.js';
+import { type CreateServer, listenerOptions, withHostCheck } from '../sockets/http-server.js';
 import type { Metrics } from './metrics.js';
 
 export interface OpsOptions {
@@ -40,7 +40,7 @@ export function createOpsApp({
   admitsHost,
 }: OpsOptions): FastifyInstance {
   const app: FastifyInstance = Fastify<Server>({
-    ...listenerOptions({ requestTimeout: REQUEST_TIMEOUT }, createServer),
+    ...listenerOptions({ requestTimeout: REQUEST_TIMEOUT }, withHostCheck(createServer)),
     forceCloseConnections: true,
     frameworkErrors: (error, _request, reply) => sendText(reply, 400, error.message),
   });
@@ -54,7 +54,9 @@ export function createOpsApp({
     return sendText(reply.header('allow', 'GET, HEAD'), 405, 'method not allowed: use GET or HEAD');
   });
   app.setNotFoundHandler((_request, reply) => sendNotFound(reply));
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error: FastifyError, _request, reply) => {
+    // Such as a method that Node knows and the framework does not.
+    if ((error.statusCode ?? 500) < 500) return sendText(reply, 400, error.message);
     log.error({ err: error }, 'a request to the ops listener failed');
     return sendText(reply, 500, 'internal error');
   });

@@ -24,6 +24,9 @@ export interface ListenWords {
 /** The owner and its group may connect: whoever is on the other side may run as another user. */
 const SOCKET_MODE = 0o660;
 
+/** Connections that the system keeps until they are seen: beyond it strangers who connect at once would crowd out others. */
+const BACKLOG = 4096;
+
 /** Bytes that every system takes; a longer path would be cut off without a word. */
 const LONGEST_PATH = 103;
 
@@ -42,12 +45,12 @@ export async function listenAt(
   try {
     if (address.kind === 'port') {
       const beside = address.host === LOCALHOST ? listenBeside(app) : null;
-      const url = await app.listen({ host: address.host, port: address.port });
+      const url = await app.listen({ host: address.host, port: address.port, backlog: BACKLOG });
       await beside?.();
       return url.replace(/\/$/, '');
     }
     await clearSocket(address.path, log);
-    await app.listen({ path: address.path });
+    await app.listen({ path: address.path, backlog: BACKLOG });
     await chmod(address.path, words.socketMode ?? SOCKET_MODE);
     return `unix:${address.path}`;
   } catch (error) {
@@ -80,7 +83,7 @@ function listenBeside(app: Pick<FastifyInstance, 'addresses' | 'addHook' | 'serv
     for (const { address } of all.filter((one) => !taken.some((own) => own.address === one.address))) {
       const options = { allowHalfOpen: true, noDelay: true };
       const other = createServer(options, (socket) => app.server.emit('connection', socket));
-      other.listen({ host: address, port: taken[0]?.port ?? 0 });
+      other.listen({ host: address, port: taken[0]?.port ?? 0, backlog: BACKLOG });
       await once(other, 'listening').then(
         () => others.push(other),
         () => undefined,

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { BODY_PACE } from './awaited-bodies.js';
 import { followConnections } from './followed-connections.js';
 import { OWN_MESSAGES } from './own-events.js';
@@ -9,6 +9,30 @@ export type CreateServer = (options: ServerOptions, listener: RequestListener) =
 /** A plain server, which ends what is unused when it closes, and bodies of strangers that do not come. */
 export const createPlain: CreateServer = (options, listener) =>
   followConnections(createServer(options, listener), {}, BODY_PACE);
+
+/** What is wrong with the `Host` of a request (RFC 9112, 3.2); null where nothing is. */
+export function hostProblem({ headers, httpVersion, rawHeaders }: IncomingMessage): string | null {
+  if (headers.host === undefined) return httpVersion === '1.1' ? 'the request has no Host header' : null;
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count > 1 ? 'the request has more than one Host header' : null;
+}
+
+/** The same servers, refusing requests with a wrong `Host` before the app sees them. */
+export function withHostCheck(create: CreateServer = createPlain): CreateServer {
+  return (options, listener) =>
+    create({ ...options, requireHostHeader: false }, (request, response) => {
+      const error = hostProblem(request);
+      if (error === null) listener(request, response);
+      else
+        response
+          .writeHead(400, { 'content-type': 'application/json', connection: 'close' })
+          .end(JSON.stringify({ error }));
+    });
+}
 
 /** Milliseconds that the headers of a request may take, and between two looks for those that took longer. */
 const HEADERS_TIMEOUT = 15_000;

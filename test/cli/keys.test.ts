@@ -157,6 +157,7 @@ describe('keyway keys', () => {
     expect((await keys(['export', 'all.csv'])).output).toBe('Wrote 3 keys to all.csv\n');
     expect((await stat(join(folder, 'all.csv'))).mode & 0o777).toBe(0o600);
     expect((await keys(['export', 'all.csv'])).code).toBe(1);
+    expect((await keys(['export', '-'])).output).toBe((await keys(['export'])).output);
     expect((await keys(['import', 'all.csv'])).output).toBe('0 added, 0 set, 3 as they are\n');
   });
 
@@ -353,6 +354,16 @@ describe('a table of keys', () => {
         },
       ),
     );
+  });
+
+  it('has no control character in it, and reads texts that only look like one as they are', () => {
+    const names = ['\u001b[2J', 'a\tb\nc', '\u0085', '\\u001b', '\\\\u001b', '\\\u0007', '\\u0041', 'c:\\users'];
+    const written = names.map((name, index) => ({ accessKey: `k${index}`, name, limitBytes: null }));
+    const text = keysCsv(written, { hasNames: true });
+    expect(text.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
+    expect(text).toContain('k0,\\u001b[2J,');
+    expect(readKeysCsv(text).rows.map(({ name }) => name)).toEqual(names);
+    expect(readKeysCsv('key,name\na,\\u0041\n').rows[0]?.name).toBe('\\u0041');
   });
 
   it('says of every line what is wrong with it', () => {

@@ -77,6 +77,25 @@ async function serve(): Promise<Serving> {
   };
 }
 
+describe('keyway restore', () => {
+  const twice = { mode: 'server', api, access_keys: ['alpha', 'alpha'] };
+  it.each([
+    ['half of a surrogate pair', '{"mode":"server","api":{"token":"x"},"note":"\\ud800"}', 'surrogate'],
+    ['a key twice', JSON.stringify(twice), 'a key stands in it twice, at access_keys[0] and access_keys[1]'],
+    ['no credentials where the present file has them', '{"mode":"server"}', 'open to everyone'],
+  ])('refuses a backup with %s, and changes nothing', async (_what, content, words) => {
+    const path = join(folder, 'server.json');
+    await writeFile(path, content);
+    expect(await run('backup', 'state.jsonl')).toMatchObject({ code: 0 });
+    const present = fileText(users);
+    await writeFile(path, present);
+    const { code, complaints } = await run('restore', 'state.jsonl');
+    expect(complaints).toContain(words);
+    expect(code).toBe(1);
+    expect(await readFile(path, 'utf8')).toBe(present);
+  });
+});
+
 describe('keyway backup and restore', () => {
   it('while serving bring file, counters and remembered reports back in one moment, exactly', async () => {
     const text = `// mine\n${fileText(users)}\n`;

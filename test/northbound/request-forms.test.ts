@@ -50,6 +50,14 @@ describe('a method that no operation has', () => {
     expect(text).toContain('{"ok":false,"error":"not found"}');
   });
 
+  it('two Host headers answer 400 with an envelope, however they are spelled', async () => {
+    const at = await port();
+    for (const second of ['Host: x', 'host: y', 'HOST:']) {
+      const { status, body } = await ask(at, 'GET /other HTTP/1.1', 'Host: x', second);
+      expect([status, JSON.parse(body)]).toEqual([400, envelope('the request has more than one Host header')]);
+    }
+  });
+
   it('CONNECT behind a request whose answer is still on its way ends the connection, and others are answered', async () => {
     const at = await port();
     const client = await openRaw({ port: at, host: '127.0.0.1' });

@@ -2,10 +2,12 @@ import { writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createReadiness } from '../../src/core/readiness.js';
+import { createOpsApp } from '../../src/ops/ops-app.js';
 import { startOps } from '../../src/serve/ops.js';
 import { freePort } from '../free-ports.js';
+import { openRaw, rawRequest } from '../raw-client.js';
 import { configurationOf, createLines, opsStage, startWith, TOKEN, temporaryFolder } from './stage.js';
 
 /** An ops listener beside no gateway yet. */
@@ -21,6 +23,39 @@ async function statusOf(url: string): Promise<readonly [number, unknown]> {
   expect(response.headers.get('content-type')).toMatch(/^application\/json/);
   return [response.status, await response.json()];
 }
+
+describe('a request that the framework has no answer to', () => {
+  it('is a 400 without a line in the log', async () => {
+    const { log, lines } = createLines();
+    const app = createOpsApp({
+      readiness: createReadiness(),
+      health: { problems: async () => [] },
+      metrics: { contentType: 'text/plain', text: async () => '' },
+      log,
+      admitsHost: null,
+    });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    onTestFinished(() => app.close());
+    // Which methods a parser lets through differs between versions of Node.
+    app.server.prependListener('request', (asked) => {
+      asked.method = 'PRI';
+    });
+    const [address] = app.addresses();
+    const port = typeof address === 'object' ? address.port : 0;
+    const client = await openRaw({ port, host: '127.0.0.1' });
+    client.socket.write(rawRequest('GET', '*', { connection: 'close' }));
+    expect(await client.ended).toMatch(/^HTTP\/1\.1 40[04] /);
+    expect(lines).toEqual([]);
+  });
+
+  it('with two Host headers is a 400', async () => {
+    const { ops } = await alone();
+    const client = await openRaw({ port: Number(new URL(ops.url).port), host: '127.0.0.1' });
+    client.socket.write(rawRequest('GET', '/readyz', { Host: 'y' }));
+    expect(await client.ended).toMatch(/^HTTP\/1\.1 400 .*more than one Host/s);
+    await ops.close();
+  });
+});
 
 describe('/readyz', () => {
   it('is 503 until the gateway is ready, and again while it stops', async () => {

@@ -26,6 +26,9 @@ export interface LoadConnection {
   close(): void;
 }
 
+/** A kept connection was closed before it brought an answer. */
+class KeptClosed extends Error {}
+
 /** The client's own address is loopback's usual one, unless another is given. */
 export function openLoadConnection(origin: string, localAddress?: string): LoadConnection {
   const { hostname, port } = new URL(origin);
@@ -33,12 +36,15 @@ export function openLoadConnection(origin: string, localAddress?: string): LoadC
   return {
     async send({ method, path, headers = {}, body, slowness = 0 }) {
       const began = performance.now();
-      const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-        request({ agent, hostname, port, method, path, headers: { ...headers, ...length } }, resolve)
-          .on('error', reject)
-          .end(body);
-      });
+      const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+      const options = { agent, hostname, port, method, path, headers: { ...headers, ...length } };
+      const ask = () =>
+        new Promise<IncomingMessage>((resolve, reject) => {
+          const asked = request(options, resolve);
+          asked.on('error', (error) => reject(asked.reusedSocket ? new KeptClosed(error.message) : error)).end(body);
+        });
+      // As every client does: an idle connection may be closed at any time, a request that meets that is made again.
+      const response = await ask().catch((error) => (error instanceof KeptClosed ? ask() : Promise.reject(error)));
       const parts: Buffer[] = [];
       for await (const part of response) {
         parts.push(Buffer.from(part));

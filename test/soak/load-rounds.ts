@@ -9,6 +9,7 @@ import { flooder, guesser, halfCloser, resetter, unreader } from './load-hostile
 import type { Lane, Lanes } from './load-lane.js';
 import { createLedger } from './load-ledger.js';
 import { API_TOKEN, startLoadedServer } from './load-server.js';
+import { longLogins, pipeliner, SLOW_NETWORKS, slowBodies } from './load-strangers.js';
 import { reader, reporter, slowReader, writer } from './load-traffic.js';
 
 export interface LoadOptions {
@@ -69,6 +70,9 @@ const HOSTILE_FLEET: Fleet = [
   [12, 50, guesser],
   [12, 100, halfCloser],
   [12, 100, resetter],
+  [6, 50, pipeliner],
+  [SLOW_NETWORKS, 1_000, slowBodies],
+  [4, 100, longLogins],
 ];
 
 /** Connections of the load that are open at once. */

@@ -33,8 +33,26 @@ export function keysCsv(keys: readonly AccessKey[], { hasNames }: { readonly has
 }
 
 function field(value: string): string {
-  const safe = FORMULA.test(value) ? `'${value}` : value;
+  const shown = escaped(value);
+  const safe = FORMULA.test(shown) ? `'${shown}` : shown;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Control characters, which a terminal may act on, as `\\u` and four digits; backslashes that would read as such are doubled. */
+function escaped(value: string): string {
+  return value
+    .replace(/\\+(?=u[\da-f]{4}|\p{Cc})/gu, (backslashes) => backslashes + backslashes)
+    .replace(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The value that `escaped` gave this text for; other texts stay as they are. */
+function unescaped(text: string): string {
+  return text.replace(/(\\+)u([\da-f]{4})/g, (whole, { length }: string, digits: string) => {
+    const kept = '\\'.repeat(Math.floor(length / 2));
+    if (length % 2 === 0) return `${kept}u${digits}`;
+    const character = String.fromCharCode(Number.parseInt(digits, 16));
+    return /\p{Cc}/u.test(character) ? kept + character : whole;
+  });
 }
 
 /** The keys of a table, or everything that is wrong with it, one sentence each. */
@@ -60,7 +78,7 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
     }
     const cell = (column: 'key' | 'name' | 'limit') => {
       const value = fields[columns.indexOf(column)];
-      return value === undefined ? undefined : GUARDED.test(value) ? value.slice(1) : value;
+      return value === undefined ? undefined : unescaped(GUARDED.test(value) ? value.slice(1) : value);
     };
     const accessKey = cell('key') ?? '';
     const first = seen.get(accessKey);

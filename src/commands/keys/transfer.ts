@@ -95,11 +95,13 @@ export const keysExport = keysCommand<{ readonly file: string | null }>({
   help: `Usage: keyway keys export [FILE.csv]
 
 Writes all keys as "keyway keys import" reads them: key, name and limit in bytes; without the names
-where a server up to 0.2.34 does not tell them, so that an import leaves names as they are. Without a file they
-go to standard output. A file is readable by you alone and never written over.`,
+where a server up to 0.2.34 does not tell them, so that an import leaves names as they are. Without a file, or with -,
+they go to standard output. A file is readable by you alone and never written over. Control characters are
+written as \\u and four digits, which the import reads.`,
   read(reading, flags) {
     if (flags.words.length > 1) reading.problems.push('expected keyway keys export and one file at most');
-    return { file: flags.words[0] ?? null };
+    const [file = '-'] = flags.words;
+    return { file: file === '-' ? null : file };
   },
   async work(server, { file }, context) {
     const keys = await allKeys(server, context);
