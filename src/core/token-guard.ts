@@ -58,7 +58,8 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort): TokenGua
   const digestOf = createDigests(salt);
   /** Wrong ones by network, each with the time when it came last, in that order. */
   const wrong = new Map<string, Map<number, number>>();
-  const letInBy = new Map<string, Set<number>>();
+  /** What each network was let in with, the oldest use first. */
+  const letInBy = new Map<string, { readonly marks: Set<number>; readonly latest: number }>();
   const handedOut = new Set<number>();
   let unread = 0;
 
@@ -74,16 +75,18 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort): TokenGua
   function letIn(network: string, authorization: string): void {
     const mark = markOf(authorization);
     const known = letInBy.get(network);
-    if (known?.has(mark) === true) return;
-    const marks = known ?? new Set();
+    if (known?.latest === mark) return;
+    const marks = known?.marks ?? new Set();
+    // One that is used goes on being known, however many others come.
+    marks.delete(mark);
     addBounded(marks, mark, MOST_LET_IN);
     letInBy.delete(network);
-    letInBy.set(network, marks);
+    letInBy.set(network, { marks, latest: mark });
     dropOldest(letInBy, MOST_NETWORKS);
   }
 
   function isKnown(network: string, authorization: string): boolean {
-    return authorization.length <= LONGEST_TOKEN && letInBy.get(network)?.has(markOf(authorization)) === true;
+    return authorization.length <= LONGEST_TOKEN && letInBy.get(network)?.marks.has(markOf(authorization)) === true;
   }
 
   function refused(network: string, authorization: string): void {

@@ -143,3 +143,15 @@ it("the feed's token is guarded with the API's", async () => {
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([401, '60']);
   expect(await refused.json()).toEqual({ error: expect.stringContaining('unauthorized') });
 });
+
+it('a token that is used goes on being known while somebody guesses from its address, however many sessions begin there', async () => {
+  const { app } = await stage();
+  expect((await ask(app, 'right')).status).toBe(200);
+  await guess(app, 20);
+  for (let n = 0; n < 40; n += 1) {
+    const payload = { username: 'admin', password: 'password' };
+    const { statusCode } = await app.inject({ method: 'POST', url: '/panel/api/login', payload });
+    expect(statusCode).toBe(200);
+    expect((await ask(app, 'right')).status).toBe(200);
+  }
+});
