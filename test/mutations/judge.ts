@@ -112,7 +112,7 @@ async function playerFor(server: MutatedServer, mode: Mode, mutation: Mutation |
     permissions: { writes: mode !== 'reads', destructive: mode === 'destructive' },
     timeoutMilliseconds: 10_000,
     random: systemRandom,
-    keepSaved: async () => async () => undefined,
+    keepSaved: async () => ({ place: 'nowhere', remove: async () => undefined }),
   });
 }
 
