@@ -9,6 +9,8 @@ import type { Envelope } from '../stand-in/files.js';
 /** A Keyway in front of a server, in a process of its own, so that it can be killed. */
 export interface FrontProcess {
   readonly child: ChildProcess;
+  /** What it logged, a line each. */
+  readonly log: readonly { readonly message: string; readonly count?: number }[];
   /** What it answers; null where there is no answer. */
   call(method: string, path: string, body?: object): Promise<Envelope | null>;
   /** SIGKILL. */
@@ -24,17 +26,27 @@ export interface FrontSettings {
   readonly url: string;
   /** How many times faster its time goes. */
   readonly factor: number;
+  /** How many times longer than measured a write is taken to have been. */
+  readonly callFactor: number;
 }
 
 export const compileFront = (folder: string): Promise<string> => compileForProcess('test/upstream/front.ts', folder);
 
 /** Starts one; rejects with what it complained of when it does not start. */
-export async function startFrontProcess({ script, folder, url, factor }: FrontSettings): Promise<FrontProcess> {
-  const argv = [script, url, join(folder, 'front.keyway'), String(factor)];
+export async function startFrontProcess({
+  script,
+  folder,
+  url,
+  factor,
+  callFactor,
+}: FrontSettings): Promise<FrontProcess> {
+  const argv = [script, url, join(folder, 'front.keyway'), String(factor), String(callFactor)];
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'pipe', 'pipe'] });
   let complaints = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaints += text;
+  const log: { readonly message: string; readonly count?: number }[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    complaints += `${line}\n`;
+    if (line.startsWith('{')) log.push(JSON.parse(line));
   });
   const closed = once(child, 'close');
   const first = once(createInterface({ input: child.stdout }), 'line').then(([text]) => String(text));
@@ -43,6 +55,7 @@ export async function startFrontProcess({ script, folder, url, factor }: FrontSe
   const agent = new Agent({ keepAlive: true });
   return {
     child,
+    log,
     call: (method, path, body) => call({ origin, agent }, method, path, body),
     async kill() {
       child.kill('SIGKILL');

@@ -4,7 +4,7 @@ import { createFastClock, createFastTimers } from './fast-time.js';
 import { openFrontBackend } from './open-front.js';
 
 /** A Keyway in front of the server at a URL, its time so many times faster; says its origin on stdout once it listens. */
-const [url = '', dataFolder = '', factor = '1'] = process.argv.slice(2);
+const [url = '', dataFolder = '', factor = '1', callFactor = '1'] = process.argv.slice(2);
 const write = (level: string) => (fields: object, message: string) => {
   process.stderr.write(`${JSON.stringify({ level, message, ...fields })}\n`);
 };
@@ -13,6 +13,7 @@ const backend = await openFrontBackend({
   url,
   clock,
   dataFolder,
+  callFactor: Number(callFactor),
   timers: createFastTimers(Number(factor)),
   fileSystem: createFileSystem(),
   credentials: { token: 'static-token-1', operator: { username: 'admin', password: 'password' } },

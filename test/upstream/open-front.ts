@@ -10,18 +10,36 @@ import {
 } from '../../src/southbound/backend.js';
 import type { TargetCredentials } from '../../src/southbound/control.js';
 import { createRunningServer } from '../../src/southbound/running-server.js';
-import type { UpstreamServer } from '../../src/southbound/server.js';
+import type { Sent, UpstreamServer } from '../../src/southbound/server.js';
 import { type OpenFront, UPSTREAM_CREDENTIALS } from './stage.js';
 
 export interface FrontBackendOptions extends Omit<UpstreamBackendOptions, 'server' | 'random'> {
   /** Origin and web path. */
   readonly url: string;
   readonly credentials: TargetCredentials;
+  /** How many times longer than measured a write of a key is taken to have been; 1 when left out. */
+  readonly callFactor?: number;
 }
 
 /** Opens the state of a server at this URL. */
 export function openFrontBackend(options: FrontBackendOptions): Promise<UpstreamBackend> {
-  return openUpstreamBackend({ ...options, server: serverAt(options), random: systemRandom });
+  const server = withCallFactor(serverAt(options), options.callFactor ?? 1);
+  return openUpstreamBackend({ ...options, server, random: systemRandom });
+}
+
+function withCallFactor(server: UpstreamServer, factor: number): UpstreamServer {
+  const scaled = async (sent: Promise<Sent<void>>): Promise<Sent<void>> => {
+    const { serverMilliseconds, ...rest } = await sent;
+    return { ...rest, serverMilliseconds: serverMilliseconds * factor };
+  };
+  return {
+    ...server,
+    createUser: (...of) => scaled(server.createUser(...of)),
+    updateUser: (...of) => scaled(server.updateUser(...of)),
+    setLimit: (...of) => scaled(server.setLimit(...of)),
+    deleteUser: (...of) => scaled(server.deleteUser(...of)),
+    resetUser: (...of) => scaled(server.resetUser(...of)),
+  };
 }
 
 function serverAt({ url, credentials, ...options }: FrontBackendOptions): UpstreamServer {

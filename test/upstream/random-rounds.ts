@@ -6,7 +6,7 @@ import { apiOf, fileOf } from '../stand-in/files.js';
 import { type StandIn, startStandIn } from '../stand-in/stand-in.js';
 import { type Change, createExpectedKeys, type ExpectedKeys, type Seen } from './expected-keys.js';
 import { createFastClock } from './fast-time.js';
-import { type FrontProcess, startFrontProcess } from './front-process.js';
+import { type FrontProcess, type FrontSettings, startFrontProcess } from './front-process.js';
 
 /** Every line that was measured, and a version whose reload reads the root list alone. */
 export const LINES = ['0.2.34', '0.2.35', '0.2.43', '0.2.48', '0.2.60', '0.2.86', '0.2.96', '0.3.8', '0.3.21'];
@@ -55,13 +55,25 @@ export interface RoundsSummary {
   readonly unanswered: number;
   readonly restarts: number;
   readonly kills: number;
-  /** One sentence for each key that is not as it was acknowledged. */
+  /** Keys made through Keyway that somebody deleted at the server soon after, and how many of these came back. */
+  readonly deleted: number;
+  readonly revived: number;
+  /** One sentence for each key that is not as it was acknowledged, or that came back where it may not, or unsaid. */
   readonly lost: readonly string[];
 }
 
 /** Plays so many rounds, one line after the other. */
 export async function runRandomRounds(options: RoundsOptions): Promise<RoundsSummary> {
-  let summary: RoundsSummary = { rounds: 0, acknowledged: 0, unanswered: 0, restarts: 0, kills: 0, lost: [] };
+  let summary: RoundsSummary = {
+    rounds: 0,
+    acknowledged: 0,
+    unanswered: 0,
+    restarts: 0,
+    kills: 0,
+    deleted: 0,
+    revived: 0,
+    lost: [],
+  };
   for (let round = 0; round < options.rounds; round += 1) {
     const line = LINES[(options.seed + round) % LINES.length] ?? 'current';
     const so = await roundThatCounts(options, line, options.seed * 1000 + round);
@@ -71,6 +83,8 @@ export async function runRandomRounds(options: RoundsOptions): Promise<RoundsSum
       unanswered: summary.unanswered + so.unanswered,
       restarts: summary.restarts + so.restarts,
       kills: summary.kills + so.kills,
+      deleted: summary.deleted + so.deleted,
+      revived: summary.revived + so.revived,
       lost: [...summary.lost, ...so.lost.map((each) => `${line}, round ${round}: ${each}`)],
     };
     options.onRound?.(summary);
@@ -88,16 +102,39 @@ async function roundThatCounts(options: RoundsOptions, line: string, seed: numbe
   }
 }
 
-export function summaryText({ rounds, acknowledged, unanswered, restarts, kills, lost }: RoundsSummary): string {
+export function summaryText({
+  rounds,
+  acknowledged,
+  unanswered,
+  restarts,
+  kills,
+  deleted,
+  revived,
+  lost,
+}: RoundsSummary): string {
   const counts = `${acknowledged} acknowledged, ${unanswered} without an answer`;
-  return `${rounds} rounds: ${counts}, ${restarts} restarts of the server, Keyway killed ${kills} times; lost ${lost.length}`;
+  return `${rounds} rounds: ${counts}, ${restarts} restarts of the server, Keyway killed ${kills} times; ${deleted} deleted by others, ${revived} made again; lost ${lost.length}`;
+}
+
+/** Starts one, again where somebody else has just taken the one session of the server. */
+async function startedFront(settings: FrontSettings, tries = 5): Promise<FrontProcess> {
+  try {
+    return await startFrontProcess(settings);
+  } catch (error) {
+    if (tries === 0 || !/session/.test(String(error))) throw error;
+    return startedFront(settings, tries - 1);
+  }
 }
 
 interface Round {
   readonly random: Random;
   readonly standIn: StandIn;
   readonly expected: ExpectedKeys;
+  /** Each that was started. */
+  readonly fronts: FrontProcess[];
   front: FrontProcess;
+  /** Deleted by somebody else soon after they were made through Keyway. */
+  readonly deleted: string[];
   acknowledged: number;
   unanswered: number;
   refused: number;
@@ -114,19 +151,33 @@ async function runRound(
 ): Promise<RoundsSummary | null> {
   const file = join(folder, 'server.jsonc');
   await writeFile(file, fileOf(line));
-  const pauseMilliseconds = random(8);
+  // A fast server that is never restarted loses nothing: whatever is gone from it was deleted.
+  const losesNone = random(3) === 0;
+  const pauseMilliseconds = losesNone ? 0 : 1 + random(7);
   const clock = createFastClock(FACTOR);
   const seed = random(1000);
   const port = await freePort();
-  const standIn = await startStandIn({ line, file, port, reloadFactor: FACTOR, clock, seed, pauseMilliseconds });
+  const standIn = await startStandIn({
+    line,
+    file,
+    port,
+    reloadFactor: FACTOR,
+    clock,
+    seed,
+    pauseMilliseconds,
+  });
   const url = standIn.origin + standIn.paths.base;
-  const settings = { script, folder, url, factor: FACTOR };
+  // What a call takes on a busy machine tells nothing of the server.
+  const settings = { script, folder, url, factor: FACTOR, callFactor: losesNone ? 0 : 10 * FACTOR };
   const stalls = watchStalls();
+  const first = await startedFront(settings);
   const round: Round = {
     random,
+    fronts: [first],
+    deleted: [],
     standIn,
     expected: createExpectedKeys(),
-    front: await startFrontProcess(settings),
+    front: first,
     acknowledged: 0,
     unanswered: 0,
     refused: 0,
@@ -136,23 +187,25 @@ async function runRound(
   let kills = 0;
   try {
     const lanes = ['a', 'b', 'c'].map((lane) => ownLane(round, lane));
-    const stranger = strangerLane(round);
+    const strangers = [strangerLane(round), deletingLane(round)];
     for (let event = 0; event < 4; event += 1) {
-      const what = random(4);
+      const what = losesNone ? 2 + random(2) : random(4);
       await sleep(200 + random(600));
       if (what < 2) {
         await standIn.restart();
         restarts += 1;
       } else if (what === 2) {
         await round.front.kill();
-        round.front = await startFrontProcess(settings);
+        round.front = await startedFront(settings);
+        round.fronts.push(round.front);
         kills += 1;
       }
     }
     round.isOver = true;
-    await Promise.all([...lanes, stranger]);
+    await Promise.all([...lanes, ...strangers]);
     await sleep((HAS_ONE_SESSION.has(line) ? QUIET_WITH_ONE_SESSION : QUIET) / FACTOR);
-    const lost = differences(round, 'while it runs');
+    const revived = revivedKeys(round);
+    const lost = [...differences(round, 'while it runs'), ...unsaid(round, revived, losesNone)];
     await standIn.restart();
     await sleep(QUIET / FACTOR / 4);
     lost.push(...differences(round, 'after a restart'));
@@ -161,7 +214,16 @@ async function runRound(
     if (isVoid)
       process.stdout.write(`a round of ${line} does not count: the stand-in stood still for ${stalls.longest()} ms\n`);
     if (isVoid) return null;
-    return { rounds: 1, acknowledged: round.acknowledged, unanswered: round.unanswered, restarts, kills, lost };
+    return {
+      rounds: 1,
+      acknowledged: round.acknowledged,
+      unanswered: round.unanswered,
+      restarts,
+      kills,
+      deleted: round.deleted.length,
+      revived: revived.length,
+      lost,
+    };
   } finally {
     round.isOver = true;
     stalls.end();
@@ -247,6 +309,35 @@ async function strangerLane(round: Round): Promise<void> {
     await asked.catch(() => null);
     await sleep(50 + random(300));
   }
+}
+
+/** Somebody else, who deletes keys at the server soon after they were made through Keyway. */
+async function deletingLane(round: Round): Promise<void> {
+  const { random, standIn } = round;
+  // From 0.3.7 on the server itself revives what stands in an inbound.
+  if (/^0\.3\.([7-9]|\d\d)/.test(standIn.version)) return;
+  const api = HAS_ONE_SESSION.has(standIn.version) ? apiOf(standIn).once : apiOf(standIn);
+  for (let n = 0; !round.isOver; n += 1) {
+    const key = `deleted-${n}`;
+    const made = await round.front.call('POST', '/users', { access_key: key, name: `of ${key}` });
+    await sleep(random(200));
+    const deleted = made?.ok === true ? await api('DELETE', `/users/${key}`).catch(() => null) : null;
+    if (deleted?.ok === true) round.deleted.push(key);
+    await sleep(50 + random(100));
+  }
+}
+
+function revivedKeys({ standIn, deleted }: Round): readonly string[] {
+  const held = new Set(standIn.keys().map(({ accessKey }) => accessKey));
+  return deleted.filter((key) => held.has(key));
+}
+
+/** What came back although the server had lost nothing, or was not said. */
+function unsaid({ fronts }: Round, revived: readonly string[], losesNone: boolean): readonly string[] {
+  if (losesNone) return revived.map((key) => `${key} was deleted by somebody else, and came back`);
+  const lines = fronts.flatMap(({ log }) => log).filter(({ message }) => /made again$/.test(message));
+  const said = lines.reduce((sum, { count = 1 }) => sum + count, 0);
+  return said >= revived.length ? [] : [`${revived.length} deletions of others came back, and ${said} were said`];
 }
 
 /** Numbers that look like chance, the same for the same seed: a linear congruence (Numerical Recipes). */
