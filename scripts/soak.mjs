@@ -3,7 +3,8 @@
 // answer was wrong, no change lost and its memory flat.
 // `npm run soak -- --hostile [--minutes N]`: the same with clients beside it that flood, never read, guess, and close or
 // reset their connections half-way, pipeline CONNECTs, send bodies a byte at a time from 300 networks and log in with 1 MB, and
-// checks that its memory stays below 400 MiB.
+// checks that its memory stays below 400 MiB; then so long in front of a server that answers 101, byte by byte, without an end,
+// with what it was sent, or resets.
 // `npm run soak -- --beside [--rounds N]`: lets Keyway and a server beside it write one file in turn and checks that no
 // acknowledged change of either is lost.
 // `npm run soak -- --upstream [--rounds N]`: writes through a Keyway in front of servers of every line that lose writes, beside others who
@@ -43,7 +44,12 @@ if (isMixed || !isNumber(rounds) || !isNumber(minutes) || !/^\d{1,9}$/.test(seed
 }
 function partOf() {
   if (load) return { test: 'load', env: { SOAK_LOAD_MINUTES: minutes ?? '10' } };
-  if (hostile) return { test: 'hostile', env: { SOAK_HOSTILE_MINUTES: minutes ?? '5' } };
+  if (hostile)
+    return {
+      test: 'hostile',
+      also: ['test/soak/hostile-upstream.test.ts'],
+      env: { SOAK_HOSTILE_MINUTES: minutes ?? '5' },
+    };
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
   if (upstream) return { test: 'upstream', env: { SOAK_UPSTREAM_ROUNDS: rounds ?? '90' } };
   if (mutations) return { test: 'mutations', env: { SOAK_MUTATIONS: 'all' } };
