@@ -11,19 +11,22 @@
 // write there, with restarts of the servers and kills of Keyway, and checks that what was acknowledged is there at the end.
 // `npm run soak -- --database --rounds N`: three gateways over one PostgreSQL, under kills, cuts and hangs of each part, and
 // every scenario of every line over a database.
+// `npm run soak -- --database --nemesis [--minutes N]`: the same gateways, and a standby, under faults that last besides: clocks that are
+// hours off, the standby lost, tables locked, a database that takes no writes, black holes one way, gateways that stand for a minute.
 // `npm run mutations`, or `npm run soak -- --mutations`: makes a Keyway of four lines wrong in one thing after the other, and checks that
 // `keyway replay --target` notices each in the mode that docs/replay-ci.md says.
 // All others take --seed S. Exit code 1 when anything is not so.
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
-const { rounds, load, hostile, beside, upstream, database, mutations, minutes, seed } = parseArgs({
+const { rounds, load, hostile, beside, upstream, database, nemesis, mutations, minutes, seed } = parseArgs({
   options: {
     rounds: { type: 'string' },
     load: { type: 'boolean', default: false },
     hostile: { type: 'boolean', default: false },
     upstream: { type: 'boolean', default: false },
     database: { type: 'boolean', default: false },
+    nemesis: { type: 'boolean', default: false },
     mutations: { type: 'boolean', default: false },
     beside: { type: 'boolean', default: false },
     minutes: { type: 'string' },
@@ -32,13 +35,16 @@ const { rounds, load, hostile, beside, upstream, database, mutations, minutes, s
 }).values;
 
 const isNumber = (text) => text === undefined || /^[1-9]\d{0,6}$/.test(text);
-const isTimed = load || hostile;
+const isTimed = load || hostile || nemesis;
 const parts = [load, hostile, beside, upstream, database, mutations].filter(Boolean).length;
 const isMixed =
-  parts > 1 || (isTimed ? rounds : minutes) !== undefined || (mutations && (rounds ?? minutes ?? seed) !== undefined);
+  parts > 1 ||
+  (nemesis && !database) ||
+  (isTimed ? rounds : minutes) !== undefined ||
+  (mutations && (rounds ?? minutes ?? seed) !== undefined);
 if (isMixed || !isNumber(rounds) || !isNumber(minutes) || !/^\d{1,9}$/.test(seed ?? '0')) {
   console.error(
-    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load or --hostile and perhaps --minutes N; --mutations alone; perhaps --seed S; all whole numbers',
+    'expected --rounds N, perhaps with --beside, --upstream or --database, or --load, --hostile or --database --nemesis and perhaps --minutes N; --mutations alone; perhaps --seed S; all whole numbers',
   );
   process.exit(2);
 }
@@ -53,6 +59,7 @@ function partOf() {
   if (beside) return { test: 'beside', env: { SOAK_BESIDE_ROUNDS: rounds ?? '1000' } };
   if (upstream) return { test: 'upstream', env: { SOAK_UPSTREAM_ROUNDS: rounds ?? '90' } };
   if (mutations) return { test: 'mutations', env: { SOAK_MUTATIONS: 'all' } };
+  if (nemesis) return { test: 'database', env: { SOAK_NEMESIS_MINUTES: minutes ?? '10' } };
   if (database) {
     const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200', DATABASE_SCENARIOS: 'all' };
     return { test: 'database', also: ['test/database/scenarios.test.ts'], env };

@@ -82,10 +82,10 @@ describeDatabase('what was given up and the database is still at work on', () =>
     const asking = open({ url, most: 1 });
     const connections = open({ url: proxy.url, most: 1, asking });
     await connections.run('select 1', 5_000);
-    proxy.hang(true);
+    proxy.hang('both');
     await expect(connections.run('select 1', 40)).rejects.toMatchObject({ reached: 'unknown' });
     await expect.poll(() => connections.unanswered()).toBe(0);
-    proxy.hang(false);
+    proxy.hang(null);
     expect(await connections.run('select 1', 5_000)).toEqual([[['1']]]);
   });
 });

@@ -7,8 +7,8 @@ export interface Faults {
   refuse(isRefusing: boolean): void;
   /** Cuts every connection. */
   cut(): void;
-  /** Nothing goes through any more, either way, and nobody is told; or all of it at once again. */
-  hang(isHanging: boolean): void;
+  /** Nothing goes through any more, this way or both, and nobody is told; with null all of it at once again. */
+  hang(way: Way | null): void;
   /**
    * The next message that contains this text is cut off: before it goes to the database, or before its answer comes back; or
    * then for good: as if all were refused from then on.
@@ -27,6 +27,9 @@ export interface Faults {
   /** Cuts every connection; new ones lead to this database's server. */
   leadTo(target: string): void;
 }
+
+/** To the database, from it, or both. */
+export type Way = 'to' | 'from' | 'both';
 
 export interface DatabaseProxy extends Faults {
   /** The same database, by way of the proxy. */
@@ -48,7 +51,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
   let { hostname, port } = new URL(target);
   const pairs = new Set<Pair>();
   let isRefusing = false;
-  let isHanging = false;
+  let hanging: Way | null = null;
   let isSwallowing = false;
   let standing: { readonly text: string; readonly where: 'within' | 'answer' } | null = null;
   let around: { readonly text: string; readonly when: 'before' | 'after' | 'for good' } | null = null;
@@ -86,7 +89,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
         const sent = standing.where === 'within' ? bytes.length >> 1 : bytes.length;
         standing = null;
         pair.unsent = bytes.subarray(sent);
-        pause(pair, true);
+        hold(pair, 'both');
         server.write(bytes.subarray(0, sent));
         return;
       }
@@ -100,7 +103,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
       socket.on('error', () => end(pair));
       socket.on('close', () => end(pair));
     }
-    if (isHanging) pause(pair, true);
+    if (hanging !== null) hold(pair, hanging);
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   const address = proxy.address();
@@ -118,9 +121,9 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
       isRefusing = refusing;
       if (refusing) cut();
     },
-    hang(hanging) {
-      isHanging = hanging;
-      for (const pair of pairs) pause(pair, hanging);
+    hang(way) {
+      hanging = way;
+      for (const pair of pairs) hold(pair, way);
     },
     cutAround(text, when) {
       around = { text, when };
@@ -136,7 +139,7 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
         pair.server.write(pair.unsent);
         pair.unsent = null;
         if (pair.client.destroyed) end(pair);
-        else pause(pair, false);
+        else hold(pair, null);
       }
     },
     leadTo(other) {
@@ -154,9 +157,12 @@ export async function startProxy(target: string): Promise<DatabaseProxy> {
   };
 }
 
-function pause({ client, server }: Pair, isPaused: boolean): void {
-  for (const socket of [client, server]) {
-    if (isPaused) socket.pause();
+function hold({ client, server }: Pair, way: Way | null): void {
+  for (const [socket, isHeld] of [
+    [client, way === 'to' || way === 'both'],
+    [server, way === 'from' || way === 'both'],
+  ] as const) {
+    if (isHeld) socket.pause();
     else socket.resume();
   }
 }

@@ -11,11 +11,13 @@ export interface Clients {
   run(): Promise<void>;
   stop(): void;
   readonly account: Pick<Account, 'faults' | 'restart'>;
-  readonly acknowledged: () => number;
+  readonly counts: () => Readonly<Record<'acknowledged' | 'refused' | 'unknown', number>>;
 }
 
+type Gateway = Pick<ChaosGateway, 'api' | 'feed'>;
+
 export interface ClientsOptions {
-  readonly gateways: readonly Pick<ChaosGateway, 'api' | 'feed'>[];
+  readonly gateways: readonly Gateway[];
   readonly clients: number;
   readonly random: () => number;
 }
@@ -23,12 +25,19 @@ export interface ClientsOptions {
 const HEADERS = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
 /** Milliseconds; a gateway knows what became of a write within ten seconds. */
 const PATIENCE = 20_000;
+/** How long a gateway that has not answered is left alone, as a proxy does. */
+const AVOIDED = 20_000;
 
 export function createClients({ gateways, clients, random }: ClientsOptions): Clients {
   const account = createAccount();
   const gate = createGate();
-  let acknowledged = 0;
+  const counts = { acknowledged: 0, refused: 0, unknown: 0 };
+  /** Until when a gateway is left alone. */
+  const avoided = new Map<object, number>();
   let isStopped = false;
+  /** What nobody knows the outcome of may still happen until the round is over: then nothing is written over it. */
+  let areRulesOpen = false;
+  let isSessionOpen = false;
   let made = 0;
 
   const below = (count: number) => Math.floor(random() * count);
@@ -38,31 +47,52 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
     return found;
   };
 
-  async function ask(url: string, method: string, body: unknown): Promise<{ status: number; json: Json }> {
-    const answer = await fetch(url, {
-      method,
-      headers: HEADERS,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(PATIENCE),
-    });
-    return { status: answer.status, json: (await answer.json()) as Json };
+  /** Any gateway that has not failed to answer of late. */
+  function answering(): Gateway {
+    const present = gateways.filter((each) => (avoided.get(each) ?? 0) < performance.now());
+    return pick(present.length === 0 ? gateways : present);
+  }
+
+  async function ask(
+    door: 'api' | 'feed',
+    path: string,
+    method: string,
+    body: unknown,
+    gateway = answering(),
+  ): Promise<Answer> {
+    try {
+      const answer = await fetch(gateway[door] + path, {
+        method,
+        headers: HEADERS,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(PATIENCE),
+      });
+      return { status: answer.status, json: (await answer.json()) as Json };
+    } catch (error) {
+      if (error instanceof Error && error.name === 'TimeoutError') avoided.set(gateway, performance.now() + AVOIDED);
+      throw error;
+    }
   }
 
   async function change(
     path: string,
     method: string,
     body?: unknown,
+    gateway = answering(),
   ): Promise<{ outcome: Outcome; json: Json | null }> {
     try {
-      const { status, json } = await ask(pick(gateways).api + path, method, body);
-      if (status === 200) acknowledged += 1;
+      const { status, json } = await ask('api', path, method, body, gateway);
+      if (status === 200) counts.acknowledged += 1;
+      else counts[status === 504 ? 'unknown' : 'refused'] += 1;
       return { outcome: status === 200 ? 'done' : status === 504 ? 'unknown' : 'nothing', json };
     } catch {
+      counts.unknown += 1;
       return { outcome: 'unknown', json: null };
     }
   }
 
-  async function changeKey(accessKey: string): Promise<void> {
+  /** Resolves to what became of it. */
+  async function changeKey(accessKey: string): Promise<Outcome> {
     const mayBeThere = [...account.states(accessKey)].some((state) => state !== 'absent');
     const isRemoval = mayBeThere && random() < 0.3;
     const isUpdate = !isRemoval && mayBeThere && random() < 0.5;
@@ -74,6 +104,7 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
     const { outcome, json } = await change(path, method, body);
     if (json !== null && /user not found/i.test(String(json.error))) account.missing(accessKey);
     else account.key(accessKey, isRemoval ? 'absent' : stateOf(record), outcome);
+    return outcome;
   }
 
   /** Resolves to the keys that were made. */
@@ -93,7 +124,7 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
     const keys = [...new Set(Array.from({ length: 1 + below(3) }, () => `${COUNTED}${below(10)}`))];
     const entries = keys.map((access_key) => ({ access_key, bytes_up: 1, bytes_down: 0 }));
     for (;;) {
-      const answer = await ask(`${pick(gateways).feed}/usage`, 'POST', { report_id: id, entries }).catch(() => null);
+      const answer = await ask('feed', '/usage', 'POST', { report_id: id, entries }).catch(() => null);
       if (answer?.status === 200) {
         const unknown = answer.json.unknown_keys as readonly string[];
         if (unknown.length > 0) account.wrong(`${unknown.join()} of ${id} were not known`);
@@ -101,15 +132,18 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
       }
       await pause(50);
     }
-    acknowledged += 1;
+    counts.acknowledged += 1;
     account.counted(keys);
   }
 
   async function writeRules(): Promise<void> {
+    if (areRulesOpen) return;
     made += 1;
     const suffix = `.r${made}`;
     const body = [{ domain_suffix: [suffix], ip_cidr: [], action: 'direct' }];
-    account.rules(suffix, (await change('/router/rules', 'PUT', body)).outcome);
+    const { outcome } = await change('/router/rules', 'PUT', body);
+    account.rules(suffix, outcome);
+    areRulesOpen = outcome === 'unknown';
   }
 
   /**
@@ -117,7 +151,9 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
    * were rightly lost; reports and logins go on.
    */
   async function replaceConfiguration(): Promise<void> {
-    const read = await ask(`${pick(gateways).api}/server/config`, 'GET', undefined).catch(() => null);
+    // Of the one that has just answered: what may have happened ends the round.
+    const gateway = answering();
+    const read = await ask('api', '/server/config', 'GET', undefined, gateway).catch(() => null);
     if (read?.status !== 200) return;
     const configuration = read.json.data as Configuration;
     const listed = configuration.access_keys.map((key) => (typeof key === 'string' ? { access_key: key } : key));
@@ -132,16 +168,19 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
     const record = { access_key: accessKey, name: `n${made}`, limit_bytes: made };
     const others = configuration.access_keys.filter((key) => key !== accessKey && keyOf(key) !== accessKey);
     const access_keys = isRemoval ? others : [...others, record];
-    const { outcome } = await change('/server/config', 'PUT', { ...configuration, note, access_keys });
+    const { outcome } = await change('/server/config', 'PUT', { ...configuration, note, access_keys }, gateway);
     account.note(note, outcome);
     account.key(accessKey, isRemoval ? 'absent' : stateOf(record), outcome);
+    // It may yet happen, and take with it whatever comes meanwhile: the round ends.
+    if (outcome === 'unknown') isStopped = true;
   }
 
   /** A session that one gateway began is one everywhere. */
   async function logIn(): Promise<void> {
     const begun = await change('/login', 'POST', { username: 'admin', password: 'password' });
     const token = (begun.json?.data as Json | undefined)?.token;
-    if (begun.outcome !== 'done' || typeof token !== 'string') return;
+    isSessionOpen ||= begun.outcome === 'unknown';
+    if (isSessionOpen || begun.outcome !== 'done' || typeof token !== 'string') return;
     const headers = { authorization: `Bearer ${token}` };
     const signal = AbortSignal.timeout(PATIENCE);
     const answer = await fetch(`${pick(gateways).api}/server/status`, { headers, signal }).catch(() => null);
@@ -149,8 +188,10 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
   }
 
   async function changeKeys(own: string[]): Promise<void> {
+    const at = below(own.length);
     if (random() < 0.1) own.push(...(await makeBulk()));
-    else await changeKey(pick(own));
+    // A change that may yet happen is the last of its key in this round.
+    else if ((await changeKey(own[at] ?? '')) === 'unknown') own[at] = `k-${made}-again`;
   }
 
   async function work(n: number): Promise<void> {
@@ -167,18 +208,25 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
 
   return {
     account,
-    acknowledged: () => acknowledged,
+    counts: () => counts,
     stop() {
       isStopped = true;
     },
     async run() {
       isStopped = false;
+      areRulesOpen = false;
+      isSessionOpen = false;
       await Promise.all(Array.from({ length: clients }, (_, n) => work(n)));
     },
   };
 }
 
 type Json = Readonly<Record<string, unknown>>;
+
+interface Answer {
+  readonly status: number;
+  readonly json: Json;
+}
 
 interface Configuration {
   readonly access_keys: readonly (string | ConfigurationKey)[];

@@ -29,6 +29,10 @@ export interface ChaosGateway {
 
 export interface Chaos {
   readonly postgres: Postgres;
+  /** Follows it synchronously; null where there is none. */
+  readonly standby: Postgres | null;
+  /** Of the database, past the gateways' proxies. */
+  readonly url: string;
   readonly gateways: readonly ChaosGateway[];
   /** Puts a copy of the database that was made by `copy` in its place. */
   copy(): Promise<void>;
@@ -38,16 +42,27 @@ export interface Chaos {
 
 const DATABASE = 'chaos';
 
-/** A PostgreSQL, and so many gateways over one database in it. */
-export async function startChaos(count: number): Promise<Chaos> {
+export interface ChaosOptions {
+  /** How many gateways. */
+  readonly count: number;
+  readonly withStandby: boolean;
+  /** By how many hours the clock of the next gateway that starts is off. */
+  readonly clock: () => number;
+}
+
+/** A PostgreSQL, and gateways over one database in it. */
+export async function startChaos({ count, withStandby, clock }: ChaosOptions): Promise<Chaos> {
   const binaries = await postgresBinaries();
   if (binaries === null) throw new Error('npm has no PostgreSQL for this platform');
   // What is killed are processes, not the machine.
-  const postgres = await startPostgres(binaries, ['fsync=off'], { port: await freePort() });
+  const settings = ['fsync=off', 'wal_retrieve_retry_interval=200ms'];
+  const postgres = await startPostgres(binaries, settings, { port: await freePort() });
   const folder = await mkdtemp(join(tmpdir(), 'keyway-chaos-'));
   await query(postgres.url(), `create database ${DATABASE}`);
+  const standby = withStandby ? await startStandby(binaries, settings, postgres) : null;
+  const url = postgres.url(DATABASE);
   const gateways: ChaosGateway[] = [];
-  for (let n = 0; n < count; n += 1) gateways.push(await startGateway(postgres.url(DATABASE), folder));
+  for (let n = 0; n < count; n += 1) gateways.push(await startGateway(url, folder, clock));
   const refuse = (isRefusing: boolean) => {
     for (const { proxy } of gateways) proxy.refuse(isRefusing);
   };
@@ -64,6 +79,8 @@ export async function startChaos(count: number): Promise<Chaos> {
   };
   return {
     postgres,
+    standby,
+    url,
     gateways,
     async copy() {
       refuse(true);
@@ -79,13 +96,28 @@ export async function startChaos(count: number): Promise<Chaos> {
     },
     async close() {
       for (const gateway of gateways) await gateway.end();
+      await standby?.remove();
       await postgres.remove();
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-async function startGateway(url: string, folder: string): Promise<ChaosGateway> {
+/** A write is acknowledged once it stands there, too. */
+async function startStandby(
+  binaries: Parameters<typeof startPostgres>[0],
+  settings: readonly string[],
+  primary: Postgres,
+): Promise<Postgres> {
+  await primary.stop('in order');
+  const standby = await startPostgres(binaries, settings, { primary, port: await freePort() });
+  await primary.start();
+  await query(primary.url(), "alter system set synchronous_standby_names = '*'");
+  await query(primary.url(), 'select pg_reload_conf()');
+  return standby;
+}
+
+async function startGateway(url: string, folder: string, clock: () => number): Promise<ChaosGateway> {
   const proxy = await startProxy(url);
   const [api = 0, feed = 0, ops = 0] = await freePorts(3);
   const argv = [
@@ -107,7 +139,12 @@ async function startGateway(url: string, folder: string): Promise<ChaosGateway> 
 
   async function start(): Promise<void> {
     for (let attempt = 0; ; attempt += 1) {
-      const begun = startKeyway(argv, { folder, environment: { KEYWAY_DATABASE_URL: proxy.url } });
+      const moved = `const now=Date.now;Date.now=()=>now()+${clock() * 3_600_000}`;
+      const environment = {
+        KEYWAY_DATABASE_URL: proxy.url,
+        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(moved)}`,
+      };
+      const begun = startKeyway(argv, { folder, environment });
       running = begun;
       while (begun.child.exitCode === null && begun.child.signalCode === null) {
         if ((await fetch(`http://127.0.0.1:${ops}/readyz`).catch(() => null))?.ok === true) return;

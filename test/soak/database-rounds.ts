@@ -2,18 +2,27 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createChooser } from '../local/counters/store-story.js';
 import type { Told } from './database-account.js';
 import { createClients } from './database-clients.js';
+import { happen } from './database-faults.js';
 import { type Chaos, type ChaosGateway, startChaos, TOKEN } from './database-gateways.js';
 
 /** What rounds of chaos have shown. */
 export interface ChaosSummary {
   readonly rounds: number;
+  /** Requests that changed something, by what became of them. */
   readonly acknowledged: number;
+  readonly refused: number;
+  readonly unknown: number;
+  /** How often each fault happened. */
+  readonly happened: ReadonlyMap<string, number>;
   readonly faults: readonly string[];
 }
 
-export interface ChaosOptions {
-  readonly rounds: number;
+export interface RoundsOptions {
+  /** So many, or as many as so many minutes take. */
+  readonly until: { readonly rounds: number } | { readonly minutes: number };
   readonly seed: number;
+  /** Whether a round also has a fault that lasts for many seconds, clocks that are hours off, and a standby. */
+  readonly nemesis?: boolean;
   readonly onRound?: (summary: ChaosSummary) => void;
 }
 
@@ -24,6 +33,8 @@ const FAULTS_A_ROUND = 6;
 const AGREE = 20_000;
 const HEALTHY = 60_000;
 const NOTICE = 10_000;
+/** A gateway knows what became of a write within ten seconds. */
+const SETTLING = 11_000;
 const CONFIGURATION = {
   mode: 'server',
   access_keys: Array.from({ length: 10 }, (_, n) => `counted-${n}`),
@@ -31,71 +42,55 @@ const CONFIGURATION = {
 };
 
 /** Puts gateways and their database under load and everything that may go wrong, and holds what is left against what was acknowledged. */
-export async function runChaosRounds({ rounds, seed, onRound }: ChaosOptions): Promise<ChaosSummary> {
+export async function runChaosRounds({ until, seed, nemesis = false, onRound }: RoundsOptions): Promise<ChaosSummary> {
   const choose = createChooser(seed);
   const random = () => choose(1_000_000) / 1_000_000;
-  const chaos = await startChaos(GATEWAYS);
+  const clock = () => (nemesis ? choose(25) - 12 : 0);
+  const chaos = await startChaos({ count: GATEWAYS, withStandby: nemesis, clock });
   const { gateways } = chaos;
+  const end = 'minutes' in until ? performance.now() + until.minutes * 60_000 : null;
+  const isOver = (done: number) => (end === null ? 'rounds' in until && done >= until.rounds : performance.now() > end);
   const faults: string[] = [];
   const clients = createClients({ gateways, clients: CLIENTS, random });
-  const summary = (done: number): ChaosSummary => ({ rounds: done, acknowledged: clients.acknowledged(), faults });
+  const happened = new Map<string, number>();
+  const note = (name: string) => happened.set(name, (happened.get(name) ?? 0) + 1);
+  /** To this gateway, or to the database that all have. */
+  const happenLong = async (held: number | null) => {
+    if (held !== null) note(await happen('long', { ...chaos, gateways: gateways.slice(held, held + 1) }, choose));
+  };
+  let done = 0;
+  const summary = (): ChaosSummary => ({ rounds: done, ...clients.counts(), happened, faults });
   try {
     await put(gateways[0], CONFIGURATION);
-    for (let round = 1; round <= rounds; round += 1) {
+    for (let round = 1; !isOver(done); round += 1) {
       const withCopy = round % 3 === 0;
       const working = clients.run();
-      for (let n = 0; n < FAULTS_A_ROUND; n += 1) {
+      const held = nemesis ? choose(GATEWAYS) : null;
+      const others = gateways.filter((_, at) => at !== held);
+      let lasts = held !== null;
+      const long = happenLong(held).finally(() => {
+        lasts = false;
+      });
+      for (let n = 0; n < FAULTS_A_ROUND || lasts; n += 1) {
         await pause(random() * 300);
-        await happen(chaos, choose);
+        note(await happen('brief', { ...chaos, gateways: others }, choose));
       }
+      await long;
       clients.stop();
       await working;
+      // What a gateway that stood still goes on with then is over.
+      if (nemesis) await pause(SETTLING);
       const told = await settled(gateways);
       const wrong = [...told.faults, ...clients.account.faults(told)];
       faults.push(...wrong.map((words) => `round ${round}: ${words}`));
       if (withCopy)
         faults.push(...(await older(chaos, clients)).map((words) => `round ${round}, older copy: ${words}`));
-      onRound?.(summary(round));
+      done = round;
+      onRound?.(summary());
     }
-    return summary(rounds);
+    return summary();
   } finally {
     await chaos.close();
-  }
-}
-
-/** Everything that may go wrong, one thing at a time; what lasts is over when it resolves. */
-async function happen({ postgres, gateways }: Chaos, choose: (below: number) => number): Promise<void> {
-  const gateway = gateways[choose(gateways.length)];
-  if (gateway === undefined) return;
-  const { proxy } = gateway;
-  const lasting = 100 + choose(900);
-  switch (choose(9)) {
-    case 0:
-      return gateway.restart();
-    case 1:
-      return gateway.stand(lasting);
-    case 2:
-      await postgres.stop('kill');
-      await pause(choose(300));
-      return postgres.start();
-    case 3:
-      return proxy.cut();
-    case 4:
-      proxy.hang(true);
-      await pause(lasting);
-      return proxy.hang(false);
-    case 5:
-      return proxy.cutAround('keyway.', choose(2) === 0 ? 'before' : 'after');
-    case 6:
-      return proxy.cutAround('count_usage', 'after');
-    case 7:
-      proxy.refuse(true);
-      await pause(lasting);
-      return proxy.refuse(false);
-    default:
-      proxy.swallowHints(true);
-      await pause(lasting);
-      return proxy.swallowHints(false);
   }
 }
 
