@@ -7,10 +7,10 @@ import { type Now, withNow } from '../core/now.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../core/ports.js';
 import type { KeptVersion } from '../local/document/retention.js';
 import { failureWords } from '../platform/failure-words.js';
-import { type Connections, openConnections, StatementError } from './connection.js';
+import { type Connections, type ConnectionsUse, openConnections, StatementError } from './connection.js';
 import { type Counting, type CountingStatus, createCounting } from './counting.js';
 import { createDatabaseDocument, type DatabaseDocument, readVersions } from './document.js';
-import { type Follower, type FollowerStatus, startFollower } from './follower.js';
+import { type DurationsObserver, type Follower, type FollowerStatus, startFollower } from './follower.js';
 import { type Hints, startHints } from './hints.js';
 import { createJitter } from './jitter.js';
 import { KeptDocument } from './kept-document.js';
@@ -21,6 +21,7 @@ import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
 import {
   aside,
+  FIGURES,
   forget,
   leaveGateway,
   seeGateway,
@@ -41,8 +42,20 @@ export interface DatabaseBackend extends Backend {
 export interface DatabaseStatus extends FollowerStatus {
   readonly counting: CountingStatus;
   readonly isListening: boolean;
+  /** Of each purpose. */
+  readonly connections: Readonly<Record<keyof Opened, ConnectionsUse>>;
+  /** As it was asked for of late; null before the first time. */
+  readonly figures: StateFigures | null;
   /** Writes by how they ended, since the start. */
   readonly writes: Readonly<Record<'done' | 'nothing' | 'unknown', number>>;
+}
+
+/** What the database says of the state. */
+export interface StateFigures {
+  /** Bytes of each table with its indexes. */
+  readonly tables: ReadonlyMap<string, number>;
+  /** Statements of the gateways' role that wait for what others have locked. */
+  readonly lockWaits: number;
 }
 
 export interface DatabaseBackendOptions {
@@ -70,6 +83,7 @@ export interface DatabaseBackendOptions {
   readonly random: RandomPort;
   readonly log: LogPort;
   readonly progress?: ProgressPort;
+  readonly observe?: DurationsObserver;
 }
 
 /** Anybody may ask for a subscription or add to the audit list: where the database is, and who asks it, stands in the log. */
@@ -97,14 +111,15 @@ const SHOWING = 10_000;
 
 /** Opens the state. Rejects with an `Error` whose message is for people. */
 export async function openDatabaseBackend(options: DatabaseBackendOptions): Promise<DatabaseBackend> {
-  const { url } = options;
+  const { url, random } = options;
+  const gateway = random.uuid();
   // One that is open is there when others have taken all that the database allows.
-  const asking = openConnections({ url, most: ASKING, kept: 1 });
-  const open = (most: number, kept: number) => openConnections({ url, most, kept, asking });
+  const asking = openConnections({ url, gateway, most: ASKING, kept: 1 });
+  const open = (most: number, kept: number) => openConnections({ url, gateway, most, kept, asking });
   const opened: Opened = { asking, reading: open(READING, 1), writing: open(WRITING, 1), batching: open(COUNTING, 0) };
   try {
     await prepareSchema(asking, options);
-    return await serve(options, opened);
+    return await serve(options, opened, gateway);
   } catch (error) {
     await closeAll(opened);
     throw new Error(databaseProblem(error), { cause: error });
@@ -129,10 +144,9 @@ async function closeAll(opened: Opened): Promise<void> {
   await Promise.all(Object.values(opened).map((each) => each.close()));
 }
 
-async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<DatabaseBackend> {
+async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: string): Promise<DatabaseBackend> {
   const { asking, reading, writing, batching } = opened;
   const { clock, random, log, stale = STALE, keepGone = 30 * DAY, progress } = options;
-  const gateway = random.uuid();
   const jitter = createJitter(random);
   const keys = createKeyRegistry(clock.now);
   const keptDocument: KeptDocument = new KeptDocument({
@@ -157,18 +171,22 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
   const refusesWrites = (): string | null => writes.refusal() ?? batches.refusal() ?? unseen;
 
   /** Into a state that this Keyway must not serve it writes nothing. */
-  function writesOver(connections: Connections): Writes {
+  function writesOver(connections: Connections, operation: 'write' | 'batch'): Writes {
     const sent = createWrites({ connections, asking, seen, clock, random, log });
     return {
       ...sent,
       async write(statement, patience) {
         const { refusal: reason } = follower.status();
-        return reason === null ? sent.write(statement, patience) : { kind: 'nothing', reason, sqlState: null };
+        if (reason !== null) return { kind: 'nothing', reason, sqlState: null };
+        const began = clock.monotonic();
+        const written = await sent.write(statement, patience);
+        options.observe?.(operation, clock.monotonic() - began);
+        return written;
       },
     };
   }
-  const writes = writesOver(writing);
-  const batches = writesOver(batching);
+  const writes = writesOver(writing, 'write');
+  const batches = writesOver(batching, 'batch');
   /** Why a gateway is not seen, where the database has refused that. */
   let unseen: string | null = null;
 
@@ -279,6 +297,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
     log,
     ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
     ...(options.lookUpMilliseconds === undefined ? {} : { lookUpMilliseconds: options.lookUpMilliseconds }),
+    ...(options.observe === undefined ? {} : { observe: options.observe }),
     ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
   });
   progress?.clear();
@@ -328,7 +347,17 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
     }
   }
 
+  let figures: StateFigures | null = null;
+  async function readFigures(): Promise<void> {
+    const [rows = []] = await reading.run(FIGURES, DEADLINE);
+    const tables = rows.flatMap(([name = null, bytes]): [string, number][] =>
+      name === null ? [] : [[name, Number(bytes)]],
+    );
+    figures = { tables: new Map(tables), lockWaits: Number(rows.find(([name]) => name == null)?.[1] ?? 0) };
+  }
+
   const beats = [
+    every(jitter(options.heartbeatMilliseconds ?? HEARTBEAT), readFigures, log),
     every(jitter(options.heartbeatMilliseconds ?? HEARTBEAT), beSeen, log),
     every(jitter(FORGETTING), () => reading.run(aside(forget(MOST_REPORTS, keepGone)), DEADLINE), log),
   ];
@@ -422,6 +451,13 @@ async function serve(options: DatabaseBackendOptions, opened: Opened): Promise<D
       ...follower.status(),
       counting: counting.status(),
       isListening: hints?.isListening() ?? false,
+      connections: {
+        asking: asking.use(),
+        reading: reading.use(),
+        writing: writing.use(),
+        batching: batching.use(),
+      },
+      figures,
       writes: counts,
     }),
     async close() {

@@ -45,11 +45,21 @@ export interface Connections {
   renew(): void;
   /** Statements that were given up and that the database may still be at work on; each takes one of the connections. */
   unanswered(): number;
+  /** Connections that are open, those of them that somebody uses, and how many wait for one. */
+  use(): ConnectionsUse;
   close(): Promise<void>;
+}
+
+export interface ConnectionsUse {
+  readonly open: number;
+  readonly busy: number;
+  readonly waiting: number;
 }
 
 export interface ConnectionsOptions {
   readonly url: string;
+  /** Which gateway asks: it stands in the `application_name`. Absent for a command. */
+  readonly gateway?: string;
   /** Connections at most. */
   readonly most: number;
   /** Connections that stay open although nobody uses them; default 0. */
@@ -77,7 +87,7 @@ type Statement = Pick<QueryArrayConfig<(Buffer | string | null)[]>, 'text' | 'va
 const RAW = { getTypeParser: () => (text: string) => text };
 
 export function openConnections(options: ConnectionsOptions): Connections {
-  const { url, most, kept = 0, asking, connectDeadline = CONNECT_DEADLINE } = options;
+  const { url, gateway, most, kept = 0, asking, connectDeadline = CONNECT_DEADLINE } = options;
   const pool = new pg.Pool({
     connectionString: url,
     max: most,
@@ -85,7 +95,7 @@ export function openConnections(options: ConnectionsOptions): Connections {
     connectionTimeoutMillis: connectDeadline,
     idleTimeoutMillis: IDLE,
     keepAlive: true,
-    application_name: 'keyway',
+    application_name: gateway === undefined ? 'keyway' : `keyway ${gateway}`,
   });
   const abandoned = new AbandonedStatements(async (ids) => {
     const [rows = []] = (await asking?.run(runningStatements(ids), ASKING_DEADLINE)) ?? [];
@@ -182,6 +192,7 @@ export function openConnections(options: ConnectionsOptions): Connections {
         );
     },
     unanswered: () => abandoned.size,
+    use: () => ({ open: pool.totalCount, busy: pool.totalCount - pool.idleCount, waiting: pool.waitingCount }),
     close: async () => {
       if (pool.ending) return;
       const ended = pool.end();

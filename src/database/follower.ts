@@ -100,6 +100,8 @@ export interface FollowerStatus {
   /** The same where the database answers, and this Keyway must not serve what it holds. */
   readonly refusal: string | null;
   readonly seen: Seen;
+  /** Which state it is; another in another database. */
+  readonly identity: string;
   /** Counts since the start. */
   readonly looks: number;
   readonly reloads: number;
@@ -117,7 +119,11 @@ export interface FollowerOptions {
   /** Milliseconds between looks for strangers' sake; default 25. */
   readonly lookUpMilliseconds?: number;
   readonly progress?: (keys: number) => void;
+  readonly observe?: DurationsObserver;
 }
+
+/** Is told how long what was asked of the database took, in milliseconds. */
+export type DurationsObserver = (operation: 'look' | 'write' | 'batch', milliseconds: number) => void;
 
 const POLL = 400;
 /** Milliseconds. */
@@ -142,6 +148,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
   let goodAt = clock.monotonic();
   let failure: string | null = null;
   let refusal: string | null = null;
+  let identity = '';
   let failures = 0;
   let looks = 0;
   let reloads = 0;
@@ -186,6 +193,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
         connected: (await one(LOAD.connections)).map(readConnectionsRow),
         settings: await one(LOAD.settings),
       };
+      const [[id = null] = []] = await one(LOAD.identity);
       const sessions = await one(LOAD.sessions);
       const audit = await one(LOAD.audit);
       await one(LOAD.commit);
@@ -195,6 +203,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       takeOthers(others.settings, audit);
       gateways = heads.gateways;
       seen = heads.seen;
+      identity = id ?? '';
     });
   }
 
@@ -210,6 +219,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
     looks += 1;
     try {
       await read();
+      options.observe?.('look', clock.monotonic() - began);
       goodAt = began;
       if (failure !== null) log.info({}, 'the database answers again');
       failure = null;
@@ -381,7 +391,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       if (!isStopped) fresh('state').catch(() => undefined);
     },
     isFailing: () => failure !== null,
-    status: () => ({ age: clock.monotonic() - goodAt, failure, refusal, seen, looks, reloads }),
+    status: () => ({ age: clock.monotonic() - goodAt, failure, refusal, seen, identity, looks, reloads }),
     async stop() {
       isStopped = true;
       if (timer !== null) clearTimeout(timer);

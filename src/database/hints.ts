@@ -68,7 +68,7 @@ export function startHints(options: HintsOptions): Hints {
       connectionString: options.listenUrl,
       connectionTimeoutMillis: DEADLINE,
       keepAlive: true,
-      application_name: 'keyway listen',
+      application_name: `keyway ${gateway} listen`,
     });
     listener = client;
     client.on('error', () => undefined);

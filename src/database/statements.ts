@@ -262,6 +262,7 @@ export const LOAD = {
   begin: `begin ${ONE_SNAPSHOT}`,
   declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from keyway.key_rows r where not r.removed order by r.position, r.ordinal`,
   fetch: 'fetch 20000 from keyway_keys',
+  identity: 'select id from keyway.identity',
   settings: settingsAfter(-1n),
   sessions: sessionsAfter(-1n),
   audit: auditAfter(-1n),
@@ -346,6 +347,14 @@ export const EXPORT = {
 /** The configuration as it was last put: number, whether it was applied, its text (gzip, hexadecimal). */
 export const DOCUMENT = `select d.number, d.applied, encode(c.content, 'hex')
   from keyway.document d join keyway.contents c on c.id = d.content`;
+
+/**
+ * For metrics: of each table its bytes with its indexes; last, without a name, how many statements of this role wait for what
+ * others have locked.
+ */
+export const FIGURES = `select c.relname, pg_total_relation_size(c.oid) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'keyway' and c.relkind = 'r'
+  union all select null, count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
 
 /** Kept versions, oldest first: id, milliseconds since the epoch, whether for ever. */
 export const VERSIONS = `select id, ${milliseconds('kept_at')}, forever from keyway.versions order by kept_at, id`;

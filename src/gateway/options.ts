@@ -146,6 +146,8 @@ export interface GatewayObserver {
   readonly configuration: ConfigurationObserverPort;
   /** Of a running server. */
   readonly calls?: CallsObserverPort;
+  /** Of a shared database: what was asked of it, and the milliseconds that it took. */
+  readonly database?: (operation: string, milliseconds: number) => void;
 }
 
 /** The log where none is given. */

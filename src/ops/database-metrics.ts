@@ -1,3 +1,4 @@
+import { Histogram, type Registry } from 'prom-client';
 import type { Family } from './family.js';
 
 /** What is read of a shared database; counts are since the start. */
@@ -7,6 +8,12 @@ export interface DatabaseFigures {
   readonly looks: number;
   readonly reloads: number;
   readonly isListening: boolean;
+  /** Which state it is. */
+  readonly identity: string;
+  readonly connections: Readonly<
+    Record<string, { readonly open: number; readonly busy: number; readonly waiting: number }>
+  >;
+  readonly figures: { readonly tables: ReadonlyMap<string, number>; readonly lockWaits: number } | null;
   readonly writes: Readonly<Record<'done' | 'nothing' | 'unknown', number>>;
   readonly counting: {
     readonly batches: number;
@@ -16,10 +23,63 @@ export interface DatabaseFigures {
   };
 }
 
+/** Seconds: a statement on the same machine, a commit that waits for a standby, a lock, and what is given up. */
+const DURATIONS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 5, 10];
+
+/** Counts how long looks, writes and batches took as they happen. A gateway over no database has none of these. */
+export function registerDatabaseDurations(registry: Registry): (operation: string, milliseconds: number) => void {
+  let made: Histogram<'operation'> | null = null;
+  return (operation, milliseconds) => {
+    made ??= new Histogram({
+      name: 'keyway_database_duration_seconds',
+      help: 'Time until a look at the database had been taken in, or it was known what became of a write or a batch of counters.',
+      labelNames: ['operation'],
+      buckets: DURATIONS,
+      registers: [registry],
+    });
+    made.observe({ operation }, milliseconds / 1000);
+  };
+}
+
 export function databaseFamilies(figures: () => DatabaseFigures): readonly Family[] {
   const counter = (name: string, help: string, read: () => number): Family => ({ name, help, type: 'counter', read });
   const gauge = (name: string, help: string, read: () => number): Family => ({ name, help, type: 'gauge', read });
   return [
+    {
+      name: 'keyway_database_info',
+      help: '1, with the id of the state: gateways that name another one are over another database.',
+      type: 'gauge',
+      labelNames: ['state'],
+      read: () => [{ labels: { state: figures().identity }, value: 1 }],
+    },
+    {
+      name: 'keyway_database_connections',
+      help: 'Connections to the database by purpose: in use, idle, and requests that wait for one.',
+      type: 'gauge',
+      labelNames: ['purpose', 'use'],
+      read: () =>
+        Object.entries(figures().connections).flatMap(([purpose, { open, busy, waiting }]) => [
+          { labels: { purpose, use: 'busy' }, value: busy },
+          { labels: { purpose, use: 'idle' }, value: open - busy },
+          { labels: { purpose, use: 'waiting' }, value: waiting },
+        ]),
+    },
+    {
+      name: 'keyway_database_lock_waits',
+      help: 'Statements of all gateways that wait for what others have locked, as asked for four times a minute.',
+      type: 'gauge',
+      read: () => {
+        const present = figures().figures;
+        return present === null ? [] : [{ value: present.lockWaits }];
+      },
+    },
+    {
+      name: 'keyway_database_table_bytes',
+      help: 'What the tables of the schema take on disk with their indexes.',
+      type: 'gauge',
+      labelNames: ['table'],
+      read: () => [...(figures().figures?.tables ?? [])].map(([table, value]) => ({ labels: { table }, value })),
+    },
     gauge(
       'keyway_database_age_seconds',
       'How old what is in memory may be: rises while the database does not answer.',

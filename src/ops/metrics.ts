@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { type ConnectionFigures, connectionFamilies } from './connection-metrics.js';
-import { type DatabaseFigures, databaseFamilies } from './database-metrics.js';
+import { type DatabaseFigures, databaseFamilies, registerDatabaseDurations } from './database-metrics.js';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
 import { type LoginCounts, registerConfiguration, registerLogins } from './event-metrics.js';
 import { registerFamilies } from './family.js';
@@ -36,6 +36,7 @@ export interface Metrics {
   readonly logins: LoginCounts;
   readonly configuration: ConfigurationObserverPort;
   readonly upstreamCalls: UpstreamCalls;
+  readonly databaseDurations: (operation: string, milliseconds: number) => void;
   /** Adds what is read when somebody asks; once. */
   watch(figures: WatchedFigures): void;
   /** The text format 0.0.4 of Prometheus. Its cost does not depend on the number of keys. */
@@ -57,6 +58,7 @@ export function createMetrics(figures: ProcessFigures): Metrics {
     logins,
     configuration: registerConfiguration(registry),
     upstreamCalls: registerUpstreamCalls(registry),
+    databaseDurations: registerDatabaseDurations(registry),
     watch({ gateway, connections, feed, dns, upstream, database }) {
       for (const mount of gateway.mounts.filter(hasLogin)) logins.beginAtZero(labelsOf(mount));
       registerFamilies(registry, gatewayFamilies(gateway));

@@ -9,6 +9,8 @@ import type { Metrics } from './metrics.js';
 export interface OpsOptions {
   readonly readiness: Readiness;
   readonly health: Pick<Backend, 'problems'>;
+  /** Which state it is that several gateways share; null, and not told, where none do. */
+  readonly state?: () => string | null;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   /** Makes the server that listens; absent for a plain one. */
   readonly createServer?: CreateServer;
@@ -34,6 +36,7 @@ const MISDIRECTED_WORDS = 'misdirected request: its host is none of the names gi
 export function createOpsApp({
   readiness,
   health,
+  state: identity = () => null,
   metrics,
   createServer,
   log,
@@ -64,7 +67,8 @@ export function createOpsApp({
     const problems = await health.problems();
     const isWell = problems.every(({ problem }) => OUTSIDE_PROBLEMS.has(problem));
     const status = problems.length === 0 ? 'healthy' : isWell ? 'degraded' : 'unhealthy';
-    return sendState(reply, isWell, { status, problems });
+    const state = identity();
+    return sendState(reply, isWell, { status, problems, ...(state === null ? {} : { state }) });
   });
   app.get('/readyz', (_request, reply) => {
     const status = readiness.phase();

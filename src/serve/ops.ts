@@ -50,9 +50,18 @@ export async function startOps(settings: OpsSettings, log: CountedLog): Promise<
   const { bind, version, readiness, allowHosts, connections } = settings;
   const metrics = createMetrics({ version, linesLost: log.linesLost });
   let present: Health = { problems: async () => [] };
+  let state = (): string | null => null;
   const health: Health = { problems: () => present.problems() };
   const server = connections === undefined ? {} : { createServer: connections.serverFor('ops') };
-  const app = createOpsApp({ readiness, health, metrics, ...server, log, admitsHost: createHostCheck(allowHosts) });
+  const app = createOpsApp({
+    readiness,
+    health,
+    state: () => state(),
+    metrics,
+    ...server,
+    log,
+    admitsHost: createHostCheck(allowHosts),
+  });
   try {
     const url = await listenAt(app, bind, WORDS, log);
     log.info({ ops: url }, `health and metrics are served on ${url}`);
@@ -61,6 +70,7 @@ export async function startOps(settings: OpsSettings, log: CountedLog): Promise<
       observer: observerOf(metrics),
       watch(gateway, beside) {
         present = gateway.backend;
+        state = () => gateway.database?.status().identity ?? null;
         watch(metrics, gateway, health, { ...beside, connections: connections ?? null });
       },
       async close() {
@@ -74,10 +84,11 @@ export async function startOps(settings: OpsSettings, log: CountedLog): Promise<
   }
 }
 
-function observerOf({ requests, logins, configuration, upstreamCalls }: Metrics): GatewayObserver {
+function observerOf({ requests, logins, configuration, upstreamCalls, databaseDurations }: Metrics): GatewayObserver {
   return {
     configuration,
     calls: upstreamCalls,
+    database: databaseDurations,
     requests: {
       answersTo: (operation, mount) =>
         requests.counting({ ...(mount === null ? { mount: '', revision: '' } : labelsOf(mount)), operation }),

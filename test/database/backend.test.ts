@@ -327,7 +327,7 @@ describeDatabase('a gateway whose connection goes wrong', () => {
     const asking = async () => {
       const rows = await query(
         url,
-        `select pid from pg_stat_activity where datname = '${name}' and application_name = 'keyway'`,
+        `select pid from pg_stat_activity where datname = '${name}' and application_name ~ '^keyway( [^ ]+)?$'`,
       );
       return rows.map(({ pid }) => Number(pid));
     };

@@ -22,7 +22,7 @@ const MOST = 3;
 
 /** Backends of this database whose connection is one of a gateway's. */
 async function backends(url: string): Promise<number> {
-  const which = "datname = current_database() and application_name = 'keyway'";
+  const which = "datname = current_database() and application_name ~ '^keyway( [^ ]+)?$'";
   const [row] = await query(url, `select count(*)::int as count from pg_stat_activity where ${which}`);
   return Number(row?.count);
 }

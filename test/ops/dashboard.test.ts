@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { databaseFamilies } from '../../src/ops/database-metrics.js';
+import { databaseFamilies, registerDatabaseDurations } from '../../src/ops/database-metrics.js';
 import { registerFamilies } from '../../src/ops/family.js';
 import { registerUpstreamCalls, upstreamFamilies } from '../../src/ops/upstream-metrics.js';
 import { ROOT } from '../build.js';
@@ -59,7 +59,9 @@ async function namesOfOtherHomes(): Promise<readonly string[]> {
   const none = { renewals: 0, failed: 0, ageMilliseconds: 0, unsettled: 0, madeAgain: 0, left: 0, writesWaiting: 0 };
   const counting = { batches: 0, failed: 0, entries: 0, waitingBytes: 0 };
   const writes = { done: 0, nothing: 0, unknown: 0 };
-  const shared = { age: 0, looks: 0, reloads: 0, isListening: true, writes, counting };
+  const state = { identity: 'i', connections: {}, figures: null };
+  const shared = { age: 0, looks: 0, reloads: 0, isListening: true, writes, counting, ...state };
+  registerDatabaseDurations(registry)('look', 1);
   registerFamilies(registry, [...upstreamFamilies(() => none), ...databaseFamilies(() => shared)]);
   return (await registry.getMetricsAsJSON()).map(({ name }) => name);
 }

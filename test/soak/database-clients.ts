@@ -250,12 +250,11 @@ function createGate() {
   const changed = () => {
     for (const look of waiting.splice(0)) look();
   };
-  const until = async (holds: () => boolean) => {
-    while (!holds()) await new Promise<void>((resolve) => waiting.push(resolve));
-  };
+  const change = () => new Promise<void>((resolve) => waiting.push(resolve));
   return {
     async together(work: () => Promise<void>): Promise<void> {
-      await until(() => !isClosed);
+      // Nothing may come between the look and what it allows.
+      while (isClosed) await change();
       working += 1;
       await work().finally(() => {
         working -= 1;
@@ -264,7 +263,7 @@ function createGate() {
     },
     async alone(work: () => Promise<void>): Promise<void> {
       isClosed = true;
-      await until(() => working === 0);
+      while (working > 0) await change();
       await work().finally(() => {
         isClosed = false;
         changed();

@@ -2,6 +2,12 @@
 -- to take the next number of a head row: so numbers rise as commits do, and a reader that has seen all up to one number has
 -- missed nothing. Each later statement of a function sees what was committed before that row was locked.
 
+-- What tells this state from every other one; a copy has it, too.
+create table keyway.identity (
+  id uuid primary key
+);
+insert into keyway.identity values (gen_random_uuid());
+
 create table keyway.heads (
   name text primary key,
   number bigint not null
