@@ -93,7 +93,8 @@ export async function playedOn(
   try {
     const player = await playerFor(server, mode, mutation);
     const files = await scenariosFor(server.site.revision, name ?? '');
-    const found = await firstTelling(player, files, tells);
+    const tried = mode === 'reads' ? null : await player.tryWithoutCredential();
+    const found = tried?.outcome === 'different' ? tried.name : await firstTelling(player, files, tells);
     const [problem] = await player.finish();
     return found ?? (problem !== undefined && tells(LEFT) ? problem : null);
   } catch (error) {
