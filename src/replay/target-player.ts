@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { RandomPort } from '../core/ports.js';
 import type { Caller, Target } from '../southbound/call.js';
 import { createCaller } from '../southbound/caller.js';
@@ -228,9 +229,16 @@ async function undoAll(live: Live): Promise<readonly string[]> {
   return problems;
 }
 
+/** Milliseconds. */
+const A_MOMENT = 1000;
+
 async function changesSince({ control, before, options }: Live): Promise<readonly string[]> {
   if (before === null) return [];
   try {
+    const changes = stateChanges(before, await readState(control, options.revision));
+    if (changes.length === 0) return changes;
+    // What is only so for a moment, such as a file that is being written, is no change.
+    await sleep(A_MOMENT);
     return stateChanges(before, await readState(control, options.revision));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
