@@ -125,8 +125,20 @@ function accessMutations(operation: Operation, site: Site): readonly Mutation[] 
     });
     return [redirecting(`${nameOf(operation)}: asks for a credential`, mode, isAnonymous, asStatus)];
   }
-  const letIn = (asked: Asked) => withHeader(asked, 'authorization', credentialOf(site));
-  return [redirecting(`${nameOf(operation)}: asks for no credential`, mode, isAnonymous, letIn)];
+  // A login ends the session before it: the last credential that passed is the one to let others in with.
+  let passing = credentialOf(site);
+  return [
+    {
+      name: `${nameOf(operation)}: asks for no credential`,
+      mode,
+      async answer(asked, forward) {
+        const reply = await forward(isAnonymous(asked) ? withHeader(asked, 'authorization', passing) : asked);
+        const isProtected = asked.path.startsWith(`${site.api}/users`) || asked.path.startsWith(`${site.api}/server`);
+        if (isProtected && reply.status === 200) passing = asked.headers.get('authorization') ?? passing;
+        return reply;
+      },
+    },
+  ];
 }
 
 /** A change that is answered and not made, where every success is the same. */
