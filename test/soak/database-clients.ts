@@ -191,7 +191,10 @@ export function createClients({ gateways, clients, random }: ClientsOptions): Cl
     const at = below(own.length);
     if (random() < 0.1) own.push(...(await makeBulk()));
     // A change that may yet happen is the last of its key in this round.
-    else if ((await changeKey(own[at] ?? '')) === 'unknown') own[at] = `k-${made}-again`;
+    else if ((await changeKey(own[at] ?? '')) === 'unknown') {
+      made += 1;
+      own[at] = `k-${made}-again`;
+    }
   }
 
   async function work(n: number): Promise<void> {
