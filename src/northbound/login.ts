@@ -14,17 +14,20 @@ import type { RequestsObserver } from './request-observer.js';
 export interface Login {
   /**
    * Begins the mount's session and resolves to its token. Rejects with `authNotConfigured`, or `unauthorized`, the latter
-   * also where the guard keeps the caller waiting: the password is then not looked at; and as the session's begin does.
+   * also where `retryAfter` keeps the caller waiting: the password is then not looked at; and as the session's begin does.
    */
   begin(mount: Mount, caller: Caller, username: string, password: string): Promise<string>;
   /** The same as `retryAfter` before a body is read: the attempt counts as one that was kept waiting. */
   keepsWaiting(mount: Mount, caller: Caller): number | null;
-  /** Seconds that the guard keeps the caller waiting, or null. */
+  /** Seconds that the guard, or passwords that are looked at before, keep the caller waiting, or null. */
   retryAfter(caller: Caller): number | null;
 }
 
-/** Attempts that wait for the one whose password is being looked at. */
+/** Attempts whose passwords are looked at or wait for that, and those of one network, so that it holds up no other. */
 const MOST_WAITING = 32;
+const MOST_OF_NETWORK = 8;
+/** Seconds until there may be room among them. */
+const ROOM_AGAIN = 1;
 
 function isConfigured({ username, passwordHash }: Credentials): boolean {
   return username !== '' && passwordHash !== '';
@@ -39,6 +42,19 @@ export function createLogin(
 ): Login {
   const turns = createTurns();
   let waiting = 0;
+  const waitingOf = new Map<string, number>();
+
+  function retryAfter(network: string): number | null {
+    const isFull = waiting >= MOST_WAITING || (waitingOf.get(network) ?? 0) >= MOST_OF_NETWORK;
+    return guard.retryAfter(network) ?? (isFull ? ROOM_AGAIN : null);
+  }
+
+  function changeWaiting(network: string, by: 1 | -1): void {
+    waiting += by;
+    const left = (waitingOf.get(network) ?? 0) + by;
+    if (left === 0) waitingOf.delete(network);
+    else waitingOf.set(network, left);
+  }
 
   /** What is to be said of an attempt; one that fails counts at the guard before the next one is looked at. */
   function judged(isRight: boolean, network: string): 'refused' | 'right' {
@@ -49,8 +65,7 @@ export function createLogin(
 
   /** Passwords that take long to compare are looked at one at a time, so that guesses take one processor at most. */
   async function judgedInTurn(nameFits: boolean, password: string, kept: string, network: string) {
-    if (waiting >= MOST_WAITING) return 'waiting';
-    waiting += 1;
+    changeWaiting(network, 1);
     try {
       return await turns.take('', async () => {
         if (guard.retryAfter(network) !== null) return 'waiting';
@@ -58,14 +73,14 @@ export function createLogin(
         return judged(nameFits && fits, network);
       });
     } finally {
-      waiting -= 1;
+      changeWaiting(network, -1);
     }
   }
 
   return {
-    retryAfter: ({ network }) => guard.retryAfter(network),
+    retryAfter: ({ network }) => retryAfter(network),
     keepsWaiting(mount, { network }) {
-      const wait = isConfigured(credentials()) ? guard.retryAfter(network) : null;
+      const wait = isConfigured(credentials()) ? retryAfter(network) : null;
       if (wait !== null) observer?.login(mount, 'waiting');
       return wait;
     },
@@ -76,7 +91,7 @@ export function createLogin(
         observer?.login(mount, outcome);
         return new DomainError('unauthorized');
       };
-      if (guard.retryAfter(network) !== null) throw refused('waiting');
+      if (retryAfter(network) !== null) throw refused('waiting');
       const { passwordHash } = configured;
       const nameFits = equalSecrets(username, configured.username);
       const outcome = isPbkdf2(passwordHash)

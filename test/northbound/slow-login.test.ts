@@ -10,6 +10,7 @@ import { gatewayForTest } from './gateway.js';
 const PASSWD = 'pbkdf2-sha256$1$73616c74$55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc';
 const SLOW = PASSWD.replace('$1$', '$2000000$');
 const MINUTE = 60_000;
+const NETWORK = '192.0.2.1';
 
 /** A login over these credentials, whose outcomes are counted. */
 function stage(failures: number | null) {
@@ -25,13 +26,14 @@ function stage(failures: number | null) {
       counts[outcome] += 1;
     },
   });
-  const caller = { address: '192.0.2.1', network: '192.0.2.1' };
-  const begin = (password: string) =>
-    login.begin(mount, caller, 'admin', password).then(
+  const callerOf = (network: string) => ({ address: network, network });
+  const begin = (password: string, network = NETWORK) =>
+    login.begin(mount, callerOf(network), 'admin', password).then(
       () => true,
       () => false,
     );
-  return { credentials, counts, begin };
+  const retryAfter = (network: string) => login.retryAfter(callerOf(network));
+  return { credentials, counts, begin, retryAfter };
 }
 
 describe('a login with a password hash that is slow to compare', () => {
@@ -54,12 +56,22 @@ describe('a login with a password hash that is slow to compare', () => {
     expect(await begin('passwd')).toBe(false);
   });
 
-  it('lets 32 attempts wait at most', async () => {
-    const { counts, begin } = stage(null);
-    const all = await Promise.all(Array.from({ length: 40 }, () => begin('passwd')));
-    expect(all.filter((isIn) => isIn)).toHaveLength(32);
+  it('has 32 attempts under way at most, and tells the next one when to come again', async () => {
+    const { counts, begin, retryAfter } = stage(null);
+    const all = Array.from({ length: 40 }, (_, index) => begin('passwd', `192.0.2.${index}`));
+    expect(retryAfter('198.51.100.1')).toBe(1);
+    expect((await Promise.all(all)).filter((isIn) => isIn)).toHaveLength(32);
     expect(counts).toEqual({ begun: 32, refused: 0, waiting: 8 });
+    expect(retryAfter('198.51.100.1')).toBeNull();
     expect(await begin('passwd')).toBe(true);
+  });
+
+  it.each([5, null])('lets no network take the room of others, with a guard of %s failures', async (failures) => {
+    const { begin, retryAfter } = stage(failures);
+    const guesses = Array.from({ length: 40 }, () => begin('no'));
+    expect([retryAfter(NETWORK), retryAfter('198.51.100.1')]).toEqual([1, null]);
+    expect(await begin('passwd', '198.51.100.1')).toBe(true);
+    expect(await Promise.all(guesses)).not.toContain(true);
   });
 
   it('does not hold up the event loop', async () => {
