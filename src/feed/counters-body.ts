@@ -26,6 +26,8 @@ const AT_ONCE = 2_000;
 
 /** What is said of a post besides its counters, in the query or in its body, each in one of them. */
 const SAID = ['source', 'epoch', 'uptime_seconds', 'number', 'from', 'restart', 'connections'] as const;
+/** Those that are numbers; the others are words. */
+const NUMBERS = ['epoch', 'uptime_seconds', 'number'] as const;
 type Said = Partial<Record<(typeof SAID)[number], string | bigint>>;
 
 /**
@@ -101,10 +103,15 @@ async function all(reader: EntryReader, name: string): Promise<readonly UsageEnt
 }
 
 function saidHere(scanner: JsonScanner, name: (typeof SAID)[number]): string | bigint {
-  if (scanner.kind !== Token.string) return readU64(scanner, () => name);
-  const text = stringValue(scanner);
-  advance(scanner);
-  return text;
+  if (scanner.kind === Token.string) {
+    const text = stringValue(scanner);
+    advance(scanner);
+    return text;
+  }
+  if (NUMBERS.some((one) => one === name)) return readU64(scanner, () => name);
+  // No word is allowed to be empty: each is refused with what was expected of it.
+  skipValue(scanner);
+  return '';
 }
 
 function postOf(said: Said): Omit<CountersPost, 'counters' | 'isWhole'> {

@@ -147,6 +147,11 @@ describe('POST /v1/counters', () => {
       { source: 's', epoch: 1, number: 1, restart: 'perhaps', counters: [] },
       'restart: expected "kept" or "zero"',
     ],
+    [
+      'null in place of a word',
+      { source: 's', epoch: 1, number: 1, restart: null, counters: [] },
+      'restart: expected "kept" or "zero"',
+    ],
     ['no number', { source: 's', epoch: 1, counters: [] }, 'number: expected an unsigned 64-bit integer'],
     [
       'no counters',

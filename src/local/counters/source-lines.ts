@@ -15,7 +15,7 @@ export function* sourceLines({ sources, bases }: StoredSources): Generator<strin
     const told =
       run.kind === 'epoch'
         ? `"epoch":${run.epoch}`
-        : `"uptime_seconds":${run.uptimeSeconds},"started_at":${Math.round(run.startedAt)}`;
+        : `"uptime_seconds":${run.uptimeSeconds},"started_at":${BigInt(Math.round(run.startedAt))}`;
     const flags = `"begun":${isBegun},"baseline":${isBaseline},"connections":"${connections}"`;
     const counted = `"posted_at":${postedAt},"runs":${runs},"compared_from":${comparedFrom}`;
     yield `{"source":${JSON.stringify(name)},${told},"number":${number},${flags},${counted}}`;
@@ -49,7 +49,7 @@ function sourceOf(line: JsonObject): Source {
 
 function runOf(line: JsonObject): KnownRun {
   if (line.epoch !== undefined) return { kind: 'epoch', epoch: u64(line, 'epoch') };
-  return { kind: 'uptime', uptimeSeconds: u64(line, 'uptime_seconds'), startedAt: whole(line, 'started_at') };
+  return { kind: 'uptime', uptimeSeconds: u64(line, 'uptime_seconds'), startedAt: time(line, 'started_at') };
 }
 
 function baseOf(line: JsonObject): Base {
@@ -73,6 +73,13 @@ function u64(line: JsonObject, name: string): bigint {
   const value = line[name];
   if (typeof value === 'bigint' && value >= 0n && value <= MAX_U64) return value;
   throw new Error(`${name}: expected an unsigned 64-bit integer`);
+}
+
+/** Milliseconds since the epoch, or before it: nothing bounds the age that a source may tell. */
+function time(line: JsonObject, name: string): number {
+  const value = line[name];
+  if (typeof value === 'bigint') return Number(value);
+  throw new Error(`${name}: expected an integer`);
 }
 
 function whole(line: JsonObject, name: string): number {

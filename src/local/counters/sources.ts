@@ -271,21 +271,25 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
     return one;
   }
 
-  /** Drops what is left of runs before, and connections of keys that a whole post does not have. */
+  /**
+   * Drops what is left of runs before, and connections of keys that a whole post does not have. Such a key is gone at the
+   * source: if it comes again, it has begun anew in this run.
+   */
   async function sweep(one: Held, { isWhole, counters }: CountersPost): Promise<void> {
     const posted = isWhole ? new Set(counters.map(({ accessKey }) => accessKey)) : null;
+    const isGone = (accessKey: string): boolean => posted !== null && !posted.has(accessKey);
     const left: string[] = [];
     for (const [accessKey, slot] of one.slots) {
       const runs = one.table.createdAt(slot);
-      const isOld = runs < one.source.comparedFrom;
-      const isGone = runs < one.source.runs || (posted !== null && !posted.has(accessKey));
-      if (isOld || (isGone && one.table.hasConnections(slot))) left.push(accessKey);
+      const isBefore = runs < one.source.runs;
+      const isDue = runs < one.source.comparedFrom || (isBefore && isGone(accessKey));
+      if (isDue || ((isBefore || isGone(accessKey)) && one.table.hasConnections(slot))) left.push(accessKey);
     }
     await inPieces(left, (accessKey) => {
       const values = valuesOf(one, accessKey);
       one.moved.delete(accessKey);
       if (values === null) dropBase(one, accessKey);
-      else setBase(one, accessKey, { ...values, connections: 0n });
+      else setBase(one, accessKey, { ...values, connections: 0n, ...(isGone(accessKey) && { runs: one.source.runs }) });
     });
   }
 

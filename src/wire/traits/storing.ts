@@ -14,8 +14,8 @@ export interface Storing {
   keepsCounters(version: string): boolean;
 }
 
-/** The first release whose servers store their counters (read in their source, not measured). */
-const KEEPS_COUNTERS_SINCE = '0.4.6';
+/** The first release whose servers read their counters back (read in their source, not measured). */
+const KEEPS_COUNTERS_SINCE = '0.4.6-beta.10';
 
 /** Everything that changes is in the file. */
 export const storesAll: Storing = {

@@ -21,11 +21,13 @@ const counters = fc.record({
 });
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const runs = fc.nat();
+/** By an age of 300 years, and of 2^64 s. */
+const farAgo = fc.constantFrom(-8_000_000_000_000, 1_700_000_000_000 - Number(2n ** 64n) * 1000);
 const source = fc.record({
   name: fc.string({ minLength: 1 }),
   run: fc.oneof(
     fc.record({ kind: fc.constant('epoch' as const), epoch: u64 }),
-    fc.record({ kind: fc.constant('uptime' as const), startedAt: time, uptimeSeconds: u64 }),
+    fc.record({ kind: fc.constant('uptime' as const), startedAt: fc.oneof(time, farAgo), uptimeSeconds: u64 }),
   ),
   number: u64,
   isBegun: fc.boolean(),

@@ -99,6 +99,15 @@ describe('counters as a tunnel server has them', () => {
     expect(upOf(here, 'a', 'b', 'c')).toEqual([16n, 28n, 33n]);
   });
 
+  it('a key that is not in a whole post of such a run, and comes again, has begun at zero there', async () => {
+    const here = stage(['a', 'b']);
+    await here.sources.take(post({ ...run(1), isFromZero: true, up: { a: 100n, b: 1n } }));
+    await here.sources.take(post({ ...run(2), restart: 'kept', isWhole: true, up: { b: 1n } }));
+    expect(here.sources.base('s', 'a')).toMatchObject({ bytesUp: 100n, runs: 2 });
+    await here.sources.take(post({ ...run(2), isWhole: true, up: { a: 30n, b: 1n } }));
+    expect(upOf(here, 'a', 'b')).toEqual([130n, 1n]);
+  });
+
   it('is judged by the post, else by what is said of the servers, else by the sums of the keys that both posts have', async () => {
     const judged = async (given: Partial<CountersPost>, keepsCounters: boolean | null, up: Record<string, bigint>) => {
       const lines: unknown[] = [];
