@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -44,5 +44,26 @@ describe('what the code cites', () => {
   it('is nothing that is not in the repository', () => {
     const elsewhere = /\((?:spec|issue)[:, ]|\bspec[:,] ["`]|\bissue (?:\d|")|\bdesign\.md adds/i;
     expect(TEXTS.filter(({ text }) => elsewhere.test(text)).map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('what the pages for developers name', () => {
+  it('is a path that exists', () => {
+    const pages = [
+      'docs/design.md',
+      'docs/protocol.md',
+      'revisions/README.md',
+      'fixtures/README.md',
+      'bench/README.md',
+    ];
+    const named = pages.flatMap((page) =>
+      [
+        ...readFileSync(join(root, page), 'utf8').matchAll(
+          /`((?:src|revisions|test|panel|docs|bench|scripts)\/[\w./-]*)`/g,
+        ),
+      ].map(([, path = '']) => ({ page, path })),
+    );
+    expect(named.length).toBeGreaterThan(40);
+    expect(named.filter(({ path }) => !existsSync(join(root, path)))).toEqual([]);
   });
 });

@@ -157,7 +157,7 @@ function configurationMutations(site: Site): readonly Mutation[] {
   ];
 }
 
-/** Protocol: "Access key": any text is one, and limits have 64 bits. */
+/** Protocol: "Access key (UserMeta)": any text is one, and limits have 64 bits. */
 function keyMutations(site: Site): readonly Mutation[] {
   const single = operationOf('getUser');
   const unreadable = (words: string, encoded: string) =>
