@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import type { Stats } from 'node:fs';
-import { chmod, lstat, rename, unlink } from 'node:fs/promises';
+import { chmod, link, lstat, mkdtemp, rename, rm, unlink } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { LogPort } from '../core/ports.js';
 import { failureCode } from '../platform/failure-words.js';
@@ -21,6 +21,8 @@ export interface ListenWords {
   readonly socketMode?: number;
 }
 
+type ListeningApp = Pick<FastifyInstance, 'listen' | 'addresses' | 'addHook' | 'server'>;
+
 /** The owner and its group may connect: whoever is on the other side may run as another user. */
 const SOCKET_MODE = 0o660;
 
@@ -35,12 +37,7 @@ const LONGEST_PATH = 103;
  * system chose, or to `unix:` and the path. A socket that a process left when it was killed is replaced, and the log says
  * so; one that answers, and a file that is no socket, stay. Rejects with a `StartError`.
  */
-export async function listenAt(
-  app: Pick<FastifyInstance, 'listen' | 'addresses' | 'addHook' | 'server'>,
-  bind: string,
-  words: ListenWords,
-  log: LogPort,
-): Promise<string> {
+export async function listenAt(app: ListeningApp, bind: string, words: ListenWords, log: LogPort): Promise<string> {
   const address = listenAddress(bind);
   try {
     if (address.kind === 'port') {
@@ -50,8 +47,7 @@ export async function listenAt(
       return url.replace(/\/$/, '');
     }
     await clearSocket(address.path, log);
-    await app.listen({ path: address.path, backlog: BACKLOG });
-    await chmod(address.path, words.socketMode ?? SOCKET_MODE);
+    await listenOnSocket(app, address.path, words.socketMode ?? SOCKET_MODE);
     return `unix:${address.path}`;
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
@@ -68,7 +64,7 @@ const LOCALHOST = 'localhost';
  * The name stands for an address of each family, and a server listens on one. What comes to the others is handed to it; an
  * address that cannot be had is left out. To be called before the server listens, and its answer after that.
  */
-function listenBeside(app: Pick<FastifyInstance, 'addresses' | 'addHook' | 'server'>): () => Promise<void> {
+function listenBeside(app: ListeningApp): () => Promise<void> {
   const others: Server[] = [];
   const closed: Promise<unknown>[] = [];
   app.addHook('preClose', async () => {
@@ -92,6 +88,42 @@ function listenBeside(app: Pick<FastifyInstance, 'addresses' | 'addHook' | 'serv
   };
 }
 
+/**
+ * Listens in a folder that nobody else comes into, and gives the socket its path once it has its mode: between the two calls
+ * it would be open to everyone otherwise. A umask would hold for every other file that is made meanwhile. A link does not take
+ * the path from another who listens there by now; a socket keeps listening under the names that it gets.
+ */
+async function listenOnSocket(app: ListeningApp, path: string, mode: number): Promise<void> {
+  let inode: number | null = null;
+  // While it still listens: nobody takes the path of a socket that is answered.
+  app.addHook('preClose', async () => {
+    if (inode !== null && (await inodeAt(path)) === inode) await unlink(path);
+  });
+  const folder = await mkdtemp(join(dirname(path), PRIVATE_FOLDER));
+  try {
+    const socket = join(folder, SOCKET_NAME);
+    await app.listen({ path: socket, backlog: BACKLOG });
+    await chmod(socket, mode);
+    await link(socket, path);
+    inode = await inodeAt(path);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** The names of that folder, to which the system adds six characters, and of the socket in it: short, for a path may not be long. */
+const PRIVATE_FOLDER = '.k';
+const SOCKET_NAME = 's';
+const PRIVATE_PATH = `/${PRIVATE_FOLDER}XXXXXX/${SOCKET_NAME}`;
+
+/** Null where there is nothing. */
+async function inodeAt(path: string): Promise<number | null> {
+  return lstat(path).then(
+    ({ ino }) => ino,
+    () => null,
+  );
+}
+
 /** Why a path cannot become a socket: Node's code, words and, where another address is not what helps, what to do. */
 class PlaceError extends Error {
   readonly code: string;
@@ -105,10 +137,11 @@ class PlaceError extends Error {
 }
 
 async function clearSocket(path: string, log: LogPort): Promise<void> {
-  if (Buffer.byteLength(path) > LONGEST_PATH)
+  const length = Math.max(Buffer.byteLength(path), Buffer.byteLength(dirname(path) + PRIVATE_PATH));
+  if (length > LONGEST_PATH)
     throw new PlaceError(
       'ENAMETOOLONG',
-      `a socket takes a path of at most ${LONGEST_PATH} bytes`,
+      `a socket takes a path of at most ${LONGEST_PATH} bytes, in a folder of at most ${LONGEST_PATH - PRIVATE_PATH.length}`,
       'name a shorter one',
     );
   const place = await placeAt(path);

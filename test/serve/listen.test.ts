@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
+import { readdirSync, statSync } from 'node:fs';
 import promises, { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
@@ -93,6 +94,27 @@ describe('listenAt', () => {
     await apps[0]?.close();
     await expect(stat(path)).rejects.toThrow('ENOENT');
     expect(warnings).toEqual([]);
+  });
+
+  it('is open to nobody else for a moment: a socket has its mode before it has its path', async () => {
+    const path = join(folder, 'a.sock');
+    const made = app();
+    const seen: string[] = [];
+    made.server.once('listening', () => {
+      for (const entry of readdirSync(folder)) seen.push((statSync(join(folder, entry)).mode & 0o077).toString(8));
+    });
+    await listenAt(made, `unix:${path}`, WORDS, log);
+    expect(seen).toEqual(['0']);
+    expect(await readdir(folder)).toEqual(['a.sock']);
+  });
+
+  it('leaves a socket at its end alone that another has put in the place of its own', async () => {
+    const path = join(folder, 'a.sock');
+    await listen(`unix:${path}`);
+    await rm(path);
+    await listen(`unix:${path}`);
+    await apps[0]?.close();
+    expect(await answerOf(path)).toBe('here');
   });
 
   it('leaves a socket alone on which somebody answers', async () => {
