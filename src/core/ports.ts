@@ -33,6 +33,8 @@ export interface ProgressPort {
 export interface FileStat {
   readonly dev: bigint;
   readonly ino: bigint;
+  /** Its names: hard links. */
+  readonly links: number;
   readonly size: bigint;
   readonly mtimeNs: bigint;
   readonly ctimeNs: bigint;

@@ -94,7 +94,11 @@ export function createMemoryFiles(): FileSystemPort {
       };
     },
     matches: async (path, content) => file(path, 'read').content.equals(content),
-    stat: async (path) => statOf(present(path, 'stat')),
+    async stat(path) {
+      const entry = present(path, 'stat');
+      const links = [...entries.values()].filter((one) => one === entry).length;
+      return statOf(entry, links);
+    },
     realPath: async (path) => {
       present(path, 'realpath');
       return path;
@@ -149,9 +153,9 @@ export function createMemoryFiles(): FileSystemPort {
   };
 }
 
-function statOf({ kind, content, ino, mode, changedAt }: Entry): FileStat {
+function statOf({ kind, content, ino, mode, changedAt }: Entry, links: number): FileStat {
   const size = BigInt(content.length);
-  return { dev: 1n, ino, size, mtimeNs: changedAt, ctimeNs: changedAt, mode, uid: 0, gid: 0, kind };
+  return { dev: 1n, ino, links, size, mtimeNs: changedAt, ctimeNs: changedAt, mode, uid: 0, gid: 0, kind };
 }
 
 function failure(code: string, syscall: string, path: string): Error {

@@ -205,6 +205,7 @@ async function statOf(path: string): Promise<FileStat> {
   return {
     dev: found.dev,
     ino: found.ino,
+    links: Number(found.nlink),
     size: found.size,
     mtimeNs: found.mtimeNs,
     ctimeNs: found.ctimeNs,

@@ -169,12 +169,20 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
     folder.changes = [];
   }
 
+  function namesOf(node: Node, folder: FolderNode): number {
+    return [...folder.entries.values()].reduce(
+      (sum, one) => sum + (one === node ? 1 : 0) + (one.kind === 'folder' ? namesOf(node, one) : 0),
+      0,
+    );
+  }
+
   function statOf(node: Node, path: string): FileStat {
     if (node.kind === 'link') throw failure('ENOENT', path);
     const meta = node.kind === 'file' ? node.state : node.meta;
     return {
       dev: node.kind === 'file' && node.mounted ? 2n : 1n,
       ino: node.ino,
+      links: namesOf(node, root),
       size: node.kind === 'file' ? BigInt(node.state.content.length) : 0n,
       mtimeNs: node.mtimeNs,
       ctimeNs: node.kind === 'file' ? node.ctimeNs : node.mtimeNs,

@@ -3,11 +3,13 @@ import type { FileSystemPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import { holderOf, InUseError, type Lock, type LockPlace, type LockPorts, takeLock } from './lock.js';
 import { isMountPoint } from './try-writing.js';
+import { otherNames } from './write-file.js';
 
 /**
  * The configuration file as what one process alone has in hand: a lock beside the place where the file really is, so that
  * every path and every data folder meets the same one. There is none where nothing can be written beside the file, and
- * where the file alone is a mount, whose neighbours are others in every container: the data folder's has to do there.
+ * where the file alone is a mount, whose neighbours are others in every container: the data folder's has to do there. A file
+ * with further names (hard links) is not taken: another process may hold it by one of these, and replacing it would part them.
  */
 export interface FileHold {
   /** Nothing is taken while there is no such file. Rejects with `InUseError`, or an `Error` for people. */
@@ -43,7 +45,14 @@ export function createFileHold(ports: LockPorts, path: string): FileHold {
       return;
     }
     const isMount = await isMountPoint(fileSystem, realPath);
-    held = { realPath, isMount, lock: isMount ? null : await takeBeside(ports, realPath, null) };
+    const lock = isMount ? null : await takeBeside(ports, realPath, null);
+    try {
+      if (lock !== null) await refuseOtherNames(fileSystem, realPath);
+    } catch (error) {
+      await lock?.release();
+      throw error;
+    }
+    held = { realPath, isMount, lock };
     await before?.lock?.release();
   }
 
@@ -74,6 +83,14 @@ async function takeBeside(ports: LockPorts, realPath: string, before: Lock | nul
       cause: error,
     });
   }
+}
+
+async function refuseOtherNames(fileSystem: FileSystemPort, realPath: string): Promise<void> {
+  const count = await otherNames(fileSystem, realPath);
+  if (count > 0)
+    throw new Error(
+      `The configuration file ${realPath} has ${count === 1 ? 'another name' : `${count} other names`} (hard links), by which another Keyway may hold it, and which would keep the old content: remove them, or make this one a file of its own with cp -p ${realPath} ${realPath}.new && mv ${realPath}.new ${realPath}.`,
+    );
 }
 
 /**

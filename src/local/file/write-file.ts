@@ -138,6 +138,17 @@ export async function removeStaleTemporaries(fileSystem: FileSystemPort, realPat
   }
 }
 
+/** How many names the file has besides its own and those that a Keyway gives it while it replaces it. */
+export async function otherNames(fileSystem: FileSystemPort, realPath: string): Promise<number> {
+  const { dev, ino, links } = await fileSystem.stat(realPath);
+  if (links === 1) return 0;
+  const folder = dirname(realPath);
+  const ours = (await fileSystem.list(folder)).filter((name) => isTemporary(name, basename(realPath)));
+  const stats = await Promise.all(ours.map((name) => fileSystem.stat(join(folder, name)).catch(() => null)));
+  const own = stats.filter((stat) => stat?.dev === dev && stat.ino === ino).length;
+  return links - 1 - own;
+}
+
 /** A new name beside the file, recognisable as ours and hidden from programs that read a whole folder of `*.json`. */
 export function temporaryPath(realPath: string): string {
   return join(dirname(realPath), `.${basename(realPath)}.keyway-${randomBytes(6).toString('hex')}.tmp`);

@@ -164,6 +164,30 @@ describe('a lock that is removed while Keyway serves', () => {
     expect(disk.names('/etc/server')).toEqual(['server.json']);
   });
 
+  it('is refused by another name of the same file, in whatever folder, and by the first one while there is that', async () => {
+    const disk = diskWithFile();
+    const file = await open(disk, { pid: 1 });
+    disk.write('/etc/other/readme', '');
+    await disk.port.hardLink(PATH, '/etc/other/same.json');
+    await expect(open(disk, { pid: 2, path: '/etc/other/same.json' })).rejects.toThrow(
+      'The configuration file /etc/other/same.json has another name (hard links)',
+    );
+    expect(disk.names('/etc/other')).toEqual(['readme', 'same.json']);
+    await file.close();
+    await expect(open(disk)).rejects.toThrow('remove them, or make this one a file of its own');
+    expect(disk.names('/etc/server')).toEqual(['server.json']);
+    disk.unlink('/etc/other/same.json');
+    await open(disk);
+  });
+
+  it('is not refused by the names that a killed Keyway has left of its own', async () => {
+    const disk = diskWithFile();
+    const left = '/etc/server/.server.json.keyway-0123456789ab.tmp';
+    await disk.port.hardLink(PATH, left);
+    await open(disk);
+    expect(disk.readText(left)).toBeNull();
+  });
+
   it('a link that leads to another file takes that one in hand, and lets go of the first', async () => {
     const disk = diskWithFile();
     disk.write('/etc/other/new.json', START);
