@@ -254,6 +254,14 @@ describe('keyway keys on a running server', () => {
     return { there, held, waits };
   }
 
+  it('of a version that nobody knows says nothing of its next start', async () => {
+    const standIn = await standInOf('0.4.6', { reloadFactor: 0, pauseMilliseconds: 0 });
+    const wait = async () => expect.fail('nothing is to be looked at');
+    const environment = { KEYWAY_TOKEN: CREDENTIALS.token };
+    const added = await keys(['add', 'N', '--target', `${standIn.origin}/panel`], { environment, wait });
+    expect([added.code, added.complaints]).toEqual([0, expect.not.stringContaining('next start')]);
+  });
+
   it('from 0.3.7 on says that its changes do not outlive a restart, and looks 7 s later whether they are there', async () => {
     const { there, held, waits } = await beside(async () => undefined);
     const added = await there('add', 'N', '--key', 'n-1');

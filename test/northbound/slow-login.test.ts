@@ -14,7 +14,10 @@ const NETWORK = '192.0.2.1';
 
 /** A login over these credentials, whose outcomes are counted. */
 function stage(failures: number | null) {
-  const credentials = { token: null, username: 'admin', passwordHash: PASSWD };
+  let credentials = { token: null, username: 'admin', passwordHash: PASSWD };
+  const change = (changed: Partial<typeof credentials>): void => {
+    credentials = { ...credentials, ...changed };
+  };
   const counts = { begun: 0, refused: 0, waiting: 0 };
   const guard = createLoginGuard(failures === null ? null : { failures, window: 5 * MINUTE }, systemClock);
   const tokens: Pick<TokenGuard, 'handedOut'> = { handedOut: () => undefined };
@@ -33,7 +36,7 @@ function stage(failures: number | null) {
       () => false,
     );
   const retryAfter = (network: string) => login.retryAfter(callerOf(network));
-  return { credentials, counts, begin, retryAfter };
+  return { change, counts, begin, retryAfter };
 }
 
 describe('a login with a password hash that is slow to compare', () => {
@@ -88,10 +91,13 @@ describe('a login with a password hash that is slow to compare', () => {
     await looking;
   });
 
-  it('lets nobody in whose password was changed while it was looked at', async () => {
-    const { credentials, begin } = stage(5);
+  it.each([
+    ['password', { passwordHash: SLOW }],
+    ['name', { username: 'root' }],
+  ])('lets nobody in whose %s was changed while the password was looked at', async (_, changed) => {
+    const { change, begin } = stage(5);
     const begun = begin('passwd');
-    credentials.passwordHash = SLOW;
+    change(changed);
     expect(await begun).toBe(false);
   });
 });

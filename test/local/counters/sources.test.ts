@@ -132,6 +132,22 @@ describe('counters as a tunnel server has them', () => {
     expect(await judged({}, null, { b: 20n })).toEqual([[60n, 40n, 0n], guess('kept', '20', '40')]);
   });
 
+  it('is judged anew by the bases of a backup that is restored meanwhile', async () => {
+    const names = Array.from({ length: 9_000 }, (_, index) => `key-${index}`);
+    const all = (value: bigint) => Object.fromEntries(names.map((name) => [name, value]));
+    const here = stage(names);
+    await here.sources.take(post({ ...run(1), isFromZero: true, up: all(10n) }));
+    const [kept, bases] = [here.sources.all(), [...here.sources.bases('s')]];
+    const counted = [...here.registry.allKept()];
+    await here.sources.take(post({ ...run(1), up: all(100n) }));
+    const taking = here.sources.take(post({ ...run(2), up: all(40n) }));
+    await new Promise((resolve) => setImmediate(resolve));
+    here.registry.restore(counted);
+    here.sources.restore(kept, bases);
+    await taking;
+    expect(upOf(here, 'key-0', 'key-8999')).toEqual([40n, 40n]);
+  });
+
   it('that kept its counters and went on from an unfinished first post counts nothing of before', async () => {
     const names = Array.from({ length: 4_500 }, (_, index) => `key-${index}`);
     const all = (value: bigint) => Object.fromEntries(names.map((name) => [name, value]));
