@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Backend } from '../core/backend.js';
 import type { KeyReader } from '../core/keys/types.js';
 import type { ListenerConfig } from '../core/model.js';
@@ -5,10 +6,11 @@ import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } fro
 import { holdForServing } from '../local/file/hold.js';
 import { createKeptVersions } from '../local/file/kept-versions.js';
 import { lockPorts } from '../local/file/lock.js';
+import { removeStaleTemporaries } from '../local/file/write-file.js';
 import type { UpstreamServer } from './server.js';
-import { createKnownKeys } from './state/known-keys.js';
+import { createKnownKeys, KNOWN_KEYS_FILE } from './state/known-keys.js';
 import type { SettleRule } from './state/lost-creates.js';
-import { NO_NOTES, openNotes } from './state/notes.js';
+import { NO_NOTES, NOTES_FILE, openNotes } from './state/notes.js';
 import { createServerState, type ServerStateStatus } from './state/server-state.js';
 import { systemTimers, type TimersPort } from './state/timers.js';
 
@@ -60,6 +62,9 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
           lookMilliseconds: HOLD_LOOKS,
         });
   try {
+    if (hold !== null)
+      for (const name of [NOTES_FILE, KNOWN_KEYS_FILE])
+        await removeStaleTemporaries(fileSystem, join(hold.folder.path, name));
     const notes = hold === null ? NO_NOTES : await openNotes({ fileSystem, folder: hold.folder.path, log });
     const versions = hold === null ? null : createKeptVersions({ fileSystem, folder: hold.folder.versions, clock });
     const knownKeys =

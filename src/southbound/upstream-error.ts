@@ -17,3 +17,8 @@ export class UpstreamError extends DomainError {
     this.mayHaveHappened = more.mayHaveHappened;
   }
 }
+
+/** Whether the server may have done a write all the same that ended so. */
+export function mayHaveHappened(error: unknown): boolean {
+  return error instanceof UpstreamError && error.mayHaveHappened;
+}

@@ -48,16 +48,38 @@ export interface RoundsOptions {
   readonly onRound?: (summary: RoundsSummary) => void;
 }
 
+/** What became of the rounds in front of servers of one speed. */
+interface Speed {
+  readonly rounds: number;
+  readonly acknowledged: number;
+  /** Keys made through Keyway that somebody deleted at the server soon after, and how many of these came back. */
+  readonly deleted: number;
+  readonly revived: number;
+  readonly lost: number;
+}
+
+const NO_ROUND: Speed = { rounds: 0, acknowledged: 0, deleted: 0, revived: 0, lost: 0 };
+
+function plus(left: Speed, right: Speed): Speed {
+  return {
+    rounds: left.rounds + right.rounds,
+    acknowledged: left.acknowledged + right.acknowledged,
+    deleted: left.deleted + right.deleted,
+    revived: left.revived + right.revived,
+    lost: left.lost + right.lost,
+  };
+}
+
 export interface RoundsSummary {
   readonly rounds: number;
+  /** In front of a server that is fast and loses none; the others are slow. */
+  readonly fast: Speed;
+  readonly slow: Speed;
   readonly acknowledged: number;
   /** Requests without an answer, or with one that says that the server is away. */
   readonly unanswered: number;
   readonly restarts: number;
   readonly kills: number;
-  /** Keys made through Keyway that somebody deleted at the server soon after, and how many of these came back. */
-  readonly deleted: number;
-  readonly revived: number;
   /** One sentence for each key that is not as it was acknowledged, or that came back where it may not, or unsaid. */
   readonly lost: readonly string[];
 }
@@ -66,12 +88,12 @@ export interface RoundsSummary {
 export async function runRandomRounds(options: RoundsOptions): Promise<RoundsSummary> {
   let summary: RoundsSummary = {
     rounds: 0,
+    fast: NO_ROUND,
+    slow: NO_ROUND,
     acknowledged: 0,
     unanswered: 0,
     restarts: 0,
     kills: 0,
-    deleted: 0,
-    revived: 0,
     lost: [],
   };
   for (let round = 0; round < options.rounds; round += 1) {
@@ -79,12 +101,12 @@ export async function runRandomRounds(options: RoundsOptions): Promise<RoundsSum
     const so = await roundThatCounts(options, line, options.seed * 1000 + round);
     summary = {
       rounds: summary.rounds + 1,
+      fast: plus(summary.fast, so.fast),
+      slow: plus(summary.slow, so.slow),
       acknowledged: summary.acknowledged + so.acknowledged,
       unanswered: summary.unanswered + so.unanswered,
       restarts: summary.restarts + so.restarts,
       kills: summary.kills + so.kills,
-      deleted: summary.deleted + so.deleted,
-      revived: summary.revived + so.revived,
       lost: [...summary.lost, ...so.lost.map((each) => `${line}, round ${round}: ${each}`)],
     };
     options.onRound?.(summary);
@@ -104,16 +126,21 @@ async function roundThatCounts(options: RoundsOptions, line: string, seed: numbe
 
 export function summaryText({
   rounds,
+  fast,
+  slow,
   acknowledged,
   unanswered,
   restarts,
   kills,
-  deleted,
-  revived,
   lost,
 }: RoundsSummary): string {
   const counts = `${acknowledged} acknowledged, ${unanswered} without an answer`;
-  return `${rounds} rounds: ${counts}, ${restarts} restarts of the server, Keyway killed ${kills} times; ${deleted} deleted by others, ${revived} made again; lost ${lost.length}`;
+  const speeds = [`fast: ${speedText(fast)}`, `slow: ${speedText(slow)}`].join('; ');
+  return `${rounds} rounds: ${counts}, ${restarts} restarts of the server, Keyway killed ${kills} times; lost ${lost.length}; ${speeds}`;
+}
+
+function speedText({ rounds, acknowledged, deleted, revived, lost }: Speed): string {
+  return `${rounds} rounds, ${acknowledged} acknowledged, lost ${lost}, ${deleted} deleted by others, ${revived} of these made again`;
 }
 
 /** Starts one, again where somebody else has just taken the one session of the server. */
@@ -214,14 +241,16 @@ async function runRound(
     if (isVoid)
       process.stdout.write(`a round of ${line} does not count: the stand-in stood still for ${stalls.longest()} ms\n`);
     if (isVoid) return null;
+    const { acknowledged, deleted } = round;
+    const speed = { rounds: 1, acknowledged, deleted: deleted.length, revived: revived.length, lost: lost.length };
     return {
       rounds: 1,
-      acknowledged: round.acknowledged,
+      fast: losesNone ? speed : NO_ROUND,
+      slow: losesNone ? NO_ROUND : speed,
+      acknowledged,
       unanswered: round.unanswered,
       restarts,
       kills,
-      deleted: round.deleted.length,
-      revived: revived.length,
       lost,
     };
   } finally {
@@ -342,7 +371,9 @@ function unsaid({ fronts }: Round, revived: readonly string[], losesNone: boolea
 
 /** Numbers that look like chance, the same for the same seed: a linear congruence (Numerical Recipes). */
 export function createRandom(seed: number): Random {
-  let state = seed >>> 0;
+  // Seeds that follow one another are to begin apart (MurmurHash3's last step).
+  let state = Math.imul(seed ^ (seed >>> 16), 0x85ebca6b);
+  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35) >>> 0;
   return (below) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);

@@ -15,6 +15,7 @@ import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
 import { UNCHANGED } from '../find-line.js';
 import type { Purpose, Sent, UpstreamServer } from '../server.js';
+import { mayHaveHappened } from '../upstream-error.js';
 import { SETTLED_AFTER } from './fate.js';
 import type { Renewals } from './renewals.js';
 import type { Settling } from './settling.js';
@@ -118,7 +119,13 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
   }
 
   async function send(bytes: Buffer): Promise<void> {
-    await server.putConfig(bytes);
+    try {
+      await server.putConfig(bytes);
+    } catch (error) {
+      // It may take keys from the server all the same.
+      if (mayHaveHappened(error)) await storeMemory().catch(() => undefined);
+      throw error;
+    }
     await storeMemory();
     onStored();
   }
@@ -190,7 +197,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     },
     change: (change) =>
       queue.take(async () => {
-        refuseLater(server);
+        await refuseLater(server);
         const { document } = (await read('caller')).value;
         const changed = shaped(() => changeDocument(document, change));
         if (changed !== document) {
@@ -203,7 +210,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
 }
 
 /** How a server says that it has no configuration, or none that can be read. */
-const REPLACEABLE: ReadonlySet<string> = new Set([
+export const REPLACEABLE: ReadonlySet<string> = new Set([
   'noConfigPath',
   'configReadFailed',
   'configStripFailed',
@@ -215,8 +222,9 @@ const HALF_WRITTEN: ReadonlySet<string> = new Set(['configStripFailed', 'configP
 const LOSES_INBOUNDS =
   'this configuration has no inbound for keys, and the present one has: it is an old copy. Load the configuration again, or take --guard-config away';
 
-/** Throws `configRefused` where it is not known how the server reads its configuration. */
-export function refuseLater(server: Pick<UpstreamServer, 'isLater' | 'version'>): void {
+/** Rejects with `configRefused` where it is not known how the server, which may have been updated just now, reads its configuration. */
+export async function refuseLater(server: Pick<UpstreamServer, 'isLater' | 'version' | 'status'>): Promise<void> {
+  await server.status('caller');
   if (!server.isLater()) return;
   throw new DomainError('configRefused', `the server reports version ${server.version()}: ${UNCHANGED}`);
 }

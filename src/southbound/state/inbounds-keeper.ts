@@ -34,7 +34,7 @@ export interface InboundsKeeper {
 }
 
 export interface InboundsKeeperOptions {
-  readonly server: Pick<UpstreamServer, 'putConfig' | 'line' | 'version' | 'isLater' | 'name'>;
+  readonly server: Pick<UpstreamServer, 'putConfig' | 'status' | 'line' | 'version' | 'isLater' | 'name'>;
   readonly keys: KeyReader;
   readonly queue: WriteQueue;
   readonly renewals: Pick<Renewals, 'fresh'>;
@@ -120,9 +120,12 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     return queue.take(async () => {
       firstAt = null;
       const taken = await renewals.fresh('poll');
+      const wanted = new Map([...keys.entries()].map((key) => [key.accessKey, plain(key)]));
+      // It may have been updated since these keys came to wait.
+      await server.status('poll');
+      if (!isNeeded()) return { until: taken.sentAt, keys: wanted };
       const { value } = await configuration.read('poll');
       const { document } = value;
-      const wanted = new Map([...keys.entries()].map((key) => [key.accessKey, plain(key)]));
       const changed = keysIn(document, value.configuration.keys, wanted);
       kept = wanted;
       if (changed !== null && changed !== document) await server.putConfig(changed.bytes, 'poll');

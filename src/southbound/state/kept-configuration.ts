@@ -1,3 +1,4 @@
+import { DomainError } from '../../core/errors.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import type { KeptVersions } from '../../local/file/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
@@ -11,6 +12,8 @@ export interface ConfigurationKeeper {
   look(): void;
   /** To be called where it may have changed. */
   changed(): void;
+  /** Whether the server has had none that can be read for a while. */
+  isUnreadable(): boolean;
   /** Begins nothing any more. */
   close(): void;
 }
@@ -32,6 +35,10 @@ const MOST_GAP = 24 * 60 * 60 * 1000;
 const AGAIN = 60_000;
 /** Where more keys than that are gone, what was there before is kept for ever. */
 const MANY_KEYS = 10;
+/** What a server is just writing can be read the next time. */
+const UNTIL_LOST = 2;
+/** How it says that its file is none; one that was started without a file has lost nothing. */
+const UNREADABLE: ReadonlySet<string> = new Set(['configReadFailed', 'configStripFailed', 'configParseFailed']);
 
 export function createConfigurationKeeper(options: ConfigurationKeeperOptions): ConfigurationKeeper {
   const { configuration, versions, hasOne, clock, timers, log } = options;
@@ -39,7 +46,9 @@ export function createConfigurationKeeper(options: ConfigurationKeeperOptions): 
   /** How many keys the last one had. */
   let known = 0;
   let isChanged = false;
-  let isBroken = false;
+  let isFailing = false;
+  /** How often in a row it was none. */
+  let unreadable = 0;
   let isClosed = false;
   let working: Promise<void> | null = null;
   let cancel: (() => void) | null = null;
@@ -53,7 +62,8 @@ export function createConfigurationKeeper(options: ConfigurationKeeperOptions): 
     await configuration.keep(document.bytes);
     known = present.keys.length;
     keptAt = sentAt;
-    isBroken = false;
+    isFailing = false;
+    unreadable = 0;
   }
 
   /** What was there before it is to be had for ever. */
@@ -66,10 +76,12 @@ export function createConfigurationKeeper(options: ConfigurationKeeperOptions): 
   }
 
   async function failed(error: unknown): Promise<void> {
-    if (error instanceof UpstreamError || isBroken || isClosed) return;
-    isBroken = true;
-    log.warn({ reason: failureWords(error) }, 'the configuration of the server could not be kept');
-    await lost(Buffer.alloc(0)).catch(() => undefined);
+    if (error instanceof UpstreamError || isClosed) return;
+    if (!isFailing) log.warn({ reason: failureWords(error) }, 'the configuration of the server could not be kept');
+    isFailing = true;
+    const isUnreadable = error instanceof DomainError && UNREADABLE.has(error.code);
+    unreadable = isUnreadable ? unreadable + 1 : 0;
+    if (unreadable === UNTIL_LOST) await lost(Buffer.alloc(0)).catch(() => undefined);
   }
 
   function work(): void {
@@ -99,6 +111,7 @@ export function createConfigurationKeeper(options: ConfigurationKeeperOptions): 
       isChanged = true;
       if (working === null && keptAt > Number.NEGATIVE_INFINITY) plan(keptAt + LEAST_GAP);
     },
+    isUnreadable: () => unreadable >= UNTIL_LOST,
     close() {
       isClosed = true;
       cancel?.();

@@ -14,6 +14,8 @@ import type { TimersPort } from './timers.js';
 
 /** The keys of a server as last known, in the data folder, for who has lost its configuration (design: "The configuration is kept"). */
 export interface KnownKeys {
+  /** To be called with every list. Before the first one nothing is written: what is noted is more. */
+  listed(): void;
   /** To be called where records may have changed. They are written soon. */
   changed(): void;
   /** Writes what has changed. */
@@ -30,7 +32,7 @@ export interface KnownKeysOptions {
   readonly log: LogPort;
 }
 
-const NAME = 'known-keys.jsonl';
+export const KNOWN_KEYS_FILE = 'known-keys.jsonl';
 const FILE_MODE = 0o600;
 /** Between two writes at least, ms; and the share of the time that they take at most: a settled change is noted nowhere else. */
 const LEAST_GAP = 2_000;
@@ -39,11 +41,13 @@ const MOST_SHARE = 0.05;
 const AT_ONCE = 5_000;
 
 export function createKnownKeys({ keys, fileSystem, folder, clock, timers, log }: KnownKeysOptions): KnownKeys {
-  const path = join(folder, NAME);
+  const path = join(folder, KNOWN_KEYS_FILE);
   let saved = -1;
   let nextAt = Number.NEGATIVE_INFINITY;
   let cancel: (() => void) | null = null;
   let writing: Promise<void> | null = null;
+  let isWhole = false;
+  let isFailing = false;
   let isClosed = false;
 
   async function content(): Promise<Buffer> {
@@ -71,8 +75,11 @@ export function createKnownKeys({ keys, fileSystem, folder, clock, timers, log }
       });
       await fileSystem.syncFolder(dirname(path));
       saved = generation;
+      isFailing = false;
     } catch (error) {
-      log.error({ file: path, reason: failureWords(error) }, 'the keys that are known of the server cannot be noted');
+      const reason = failureWords(error);
+      if (!isFailing) log.error({ file: path, reason }, 'the keys that are known of the server cannot be noted');
+      isFailing = true;
     }
     const end = clock.monotonic();
     nextAt = end + Math.max(LEAST_GAP, (end - begun) / MOST_SHARE);
@@ -81,24 +88,31 @@ export function createKnownKeys({ keys, fileSystem, folder, clock, timers, log }
   function start(): Promise<void> {
     writing ??= write().finally(() => {
       writing = null;
+      // What came while it was written; after a failure it waits for more.
+      if (!isFailing) changed();
     });
     return writing;
   }
 
+  function changed(): void {
+    if (isClosed || !isWhole || cancel !== null || writing !== null || keys.answeredGeneration === saved) return;
+    cancel = timers.after(Math.max(LEAST_GAP / 2, nextAt - clock.monotonic()), () => {
+      cancel = null;
+      void start();
+    });
+  }
+
   return {
-    changed() {
-      if (isClosed || cancel !== null || keys.answeredGeneration === saved) return;
-      cancel = timers.after(Math.max(LEAST_GAP / 2, nextAt - clock.monotonic()), () => {
-        cancel = null;
-        void start();
-      });
+    listed() {
+      isWhole = true;
+      changed();
     },
+    changed,
     async close() {
       isClosed = true;
       cancel?.();
       await writing;
-      // Where nothing was ever learnt of the server, what is noted of it stays.
-      if (keys.answeredGeneration !== saved && keys.answeredGeneration > 0) await start();
+      if (isWhole && keys.answeredGeneration !== saved) await start();
     },
   };
 }
@@ -109,7 +123,7 @@ export async function readKnownKeys(
   folder: string,
   before: readonly AccessKey[],
 ): Promise<ReadonlyMap<string, AccessKey>> {
-  const bytes = await unlessMissing(fileSystem.read(join(folder, NAME), FILE_LIMITS.counters));
+  const bytes = await unlessMissing(fileSystem.read(join(folder, KNOWN_KEYS_FILE), FILE_LIMITS.counters));
   const keys = new Map(bytes === null ? before.map((key) => [key.accessKey, key]) : []);
   for (const line of bytes?.toString('utf8').split('\n') ?? []) {
     const value = jsonIn(Buffer.from(line));

@@ -9,6 +9,8 @@ import type { KeyReplica } from './replica.js';
 
 /** Names of keys where snapshots do not tell them: they stand in the configuration alone. */
 export interface Names {
+  /** Whether none are wanted, or they were read. */
+  areKnown(): boolean;
   /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
   follow(now: number): Promise<void>;
   /** A configuration with these keys takes the place of the server's, which has them a while later. */
@@ -35,6 +37,7 @@ export function createNames({ configuration, replica, areWanted, log }: NamesOpt
   }
 
   return {
+    areKnown: () => !areWanted() || last !== null,
     async follow(now) {
       if (areWanted()) await takeComing(now);
       if (!areWanted() || now < nextRenewalAt(last, failedAt)) return;

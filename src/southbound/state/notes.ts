@@ -45,7 +45,7 @@ export const NO_NOTES: Notes = {
   close: async () => undefined,
 };
 
-const NAME = 'unsettled.jsonl';
+export const NOTES_FILE = 'unsettled.jsonl';
 const FILE_MODE = 0o600;
 /** Lines that are no longer needed before the file is written anew. */
 const MOST_SPARE = 2_000;
@@ -59,7 +59,7 @@ export interface NotesOptions {
 
 /** Reads what the process before has left. Rejects with the file system's error. */
 export async function openNotes({ fileSystem, folder, log }: NotesOptions): Promise<Notes> {
-  const path = join(folder, NAME);
+  const path = join(folder, NOTES_FILE);
   const live = await readNotes(fileSystem, folder);
   let lines: string[] = [];
   /** Of the first write nothing is there to append to. */
@@ -172,7 +172,8 @@ function wireOf(state: KeyState): JsonValue {
 
 /** What waits to be settled. A line that is torn, or was never one of ours, says nothing. */
 export async function readNotes(fileSystem: Pick<FileSystemPort, 'read'>, folder: string): Promise<Map<string, Note>> {
-  const bytes = (await unlessMissing(fileSystem.read(join(folder, NAME), FILE_LIMITS.counters))) ?? Buffer.alloc(0);
+  const bytes =
+    (await unlessMissing(fileSystem.read(join(folder, NOTES_FILE), FILE_LIMITS.counters))) ?? Buffer.alloc(0);
   const notes = new Map<string, Note>();
   for (const line of bytes.toString('utf8').split('\n')) {
     const value = jsonIn(Buffer.from(line));

@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<UpstreamTrouble['kind'], ProblemName>> = {
 export function problemsOf(
   server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'troubles'>,
   notes: Pick<Notes, 'problem'>,
-  stale: number | null,
+  { stale, isUnreadable }: { readonly stale: number | null; readonly isUnreadable: boolean },
 ): Problem[] {
   const problems: Problem[] = [];
   for (const { of, kind, since, reason } of server.troubles()) {
@@ -23,6 +23,11 @@ export function problemsOf(
     problems.push({
       problem: 'upstream_later',
       reason: `${server.name} reports version ${server.version()}: ${UNCHANGED}`,
+    });
+  if (isUnreadable)
+    problems.push({
+      problem: 'upstream_configuration_unreadable',
+      reason: `the configuration file of ${server.name} cannot be read, and it may not start again: keyway config restore`,
     });
   if (stale !== null)
     problems.push({

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DomainError } from '../../core/errors.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort } from '../../core/ports.js';
 import { readDocument } from '../../local/document/document.js';
 import type { KeptVersion } from '../../local/document/retention.js';
 import type { KeptVersions } from '../../local/file/kept-versions.js';
 import type { UpstreamServer } from '../server.js';
+import { REPLACEABLE } from './configuration.js';
 import { SETTLED_AFTER } from './fate.js';
 
 /** What was sent back to a server. */
@@ -32,7 +34,8 @@ export async function restoreConfiguration(
 ): Promise<RestoredConfiguration> {
   const version = await versions.find(id);
   const content = await versions.read(version.id);
-  await versions.keep((await server.getConfig()).value);
+  const present = await server.getConfig().then(({ value }) => value, unlessReplaceable);
+  if (present !== null) await versions.keep(present);
   await server.putConfig(content);
   const { mode, keys } = readDocument(content).configuration;
   const end = clock.monotonic() + SETTLED_AFTER;
@@ -43,6 +46,12 @@ export async function restoreConfiguration(
     await sleep(lookMilliseconds);
   }
   return { version, isLive: false };
+}
+
+/** A server whose file is destroyed has nothing that could be kept. */
+function unlessReplaceable(error: unknown): null {
+  if (error instanceof DomainError && REPLACEABLE.has(error.code)) return null;
+  throw error;
 }
 
 async function hasKeys(server: RestoreOptions['server'], wanted: readonly AccessKey[]): Promise<boolean> {

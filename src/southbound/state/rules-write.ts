@@ -6,11 +6,12 @@ import { changeDocument } from '../../local/document/change.js';
 import { type ConfigurationDocument, ConfigurationShapeError, readDocument } from '../../local/document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { UpstreamServer } from '../server.js';
+import { mayHaveHappened } from '../upstream-error.js';
 import { type ConfigurationDoor, refuseLater } from './configuration.js';
 import type { WriteQueue } from './write-queue.js';
 
 export interface RulesWriteOptions {
-  readonly server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'putRules'>;
+  readonly server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'status' | 'putRules'>;
   readonly keys: Pick<KeyReader, 'get'>;
   readonly queue: WriteQueue;
   readonly configuration: Pick<ConfigurationDoor, 'read' | 'readBytes' | 'keep' | 'send'>;
@@ -50,24 +51,32 @@ export function createRulesWrite(options: RulesWriteOptions): (rules: readonly O
   }
 
   async function mend(before: ConfigurationDocument, rules: readonly OutboundRule[]): Promise<void> {
-    log.error({ upstream: server.name }, DESTROYED);
     await configuration.keep(before.bytes, { forever: true });
     await configuration.send(withRules(before, rules, log).bytes);
+    log.error({ upstream: server.name }, DESTROYED);
+  }
+
+  async function lookAt(before: ConfigurationDocument, rules: readonly OutboundRule[]): Promise<void> {
+    try {
+      if (!(await isWhole(before))) await mend(before, rules);
+    } catch (error) {
+      // The rules are live. What stood in the file is kept, and `keyway config restore` writes it out.
+      log.error({ upstream: server.name, reason: failureWords(error) }, NOT_PUT_RIGHT);
+    }
   }
 
   return (rules) =>
     queue.take(async () => {
-      refuseLater(server);
+      await refuseLater(server);
       const before = await kept();
       if (before !== null) await configuration.send(before.bytes);
-      await server.putRules(rules);
-      if (before === null) return;
       try {
-        if (!(await isWhole(before))) await mend(before, rules);
+        await server.putRules(rules);
       } catch (error) {
-        // The rules are live. What stood in the file is kept, and `keyway config restore` writes it out.
-        log.error({ upstream: server.name, reason: failureWords(error) }, NOT_LOOKED_AT);
+        if (before !== null && mayHaveHappened(error)) await lookAt(before, rules);
+        throw error;
       }
+      if (before !== null) await lookAt(before, rules);
     });
 }
 
@@ -77,8 +86,8 @@ const BROKEN: ReadonlySet<string> = new Set(['configStripFailed', 'configParseFa
 
 const DESTROYED =
   'the server had destroyed its configuration file with a change of rules: it was sent the one of before again';
-const NOT_LOOKED_AT =
-  'it is not known whether the server has destroyed its configuration file with a change of rules: what stood there before is kept as a version';
+const NOT_PUT_RIGHT =
+  'the server may have destroyed its configuration file with a change of rules, and it was not put right: what stood there before is kept as a version';
 
 /** The configuration with these rules, or as it is where it cannot hold them, which is logged. */
 export function withRules(

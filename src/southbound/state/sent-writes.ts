@@ -3,7 +3,7 @@ import type { KeyReader } from '../../core/keys/types.js';
 import type { KeySnapshot } from '../../core/model.js';
 import type { ClockPort } from '../../core/ports.js';
 import type { Purpose, Sent, UpstreamServer } from '../server.js';
-import { UpstreamError } from '../upstream-error.js';
+import { mayHaveHappened } from '../upstream-error.js';
 import type { KeyFacts } from './key-facts.js';
 import { type KeyState, sameState, stateOf } from './key-state.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
@@ -82,7 +82,7 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     facts.writeBegins(accessKey);
     try {
       const { serverMilliseconds } = await write.send(purpose);
-      lostCreates.took(serverMilliseconds);
+      if (!isReset(write)) lostCreates.took(serverMilliseconds);
     } catch (error) {
       const hasHappened = await afterFailure(write, before, { error, begun, purpose });
       if (!hasHappened) throw error;
@@ -96,8 +96,7 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     const answeredAt = clock.monotonic();
     facts.writeEnds(write.accessKey, 'answered', answeredAt);
     replica.follow(write.effect(after));
-    // A reset is of counters, which no server stores.
-    if (write.effect(after).kind === 'reset') return Promise.resolve();
+    if (isReset(write)) return Promise.resolve();
     return acknowledged([{ accessKey: write.accessKey, before, after, answeredAt }]);
   }
 
@@ -114,7 +113,7 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     { error, begun, purpose }: { readonly error: unknown; readonly begun: number; readonly purpose: Purpose },
   ): Promise<boolean> {
     const { accessKey } = write;
-    if (error instanceof UpstreamError && error.mayHaveHappened) {
+    if (mayHaveHappened(error)) {
       const read = await server.getUser(accessKey, purpose).catch(() => null);
       const isDone =
         read !== null &&
@@ -128,13 +127,18 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     const isInMemory = error instanceof DomainError && error.code === 'saveFailed';
     facts.writeEnds(accessKey, isInMemory ? 'answered' : 'refused', clock.monotonic());
     if (isInMemory) replica.follow(write.effect(write.after(before)));
-    else if (isUnknownKey(error) && write.effect(null).kind !== 'reset') {
+    else if (isUnknownKey(error) && !isReset(write)) {
       replica.takeRead(accessKey, { value: undefined, sentAt: begun, serverMilliseconds: 0 });
     }
     return false;
   }
 
   return { present, perform, acknowledged };
+}
+
+/** A reset is of counters, which no server stores with its keys. */
+function isReset(write: KeyWrite): boolean {
+  return write.effect(null).kind === 'reset';
 }
 
 function isUnknownKey(error: unknown): boolean {

@@ -95,10 +95,10 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...(progress === undefined ? {} : { progress }),
     tellsNames,
     readsNames,
-    onTaken: () => {
+    async onTaken() {
       keeper.listed();
-      known?.changed();
-      return names.follow(clock.monotonic());
+      await names.follow(clock.monotonic());
+      if (names.areKnown()) known?.listed();
     },
     onGone: (accessKey) => keeper.gone(accessKey),
     onWritten() {
@@ -246,7 +246,8 @@ export function createServerState(options: ServerStateOptions): ServerState {
     },
     replica: { freshen: renewals.freshen, stale: renewals.stale, lastKnown: renewals.lastKnown, find },
     refreshBlocklists: sections.refreshBlocklists,
-    problems: async () => problemsOf(server, notes, renewals.stale()),
+    problems: async () =>
+      problemsOf(server, notes, { stale: renewals.stale(), isUnreadable: kept?.isUnreadable() === true }),
     status: () => ({
       ...renewals.status(),
       madeAgain: report.count('madeAgain'),

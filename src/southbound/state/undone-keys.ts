@@ -7,25 +7,39 @@ export interface UndoneKeys {
   idle(): Promise<void>;
 }
 
-/** `again` makes the write of one key again where it still is undone. `onDone` is called once all that were found are. */
+/** `again` makes the write of one key again where it still is undone. `onDone` is called once all that were found are, or some cannot be yet. */
 export function createUndoneKeys(
   again: (accessKey: string) => Promise<void>,
   onDone: () => void,
   log: LogPort,
 ): UndoneKeys {
   const found = new Set<string>();
+  let isFailing = false;
   let working: Promise<void> | null = null;
 
   async function work(): Promise<void> {
-    for (const accessKey of found) {
-      found.delete(accessKey);
-      // It stays undone: the next list that shows it comes back to it.
-      await again(accessKey).catch((error: unknown) => {
-        log.warn({ reason: failureWords(error) }, 'a lost change could not be made again yet');
-      });
+    while (found.size > 0) {
+      const those = [...found];
+      found.clear();
+      const areDone = await allAgain(those);
+      if (found.size === 0 || !areDone) onDone();
     }
     working = null;
-    onDone();
+  }
+
+  async function allAgain(those: readonly string[]): Promise<boolean> {
+    let count = 0;
+    let reason = '';
+    for (const accessKey of those) {
+      // It stays undone: the next list that shows it comes back to it.
+      await again(accessKey).catch((error: unknown) => {
+        count += 1;
+        reason = failureWords(error);
+      });
+    }
+    if (count > 0 && !isFailing) log.warn({ count, reason }, 'lost changes could not be made again yet');
+    isFailing = count > 0;
+    return !isFailing;
   }
 
   return {

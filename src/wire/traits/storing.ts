@@ -1,12 +1,13 @@
 import gte from 'semver/functions/gte.js';
 import lte from 'semver/functions/lte.js';
+import valid from 'semver/functions/valid.js';
 
 /** How servers of a line store what their own API changes (protocol: "What servers store"). */
 export interface Storing {
   readonly name: string;
   /** Whether a server starts with the keys that its API made. */
   readonly startsWithKeys: boolean;
-  /** Whether a server of this version drops every key at a live reload that finds no root `access_keys`. */
+  /** Whether a server of this version drops every key at a live reload that finds no root `access_keys`; a text that is no version counts as the last one. */
   needsRootList(version: string): boolean;
   /** Whether a server stores rules for its next start. */
   readonly storesRules: boolean;
@@ -33,7 +34,7 @@ const LAST_WITH_ROOT_LIST = '0.3.10';
 export const storesBesideInbounds: Storing = {
   name: 'keys, but not for the next start',
   startsWithKeys: false,
-  needsRootList: (version) => lte(version, LAST_WITH_ROOT_LIST),
+  needsRootList: (version) => valid(version) !== null && lte(version, LAST_WITH_ROOT_LIST),
   storesRules: false,
-  keepsCounters: (version) => gte(version, KEEPS_COUNTERS_SINCE),
+  keepsCounters: (version) => valid(version) !== null && gte(version, KEEPS_COUNTERS_SINCE),
 };

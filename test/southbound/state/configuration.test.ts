@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { DomainError } from '../../../src/core/errors.js';
+import { restoreConfiguration } from '../../../src/southbound/state/restore-configuration.js';
+import type { FakeServer } from '../fake-server.js';
 import { held, key, staged } from '../staged.js';
 
 const TOR = { domainSuffix: ['.onion'], ipCidr: [], protocol: null, action: 'proxy' as const };
@@ -114,6 +117,81 @@ describe('rules of a server that writes them into its file', () => {
     await backend.close();
   });
 });
+
+describe('rules of a server that is asked for its version first', () => {
+  it('are refused where it has become one that nobody knows, and nothing is sent', async () => {
+    const { world, server, backend } = await staged({ configuration: ROUTED });
+    await world.pass(5_000);
+    updatedSilently(server);
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'configRefused' });
+    await expect(world.until(backend.changeDns({ enabled: true }))).rejects.toMatchObject({ code: 'configRefused' });
+    expect(server.calls.filter((call) => /^put|bulk/.test(call))).toEqual([]);
+    await backend.close();
+  });
+});
+
+describe('an answer that is lost', () => {
+  it('of a change of rules leaves no file destroyed: it is looked at all the same, and the change is told as lost', async () => {
+    const { world, server, backend, logged } = await staged({
+      configuration: ROUTED,
+      trip(call) {
+        if (call !== 'putRules') return { there: 1, back: 1 };
+        server.configuration = 'null';
+        return { there: 1, back: 1, lost: 'after' };
+      },
+    });
+    await world.pass(10);
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect(server.calls.filter((call) => call === 'putRules')).toHaveLength(1);
+    expect(JSON.parse(server.configuration)).toMatchObject({ mode: 'server', outbound: { rules: [{}] } });
+    expect(logged.filter((message) => /destroyed/.test(message))).toHaveLength(1);
+    await backend.close();
+  });
+
+  it('of a configuration that is sent does not keep the server from storing its memory', async () => {
+    let isLost = true;
+    const { world, server, backend } = await staged({
+      configuration: ROUTED,
+      trip(call) {
+        if (call !== 'putConfig' || !isLost) return { there: 1, back: 1 };
+        isLost = false;
+        return { there: 1, back: 1, lost: 'after' };
+      },
+    });
+    await world.pass(10);
+    await expect(world.until(backend.replaceRules([TOR]))).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect(server.calls).not.toContain('putRules');
+    expect(server.calls.slice(server.calls.indexOf('putConfig') + 1)).toContain('bulk');
+    await backend.close();
+  });
+});
+
+describe('a version that is sent back', () => {
+  it('goes to a server whose file is destroyed, of which nothing can be kept', async () => {
+    const { world, server } = await staged({ configuration: ROUTED });
+    Object.assign(server, { getConfig: () => Promise.reject(new DomainError('configParseFailed', 'EOF')) });
+    const kept: Buffer[] = [];
+    const version = { id: 'v', keptAt: 0, forever: false };
+    const versions = {
+      find: async () => version,
+      read: async () => Buffer.from('{"mode":"client"}'),
+      keep: async (bytes: Buffer) => void kept.push(bytes),
+    };
+    const done = await world.until(restoreConfiguration({ server, versions, clock: world.clock }, 'v'));
+    expect([done.version, kept, server.configuration]).toEqual([version, [], '{"mode":"client"}']);
+  });
+});
+
+/** Somebody has put a release in its place that no record stands for; only its status tells. */
+function updatedSilently(server: FakeServer): void {
+  const { status } = server;
+  Object.assign(server, {
+    status: (...of: Parameters<typeof status>) => {
+      server.later = true;
+      return status(...of);
+    },
+  });
+}
 
 describe('names of a line that does not tell them', () => {
   const NAMED = '{"mode":"server","access_keys":[{"access_key":"a","name":"Anna"}]}';

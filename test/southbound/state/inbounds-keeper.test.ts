@@ -181,6 +181,40 @@ describe('keys of a server that starts from its inbounds alone', () => {
   });
 });
 
+describe('a server that is updated while keys wait to be stored', () => {
+  it('to a version that nobody knows gets no configuration of Keyway', async () => {
+    const stage = await beside();
+    const { world, server, backend } = stage;
+    await world.until(backend.createKey(key('a')));
+    const { status } = server;
+    Object.assign(server, {
+      status: (...of: Parameters<typeof status>) => {
+        server.later = true;
+        return status(...of);
+      },
+    });
+    await world.pass(60_000);
+    expect([writesOf(stage, 'putConfig'), server.keys.has('a'), backend.status().unsettled]).toEqual([0, true, 0]);
+    await backend.close();
+  });
+});
+
+describe('a server of a named line that tells no version', () => {
+  it.each([
+    '',
+    'dev',
+    '0.3.x',
+  ])('(%j) is taken for one of the last that is known of the line, and starts with what its API made', async (version) => {
+    const { world, server, backend, logged } = await beside({ version });
+    await world.until(backend.createKey(key('a', 5n)));
+    await world.pass(60_000);
+    expect(users(server)).toEqual([{ key: 'a', limit_bytes: 5 }]);
+    expect(read(server).access_keys).toBe(undefined);
+    expect([backend.status().unsettled, logged.filter((message) => /not stored/.test(message))]).toEqual([0, []]);
+    await backend.close();
+  });
+});
+
 describe('a server with a flat file that is called as one with inbounds', () => {
   it.each([
     ['of a version that nobody knows', true],

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { readDocument } from '../../../src/local/document/document.js';
 import { withKnownKeys } from '../../../src/local/document/known-keys.js';
 import { readKnownKeys } from '../../../src/southbound/state/known-keys.js';
-import { key, type Staged, staged } from '../staged.js';
+import { UpstreamError } from '../../../src/southbound/upstream-error.js';
+import { held, key, type Staged, staged } from '../staged.js';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -51,8 +52,65 @@ describe('the configuration of a server', () => {
     await world.pass(1_000);
     await kept(staging, 1);
     server.configuration = left;
-    await world.pass(DAY + MINUTE);
-    await expect.poll(() => world.pass(10).then(async () => (await versionsOf(staging)).join())).toContain('forever');
+    await world.pass(DAY);
+    await expect
+      .poll(() => world.pass(MINUTE).then(async () => (await versionsOf(staging)).join()))
+      .toContain('forever');
+    await backend.close();
+  });
+
+  it('that is half-written now and then, and whole a minute later, leaves no version for ever', async () => {
+    const staging = await staged({ configuration: configurationOf(many(3)) });
+    const { world, server, backend, lines } = staging;
+    await world.pass(1_000);
+    await kept(staging, 1);
+    for (let n = 0; n < 4; n += 1) {
+      const whole = configurationOf(many(4 + n));
+      server.configuration = whole.slice(0, 20);
+      await world.until(backend.createKey(key(`n${n}`)));
+      const reads = readsOf(staging);
+      while (readsOf(staging) < reads + 3) await world.pass(1_000);
+      server.configuration = whole;
+      await expect.poll(() => world.pass(MINUTE).then(() => versionsOf(staging))).toHaveLength(2 + n);
+    }
+    expect((await versionsOf(staging)).join()).not.toContain('forever');
+    expect(lines.filter(({ message }) => /lost keys/.test(message))).toEqual([]);
+    await backend.close();
+  });
+
+  it('that is there and cannot be kept for want of room is not said to have lost keys', async () => {
+    const staging = await staged({ configuration: configurationOf(many(3)) });
+    const { world, server, backend, files, lines } = staging;
+    await world.pass(1_000);
+    await kept(staging, 1);
+    const { create } = files;
+    const full = { create: () => Promise.reject(Object.assign(new Error('full'), { code: 'ENOSPC' })) };
+    Object.assign(files, full);
+    server.configuration = configurationOf(many(4));
+    await world.until(backend.createKey(key('n')));
+    await expect
+      .poll(() => world.pass(MINUTE).then(() => lines.filter(({ message }) => /could not be kept/.test(message))))
+      .toMatchObject([{ reason: expect.stringContaining('ENOSPC') }]);
+    await world.pass(5 * MINUTE);
+    expect((await versionsOf(staging)).join()).not.toContain('forever');
+    expect(lines.filter(({ message }) => /lost keys/.test(message))).toEqual([]);
+    expect(lines.filter(({ message }) => /known of the server cannot be noted/.test(message))).toHaveLength(1);
+    Object.assign(files, { create });
+    await backend.close();
+  });
+
+  it('that cannot be read is a problem that health names, until it can', async () => {
+    const staging = await staged({ configuration: configurationOf(many(3)) });
+    const { world, server, backend } = staging;
+    const broken = async () => (await backend.problems()).map(({ problem }) => problem);
+    await world.pass(1_000);
+    await kept(staging, 1);
+    expect(await broken()).toEqual([]);
+    server.configuration = 'null';
+    await world.pass(DAY);
+    await expect.poll(() => world.pass(MINUTE).then(broken)).toEqual(['upstream_configuration_unreadable']);
+    server.configuration = configurationOf(many(3));
+    await expect.poll(() => world.pass(MINUTE).then(broken)).toEqual([]);
     await backend.close();
   });
 
@@ -96,6 +154,52 @@ describe('the keys as Keyway knew them last', () => {
     await second.close();
     expect([...(await readKnownKeys(files, '/var/keyway', [])).keys()]).toEqual(['a']);
     await backend.close();
+  });
+
+  it('are what they were where a key was made while no list could be had', async () => {
+    const { world, server, backend, files, again } = await staged();
+    await world.until(backend.createKey(key('a')));
+    await world.pass(20_000);
+    await backend.close();
+    Object.assign(server, {
+      listUsers: () =>
+        Promise.reject(new UpstreamError('upstreamAway', 'no list', { mayHaveHappened: false, retryAfter: 1 })),
+    });
+    const second = await again();
+    await world.until(second.createKey(key('b')));
+    await world.pass(60_000);
+    await second.close();
+    expect([...(await readKnownKeys(files, '/var/keyway', [])).keys()]).toContain('a');
+  });
+
+  it('have their names where only the configuration tells them, however long that takes', async () => {
+    const named = '{"mode":"server","access_keys":[{"access_key":"a","name":"Anna"}]}';
+    const { world, server, backend, files, again } = await staged({
+      revision: 'earliest',
+      configuration: named,
+      before: ({ keys }) => keys.set('a', held('a', null, 'Anna')),
+      trip: (call) => ({ there: 1, back: call === 'getConfig' ? 4_000 : 1 }),
+    });
+    await world.pass(60_000);
+    const known = async () => [...(await readKnownKeys(files, '/var/keyway', [])).values()];
+    expect(await known()).toEqual([key('a', null, 'Anna')]);
+    await backend.close();
+    // The next one comes when the server has destroyed its file, which is what the names are kept for.
+    server.configuration = 'null';
+    const second = await again();
+    await world.pass(60_000);
+    await second.close();
+    expect(await known()).toEqual([key('a', null, 'Anna')]);
+  });
+
+  it('and a killed Keyway was writing leave nothing half-written behind for the next', async () => {
+    const { backend, files, again } = await staged();
+    const left = ['.known-keys.jsonl.keyway-0123456789ab.tmp', '.unsettled.jsonl.keyway-0123456789ab.tmp'];
+    for (const name of left) await files.create(`/var/keyway/${name}`, Buffer.from('secret'), 0o600);
+    await backend.close();
+    const second = await again();
+    expect((await files.list('/var/keyway')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+    await second.close();
   });
 
   it('are put into a kept configuration of either layout, and nothing else of it is changed', () => {

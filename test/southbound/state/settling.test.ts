@@ -183,6 +183,39 @@ describe('a key that was just made and is gone from the server', () => {
     await backend.close();
   });
 
+  it('is made again by a slow server whose counters were reset ten times since: that stores nothing', async () => {
+    const slow = { there: 1, back: 40 };
+    const { world, server, backend } = await staged({
+      trip: (call) => (call === 'create' ? slow : { there: 1, back: 1 }),
+    });
+    await world.pass(5_000);
+    for (let n = 0; n < 10; n += 1) await world.until(backend.createKey(key(`k${n}`)));
+    for (let n = 0; n < 10; n += 1) await world.until(backend.resetKey('k0'));
+    await world.until(backend.createKey(MADE));
+    server.lose(MADE.accessKey);
+    await world.pass(20_000);
+    expect([server.keys.has(MADE.accessKey), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
+    await backend.close();
+  });
+
+  it('is said once where it cannot be made again, however many there are and however often it is tried', async () => {
+    let isRefusing = false;
+    const { world, server, backend, lines } = await staged({
+      settle: 'always',
+      trip: (call) => ({ there: 1, back: 1, ...(isRefusing && call === 'create' ? { lost: 'before' as const } : {}) }),
+    });
+    await world.pass(5_000);
+    for (let n = 0; n < 30; n += 1) await world.until(backend.createKey(key(`k${n}`)));
+    isRefusing = true;
+    for (let n = 0; n < 30; n += 1) server.outside({ remove: `k${n}` });
+    await world.pass(120_000);
+    expect(lines.filter(({ message }) => /made again yet/.test(message))).toMatchObject([{ count: 30 }]);
+    isRefusing = false;
+    await world.pass(40_000);
+    expect([server.keys.size, backend.status().unsettled]).toEqual([30, 0]);
+    await backend.close();
+  });
+
   it('is made again always where that is asked for', async () => {
     const { backend, isThere } = await gone({ settle: 'always' });
     expect([isThere(), backend.status()]).toMatchObject([true, { left: 0, madeAgain: 1 }]);
