@@ -296,6 +296,18 @@ describe('keyway keys on a running server', () => {
     expect(await there('list', '--csv', 'beta')).toMatchObject({ output: expect.stringContaining('beta,B,9') });
   });
 
+  it('makes no key again that was there before and that somebody has deleted within 7 s', async () => {
+    const headers = { authorization: `Bearer ${CREDENTIALS.token}` };
+    let isDeleted = false;
+    const { there, held } = await beside(async ({ origin }) => {
+      if (!isDeleted) await fetch(`${origin}/panel/api/users/beta`, { method: 'DELETE', headers });
+      isDeleted = true;
+    });
+    const set = await there('set', 'beta', '--limit', '9');
+    expect(set).toMatchObject({ code: 1, complaints: expect.stringContaining('has not kept beta') });
+    expect(held()).toEqual(['alpha']);
+  });
+
   it('gives up after two tries with exit code 1, and ends its waiting at the first signal', async () => {
     const { there, waits } = await beside((standIn) => standIn.restart());
     const lost = await there('add', 'N', '--key', 'n-1');

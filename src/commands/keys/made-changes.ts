@@ -1,7 +1,6 @@
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { Sent, UpstreamServer } from '../../southbound/server.js';
 import { SETTLED_AFTER } from '../../southbound/state/fate.js';
-import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
 import { printable } from './printable.js';
 
@@ -71,12 +70,10 @@ export class MadeChanges {
   }
 
   #lost(keys: readonly KeySnapshot[]): readonly string[] {
-    const line = this.#within.line();
-    const areNamesTold = line !== null && hasNames(line.snapshot);
     const present = new Map(keys.map((key) => [key.accessKey, key]));
     const isKept = (found: KeySnapshot | undefined, made: Made | null): boolean => {
       if (made === null || found === undefined) return made === null && found === undefined;
-      if (areNamesTold && made.name !== undefined && made.name !== found.name) return false;
+      if (made.name !== undefined && made.name !== found.name) return false;
       return made.limitBytes === undefined || made.limitBytes === found.limitBytes;
     };
     return [...this.#made].flatMap(([key, made]) => (isKept(present.get(key), made) ? [] : [key]));
