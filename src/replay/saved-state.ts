@@ -1,10 +1,13 @@
-import type { Control } from '../southbound/control.js';
+import { type Control, unreadWords } from '../southbound/control.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type GivenKey, keyOf, keysOfFile } from './given-state.js';
 import { sameJson } from './json-difference.js';
 import type { OwnKeys } from './own-keys.js';
-import { listKeys } from './target-facts.js';
+import { listKeys, readKeys } from './target-facts.js';
+
+/** A part of the state that is compared afterwards. */
+export type ComparedPart = 'keys' | 'rules' | 'dns' | 'config';
 
 /** What a run may change on a server, as it stands at one time. */
 export interface SavedState {
@@ -15,22 +18,31 @@ export interface SavedState {
   readonly dns: JsonValue | null;
   /** Newest first. */
   readonly audit: readonly JsonValue[];
+  /** Why parts that the revision serves could not be read; such a part is empty here. */
+  readonly unread: Readonly<Partial<Record<ComparedPart, string>>>;
 }
 
 /** Reads everything that a run may change. */
 export async function readState(control: Control, { capabilities }: Revision): Promise<SavedState> {
-  const read = async (path: string): Promise<JsonValue | null> => {
-    const { status, data } = await control.send('GET', path);
-    return status === 200 && data !== undefined ? data : null;
+  const unread: Partial<Record<ComparedPart, string>> = {};
+  const read = async (part: ComparedPart, path: string): Promise<JsonValue | null> => {
+    const answer = await control.send('GET', path);
+    const { status, data } = answer;
+    if (status === 200 && data !== undefined && (part !== 'config' || isJsonObject(data))) return data;
+    unread[part] = unreadWords(path, answer);
+    return null;
   };
-  const config = capabilities.config === undefined ? null : await read('/server/config');
-  const audit = capabilities.audit === undefined ? null : await read('/audit');
+  const config = capabilities.config === undefined ? null : await read('config', '/server/config');
+  const audit = capabilities.audit === undefined ? null : (await control.send('GET', '/audit')).data;
+  const { keys, why } = await readKeys(control);
+  if (why !== null) unread.keys = why;
   return {
     config: isJsonObject(config) ? config : null,
-    keys: await listKeys(control),
-    rules: capabilities.rules === undefined ? null : await read('/router/rules'),
-    dns: capabilities.dns === undefined ? null : await read('/dns/config'),
+    keys,
+    rules: capabilities.rules === undefined ? null : await read('rules', '/router/rules'),
+    dns: capabilities.dns === undefined ? null : await read('dns', '/dns/config'),
     audit: Array.isArray(audit) ? audit : [],
+    unread,
   };
 }
 

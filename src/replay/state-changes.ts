@@ -1,16 +1,41 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { GivenKey } from './given-state.js';
 import { sameJson } from './json-difference.js';
-import { type SavedState, sameKeyLists } from './saved-state.js';
+import { type ComparedPart, type SavedState, sameKeyLists } from './saved-state.js';
 
-/** What is not as it was before, one sentence each; nobody's key is named. */
+const PARTS: readonly {
+  readonly part: ComparedPart;
+  readonly name: string;
+  readonly changes: (before: SavedState, after: SavedState) => readonly string[];
+}[] = [
+  { part: 'keys', name: 'keys', changes: (before, after) => keyChanges(before.keys, after.keys) },
+  {
+    part: 'rules',
+    name: 'outbound rules',
+    changes: (before, after) => (sameJson(before.rules, after.rules) ? [] : ['the outbound rules are not as before']),
+  },
+  {
+    part: 'dns',
+    name: 'DNS settings',
+    changes: (before, after) => (sameJson(before.dns, after.dns) ? [] : ['the DNS settings are not as before']),
+  },
+  {
+    part: 'config',
+    name: 'configuration',
+    changes: (before, after) => configurationChanges(before.config, after.config),
+  },
+];
+
+/**
+ * What is not as it was before, or can no longer be read, one sentence each; nobody's key is named. A part that could not be
+ * read before is held against nothing.
+ */
 export function stateChanges(before: SavedState, after: SavedState): readonly string[] {
-  return [
-    ...keyChanges(before.keys, after.keys),
-    ...(sameJson(before.rules, after.rules) ? [] : ['the outbound rules are not as before']),
-    ...(sameJson(before.dns, after.dns) ? [] : ['the DNS settings are not as before']),
-    ...configurationChanges(before.config, after.config),
-  ];
+  return PARTS.flatMap(({ part, name, changes }) => {
+    if (before.unread[part] !== undefined) return [];
+    const why = after.unread[part];
+    return why === undefined ? changes(before, after) : [`the ${name} could not be read: ${why}`];
+  });
 }
 
 function keyChanges(before: readonly GivenKey[], after: readonly GivenKey[]): readonly string[] {
@@ -31,8 +56,7 @@ function isChanged(before: GivenKey | undefined, { name, limitBytes }: GivenKey)
 }
 
 function configurationChanges(before: JsonObject | null, after: JsonObject | null): readonly string[] {
-  if (before === null || after === null)
-    return before === after ? [] : [`the configuration ${after === null ? 'cannot be read any more' : 'is another'}`];
+  if (before === null || after === null) return [];
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   const changed = names.filter((name) => !sameMember(name, before[name], after[name]));
   return changed.length === 0 ? [] : [`the configuration is not as before: ${changed.join(', ')}`];

@@ -1,5 +1,5 @@
 import type { Caller, Target } from '../southbound/call.js';
-import type { Control, TargetCredentials } from '../southbound/control.js';
+import { type Control, type TargetCredentials, unreadWords } from '../southbound/control.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type GivenKey, keyOf } from './given-state.js';
@@ -61,7 +61,7 @@ export async function learnFacts(caller: Caller, control: Control, asked: Asked)
   if (!isOpen && !hasToken && !hasOperator) return nothingKnown;
   const status = dataObject((await control.send('GET', '/server/status')).data);
   const config = await readConfig(control, revision);
-  const keys = await listKeys(control);
+  const { keys } = await readKeys(control);
   const dnsEnabled = await readDnsEnabled(control, revision, config);
   return {
     version: typeof status.version === 'string' ? status.version : null,
@@ -114,10 +114,20 @@ async function readDnsEnabled(
   return config !== null && config !== 'none' && isJsonObject(config.dns) && config.dns.enabled === true;
 }
 
-/** The keys of a server as it lists them. */
+/** The keys of a server as it lists them. Rejects with an `Error` for people where it does not list them. */
 export async function listKeys(control: Control): Promise<readonly GivenKey[]> {
-  const { data } = await control.send('GET', '/users');
-  return Array.isArray(data) ? data.flatMap(keyOf) : [];
+  const { keys, why } = await readKeys(control);
+  if (why !== null) throw new Error(`the keys could not be read: ${why}`);
+  return keys;
+}
+
+/** The same, with no keys and the reason why where it does not list them. */
+export async function readKeys(
+  control: Control,
+): Promise<{ readonly keys: readonly GivenKey[]; readonly why: string | null }> {
+  const answer = await control.send('GET', '/users');
+  if (answer.status !== 200 || !Array.isArray(answer.data)) return { keys: [], why: unreadWords('/users', answer) };
+  return { keys: answer.data.flatMap(keyOf), why: null };
 }
 
 /** Reads a key's share link apart; null when it is none. */

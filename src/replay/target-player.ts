@@ -20,7 +20,7 @@ import { fillCredentials } from './secrets.js';
 import { standInsFor } from './stand-ins.js';
 import { stateChanges } from './state-changes.js';
 import { CountsAtStart, untilReloaded } from './take-over.js';
-import { learnFacts, listKeys, type TargetFacts } from './target-facts.js';
+import { learnFacts, readKeys, type TargetFacts } from './target-facts.js';
 import { isInstalled, NO_STAGE, type Prepared, prepare, stageOf } from './target-state.js';
 import { translate } from './translate.js';
 import { effectsOf, type Permissions, playable, whyNot } from './why-not.js';
@@ -39,6 +39,8 @@ export interface TargetOptions {
   /** Whether answers are compared with another server's rather than with the scenario's own; false when left out. */
   readonly isCompared?: boolean;
   readonly random: RandomPort;
+  /** Resolves so many milliseconds later; real ones when left out. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
   /** Keeps what stood on the server where a crash leaves it. */
   readonly keepSaved: (saved: SavedState) => Promise<KeptState>;
 }
@@ -104,7 +106,7 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
     },
     async read(lines, lineOf) {
       const session = facts.hasOperator ? await control.session() : null;
-      const look = createLook({ caller, webpath, token: credentials.token, session });
+      const look = createLook({ caller, webpath, token: credentials.token, session, pause: options.pause });
       return readServer(look, revision, lines, lineOf);
     },
     tryWithoutCredential: async () => ({
@@ -219,29 +221,48 @@ async function undoAll(live: Live): Promise<readonly string[]> {
     problems = left.map((accessKey) => `the key ${accessKey} could not be removed`);
     if (before === null) return problems;
     if (kept !== null) problems = [...problems, ...(await restoreState(live, before))];
-    const lists = await restoreKeyLists(live, before, options.revision, facts.version);
+    const lists = await restoreKeyLists(live, before, options.revision, facts.version).catch(wordsOf);
     if (lists !== null) problems = [...problems, lists];
     await untilReloaded(async (path) => (await control.send('GET', path)).data);
-    const back = own.among((await listKeys(control)).map(({ accessKey }) => accessKey));
+    const { keys } = await readKeys(control);
+    const back = own.among(keys.map(({ accessKey }) => accessKey));
     if (back.length === 0) return problems;
     for (const accessKey of back) own.add(accessKey);
   }
   return problems;
 }
 
-/** Milliseconds. */
+/** Milliseconds before what is not as before is read again: a server may be writing its file. */
 const A_MOMENT = 1000;
+/** The same before what could not be read is, each time. */
+const AWAY = [A_MOMENT, 2000, 4000];
 
-async function changesSince({ control, before, options }: Live): Promise<readonly string[]> {
-  if (before === null) return [];
-  try {
-    const changes = stateChanges(before, await readState(control, options.revision));
-    if (changes.length === 0) return changes;
-    // What is only so for a moment, such as a file that is being written, is no change.
-    await sleep(A_MOMENT);
-    return stateChanges(before, await readState(control, options.revision));
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return [`it could not be read whether all is as before: ${reason}`];
+async function changesSince(live: Live): Promise<readonly string[]> {
+  const { pause = sleep } = live.options;
+  let seen = await compared(live);
+  for (const [again, milliseconds] of AWAY.entries()) {
+    if (seen.changes.length === 0 || (seen.isRead && again > 0)) break;
+    await pause(milliseconds);
+    seen = await compared(live);
   }
+  return seen.changes;
+}
+
+interface Compared {
+  readonly changes: readonly string[];
+  readonly isRead: boolean;
+}
+
+async function compared({ control, before, options }: Live): Promise<Compared> {
+  if (before === null) return { changes: [], isRead: true };
+  try {
+    const after = await readState(control, options.revision);
+    return { changes: stateChanges(before, after), isRead: Object.keys(after.unread).length === 0 };
+  } catch (error) {
+    return { changes: [`it could not be read whether all is as before: ${wordsOf(error)}`], isRead: false };
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -37,6 +37,13 @@ export interface ControlAnswer {
   readonly answer: Answer;
 }
 
+/** Says what came to a read in place of what was asked for. */
+export function unreadWords(path: string, { status, error, answer }: ControlAnswer): string {
+  const wait = answer.headers.get('retry-after');
+  const words = status === 200 ? '200 without what belongs there' : `${status} ${error}`.trim();
+  return `GET ${path} answers ${words}${wait === undefined ? '' : ` and asks to wait ${wait} s`}`;
+}
+
 /** Makes the player's own line to a server. */
 export function createControl(
   caller: Caller,

@@ -1,8 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { World } from '../../src/commands/command.js';
 import { runCommandLine } from '../../src/commands/dispatch.js';
 import { linesWithProgress } from '../../src/commands/progress-line.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
+import { SETTLED_AFTER } from '../../src/southbound/state/fate.js';
+
+/** Real as long as it may be waited for what a server reads from its file; over at once where it is longer. */
+async function untilReloaded(milliseconds: number): Promise<void> {
+  if (milliseconds < SETTLED_AFTER) await sleep(milliseconds);
+}
 
 /** What a command left behind. */
 export interface RanHere {
@@ -32,7 +39,7 @@ export async function runHere(
     fileSystem = createFileSystem(),
     descriptor = 1,
     untilStopped = (): Promise<string> => new Promise(() => undefined),
-    wait = async (_milliseconds: number): Promise<void> => undefined,
+    wait = untilReloaded,
     onHangUp = (_listener: () => void): void => undefined,
     onProgress = (_shown: string): void => undefined,
   } = {},

@@ -2,15 +2,32 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
+import { createOwnKeys } from '../../src/replay/own-keys.js';
+import { readState, restoreState } from '../../src/replay/saved-state.js';
+import { stateChanges } from '../../src/replay/state-changes.js';
+import type { TargetOptions } from '../../src/replay/target-player.js';
+import { createCaller } from '../../src/southbound/caller.js';
+import { createControl } from '../../src/southbound/control.js';
 import { runHere } from '../cli/context.js';
 import { CREDENTIALS } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
+import { playerOn, revisionNamed } from './live-server.js';
 
 /** What a front does with a request: headers that it adds, or an answer of its own. */
 type Front = (request: { readonly method: string; readonly path: string }) => {
   readonly headers?: Readonly<Record<string, string>>;
   readonly answer?: unknown;
+  /** Of that answer; 200 when left out. */
+  readonly status?: number;
 };
+
+function controlOf({ origin, webpath, credentials }: Pick<TargetOptions, 'origin' | 'webpath' | 'credentials'>) {
+  const revision = revisionNamed('0.2.96');
+  const caller = createCaller({ origin, timeoutMilliseconds: 10_000 });
+  onTestFinished(() => caller.close());
+  const { api, base } = revision.root.paths(webpath);
+  return createControl(caller, { target: { origin, apiRoot: api, base }, revision, credentials });
+}
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   let text = '';
@@ -26,9 +43,9 @@ async function wrongServer(front: Front) {
     const { method = '', url: path = '' } = request;
     const body = await bodyOf(request);
     bodies.push(body);
-    const { headers: added = {}, answer } = front({ method, path });
+    const { headers: added = {}, answer, status = 200 } = front({ method, path });
     if (answer !== undefined) {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      response.writeHead(status, { ...added, 'content-type': 'application/json' }).end(JSON.stringify(answer));
       return;
     }
     const { host: _, connection: __, 'content-length': ___, ...kept } = request.headers;
@@ -47,6 +64,22 @@ async function wrongServer(front: Front) {
   return { standIn, bodies, url: `http://127.0.0.1:${port}/panel` };
 }
 
+/** A server of which so many reads fail from a moment on, the player that met it before, and the pauses that it made. */
+async function failingServer() {
+  const failing = { reads: 0, answer: { status: 401, headers: { 'retry-after': '60' } } as ReturnType<Front> };
+  const server = await wrongServer(({ method }) => {
+    if (method !== 'GET' || failing.reads === 0) return {};
+    failing.reads -= 1;
+    return { ...failing.answer, answer: { ok: false, error: 'unauthorized' } };
+  });
+  const credentials = { token: CREDENTIALS.token, operator: null };
+  const target = { origin: new URL(server.url).origin, webpath: 'panel', credentials };
+  const pauses: number[] = [];
+  const pause = async (milliseconds: number) => void pauses.push(milliseconds);
+  const player = await playerOn(target.origin, '0.2.96', { ...target, pause });
+  return { ...server, target, player, failing, pauses };
+}
+
 /** What a server says that has not done it. */
 const DONE = { ok: true, data: 'User removed' };
 
@@ -54,6 +87,53 @@ const writing = (url: string) =>
   runHere(['replay', '--target', url, '--revision', '0.2.96', '--writes', '--username', CREDENTIALS.username], {
     environment: { KEYWAY_TOKEN: CREDENTIALS.token, KEYWAY_PASSWORD: CREDENTIALS.password },
   });
+
+describe('the state after a run', () => {
+  test('is read again where it could not be read, and is as before then', async () => {
+    const { player, failing, pauses } = await failingServer();
+    // Configuration, audit list, keys, rules: all of a look, and half of the next one.
+    failing.reads = 6;
+    expect(await player.finish()).toEqual([]);
+    expect(pauses).toEqual([1000, 2000]);
+  });
+
+  test('is not said to be another one where it cannot be read, but why', async () => {
+    const { player, failing, pauses } = await failingServer();
+    failing.reads = Number.POSITIVE_INFINITY;
+    const why = (path: string) => `GET ${path} answers 401 unauthorized and asks to wait 60 s`;
+    expect(await player.finish()).toEqual([
+      `the keys could not be read: ${why('/users')}`,
+      `the outbound rules could not be read: ${why('/router/rules')}`,
+      `the configuration could not be read: ${why('/server/config')}`,
+    ]);
+    expect(pauses).toEqual([1000, 2000, 4000]);
+  });
+
+  test('is not held against what could not be read before', async () => {
+    const { target, failing, standIn } = await failingServer();
+    const control = controlOf(target);
+    failing.reads = Number.POSITIVE_INFINITY;
+    const before = await readState(control, revisionNamed('0.2.96'));
+    failing.reads = 0;
+    const after = await readState(control, revisionNamed('0.2.96'));
+    expect(after.keys).toHaveLength(standIn.keys().length);
+    expect(stateChanges(before, after)).toEqual([]);
+  });
+
+  test('is put back without dropping keys that could not be read', async () => {
+    const { target, failing, standIn, bodies } = await failingServer();
+    const control = controlOf(target);
+    const saved = await readState(control, revisionNamed('0.2.96'));
+    failing.reads = Number.POSITIVE_INFINITY;
+    const config = { ...saved.config, debug: true };
+    const problems = await restoreState({ control, own: createOwnKeys('own-') }, { ...saved, config });
+    expect(problems).toContain(
+      'the configuration could not be put back: the keys could not be read: GET /users answers 401 unauthorized and asks to wait 60 s',
+    );
+    expect(bodies.filter((body) => body.includes('"debug"'))).toEqual([]);
+    expect(standIn.keys()).toHaveLength(2);
+  });
+});
 
 describe('keyway replay --writes', () => {
   test.each(['POST', 'DELETE'])('notices a server that takes a %s of a key from anybody', async (open) => {

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { whyNotToReplace } from '../../src/replay/saved-state.js';
@@ -10,6 +11,9 @@ import { folderForTest } from '../serve/serve-here.js';
 import { parseConfiguration } from '../stand-in/configuration.js';
 import { apiOf, CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { type StandIn, type StandInOptions, startStandIn } from '../stand-in/stand-in.js';
+
+/** How much faster than servers do the stand-ins read their files; what waits for them waits so much less. */
+const RELOAD_FACTOR = 50;
 
 const SERVERS = foldersOf('recorded').filter((name) => /^\d/.test(name));
 const { token, username, password } = CREDENTIALS;
@@ -35,7 +39,7 @@ async function stage(version: string, text: string, options: Partial<StandInOpti
     line: version,
     file: path,
     port: await freePort(),
-    reloadFactor: 50,
+    reloadFactor: RELOAD_FACTOR,
     // It goes on with every look, so that nobody waits for the uptime.
     clock: createFixedClock(),
     ...options,
@@ -76,7 +80,10 @@ const bigints = (_: string, value: unknown) =>
 
 function replay({ standIn }: Staged, line: string, ...flags: readonly string[]) {
   const argv = ['replay', '--target', `${standIn.origin}/panel`, '--revision', line, '--username', username, ...flags];
-  return runHere(argv, { environment: { KEYWAY_PASSWORD: password, KEYWAY_TOKEN: token } });
+  return runHere(argv, {
+    environment: { KEYWAY_PASSWORD: password, KEYWAY_TOKEN: token },
+    wait: (milliseconds) => sleep(milliseconds / RELOAD_FACTOR),
+  });
 }
 
 /** Recordings that need what no API gives, by how they are counted: none of them may join unseen. */
@@ -128,7 +135,7 @@ describe('keyway replay --destructive', () => {
     ['without a key that is listed', { ...CONFIG, access_keys: [] }, 'does not hold 1 of the 1 keys'],
     ['that holds all', CONFIG, null],
   ])('takes a configuration %s for what it is', (_, config, why) => {
-    const found = whyNotToReplace({ config, keys: KEYS, rules: null, dns: null, audit: [] });
+    const found = whyNotToReplace({ config, keys: KEYS, rules: null, dns: null, audit: [], unread: {} });
     if (why === null) expect(found).toBeNull();
     else expect(found).toContain(why);
   });

@@ -142,7 +142,13 @@ export async function meetServer(
   try {
     const keep: TargetOptions['keepSaved'] = (saved) => keepSaved(saved, flag, context);
     const trusted = await trustedBy(ca, context);
-    return await createTargetPlayer({ ...options, ...trusted, random: context.random, keepSaved: keep });
+    return await createTargetPlayer({
+      ...options,
+      ...trusted,
+      random: context.random,
+      pause: context.wait,
+      keepSaved: keep,
+    });
   } catch (error) {
     throw new Error(`--${flag} ${options.origin}: ${wordsOf(error)}`, { cause: error });
   }

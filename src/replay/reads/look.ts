@@ -15,7 +15,7 @@ export interface LookOptions {
   /** The token of a session that has begun; null for none. Looking begins none itself. */
   readonly session: string | null;
   /** Resolves so many milliseconds later; real ones when left out. */
-  readonly pause?: (milliseconds: number) => Promise<unknown>;
+  readonly pause?: ((milliseconds: number) => Promise<unknown>) | undefined;
 }
 
 /** One read. */
