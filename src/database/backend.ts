@@ -349,7 +349,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
 
   let figures: StateFigures | null = null;
   async function readFigures(): Promise<void> {
-    const [rows = []] = await reading.run(FIGURES, DEADLINE);
+    const rows = (await reading.run(FIGURES, DEADLINE)).at(-1) ?? [];
     const tables = rows.flatMap(([name = null, bytes]): [string, number][] =>
       name === null ? [] : [[name, Number(bytes)]],
     );

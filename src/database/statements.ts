@@ -352,9 +352,13 @@ export const DOCUMENT = `select d.number, d.applied, encode(c.content, 'hex')
  * For metrics: of each table its bytes with its indexes; last, without a name, how many statements of this role wait for what
  * others have locked.
  */
-export const FIGURES = `select c.relname, pg_total_relation_size(c.oid) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+export const FIGURES = [
+  // The size of a table that somebody rewrites is not told before he is done.
+  lockTimeout(QUESTION_LOCK),
+  `select c.relname, pg_total_relation_size(c.oid) from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = 'keyway' and c.relkind = 'r'
-  union all select null, count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  union all select null, count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+].join('; ');
 
 /** Kept versions, oldest first: id, milliseconds since the epoch, whether for ever. */
 export const VERSIONS = `select id, ${milliseconds('kept_at')}, forever from keyway.versions order by kept_at, id`;

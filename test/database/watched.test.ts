@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
@@ -47,5 +48,19 @@ describeDatabase('what an administrator sees of gateways over a database', () =>
     const names = (await query(url, which)).map(({ name }) => String(name)).filter((name) => name.startsWith('keyway'));
     const [row] = await query(url, 'select id from keyway.gateways');
     expect(names.toSorted()).toEqual([`keyway ${row?.id}`, `keyway ${row?.id} listen`]);
+  });
+
+  it('goes on reading while a table is rewritten whose size is asked for', async () => {
+    const url = await freshDatabase();
+    const lines = createLines();
+    const backend = await openBackend(url, { log: lines.log, heartbeatMilliseconds: 200 });
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    onTestFinished(() => client.end());
+    await client.query('begin; lock table keyway.versions in access exclusive mode');
+    const refused = () => JSON.stringify(lines.lines).split('lock timeout').length - 1;
+    await expect.poll(refused, { timeout: 10_000 }).toBeGreaterThan(4);
+    await (await openBackend(url)).createKey(key('b'));
+    await expect.poll(() => backend.keys.get('b')?.accessKey).toBe('b');
   });
 });
