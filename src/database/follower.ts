@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AuditEntry } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
+import { inTurns } from '../core/steps.js';
 import { createTurns } from '../core/turns.js';
 import {
   type Changes,
@@ -197,8 +198,8 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       const sessions = await one(LOAD.sessions);
       const audit = await one(LOAD.audit);
       await one(LOAD.commit);
-      if (!isFirst) replica.replaceAll(all);
-      replica.takeConnections(others.connected);
+      if (isFirst) replica.takeConnections(others.connected);
+      else await inTurns(replica.replaceAll(all, others.connected));
       followed.sessions(sessions.map(readSession), 'all');
       takeOthers(others.settings, audit);
       gateways = heads.gateways;

@@ -108,7 +108,7 @@ export class KeptDocument implements KeyObserver {
         const kept = this.#kept;
         await this.#makeChanges();
         // In this turn nothing is left to be made, and it is the document of the state that is in memory.
-        if (kept === null || kept !== this.#kept || kept.number !== seen().document) continue;
+        if (kept === null || kept.number !== seen().document || kept !== this.#kept || this.#isBehind(kept)) continue;
         const { state: number } = seen();
         const made = await this.#withSections(kept, kept.document);
         const compact = () => {
@@ -176,10 +176,15 @@ export class KeptDocument implements KeyObserver {
   /** Makes the changes of keys until none is left, so many a turn. */
   async #makeChanges(): Promise<void> {
     const kept = this.#kept;
-    while (kept !== null && kept === this.#kept && kept.isApplied && this.#changes !== null && this.#changes.size > 0) {
+    while (kept !== null && kept === this.#kept && this.#changes !== null && this.#isBehind(kept)) {
       this.#makeSomeChanges(kept, this.#changes);
       if (this.#changes.size > 0) await setImmediate();
     }
+  }
+
+  /** Whether there are changes that the document does not have. */
+  #isBehind({ isApplied }: Kept): boolean {
+    return isApplied && this.#changes !== null && this.#changes.size > 0;
   }
 
   #makeSomeChanges(kept: Kept, changes: Map<string, 'record' | 'place'>): void {

@@ -1,5 +1,6 @@
 import type { KeyRegistry } from '../core/keys/types.js';
 import type { AccessKey, TrafficCounters } from '../core/model.js';
+import type { Steps } from '../core/steps.js';
 import type { Row } from './connection.js';
 
 /** A key's row as the database has it. Numbers of writes stay below 2^53. */
@@ -37,8 +38,11 @@ export interface Replica {
   addUsage(used: readonly UsedRow[], number: number, state: number): boolean;
   /** Adds what batch `number` counted where it could not be read back; the rows themselves replace it once they are read. */
   addUnread(used: readonly UsedRow[], number: number): void;
-  /** All keys that there are, in the order of registration, whatever was known before. */
-  replaceAll(rows: readonly KeyRow[]): void;
+  /**
+   * All keys that there are, in the order of registration, and all connections, whatever was known before. A key that stays is
+   * there all the time. Nothing else may be taken until it is done.
+   */
+  replaceAll(rows: readonly KeyRow[], connected: readonly ConnectionsRow[]): Steps<void>;
   /** The write that set the key's counters to zero; null for a key that is not known. */
   incarnation(accessKey: string): number | null;
   /** The write that registered the key; 0 for a key that is not known. */
@@ -75,7 +79,8 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
     observer.placeChanged(accessKey);
   }
 
-  function take(row: KeyRow, isOlderTaken: boolean): void {
+  /** `anew` has the connections of all keys where older rows are taken too. */
+  function take(row: KeyRow, anew: ReadonlyMap<string, bigint> | null): void {
     const { accessKey, name, limitBytes, position, ordinal, counters } = row;
     const before = keys.get(accessKey);
     if (row.removed) {
@@ -83,7 +88,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       return;
     }
     const isSame = before !== undefined && known.isAt(before.slot, position, ordinal);
-    if (before !== undefined && !isSame && !isOlderTaken) drop(accessKey);
+    if (before !== undefined && !isSame && anew === null) drop(accessKey);
     const record = { accessKey, name, limitBytes };
     const entry = keys.get(accessKey);
     if (entry === undefined || (counters === null && entry.counters !== null)) keys.createWithoutCounters(record);
@@ -97,10 +102,9 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       known.count(slot, { incarnation: row.incarnation, number: 0 });
       return;
     }
-    if (present !== null && !isOlderTaken && !known.isOlder(slot, counters)) return;
-    // Where all is taken anew, so are connections, behind it.
-    const areKept = !isOlderTaken && known.incarnation(slot) === counters.incarnation;
-    const connections = areKept ? connectionsOf(present) : 0n;
+    if (present !== null && anew === null && !known.isOlder(slot, counters)) return;
+    const areKept = known.incarnation(slot) === counters.incarnation;
+    const connections = anew === null ? (areKept ? connectionsOf(present) : 0n) : (anew.get(accessKey) ?? 0n);
     keys.takeOver({ accessKey, ...counters, connections, leftAt: null });
     known.count(slot, counters);
   }
@@ -112,7 +116,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
 
   return {
     takeKeys(rows) {
-      for (const row of rows) take(row, false);
+      for (const row of rows) take(row, null);
     },
     takeCounters(rows) {
       for (const [accessKey, counters] of rows) {
@@ -151,17 +155,34 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       });
       keys.addUsage(unread.map(usageOf));
     },
-    replaceAll(rows) {
-      const wanted = new Set(rows.map(({ accessKey }) => accessKey));
+    *replaceAll(rows, connected) {
+      observer.allChanged();
+      const told = new Map(connected.map(({ accessKey, connections }) => [accessKey, connections]));
+      const wanted = new Set<string>();
+      for (const some of inSteps(rows)) {
+        for (const { accessKey } of some) wanted.add(accessKey);
+        yield;
+      }
       // Who stands in the same order as before stays; from the first that does not on, all are registered again.
       let place = 0;
       let isInOrder = true;
-      for (const { accessKey } of [...keys.entries()]) {
-        isInOrder &&= !wanted.has(accessKey) || rows[place]?.accessKey === accessKey;
-        if (isInOrder && wanted.has(accessKey)) place += 1;
-        else drop(accessKey);
+      for (const some of inSteps([...keys.entries()])) {
+        for (const { accessKey } of some) {
+          isInOrder &&= !wanted.has(accessKey) || rows[place]?.accessKey === accessKey;
+          if (!wanted.has(accessKey)) drop(accessKey);
+          else if (isInOrder) place += 1;
+        }
+        yield;
       }
-      for (const row of rows) take(row, true);
+      let taken = 0;
+      for (const some of inSteps(rows)) {
+        for (const row of some) {
+          if (taken >= place && keys.get(row.accessKey) !== undefined) drop(row.accessKey);
+          take(row, told);
+          taken += 1;
+        }
+        yield;
+      }
       observer.allChanged();
     },
     incarnation(accessKey) {
@@ -173,6 +194,13 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       return entry === undefined ? 0 : known.position(entry.slot);
     },
   };
+}
+
+/** Keys that are looked at in one step. */
+const STEP_KEYS = 5_000;
+
+function* inSteps<T>(all: readonly T[]): Generator<readonly T[], void> {
+  for (let from = 0; from < all.length; from += STEP_KEYS) yield all.slice(from, from + STEP_KEYS);
 }
 
 function usageOf({ accessKey, up, down }: UsedRow) {

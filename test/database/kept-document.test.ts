@@ -5,13 +5,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import type { KeyReader } from '../../src/core/keys/types.js';
 import type { DnsChange, OutboundRule } from '../../src/core/model.js';
+import { inTurns } from '../../src/core/steps.js';
 import { KeptDocument } from '../../src/database/kept-document.js';
 import { createReplica } from '../../src/database/replica.js';
 
 type Keys = Pick<KeyReader, 'get' | 'entries'>;
 
 /** A database that holds a document of a number, and keys that follow it. */
-function stage(text: string, wrap: (keys: Keys) => Keys = (keys) => keys) {
+function stage(text: string, wrap: (keys: Keys) => Keys = (keys) => keys, onFresh = () => {}) {
   let put = { number: 0, text };
   let state = 0;
   let rules: readonly OutboundRule[] = [];
@@ -38,7 +39,10 @@ function stage(text: string, wrap: (keys: Keys) => Keys = (keys) => keys) {
       },
       keys: wrap(registry),
       present: () => ({ outbound: outbound as never, dnsChanges }),
-      fresh: () => setImmediate(),
+      async fresh() {
+        await setImmediate();
+        onFresh();
+      },
       seen: () => ({ state: BigInt(state), document: BigInt(put.number) }),
       registeredAt: replica.registeredAt,
       refused: (reason) => {
@@ -69,9 +73,8 @@ function stage(text: string, wrap: (keys: Keys) => Keys = (keys) => keys) {
       replica.takeKeys([row(key, null, state, 0, true)]);
     },
     async readAnew() {
-      replica.replaceAll(
-        [...registry.entries()].map((entry) => row(entry.accessKey, entry.limitBytes, 0, entry.order)),
-      );
+      const rows = [...registry.entries()].map((entry) => row(entry.accessKey, entry.limitBytes, 0, entry.order));
+      await inTurns(replica.replaceAll(rows, []));
     },
     setRules(suffixes: readonly string[]) {
       state += 1;
@@ -168,6 +171,23 @@ describe('a configuration that is kept between changes', () => {
     const { access_keys: keys } = JSON.parse(document.bytes.toString()) as { access_keys: string[] };
     const made = Number(number) / 3;
     expect(keys).toEqual([...many.slice(made), ...Array.from({ length: made }, (_, n) => [`x${n}`, `y${n}`]).flat()]);
+  });
+
+  it.each([
+    0, 1, 2, 3, 4, 5,
+  ])('has a change that comes %i microtasks after it was looked, or a number before it', async (count) => {
+    let isLate = false;
+    const later = (left: number): void => queueMicrotask(() => (left === 0 ? on.set('late', 1n) : later(left - 1)));
+    const on = stage(textOf(['a']), undefined, () => {
+      if (isLate) later(count);
+      isLate = false;
+    });
+    on.load(['a']);
+    const kept = on.kept();
+    await kept.current();
+    isLate = true;
+    const { document, number } = await kept.current();
+    expect(document.bytes.includes('late')).toBe(number === 1n);
   });
 
   it('never looks at more than so many keys in a turn of the event loop, nor gives a large piece of text', async () => {
