@@ -123,6 +123,20 @@ describe('lists of a server that is away', () => {
     expect([backend.replica?.stale(), await backend.problems()]).toEqual([null, []]);
     await backend.close();
   });
+
+  it('are given out for a day, and then no longer, whatever the settings', async () => {
+    const { world, server, backend } = await staged({ before: two, servesStale: true });
+    await world.pass(2_000);
+    await world.until(Promise.resolve(backend.replica?.freshen()));
+    server.becomes('away');
+    const listed = () => world.until((async () => backend.replica?.freshen())());
+    await world.pass(86_000_000);
+    await listed();
+    await world.pass(600_000);
+    await expect(listed()).rejects.toMatchObject({ code: 'upstreamAway' });
+    expect(backend.replica?.stale()).toBe(null);
+    await backend.close();
+  });
 });
 
 describe('while somebody else holds the one session of a server', () => {

@@ -231,6 +231,8 @@ describe('a key that was just made and is gone from the server', () => {
     });
     await world.pass(5_000);
     await world.until(backend.createKey(MADE));
+    // One that went on would judge by its own writes.
+    await world.until(backend.close());
     server.outside({ remove: MADE.accessKey });
     const second = await again();
     await world.pass(20_000);
