@@ -11,7 +11,7 @@ import type { TargetCredentials } from './control.js';
 import { NoEnvelope, notAnEnvelope, readEnvelope } from './envelope.js';
 import { type Access, findLine, isLater, type Lines, noteOf, shownVersion } from './find-line.js';
 import type { PieceReader } from './list-reader.js';
-import { Secrets } from './secrets.js';
+import { Secrets, STRUCK } from './secrets.js';
 import type { AskedThing, CallOutcome, CallsObserverPort, Purpose, Sent } from './server.js';
 import { createSessionKeeper, type NoSession } from './session.js';
 import { logIn, RETRY_REFUSED, SESSION_USELESS, TOKEN_REFUSED, whyClosed, whyNoSession } from './sign-in.js';
@@ -91,11 +91,12 @@ const SEARCH_AGAIN = 1_000;
 
 /** Makes the calls to one server: finds its line, signs in, tells its refusals from no answer (docs/upstream.md). */
 export function createExchange(options: ExchangeOptions): Exchange {
-  const { caller, origin, credentials, clock, log, observer } = options;
+  const { origin, credentials, clock, log, observer } = options;
   const troubles = createTroubles(origin, clock, log);
   const bounds = new AnswerBounds(options.mostKeys);
   const secrets = new Secrets(credentials);
   const strike = (text: string) => secrets.strike(text);
+  const caller = withStruckHeaders(options.caller, strike);
   /** Ends of logins, which say nothing of the call that needed them. */
   const loginFailures = new WeakSet<object>();
   const listeners: (() => void)[] = [];
@@ -110,7 +111,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
   const keeper = createSessionKeeper(
     async (apiRoot) => {
       try {
-        const outcome = await logIn(apiRoot, options);
+        const outcome = await logIn(apiRoot, { caller, credentials });
         if (outcome.kind === 'begun') secrets.learn(outcome.token);
         return outcome;
       } catch (error) {
@@ -200,7 +201,16 @@ export function createExchange(options: ExchangeOptions): Exchange {
     };
     const { lines, webpath, revision } = options;
     const { token, operator } = credentials;
-    const asked = { caller, lines, webpath, revision, token, ...(operator === null ? {} : { session }) };
+    const strikeAll = (data: JsonValue) => secrets.strikeAll(data);
+    const asked = {
+      caller,
+      lines,
+      webpath,
+      revision,
+      token,
+      strike: strikeAll,
+      ...(operator === null ? {} : { session }),
+    };
     let finding = await findLine(asked);
     if (finding.kind === 'closed' && given !== null) {
       keeper.lost(given);
@@ -263,6 +273,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
       const bound = bounds.of(size);
       const pieces = asked.readPieces?.(at.revision, bound.keys) ?? null;
       const call = callOf(asked, operation, at, { authorization: shown, pieces, answerLimit: bound.bytes });
+      if (!isRead && secrets.mayBeStruckIn(call.body)) throw new DomainError('configRefused', HOLDS_STRUCK);
       const sentAt = clock.monotonic();
       try {
         const answer = await caller.send(call);
@@ -339,6 +350,20 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
 const ONE_SESSION =
   'the server has one session: when Keyway signs in, its own panel is signed out, and the other way round. Keyway signs in again for a caller alone, every 30 s at most, every 10 min where somebody else keeps taking it';
+
+const HOLDS_STRUCK = `this would write ${STRUCK} to the server, which stands where the server's text holds a credential of Keyway's`;
+
+/** Before anything of them is cut off: half a credential would be none that is found. */
+function withStruckHeaders(caller: Caller, strike: (text: string) => string): Caller {
+  return {
+    async send(call) {
+      const answer = await caller.send(call);
+      const headers = new Map([...answer.headers].map(([name, value]) => [name, strike(value)]));
+      return { ...answer, headers };
+    },
+    close: caller.close,
+  };
+}
 
 const OUTCOMES: Readonly<Partial<Record<DomainErrorCode, CallOutcome>>> = {
   upstreamAway: 'away',

@@ -48,6 +48,8 @@ export interface FindOptions {
   /** Looks where this one has its API, and does not go by the version. */
   readonly revision: Revision | null;
   readonly token: string | null;
+  /** Takes what is secret out of what the server says. */
+  readonly strike: (data: JsonValue) => JsonValue;
   /** Gives a session of the API at this root, or null where none is to be had; absent where nobody can sign in. */
   readonly session?: (apiRoot: string) => Promise<string | null>;
 }
@@ -87,13 +89,13 @@ async function lookAt(apiRoot: string, options: FindOptions): Promise<Finding | 
   const { token, session } = options;
   const first = await askStatus(apiRoot, token, options.caller);
   if (first.envelope?.ok === true)
-    return serverOf(first.envelope.data, apiRoot, options, token === null ? 'open' : 'token');
+    return serverOf(options.strike(first.envelope.data), apiRoot, options, token === null ? 'open' : 'token');
   if (!isUnauthorized(first.envelope)) return wordsFor(first);
   if (session === undefined) return { kind: 'closed', apiRoot, tried: token === null ? 'nothing' : 'token' };
   const begun = await session(apiRoot);
   if (begun === null) return { kind: 'closed', apiRoot, tried: 'session' };
   const second = await askStatus(apiRoot, begun, options.caller);
-  if (second.envelope?.ok === true) return serverOf(second.envelope.data, apiRoot, options, 'session');
+  if (second.envelope?.ok === true) return serverOf(options.strike(second.envelope.data), apiRoot, options, 'session');
   return isUnauthorized(second.envelope) ? { kind: 'closed', apiRoot, tried: 'session' } : wordsFor(second);
 }
 

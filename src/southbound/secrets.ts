@@ -14,6 +14,7 @@ export class Secrets {
   readonly #fixed: readonly string[];
   readonly #sessions: string[] = [];
   #forms: readonly string[];
+  #hasStruck = false;
 
   constructor({ token, operator }: TargetCredentials) {
     this.#fixed = [token ?? '', operator?.password ?? ''];
@@ -31,7 +32,13 @@ export class Secrets {
   strike(text: string): string {
     let struck = text;
     for (const form of this.#forms) if (struck.includes(form)) struck = struck.replaceAll(form, STRUCK);
+    if (struck !== text) this.#hasStruck = true;
     return struck;
+  }
+
+  /** Whether a request may hold a text as it was struck, and not as the server has it. */
+  mayBeStruckIn(body: Buffer | undefined): boolean {
+    return this.#hasStruck && body?.includes(STRUCK) === true;
   }
 
   /** The same in every text of a value, names of members included. */

@@ -54,12 +54,13 @@ export class Sending {
     this.answer = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
-    const milliseconds = call.timeoutMilliseconds ?? peer.timeoutMilliseconds;
-    this.#whole = setTimeout(() => this.#afterTurn(() => this.#isLate(milliseconds)), milliseconds);
     const { method, path, body } = call;
     const headers: Record<string, string> = Object.fromEntries(call.headers);
     if (body !== undefined) headers['content-length'] = String(body.length);
+    // It throws for what cannot be written; nothing may be left behind then.
     this.#outgoing = peer.open({ ...peer.options, method, path, headers }, (incoming) => this.#read(incoming));
+    const milliseconds = call.timeoutMilliseconds ?? peer.timeoutMilliseconds;
+    this.#whole = setTimeout(() => this.#afterTurn(() => this.#isLate(milliseconds)), milliseconds);
     this.#outgoing.on('socket', (socket) => this.#watch(socket));
     this.#outgoing.on('error', (error) => this.fail(error));
     this.#outgoing.on('upgrade', (_incoming, socket) => this.#switched(socket));

@@ -20,13 +20,19 @@ export async function logIn(apiRoot: string, { caller, credentials }: SignIn): P
   const body = Buffer.from(JSON.stringify(operator));
   const answer = await caller.send({ method, path: apiRoot + path, headers, body });
   const envelope = readEnvelope(answer);
-  if (envelope?.ok === true && isJsonObject(envelope.data) && typeof envelope.data.token === 'string')
-    return { kind: 'begun', token: envelope.data.token };
+  if (envelope?.ok === true && isJsonObject(envelope.data) && typeof envelope.data.token === 'string') {
+    const { token } = envelope.data;
+    if (!SENDABLE.test(token)) throw new NoEnvelope(`POST ${path}: its token cannot stand in a header`);
+    return { kind: 'begun', token };
+  }
   if (answer.status === 404 || answer.status === 405) return { kind: 'absent' };
   if (envelope === null || envelope.ok) throw new NoEnvelope(`POST ${path}: ${notAnEnvelope(answer)}`);
   const wait = Number(answer.headers.get('retry-after') ?? 0);
   return wait > 0 ? { kind: 'later', seconds: wait } : { kind: 'refused' };
 }
+
+/** Text that the field of a header takes as it is (RFC 9110, 5.5). */
+const SENDABLE = /^[\x21-\x7e]+$/;
 
 /** Seconds. */
 export const RETRY_REFUSED = 60;

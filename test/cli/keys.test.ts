@@ -11,7 +11,7 @@ import { createGateway } from '../../src/index.js';
 import { ROOT } from '../build.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
-import { CREDENTIALS } from '../stand-in/files.js';
+import { CREDENTIALS, fileOf } from '../stand-in/files.js';
 import type { StandIn } from '../stand-in/stand-in.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
 import { runHere } from './context.js';
@@ -231,6 +231,55 @@ describe('keyway keys on a running server', () => {
     await writeFile(join(folder, 'old.csv'), output.replace('beta,1000', `${ANNA},7`));
     expect((await keys(['import', 'old.csv'])).output).toBe('1 added, 1 set, 0 as they are\n');
     expect((await listed([ANNA]))[0]?.slice(1)).toEqual([expect.stringContaining('Anna'), 7]);
+  });
+
+  it.each(['0.2.96', '0.3.21'])('of %s removes a key that is empty or cannot be typed by its digest', async (line) => {
+    const odd = 'tab\there';
+    const [emptyItem, oddItem] =
+      line === '0.2.96' ? ['""', JSON.stringify(odd)] : [`{ "key": "" }`, `{ "key": ${JSON.stringify(odd)} }`];
+    const text = fileOf(line).replace(/("access_keys"|"users"): \[/, `$1: [${emptyItem}, ${oddItem}, `);
+    const standIn = await standInOf(line, { reloadFactor: 0, pauseMilliseconds: 0 }, text);
+    const there = (...argv: string[]) =>
+      keys(
+        [...argv, '--target', `${standIn.origin}/panel`, '--no-wait'].filter(
+          (flag) => argv[0] !== 'list' || flag !== '--no-wait',
+        ),
+        {
+          environment: { KEYWAY_TOKEN: CREDENTIALS.token },
+        },
+      );
+    const { output } = await there('list');
+    // The empty one last: a write of one key stores the server's memory over a configuration that it has not read yet.
+    for (const key of [odd, '']) {
+      expect(output).toContain(`(digest ${keyDigest(key)})`);
+      expect(await there('remove', '--digest', keyDigest(key))).toMatchObject({
+        code: 0,
+        output: `Removed (digest ${keyDigest(key)})  no limit\n`,
+      });
+    }
+    const left = () => standIn.keys().map(({ accessKey }) => accessKey);
+    // As when it reads its file again by itself.
+    await standIn.restart();
+    expect(left()).not.toContain('');
+    // From 0.3.7 on what the API deletes comes back with a restart, as the command has said.
+    expect(left().includes(odd)).toBe(line === '0.3.21');
+    expect(await there('remove', '--digest', keyDigest(''))).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining(`there is no key "${keyDigest('')}"`),
+    });
+    expect((await keys(['remove'])).complaints).toContain('expected keyway keys remove KEY…');
+  });
+
+  it('that has no configuration in its API says of an empty key where it is to be removed', async () => {
+    const text = fileOf('0.2.34').replace('"access_keys": [', '"access_keys": ["", ');
+    const standIn = await standInOf('0.2.0', { reloadFactor: 0, pauseMilliseconds: 0 }, text);
+    const removed = await keys(['remove', '--digest', keyDigest(''), '--target', standIn.origin], {
+      environment: { KEYWAY_TOKEN: CREDENTIALS.token },
+    });
+    expect(removed).toMatchObject({
+      code: 1,
+      complaints: expect.stringContaining("take the key out of the server's own file"),
+    });
   });
 
   /** A server of 0.3.21, whose API stores keys where no start finds them, and commands on it; `wait` is what happens in 7 s. */

@@ -3,9 +3,10 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createGateway } from '../../src/index.js';
+import type { RunningServerOptions } from '../../src/southbound/running-server.js';
 import { Secrets, STRUCK } from '../../src/southbound/secrets.js';
 import type { CallOutcome, UpstreamServer } from '../../src/southbound/server.js';
-import { bodyOf, call, keptLog, STATUS } from './called-server.js';
+import { answering, bodyOf, call, envelope, keptLog, LINES, STATUS } from './called-server.js';
 
 /** What an echoing server puts everything that it was sent into. */
 type Place = 'key' | 'name' | 'version' | 'error' | 'content type' | 'location' | 'page' | 'audit' | 'rule' | 'session';
@@ -114,6 +115,26 @@ describe('a server that echoes everything it gets', () => {
     }
   });
 
+  it('has no part of a credential told where a text is cut off, or where its version holds one', async () => {
+    const token = 'QZ7KPW9YMNB3';
+    const told = async (location: string, version: string, revision: RunningServerOptions['revision']) => {
+      const { origin } = await answering((request, response) => {
+        if (request.url?.endsWith('/server/status') === true) response.end(envelope({ ...STATUS, version }));
+        else response.writeHead(302, { location }).end();
+      });
+      const log = keptLog();
+      const server = call(origin, { log, revision, credentials: { token, operator: null } });
+      const end = await server.listUsers().catch((error: unknown) => error);
+      return [end, server.version(), ...log.lines].map(everythingOf).join('\n');
+    };
+    const [line = null] = LINES.all;
+    for (let cut = 1; cut < token.length; cut += 4) {
+      const location = `http://x/${'a'.repeat(191 - cut)}${token}`;
+      const texts = [await told(location, '0.2.96', null), await told('/', `${'x'.repeat(40 - cut)}${token}`, null)];
+      for (const text of [...texts, await told('/', `9 ${token}`, line)]) expect(text).not.toContain('Q');
+    }
+  });
+
   it('tells strangers that the server cannot be reached, and nothing else, and callers why', async () => {
     const origin = await echoing('page');
     const gateway = await createGateway({
@@ -129,6 +150,36 @@ describe('a server that echoes everything it gets', () => {
     const { body } = await ask('/panel/api/users', { authorization: 'Bearer token-of-the-server' });
     expect(body).toContain(`${origin}: it answered 200`);
     expect(body).not.toContain('token-of-the-server');
+  });
+});
+
+describe('a text with a credential in it', () => {
+  it('is never written to the server as it was shown, which would take the place of its own', async () => {
+    const token = 'token-of-the-server';
+    const written: string[] = [];
+    const { origin } = await answering(async (request, response) => {
+      const name = `has ${token}`;
+      const key = {
+        access_key: 'a',
+        name,
+        bytes_up: 0,
+        bytes_down: 0,
+        connections: 0,
+        limit_bytes: null,
+        online: false,
+      };
+      if (request.method !== 'GET') written.push(await bodyOf(request));
+      response.end(envelope(request.url?.endsWith('/users') === true ? [key] : STATUS));
+    });
+    const server = call(origin, { credentials: { token, operator: null } });
+    await server.createUser({ accessKey: 'b', name: `my ${STRUCK}`, limitBytes: null });
+    expect(written).toHaveLength(1);
+    const shown = (await server.listUsers()).value[0] ?? expect.fail('there is no key');
+    expect(shown.name).toBe(`has ${STRUCK}`);
+    for (const write of [server.updateUser(shown), server.putConfig(Buffer.from(JSON.stringify(shown.name)))])
+      await expect(write).rejects.toMatchObject({ code: 'configRefused', detail: expect.stringContaining(STRUCK) });
+    await server.setLimit('a', 5n);
+    expect(written).toHaveLength(2);
   });
 });
 

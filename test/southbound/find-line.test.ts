@@ -8,7 +8,15 @@ import { answering, BY_LOGIN, BY_TOKEN, call, envelope, handClock, keptLog, LINE
 const find = async (origin: string, options: Partial<FindOptions> = {}) => {
   const caller = createCaller({ origin, timeoutMilliseconds: 5_000 });
   try {
-    return await findLine({ caller, lines: LINES, webpath: '', revision: null, token: null, ...options });
+    return await findLine({
+      caller,
+      lines: LINES,
+      webpath: '',
+      revision: null,
+      token: null,
+      strike: (data) => data,
+      ...options,
+    });
   } finally {
     caller.close();
   }

@@ -56,6 +56,33 @@ const isStatus = (head: string) => head.split('\r\n', 1)[0]?.includes('/server/s
 /** Good to whoever asks for the status, so that the other calls are made. */
 const besideStatus = (misdeed: Misdeed) => (head: string) => (isStatus(head) ? wholeAnswer(envelope(STATUS)) : misdeed);
 
+describe('a call that cannot be written', () => {
+  it('rejects, and leaves no timer that ends the process later', async () => {
+    const caller = createCaller({ origin: 'http://127.0.0.1:9', timeoutMilliseconds: 1 });
+    onTestFinished(() => caller.close());
+    const headers = new Map([['authorization', 'Bearer a\nb']]);
+    await expect(caller.send({ method: 'GET', path: '/', headers, body: undefined })).rejects.toThrow(
+      'Invalid character',
+    );
+    // An exception or a rejection that nobody catches fails the run.
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+
+  it('is none of a session whose token no header takes: the login has no answer', async () => {
+    const login = (head: string) =>
+      head.includes('/login')
+        ? wholeAnswer(envelope({ token: 'a\nb' }))
+        : { ...wholeAnswer(''), pieces: [Buffer.from(UNAUTHORIZED)] };
+    const hostile = await startHostileServer(login);
+    onTestFinished(hostile.close);
+    const end = await endOf(keyway(hostile.origin, { ...PACE, firstByteMilliseconds: 60_000 }).status());
+    expect(end).toMatchObject({ code: 'upstreamAway' });
+    expect(String(end)).toContain('its token cannot stand in a header');
+  });
+});
+
+const UNAUTHORIZED = 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 35\r\n\r\n{"ok":false,"error":"unauthorized"}';
+
 describe('an answer that ends a request without a response', () => {
   it.each(Object.keys(CALLS))('ends the call: %s', async (name) => {
     const hostile = await startHostileServer(besideStatus(MISDEEDS.switches));

@@ -1,10 +1,11 @@
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
 import type { UpstreamServer } from '../../southbound/server.js';
+import { deleteEmptyKey } from '../../southbound/state/empty-key.js';
 import type { Command, CommandContext } from '../command.js';
 import { type FlagReading, valueFlag } from '../replay/settings.js';
-import { allKeys, CHANGING, inTurn, keysCommand, keysNamed, NO_WAIT_HELP } from './keys-command.js';
-import { printable } from './printable.js';
+import { allKeys, CHANGING, inTurn, keysCommand, keysNamed, keysOfDigest, NO_WAIT_HELP } from './keys-command.js';
+import { printable, printableKey } from './printable.js';
 import { LIMIT_EXPECTED, readLimit, sizeText } from './sizes.js';
 
 /** Random bytes of a new key, written in hexadecimal as servers make them. */
@@ -13,7 +14,7 @@ const KEY_BYTES = 16;
 /** How a key is said to people. */
 export function keyLine({ accessKey, name, limitBytes }: AccessKey): string {
   const named = name === null ? '' : `  ${printable(name)}`;
-  return `${printable(accessKey)}${named}  ${limitBytes === null ? 'no limit' : sizeText(limitBytes)}`;
+  return `${printableKey(accessKey)}${named}  ${limitBytes === null ? 'no limit' : sizeText(limitBytes)}`;
 }
 
 function limitOf(reading: FlagReading): bigint | null | undefined {
@@ -150,6 +151,8 @@ ${NO_WAIT_HELP}`,
 
 interface Named {
   readonly words: readonly string[];
+  /** Of a key that no word can name. */
+  readonly digest: string | null;
   readonly dryRun: boolean;
 }
 
@@ -163,19 +166,24 @@ function toEach(what: {
 }): Command {
   return keysCommand<Named>({
     name: `keys ${what.word}`,
-    flags: CHANGING,
-    help: `Usage: keyway keys ${what.word} KEY… [--dry-run]
+    flags: [valueFlag('digest', 'DIGEST'), ...CHANGING],
+    help: `Usage: keyway keys ${what.word} KEY… [--digest DIGEST] [--dry-run]
 
 ${what.help} A KEY is a key, or a name that one key has alone.
 
+  --digest DIGEST  The key that logs and "keyway keys list" show so: one that is empty or
+                   cannot be typed.
   --dry-run        Says which keys those are, and changes nothing.
 ${NO_WAIT_HELP}`,
     read(reading, flags) {
-      if (flags.words.length === 0) reading.problems.push(`expected keyway keys ${what.word} KEY…, and flags`);
-      return { words: flags.words, dryRun: isOn(flags, 'dry-run') };
+      const digest = reading.value('digest');
+      if (flags.words.length === 0 && digest === null)
+        reading.problems.push(`expected keyway keys ${what.word} KEY…, and flags`);
+      return { words: flags.words, digest, dryRun: isOn(flags, 'dry-run') };
     },
-    async work(server, { words, dryRun }, context) {
-      const keys = keysNamed(await allKeys(server, context), words);
+    async work(server, { words, digest, dryRun }, context) {
+      const present = await allKeys(server, context);
+      const keys = [...new Set([...keysNamed(present, words), ...keysOfDigest(present, digest)])];
       if (!dryRun) await inTurn(keys, context, what.doing, ({ accessKey }) => what.change(server, accessKey));
       for (const key of keys) context.output.line(`${dryRun ? `would ${what.word}` : what.done} ${keyLine(key)}`);
     },
@@ -187,7 +195,7 @@ export const keysRemove = toEach({
   done: 'Removed',
   doing: 'removing keys',
   help: 'Removes keys, with their counters.',
-  change: (server, accessKey) => server.deleteUser(accessKey),
+  change: (server, accessKey) => (accessKey === '' ? deleteEmptyKey(server) : server.deleteUser(accessKey)),
 });
 
 export const keysReset = toEach({

@@ -1,3 +1,4 @@
+import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { type FlagShape, isOn, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';
@@ -158,6 +159,14 @@ export function keysNamed(keys: readonly KeySnapshot[], words: readonly string[]
   });
   refuseUnclear(found);
   return [...new Set(found.flatMap(({ candidates }) => candidates))];
+}
+
+/** The key of this digest, if one is given. Throws as `keysNamed` does. */
+export function keysOfDigest(keys: readonly KeySnapshot[], digest: string | null): readonly KeySnapshot[] {
+  if (digest === null) return [];
+  const candidates = keys.filter(({ accessKey }) => isDigestOf(digest, accessKey));
+  refuseUnclear([{ word: digest, candidates }]);
+  return candidates;
 }
 
 /** One word and the keys that it may stand for. */

@@ -10,7 +10,7 @@ import { switchFlag, valueFlag } from '../replay/settings.js';
 import { textTable } from '../text-table.js';
 import { keysCsv } from './csv.js';
 import { allKeys, keysCommand } from './keys-command.js';
-import { printable } from './printable.js';
+import { printable, printableKey } from './printable.js';
 import { sizeText } from './sizes.js';
 
 /** What a key is listed by, as its line shows it. */
@@ -82,7 +82,7 @@ async function work(server: UpstreamServer, asked: Asked, context: CommandContex
 function tableLines(shown: readonly Listed[], found: number): readonly string[] {
   if (found === 0) return ['No key.'];
   const rows = shown.map(({ accessKey, name, isOnline, up, down, limitBytes }) => [
-    printable(accessKey),
+    printableKey(accessKey),
     printable(name ?? ''),
     isOnline ? 'online' : '',
     sizeText(up),

@@ -2,7 +2,7 @@ import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { Sent, UpstreamServer } from '../../southbound/server.js';
 import { SETTLED_AFTER } from '../../southbound/state/fate.js';
 import type { CommandContext } from '../command.js';
-import { printable } from './printable.js';
+import { printableKey } from './printable.js';
 
 /** What a command has made of a key; what is undefined it left as it was. */
 interface Made {
@@ -103,5 +103,5 @@ const SHOWN = 20;
 
 function named(keys: readonly string[]): string {
   const more = keys.length > SHOWN ? ` and ${keys.length - SHOWN} more` : '';
-  return `${keys.slice(0, SHOWN).map(printable).join(', ')}${more}`;
+  return `${keys.slice(0, SHOWN).map(printableKey).join(', ')}${more}`;
 }

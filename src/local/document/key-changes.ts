@@ -3,7 +3,7 @@ import type { AccessKey } from '../../core/model.js';
 import { createScanner, type JsonScanner, skipTrivia } from '../../wire/json/scanner.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
 import { changeElement, readElement, renderElement, styleOf } from './element.js';
-import { hashKey, type KeyList, readKeys } from './key-list.js';
+import { hashKey, type KeyList, NO_KEY, readKeys } from './key-list.js';
 import { makeKeyList } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
 import { applySplices, type Splice, shiftList, sortSplices } from './splice.js';
@@ -73,6 +73,25 @@ function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<strin
     record === null || found.has(key) ? [] : [{ ...record, accessKey: key }],
   );
   return { changed, removals, missing };
+}
+
+/**
+ * The document without the elements whose key is an empty text, which servers take for a key and no file of Keyway's may have; the
+ * same document where there is none.
+ */
+export function removeEmptyKeys(document: ConfigurationDocument): ConfigurationDocument {
+  const { bytes, lists } = document;
+  const removals = lists.map(({ starts, hashes }) =>
+    [...hashes.keys()].filter((index) => hashes[index] === NO_KEY && hasEmptyKey(document, starts[index] ?? 0)),
+  );
+  const splices = lists.flatMap((list, position) => removeItems(bytes, list, removals[position] ?? [], false));
+  return spliced(document, splices, removals);
+}
+
+function hasEmptyKey({ bytes, layout }: ConfigurationDocument, start: number): boolean {
+  const node = readValue(createScanner(bytes, true, start), 'tree');
+  const key = node.kind === 'object' ? memberOf(node, layout.keyMember) : node;
+  return key?.kind === 'string' && key.value === '';
 }
 
 /** What the document says of these keys: the record that counts, or null. */

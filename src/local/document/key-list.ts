@@ -43,7 +43,8 @@ export interface KeyFault {
   readonly text: string;
 }
 
-const NO_KEY = 0;
+/** The hash of an element without a key. */
+export const NO_KEY = 0;
 const SAFE_DIGITS = 15;
 const MINUS = 0x2d;
 const ZERO = 0x30;

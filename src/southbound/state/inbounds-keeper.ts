@@ -220,7 +220,7 @@ interface Stored {
 const LOOK_AGAIN = 1_000;
 
 const REFUSED =
-  'the server takes no configuration of this size: keys that its API makes are gone with its next start, and made again one by one';
+  'keys are not stored in the configuration of the server: what its API makes is gone with its next start, and made again one by one';
 const NO_HOME =
   'the server has no inbound that keys could be stored in: what its API makes is gone with its next start, and made again';
 
