@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import { type Now, withNow } from '../core/now.js';
 import type { TokenVerdict } from '../core/token-guard.js';
-import { acceptBody } from '../sockets/awaited-bodies.js';
+import { acceptBody, acceptClient } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/own-events.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError, forStrangers } from '../wire/errors.js';
@@ -41,6 +41,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
         handler: observer.around((request, reply) => {
           const admitted = (verdict: Admission) => {
             if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
+            if (verdict === 'right') acceptClient(request.raw);
             const answer = () => serve(operation, mount, context, request, reply);
             const wait = isAudit && verdict === 'open' ? context.rate.retryAfter(request.raw) : null;
             if (wait === null) return answer();

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 
 /** The least pace of a body that no accepted credential vouches for. */
 export interface BodyPace {
-  /** Milliseconds that the whole of it may take. */
+  /** Milliseconds that the whole of it may take, and that an answer to such a client may wait unread before it makes room. */
   readonly whole: number;
   /** Bytes that come within each `window` at least. */
   readonly leastBytes: number;
@@ -22,9 +23,22 @@ interface AwaitedBody {
 
 const awaited = new WeakMap<IncomingMessage, AwaitedBody>();
 
-/** Lets the body of this request take its time: it came with an accepted credential. */
+const accepted = new WeakSet<Socket>();
+
+/** Lets the answers on this connection take their time: a request came on it with an accepted credential. */
+export function acceptClient({ socket }: IncomingMessage): void {
+  accepted.add(socket);
+}
+
+/** Whether a request with an accepted credential has come on this connection. */
+export function isAccepted(socket: Socket): boolean {
+  return accepted.has(socket);
+}
+
+/** The same for the body of this request, too. */
 export function acceptBody(request: IncomingMessage): void {
   awaited.delete(request);
+  acceptClient(request);
 }
 
 /** Calls back where the body of this request keeps behind its least pace, instead of ending the connection. */

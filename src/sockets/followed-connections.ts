@@ -1,24 +1,30 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { awaitsBody, type BodyPace, createAwaitedBodies } from './awaited-bodies.js';
+import { awaitsBody, type BodyPace, createAwaitedBodies, isAccepted } from './awaited-bodies.js';
 import { ownEvents } from './own-events.js';
 
 /** A connection of a server, and what is under way on it. */
 export interface FollowedConnection {
   readonly socket: Socket;
+  /** The one that HTTP is spoken on: another where TLS is between them. */
+  spoken: Socket;
   /** Requests whose answers are not out. */
   running: number;
   /** The request that came last while it is under way: of the others everything has come. */
   last: IncomingMessage | null;
+  /** Since when nothing is taken of an answer, and how much of all answers was taken by then; null where nothing waits. */
+  unread: { readonly taken: number; readonly since: number } | null;
+  /** Whether that has lasted too long for a client that nothing is known of. */
+  isUnread: boolean;
   /** How many requests it has been answered. */
   answers: number;
   /** How it was found at the last look for idle ones. */
   found: { readonly answers: number; readonly bytesRead: number } | null;
 }
 
-/** Whether somebody waits for an answer on it; one that waits for a client that nothing is known of does not count. */
-export function isBusy({ running, last }: FollowedConnection): boolean {
-  return running > (last !== null && awaitsBody(last) ? 1 : 0);
+/** Whether somebody waits for an answer on it; one that waits for a client that nothing is known of, to send or read, does not count. */
+export function isBusy({ running, last, isUnread }: FollowedConnection): boolean {
+  return !isUnread && running > (last !== null && awaitsBody(last) ? 1 : 0);
 }
 
 /** Who wants to know of the connections of a server. */
@@ -36,8 +42,8 @@ const IDLE_CHECK = 50;
  * Follows the connections of a server, and has its `closeIdleConnections`, which a server that closes calls, end them as soon
  * as nothing is under way on them: also one on which nothing was ever said, such as browsers open in advance, which Node leaves
  * open until its client goes. One whose request has arrived and not begun is spared. What is thrown in an event of a connection
- * is known as its own. Bodies that no
- * credential vouches for keep to the pace, where there is one.
+ * is known as its own. Bodies that no credential vouches for keep to the pace, where there is one, and answers that such
+ * clients do not read keep no connection busy.
  */
 export function followConnections<S extends Server>(
   server: S,
@@ -49,7 +55,16 @@ export function followConnections<S extends Server>(
   const bySocket = new WeakMap<Socket, FollowedConnection>();
 
   function follow(socket: Socket): void {
-    const connection: FollowedConnection = { socket, running: 0, last: null, answers: 0, found: null };
+    const connection: FollowedConnection = {
+      socket,
+      spoken: socket,
+      running: 0,
+      last: null,
+      unread: null,
+      isUnread: false,
+      answers: 0,
+      found: null,
+    };
     if (watcher.admits?.(connection) === false) {
       socket.destroy();
       return;
@@ -69,6 +84,7 @@ export function followConnections<S extends Server>(
       const { socket } = connection;
       if (socket.remotePort === remotePort && socket.remoteAddress === remoteAddress) {
         bySocket.set(secure, connection);
+        connection.spoken = secure;
         return;
       }
     }
@@ -80,13 +96,38 @@ export function followConnections<S extends Server>(
     connection.running += 1;
     connection.last = request;
     bodies?.begin(request);
+    keepLookingForUnread();
     response.on('close', () => {
       connection.running -= 1;
       if (connection.last === request) connection.last = null;
       bodies?.answered(request);
       connection.answers += 1;
+      connection.unread = null;
+      connection.isUnread = false;
       watcher.answered?.(connection);
     });
+  }
+
+  let awaitsLook = false;
+
+  function keepLookingForUnread(): void {
+    if (pace === null || awaitsLook) return;
+    awaitsLook = true;
+    setTimeout(lookForUnread, pace.whole / 5, pace.whole).unref();
+  }
+
+  function lookForUnread(longest: number): void {
+    awaitsLook = false;
+    const now = performance.now();
+    for (const connection of open) {
+      const { spoken, running, unread } = connection;
+      if (running > 0) keepLookingForUnread();
+      const taken = spoken.bytesWritten - spoken.writableLength;
+      const waits = running > 0 && spoken.writableLength > 0 && !isAccepted(spoken);
+      if (!waits) connection.unread = null;
+      else if (unread?.taken !== taken) connection.unread = { taken, since: now };
+      connection.isUnread = connection.unread !== null && now - connection.unread.since >= longest;
+    }
   }
 
   /** Ends those that were idle at the last look and have not been heard of since. */

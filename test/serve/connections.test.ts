@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer as createPlain } from 'node:http';
 import { createServer as createSecure } from 'node:https';
+import { connect as connectPlain } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,6 +17,11 @@ import { openRaw, type RawClient, rawClient, rawRequest } from '../raw-client.js
 
 const WAIT = { timeout: 20_000 };
 const ASK = rawRequest('GET', '/');
+/** More than any system keeps for a client that does not read. */
+const LARGE = Buffer.alloc(48 * 1024 * 1024, 'x');
+
+const secure: CreateServer = (options, listener) =>
+  createSecure({ ...options, cert: CERTIFICATE, key: PRIVATE_KEY }, listener);
 
 /** A listener that answers `GET /` at once, and `GET /slow` when it is told to. */
 async function listening(options: Partial<ConnectionsOptions>, make: CreateServer = createPlain, path?: string) {
@@ -26,8 +32,9 @@ async function listening(options: Partial<ConnectionsOptions>, make: CreateServe
   const slow: (() => void)[] = [];
   const server = connections.serverFor('api', make)({}, (request, response) => {
     const answer = () => response.end(`answer to ${request.url}`);
-    if (request.url === '/accepted') acceptBody(request);
-    if (request.url === '/slow') slow.push(answer);
+    if (request.url?.startsWith('/accepted')) acceptBody(request);
+    if (request.url?.endsWith('large')) response.end(LARGE);
+    else if (request.url === '/slow') slow.push(answer);
     else if (request.method === 'POST') request.on('end', answer).resume();
     else answer();
   });
@@ -101,12 +108,10 @@ describe('a full listener', () => {
   });
 
   it('counts connections of TLS, before their handshake as well, and knows which of them is busy', async () => {
-    const make: CreateServer = (options, listener) =>
-      createSecure({ ...options, cert: CERTIFICATE, key: PRIVATE_KEY }, listener);
-    const { port, from, open, slow } = await listening({ most: 2 }, make);
+    const { port, from, open, slow } = await listening({ most: 2 }, secure);
     const silent = await from('127.0.0.2');
     const socket = connect({ port, host: '127.0.0.1', ca: CERTIFICATE, servername: 'doh.test' });
-    const secure = rawClient(socket);
+    const client = rawClient(socket);
     await once(socket, 'secureConnect');
     socket.write(rawRequest('GET', '/slow'));
     await vi.waitFor(() => expect(slow).toHaveLength(1), WAIT);
@@ -115,7 +120,7 @@ describe('a full listener', () => {
     await from('127.0.0.4');
     await open(2);
     slow[0]?.();
-    await secure.received(/answer to \/slow$/);
+    await client.received(/answer to \/slow$/);
   });
 });
 
@@ -218,6 +223,41 @@ describe('a body that no credential vouches for', () => {
     const drip = setInterval(() => client.socket.write(' '.repeat(20)), 5);
     onTestFinished(() => clearInterval(drip));
     expect(await client.ended).toBe('');
+  });
+});
+
+describe('an answer that waits unread', () => {
+  it.each([
+    ['plain', createPlain, null],
+    ['TLS', secure, 'TLS'],
+  ] as const)('counts as idle over %s after a while, unless the client was let in by a credential', async (_name, make, tls) => {
+    const pace = { whole: 200, window: 1_000, leastBytes: 0 };
+    const { server, port, from, figures } = await listening({ most: 2, bodyPace: pace }, make);
+    let requests = 0;
+    server.on('request', () => {
+      requests += 1;
+    });
+    const reading = async (localAddress: string) => {
+      if (tls === null) return from(localAddress);
+      const plain = connectPlain({ port, host: '127.0.0.1', localAddress });
+      const socket = connect({ socket: plain, ca: CERTIFICATE, servername: 'doh.test' });
+      const client = rawClient(socket);
+      await once(socket, 'secureConnect');
+      return client;
+    };
+    const [stranger, accepted] = [await reading('127.0.0.1'), await reading('127.0.0.2')];
+    for (const { socket } of [stranger, accepted]) socket.pause();
+    stranger.socket.write(rawRequest('GET', '/large'));
+    accepted.socket.write(rawRequest('GET', '/accepted/large'));
+    await vi.waitFor(() => expect(requests).toBe(2), WAIT);
+    await vi.waitFor(async () => {
+      const operator = await reading('127.0.0.3');
+      operator.socket.write(ASK);
+      await operator.received(/answer to \/$/);
+    }, WAIT);
+    expect(figures()?.closedIdle).toEqual({ full: 1, share: 0 });
+    accepted.socket.resume();
+    await vi.waitFor(() => expect(accepted.text().length).toBeGreaterThan(LARGE.length), WAIT);
   });
 });
 
