@@ -18,6 +18,8 @@ export interface LoadOptions {
   readonly seed: number;
   /** Whether hostile clients come beside the load, each kind from addresses of its own. */
   readonly hostile?: boolean;
+  /** Networks that slow bodies come from, with hostile clients. */
+  readonly slowNetworks?: number;
   readonly onProgress?: (words: string) => void;
 }
 
@@ -64,14 +66,14 @@ const FLEET: Fleet = [
   [1, 3_000, replacer],
 ];
 
-const HOSTILE_FLEET: Fleet = [
+const hostileFleet = (networks: number): Fleet => [
   [8, 20, flooder],
   [48, 3_000, unreader],
   [12, 50, guesser],
   [12, 100, halfCloser],
   [12, 100, resetter],
   [6, 50, pipeliner],
-  [SLOW_NETWORKS, 1_000, slowBodies],
+  [networks, 1_000, slowBodies],
   [4, 100, longLogins],
 ];
 
@@ -84,6 +86,7 @@ export async function runLoad({
   seconds,
   seed,
   hostile = false,
+  slowNetworks = SLOW_NETWORKS,
   onProgress,
 }: LoadOptions): Promise<LoadSummary> {
   const baseKeys = Array.from({ length: KEYS - HAND_KEYS }, (_, index) => `base-${index}`);
@@ -114,7 +117,7 @@ export async function runLoad({
         onProgress?.(`${tally.answers()} answers, ${tally.failures.length} failures, ${megabytes(memory.at(-1) ?? 0)}`);
     }
   }
-  const fleet = [...FLEET, ...(hostile ? HOSTILE_FLEET : [])].flatMap(([count, wait, create]) =>
+  const fleet = [...FLEET, ...(hostile ? hostileFleet(slowNetworks) : [])].flatMap(([count, wait, create]) =>
     Array.from({ length: count }, (_, number) => repeat(create(lanes, number), wait)),
   );
   await Promise.all([...fleet, watchMemory()]);
