@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { openDatabaseBackend } from '../src/database/backend.js';
 import { systemClock, systemRandom } from '../src/platform/system-ports.js';
 import { reports } from './feed.js';
@@ -171,6 +173,64 @@ const start = overDatabase('database-start-1m', 1_000_000, async (bench, postgre
   ];
 });
 
+/** The longest answer of another client while the configuration is read for the first time, against as long without that. */
+const configuration = overDatabase('database-config', 200_000, async (bench, postgres) => {
+  const server = await bench.using(startOverDatabase(postgres.url()));
+  const until = { milliseconds: bench.quick ? 5_000 : 10_000 };
+  const status = () => bench.load.put(server, { connections: 1, requests: getStatus, until });
+  await status();
+  const alone = await status();
+  const began = performance.now();
+  const [beside, took] = await Promise.all([status(), readConfiguration(server).then(() => performance.now() - began)]);
+  const more = beside.slowest - alone.slowest;
+  return [
+    {
+      ...row(
+        `longest GET /server/status beside the first GET /server/config of 200k keys (${timeText(took)})`,
+        timeText(beside.slowest),
+        '≤ 100 ms more',
+        took < until.milliseconds ? more <= 100 : 'unsure',
+      ),
+      against: `without it: ${timeText(alone.slowest)}`,
+    },
+  ];
+});
+
+const large = overDatabase('database-large', 1_000_000, async (bench, postgres) => {
+  const server = await bench.using(startOverDatabase(postgres.url()));
+  await readConfiguration(server);
+  const read = residentBytes(server.child.pid, 'highest');
+  const file = await bench.file(1_000_000);
+  const flags = ['--replace', '--config', file, '--data-dir', `${file}.data`, '--database', postgres.url()];
+  const imported = await highestOf(['database', 'import', ...flags]);
+  return [
+    row('1M keys: resident at its highest once GET /server/config was answered', ...mebibytes(read)),
+    row('database import --replace of 1M keys over as many: resident at its highest', ...mebibytes(imported)),
+  ];
+});
+
+const mebibytes = (bytes: number) => [`${(bytes / 2 ** 20).toFixed(0)} MiB`, '≤ 1 GiB', bytes <= 2 ** 30] as const;
+
+async function readConfiguration(server: BenchServer): Promise<void> {
+  await (await ask(server, 'GET', '/server/config')).arrayBuffer();
+}
+
+/** Runs a command of Keyway to its end; resolves to the resident bytes that it had at its highest. Rejects where it fails. */
+async function highestOf(args: readonly string[]): Promise<number> {
+  const cli = new URL('../src/cli.js', import.meta.url).pathname;
+  const running = promisify(execFile)(process.execPath, [cli, ...args]);
+  let highest = 0;
+  const timer = setInterval(() => {
+    try {
+      highest = residentBytes(running.child.pid ?? 0, 'highest');
+    } catch {
+      clearInterval(timer); // It has ended.
+    }
+  }, 20);
+  await running.finally(() => clearInterval(timer));
+  return highest;
+}
+
 const idle = overDatabase('database-idle', KEYS, async (bench, postgres) => {
   for (let n = 0; n < 3; n += 1) await bench.using(startOverDatabase(postgres.url()));
   await sleep(3_000);
@@ -236,7 +296,17 @@ async function standAgainAndAgain(pid: number, milliseconds: number): Promise<vo
   }
 }
 
-export const databaseMeasures: readonly Measure[] = [reads, writes, feed, seen, start, idle, stand];
+export const databaseMeasures: readonly Measure[] = [
+  reads,
+  writes,
+  feed,
+  seen,
+  start,
+  configuration,
+  large,
+  idle,
+  stand,
+];
 
 function row(measure: string, value: string, bar: string, met: Row['met']): Row {
   return { measure, gateway: 'keyway serve --database', against: '', value, bar, met };
