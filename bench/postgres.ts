@@ -111,14 +111,22 @@ export async function startPostgres(
   ];
   const url = (database = 'postgres') => `postgres://keyway@127.0.0.1:${port}/${database}`;
   let child: ChildProcess | null = null;
+  let wasKilled = false;
+
+  function begin(): ChildProcess {
+    child = spawn(postgres, args, { ...identity, cwd: outside, stdio: ['ignore', 'ignore', 'inherit'] });
+    return child;
+  }
 
   async function start(): Promise<void> {
-    const begun = spawn(postgres, args, { ...identity, cwd: outside, stdio: ['ignore', 'ignore', 'inherit'] });
-    child = begun;
+    let begun = begin();
     for (const limit = performance.now() + START_LIMIT; ; await sleep(20)) {
       if (await answers(url())) return;
-      if (begun.exitCode !== null) throw new Error(`postgres has ended with exit code ${begun.exitCode}`);
       if (performance.now() > limit) throw new Error('postgres does not answer');
+      if (begun.exitCode === null) continue;
+      // It does not begin beside processes of the killed one that have not seen yet that theirs is gone.
+      if (!wasKilled) throw new Error(`postgres has ended with exit code ${begun.exitCode}`);
+      begun = begin();
     }
   }
 
@@ -127,6 +135,7 @@ export async function startPostgres(
     child = null;
     if (present === null || present.exitCode !== null || present.signalCode !== null) return;
     const ended = once(present, 'exit');
+    wasKilled = how === 'kill';
     // Fast: connections are cut off. The processes of connections see by themselves that theirs is gone.
     present.kill(how === 'kill' ? 'SIGKILL' : 'SIGINT');
     await ended;
