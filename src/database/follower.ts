@@ -16,7 +16,6 @@ import { type Connections, type Row, StatementError } from './connection.js';
 import type { Jitter } from './jitter.js';
 import {
   type ConnectionsRow,
-  inSteps,
   type KeyRow,
   type Replica,
   readConnectionsRow,
@@ -140,10 +139,6 @@ const AWAY = 'the database does not answer; what was last known is served meanwh
 const UNFIT = 'the database is not one that this Keyway may use; what was last known is served meanwhile';
 const KINDS: readonly Looked[] = ['state', 'connections', 'all'];
 
-function* unpacked(pieces: readonly Buffer[]): Generator<readonly KeyRow[], void> {
-  for (const piece of pieces) yield (JSON.parse(piece.toString()) as readonly Row[]).map(readKeyRow);
-}
-
 /** Loads everything, and follows. Rejects with `StatementError` where the first load fails. */
 export async function startFollower(options: FollowerOptions): Promise<Follower> {
   const { connections, replica, followed, clock, log, pollMilliseconds = POLL, lookUpMilliseconds = LOOK_UP } = options;
@@ -186,15 +181,14 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       await one(LOAD.begin);
       const heads = readHeads(await one(HEADS));
       await one(LOAD.declare);
-      /** Packed, since what is there already stays until it is replaced. */
-      const all: Buffer[] = [];
+      const all: KeyRow[] = [];
       for (let count = 0; ; ) {
         const rows = await one(LOAD.fetch);
         if (rows.length === 0) break;
         count += rows.length;
         options.progress?.(count);
         if (isFirst) replica.takeKeys(rows.map(readKeyRow));
-        else for (const some of inSteps(rows)) all.push(Buffer.from(JSON.stringify(some)));
+        else for (const row of rows) all.push(readKeyRow(row));
       }
       const others = {
         connected: (await one(LOAD.connections)).map(readConnectionsRow),
@@ -205,7 +199,7 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       const audit = await one(LOAD.audit);
       await one(LOAD.commit);
       if (isFirst) replica.takeConnections(others.connected);
-      else await inTurns(replica.replaceAll({ [Symbol.iterator]: () => unpacked(all) }, others.connected));
+      else await inTurns(replica.replaceAll(all, others.connected));
       followed.sessions(sessions.map(readSession), 'all');
       takeOthers(others.settings, audit);
       gateways = heads.gateways;

@@ -40,9 +40,9 @@ export interface Replica {
   addUnread(used: readonly UsedRow[], number: number): void;
   /**
    * All keys that there are, in the order of registration, and all connections, whatever was known before. A key that stays is
-   * there all the time. Nothing else may be taken until it is done. The rows come a piece a step, and are gone through twice.
+   * there all the time. Nothing else may be taken until it is done.
    */
-  replaceAll(pieces: Iterable<readonly KeyRow[]>, connected: readonly ConnectionsRow[]): Steps<void>;
+  replaceAll(rows: readonly KeyRow[], connected: readonly ConnectionsRow[]): Steps<void>;
   /** The write that set the key's counters to zero; null for a key that is not known. */
   incarnation(accessKey: string): number | null;
   /** The write that registered the key; 0 for a key that is not known. */
@@ -155,34 +155,29 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       });
       keys.addUsage(unread.map(usageOf));
     },
-    *replaceAll(pieces, connected) {
+    *replaceAll(rows, connected) {
       observer.allChanged();
       const told = new Map(connected.map(({ accessKey, connections }) => [accessKey, connections]));
-      // In the order of registration. What is there already is held once.
       const wanted = new Set<string>();
-      for (const rows of pieces) {
-        for (const { accessKey } of rows) wanted.add(keys.get(accessKey)?.accessKey ?? accessKey);
+      for (const some of inSteps(rows)) {
+        for (const { accessKey } of some) wanted.add(accessKey);
         yield;
       }
       // Who stands in the same order as before stays; from the first that does not on, all are registered again.
-      const order = wanted.values();
-      let expected = order.next().value;
+      let place = 0;
       let isInOrder = true;
-      let staying = 0;
       for (const some of inSteps([...keys.entries()])) {
         for (const { accessKey } of some) {
+          isInOrder &&= !wanted.has(accessKey) || rows[place]?.accessKey === accessKey;
           if (!wanted.has(accessKey)) drop(accessKey);
-          else isInOrder &&= accessKey === expected;
-          if (!isInOrder || accessKey !== expected) continue;
-          staying += 1;
-          expected = order.next().value;
+          else if (isInOrder) place += 1;
         }
         yield;
       }
       let taken = 0;
-      for (const rows of pieces) {
-        for (const row of rows) {
-          if (taken >= staying && keys.get(row.accessKey) !== undefined) drop(row.accessKey);
+      for (const some of inSteps(rows)) {
+        for (const row of some) {
+          if (taken >= place && keys.get(row.accessKey) !== undefined) drop(row.accessKey);
           take(row, told);
           taken += 1;
         }
@@ -204,7 +199,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
 /** Keys that are looked at in one step. */
 const STEP_KEYS = 5_000;
 
-export function* inSteps<T>(all: readonly T[]): Generator<readonly T[], void> {
+function* inSteps<T>(all: readonly T[]): Generator<readonly T[], void> {
   for (let from = 0; from < all.length; from += STEP_KEYS) yield all.slice(from, from + STEP_KEYS);
 }
 

@@ -74,7 +74,7 @@ function stage(text: string, wrap: (keys: Keys) => Keys = (keys) => keys, onFres
     },
     async readAnew() {
       const rows = [...registry.entries()].map((entry) => row(entry.accessKey, entry.limitBytes, 0, entry.order));
-      await inTurns(replica.replaceAll([rows], []));
+      await inTurns(replica.replaceAll(rows, []));
     },
     setRules(suffixes: readonly string[]) {
       state += 1;

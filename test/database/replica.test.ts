@@ -27,11 +27,6 @@ function rowsOf(names: readonly string[], write: number): readonly KeyRow[] {
   });
 }
 
-function piecesOf(rows: readonly KeyRow[], length = 2): readonly (readonly KeyRow[])[] {
-  const count = Math.ceil(rows.length / length);
-  return Array.from({ length: count }, (_, n) => rows.slice(n * length, (n + 1) * length));
-}
-
 const connectedOf = (names: readonly string[], incarnation: number) =>
   names.map((accessKey) => ({ accessKey, incarnation, connections: 3n }));
 
@@ -44,7 +39,7 @@ describe('keys that are read anew', () => {
         replica.takeKeys(rowsOf(before, 1));
         replica.takeConnections(connectedOf(before, 1));
         const staying = before.filter((each) => after.includes(each));
-        const steps = replica.replaceAll(piecesOf(rowsOf(after, write)), connectedOf(after, write));
+        const steps = replica.replaceAll(rowsOf(after, write), connectedOf(after, write));
         for (let isDone = false; !isDone; isDone = steps.next().done === true) {
           for (const each of staying) expect(keys.get(each)?.counters).toMatchObject({ connections: 3n });
         }
@@ -52,7 +47,7 @@ describe('keys that are read anew', () => {
         for (const [at, each] of after.entries())
           expect(keys.get(each)?.counters).toMatchObject({ bytesUp: BigInt(at), connections: 3n });
         expect(heard.all).toBe(2);
-        finish(replica.replaceAll(piecesOf(rowsOf(after, write)), []));
+        finish(replica.replaceAll(rowsOf(after, write), []));
         for (const each of after) expect(keys.get(each)?.counters).toMatchObject({ connections: 0n });
       }),
       { seed: 28, numRuns: 200 },
@@ -65,7 +60,7 @@ describe('keys that are read anew', () => {
     const reversed = many.toReversed();
     replica.takeKeys(rowsOf(many, 1));
     const most: number[] = [];
-    const steps = replica.replaceAll(piecesOf(rowsOf([...reversed, 'new'], 2), 5_000), []);
+    const steps = replica.replaceAll(rowsOf([...reversed, 'new'], 2), []);
     for (let isDone = false; !isDone; ) {
       const before = heard.keys;
       isDone = steps.next().done === true;
