@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { canPin, LOAD_CORE, SERVER_CORE } from './child.js';
 import { creates } from './creates.js';
 import { databaseMeasures } from './database.js';
+import { databaseHorizon } from './database-horizon.js';
 import { dns } from './dns.js';
 import { countersOfMillion, feedRates, listsBesideFeed } from './feed.js';
 import { layouts } from './layouts.js';
@@ -42,6 +43,7 @@ const MEASURES: readonly Measure[] = [
   upstreamPanelsReal,
   panel,
   ...databaseMeasures,
+  databaseHorizon,
 ];
 
 /** Runs one measure with servers and files of its own, and leaves nothing behind. */
