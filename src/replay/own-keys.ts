@@ -18,7 +18,9 @@ export interface OwnKeys {
   removeAll(control: Control): Promise<readonly string[]>;
 }
 
-export function createOwnKeys(prefix: string): OwnKeys {
+/** `others` stood there before the run: none of them becomes its own, whatever a server names as made. */
+export function createOwnKeys(prefix: string, others: readonly string[] = []): OwnKeys {
+  const foreign = new Set(others);
   const made = new Set<string>();
   const ever = new Set<string>();
   const isOwn = (accessKey: string) => accessKey.startsWith(prefix) || ever.has(accessKey);
@@ -26,6 +28,7 @@ export function createOwnKeys(prefix: string): OwnKeys {
     prefix,
     isOwn,
     add(accessKey) {
+      if (foreign.has(accessKey)) return;
       made.add(accessKey);
       ever.add(accessKey);
     },

@@ -48,7 +48,7 @@ async function takeOverRules(control: Control, { outbound }: JsonObject): Promis
   const isConfigured = outbound !== undefined && isJsonObject(outbound);
   const rules = isConfigured ? (outbound.rules ?? []) : (data ?? []);
   const { status } = await control.send('PUT', '/router/rules', rules);
-  if ((status === 200) !== isConfigured) throw new CountsAtStart('outbound routing');
+  if (status < 400 !== isConfigured) throw new CountsAtStart('outbound routing');
   return isConfigured;
 }
 

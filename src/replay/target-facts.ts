@@ -19,7 +19,7 @@ export interface TargetFacts {
   readonly dnsEnabled: boolean;
   /** The keys that stand there, in the order of the list. */
   readonly keys: readonly GivenKey[];
-  /** How it announces itself to clients; null when no key was there to ask with. */
+  /** How it announces itself to clients; null when no key that a path can name was there to ask with. */
   readonly announced: Announcement | null;
 }
 
@@ -63,6 +63,7 @@ export async function learnFacts(caller: Caller, control: Control, asked: Asked)
   const config = await readConfig(control, revision);
   const { keys } = await readKeys(control);
   const dnsEnabled = await readDnsEnabled(control, revision, config);
+  const named = keys.find(({ accessKey }) => accessKey !== '');
   return {
     version: typeof status.version === 'string' ? status.version : null,
     isOpen,
@@ -71,7 +72,7 @@ export async function learnFacts(caller: Caller, control: Control, asked: Asked)
     config,
     dnsEnabled,
     keys,
-    announced: keys[0] === undefined ? null : await learnAnnouncement(control, keys[0].accessKey, revision, dnsEnabled),
+    announced: named === undefined ? null : await learnAnnouncement(control, named.accessKey, revision, dnsEnabled),
   };
 }
 

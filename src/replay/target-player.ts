@@ -20,7 +20,7 @@ import { fillCredentials } from './secrets.js';
 import { standInsFor } from './stand-ins.js';
 import { stateChanges } from './state-changes.js';
 import { CountsAtStart, untilReloaded } from './take-over.js';
-import { learnFacts, readKeys, type TargetFacts } from './target-facts.js';
+import { learnAnnouncement, learnFacts, readKeys, type TargetFacts } from './target-facts.js';
 import { isInstalled, NO_STAGE, type Prepared, prepare, stageOf } from './target-state.js';
 import { translate } from './translate.js';
 import { effectsOf, type Permissions, playable, whyNot } from './why-not.js';
@@ -84,12 +84,16 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
   const caller = createCaller(options);
   const control = createControl(caller, { target, revision, credentials });
   const facts = await learnFacts(caller, control, { target, revision, credentials });
-  const own = createOwnKeys(`keyway-replay-${options.random.bytes(4).toString('hex')}-`);
+  const own = createOwnKeys(
+    `keyway-replay-${options.random.bytes(4).toString('hex')}-`,
+    facts.keys.map(({ accessKey }) => accessKey),
+  );
   const isLetIn = facts.isOpen || facts.hasToken || facts.hasOperator;
   const before = isLetIn ? await readState(control, revision) : null;
   const live: Live = { options, target, caller, control, facts, own, before, kept: null };
   const { isCompared = false } = options;
-  const reason = (scenario: Scenario) => whyNot(scenario, { facts, permissions, revision, target, isCompared });
+  const reason = (scenario: Scenario) =>
+    whyNot(scenario, { facts: live.facts, permissions, revision, target, isCompared });
   return {
     facts,
     target,
@@ -101,6 +105,7 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
         live,
       ),
     async play(file, watching) {
+      if (isLetIn && permissions.writes) await learnLinks(live);
       const why = reason(file.scenario);
       return why === null ? playOn(live, file, watching) : unplayedResult(file, 'skipped', why);
     },
@@ -123,6 +128,8 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
 }
 
 interface Live extends Prepared {
+  /** Grows by how links look, where a key of the run's own had to show it. */
+  facts: TargetFacts;
   readonly options: TargetOptions;
   readonly caller: Caller;
   /** Null where nothing lets the run in. */
@@ -189,6 +196,22 @@ async function playOn(live: Live, file: ScenarioFile, watching: Watching): Promi
   }
 }
 
+/** Where no key stands there that a path could name, one of the run's own shows how links look. */
+async function learnLinks(live: Live): Promise<void> {
+  const { control, own, facts, options } = live;
+  if (facts.announced !== null) return;
+  const key = `${own.prefix}link`;
+  own.add(key);
+  try {
+    await control.send('POST', '/users', { access_key: key });
+    const announced = await learnAnnouncement(control, key, options.revision, facts.dnsEnabled);
+    live.facts = { ...facts, announced };
+    await own.removeAll(control);
+  } catch {
+    // What cannot be asked now is told by the scenarios, and the key goes at the end.
+  }
+}
+
 /** The file afterwards is compared where the scenario's own configuration stands there. */
 function withoutFile(file: ScenarioFile): ScenarioFile {
   const { then: _, ...scenario } = file.scenario;
@@ -205,11 +228,16 @@ async function keepState(live: Live): Promise<void> {
 
 async function cleanUp(live: Live): Promise<readonly string[]> {
   const { permissions } = live.options;
-  const problems = permissions.writes ? await undoAll(live) : [];
+  const problems = permissions.writes ? await undoAll(live).catch((error: unknown) => [whyNotUndone(live, error)]) : [];
   const left = [...problems, ...(await changesSince(live))];
   if (left.length === 0) await live.kept?.remove();
   else if (live.kept !== null) left.push(`what stood there before is in ${live.kept.place}`);
   return left;
+}
+
+function whyNotUndone({ own }: Live, error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error);
+  return `not all could be undone, keys that begin with ${own.prefix} may be left: ${reason}`;
 }
 
 /** Removes the run's own keys and puts back what it replaced, and again where a reload of the server's brought some back. */

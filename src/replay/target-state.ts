@@ -10,7 +10,7 @@ import type { OwnKeys } from './own-keys.js';
 import type { Stage } from './play.js';
 import { type Exchange, isExchange, type Scenario } from './scenario.js';
 import { CountsAtStart, takeOver } from './take-over.js';
-import { type Announcement, learnAnnouncement, type TargetFacts } from './target-facts.js';
+import type { TargetFacts } from './target-facts.js';
 import { type Cast, type CastConfiguration, configurationIn, mergedConfiguration } from './translate.js';
 import { isTokenOnlyAKey, needsConfiguration, type Permissions } from './why-not.js';
 
@@ -59,7 +59,7 @@ export async function prepare(live: Prepared, scenario: Scenario, authorization:
         : authorization,
     token: facts.hasToken ? options.credentials.token : null,
     operator: options.credentials.operator,
-    announced: facts.announced ?? (await announcementOf(live, state)),
+    announced: facts.announced,
     before: { ...before, total: before.total - made },
     configuration,
     onManyWrongLogins: () => control.login(),
@@ -127,15 +127,6 @@ async function checkLinks(
   const wanted = options.revision.shareQuery.query(facts.announced.query, dnsEnabled);
   if (typeof link === 'string' && !link.endsWith(`@${facts.announced.address}${wanted}`))
     throw new CountsAtStart('whether DNS is on');
-}
-
-async function announcementOf(
-  { control, own, facts, options }: Prepared,
-  state: GivenState,
-): Promise<Announcement | null> {
-  const [first] = state.keys;
-  if (first === undefined || !options.permissions.writes) return null;
-  return learnAnnouncement(control, own.prefix + first.accessKey, options.revision, facts.dnsEnabled);
 }
 
 /** What the API shows of the file, as the scenario would have it. */

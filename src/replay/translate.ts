@@ -209,6 +209,8 @@ const DATA_IN: Partial<Readonly<Record<OperationName, (data: JsonValue, cast: Ca
           active_users: less(data.active_users, before.active),
         }
       : data,
+  // No operation makes a query: those that stand there are of others.
+  listDnsQueries: (data) => (Array.isArray(data) ? [] : data),
   getConfig: (data, { configuration, own }) =>
     isJsonObject(data) && configuration !== null ? configurationIn(data, configuration, own) : data,
   subscribe: announcedIn,

@@ -25,6 +25,12 @@ const EXCEPTIONS: readonly Exception[] = [
   },
   {
     names: /^(?!POST \/users:|DELETE \/users\/)(?:POST|PUT|DELETE) .*: asks for no credential$/,
+    when: ({ revision }) => hasOwnScenarios(revision.id),
+    mode: 'destructive',
+    reason: 'how changes are refused: scenarios ask that of a configuration of their own',
+  },
+  {
+    names: /^(?!POST \/users:|DELETE \/users\/)(?:POST|PUT|DELETE) .*: asks for no credential$/,
     mode: null,
     reason:
       'a change without a credential: where it passes it is made, so that one create and one delete alone are tried',

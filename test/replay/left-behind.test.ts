@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createOwnKeys } from '../../src/replay/own-keys.js';
@@ -8,13 +9,16 @@ import { stateChanges } from '../../src/replay/state-changes.js';
 import type { TargetOptions } from '../../src/replay/target-player.js';
 import { createCaller } from '../../src/southbound/caller.js';
 import { createControl } from '../../src/southbound/control.js';
+import { ROOT } from '../build.js';
 import { runHere } from '../cli/context.js';
-import { CREDENTIALS } from '../stand-in/files.js';
+import { apiOf, CREDENTIALS, fileOf } from '../stand-in/files.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
-import { playerOn, revisionNamed } from './live-server.js';
+import { PASSWORD, playerOn, revisionNamed, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 /** What a front does with a request: headers that it adds, or an answer of its own. */
 type Front = (request: { readonly method: string; readonly path: string }) => {
+  /** Whether nothing answers. */
+  readonly isGone?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly answer?: unknown;
   /** Of that answer; 200 when left out. */
@@ -43,7 +47,11 @@ async function wrongServer(front: Front) {
     const { method = '', url: path = '' } = request;
     const body = await bodyOf(request);
     bodies.push(body);
-    const { headers: added = {}, answer, status = 200 } = front({ method, path });
+    const { headers: added = {}, answer, status = 200, isGone = false } = front({ method, path });
+    if (isGone) {
+      request.socket.destroy();
+      return;
+    }
     if (answer !== undefined) {
       response.writeHead(status, { ...added, 'content-type': 'application/json' }).end(JSON.stringify(answer));
       return;
@@ -173,4 +181,62 @@ describe('keyway replay --writes', () => {
         .sort(),
     ).toEqual(['alpha', 'beta']);
   });
+
+  test('removes no key of others that a server names as made', async () => {
+    const { standIn, url } = await wrongServer(({ method, path }) =>
+      method === 'POST' && path.endsWith('/users') ? { answer: { ok: true, data: 'alpha' } } : {},
+    );
+    const ended = await writing(url);
+    expect(ended.code).toBe(1);
+    expect(standIn.keys().map(({ accessKey }) => accessKey)).toContain('alpha');
+  });
+
+  test('says what may be left on a server that has gone, and exits 1', async () => {
+    let made = 0;
+    const { url } = await wrongServer(({ method, path }) => {
+      if (method === 'POST' && path.endsWith('/users')) made += 1;
+      return { isGone: made > 4 };
+    });
+    const ended = await writing(url);
+    expect(ended.complaints).toMatch(
+      /not as before: not all could be undone, keys that begin with keyway-replay-\w+- may/,
+    );
+    expect(ended.complaints).toContain('not as before: it could not be read whether all is as before: ');
+    expect(ended.code).toBe(1);
+  });
+
+  test('finds a server compatible that has no key which a path could name, its links by a key of the run', async () => {
+    const text = fileOf('0.2.96').replace(/("access_keys": )\[.*\]/, '$1[]');
+    const standIn = await standInOf('0.2.96', { pauseMilliseconds: 0, clock: createFixedClock() }, text);
+    await apiOf(standIn)('POST', '/users', { access_key: '' });
+    const ended = await writing(`${standIn.origin}/panel`);
+    expect(ended.output).not.toMatch(/^(DIFFERENT|BROKEN)/m);
+    expect(ended.output).toMatch(/^equal {5}current\/subscribe: /m);
+    expect(ended.code).toBe(0);
+    expect(standIn.keys().map(({ accessKey }) => accessKey)).toEqual(['']);
+  });
+});
+
+test('keyway replay shows nobody a key of the server', async () => {
+  const { standIn, url } = await wrongServer(({ path }) =>
+    path.includes('/subscribe/') ? { answer: { ok: true, data: 'ostp://alpha@elsewhere' } } : {},
+  );
+  const ended = await runHere(['replay', '--target', url, '--revision', '0.2.96'], {
+    environment: { KEYWAY_TOKEN: CREDENTIALS.token },
+  });
+  expect(ended.output).toContain('DIFFERENT reads/share-link');
+  expect(ended.output).toContain('ostp://<key>@elsewhere');
+  for (const { accessKey } of standIn.keys()) expect(ended.output).not.toContain(`"${accessKey}"`);
+});
+
+test('keyway replay holds no query that stands in the log against a server', async () => {
+  const query = { timestamp: 1_750_000_000, domain: 'a.example', clientIp: '192.0.2.1', blocked: false };
+  const resolver = { configure() {}, queries: () => [query], refreshBlocklists() {} };
+  const { origin } = await startLiveServer('0.2.48', {}, { resolver });
+  const scenario = join(ROOT, 'fixtures/dns/dns-control.json');
+  const argv = ['replay', scenario, '--target', `${origin}/panel`, '--revision', '0.2.48', '--username', USERNAME];
+  const environment = { KEYWAY_TOKEN: TOKEN, KEYWAY_PASSWORD: PASSWORD };
+  const ended = await runHere([...argv, '--writes'], { environment });
+  expect(ended.output).toMatch(/^equal {5}.*dns-control: /m);
+  expect(ended.code).toBe(0);
 });

@@ -153,8 +153,8 @@ function othersThan(stored: JsonValue, shown: JsonValue | undefined): readonly s
 
 /** A link tells whether DNS is on, where its line's links do. */
 async function linkDifferences({ dns }: ServerConfiguration, at: At, turn: string): Promise<ReadDifference[]> {
-  const [first] = await snapshots(at, turn);
-  if (first === undefined || first.access_key === '') return [];
+  const first = (await snapshots(at, turn)).find(({ access_key: key }) => key !== '');
+  if (first === undefined) return [];
   const link = await dataOf('subscribe', at, { key: String(first.access_key), accept: 'text/plain', turn });
   const { shareQuery } = at.revision;
   const dnsEnabled = typeof link === 'string' ? shareQuery.read(link).dnsEnabled : null;

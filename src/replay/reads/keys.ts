@@ -39,7 +39,7 @@ function countersOf({ bytes_up, bytes_down, connections }: JsonObject): TrafficC
 /** Share links by the query that the revision gives them, and the client configuration beside them. */
 export async function lookAtShareLink(at: At): Promise<Found> {
   if ((await at.look.passing(at.api)) === undefined) return { unseen: NEEDS_CREDENTIAL };
-  const [first] = await snapshots(at);
+  const first = (await snapshots(at)).find(({ access_key: key }) => key !== '');
   if (first === undefined) return { unseen: NO_KEY };
   const key = String(first.access_key);
   const link = await dataOf('subscribe', at, { key, accept: 'text/plain' });

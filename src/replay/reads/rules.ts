@@ -6,10 +6,11 @@ import { lookAtNoPath, lookAtPanel } from './beside.js';
 import { lookAtConfiguration } from './configuration.js';
 import { lookAtOnline, lookAtShareLink } from './keys.js';
 import type { Look } from './look.js';
-import type { At, Found, ReadDifference } from './looking.js';
+import { type At, type Found, type ReadDifference, snapshots } from './looking.js';
 import { lookAtCors } from './preflight.js';
 import { lookAtPresence } from './presence.js';
 import { lookAtUptime } from './uptime.js';
+import { withoutKeys } from './without-keys.js';
 
 /** What one rule of a revision's record came to on a server. */
 export interface Finding {
@@ -54,7 +55,15 @@ export async function findingsOf(look: Look, revision: Revision): Promise<readon
     findings.push(findingOf(rule, operation.name, await lookAtOperation(operation, at)));
   }
   findings.push(findingOf(UPTIME, null, await UPTIME.look(at)));
-  return findings;
+  return Promise.all(findings.map((each) => withoutAnyKey(each, at)));
+}
+
+/** Longer keys first, of which another may be a part. */
+async function withoutAnyKey(finding: Finding, at: At): Promise<Finding> {
+  if (finding.differences.length === 0) return finding;
+  const keys = (await snapshots(at)).flatMap(({ access_key: key }) => (typeof key === 'string' ? [key] : []));
+  const sorted = keys.toSorted((a, b) => b.length - a.length);
+  return { ...finding, differences: finding.differences.map((each) => withoutKeys(each, sorted)) };
 }
 
 export function findingOf(rule: Omit<Rule, 'look'>, operation: OperationName | null, found: Found): Finding {
