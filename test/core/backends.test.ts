@@ -58,7 +58,7 @@ async function runningServer(): Promise<Home> {
     clock: { now: () => 7, monotonic },
     random: systemRandom,
     log,
-    timers: { after: () => () => undefined, pause: () => Promise.resolve() },
+    timers: { after: () => () => undefined, wait: () => Promise.resolve(), pause: () => Promise.resolve() },
   });
   return { backend, outside: server.outside, report: server.report };
 }

@@ -41,6 +41,8 @@ export function createWorld(): World {
     };
   }
 
+  const sleep = (milliseconds: number) => new Promise<void>((resolve) => void after(milliseconds, resolve));
+
   /** Runs what comes next, unless that is later than the time given. */
   async function next(until: number): Promise<boolean> {
     const [first] = due.toSorted((a, b) => a.at - b.at || a.order - b.order);
@@ -54,8 +56,8 @@ export function createWorld(): World {
 
   return {
     clock: { now: () => 1_700_000_000_000 + now, monotonic: () => now },
-    timers: { after, pause: () => new Promise((resolve) => setImmediate(resolve)) },
-    sleep: (milliseconds) => new Promise((resolve) => void after(milliseconds, resolve)),
+    timers: { after, wait: sleep, pause: () => new Promise((resolve) => setImmediate(resolve)) },
+    sleep,
     async pass(milliseconds) {
       await settled();
       const until = now + milliseconds;

@@ -34,7 +34,8 @@ export async function startStandInProcess(script: string, options: ProcessOption
   const closed = once(child, 'close');
   const first = once(createInterface({ input: child.stdout }), 'line');
   const origin = await Promise.race([first.then(([text]) => String(text)), closed.then(() => null)]);
-  if (origin === null) throw new Error(`the stand-in did not start: ${complaints}`);
+  if (origin === null)
+    throw new Error(`the stand-in did not start, and ended with ${child.exitCode ?? child.signalCode}: ${complaints}`);
   return {
     origin,
     child,

@@ -13,5 +13,9 @@ export function createFastClock(factor: number): ClockPort {
 
 /** Waiting that goes by as fast. */
 export function createFastTimers(factor: number): TimersPort {
-  return { ...systemTimers, after: (milliseconds, run) => systemTimers.after(milliseconds / factor, run) };
+  return {
+    ...systemTimers,
+    after: (milliseconds, run) => systemTimers.after(milliseconds / factor, run),
+    wait: (milliseconds) => systemTimers.wait(milliseconds / factor),
+  };
 }

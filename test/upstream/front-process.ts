@@ -51,7 +51,8 @@ export async function startFrontProcess({
   const closed = once(child, 'close');
   const first = once(createInterface({ input: child.stdout }), 'line').then(([text]) => String(text));
   const origin = await Promise.race([first, closed.then(() => null)]);
-  if (origin === null) throw new Error(`the front did not start: ${complaints}`);
+  if (origin === null)
+    throw new Error(`the front did not start, and ended with ${child.exitCode ?? child.signalCode}: ${complaints}`);
   const agent = new Agent({ keepAlive: true });
   return {
     child,

@@ -19,7 +19,7 @@ import { mayHaveHappened } from '../upstream-error.js';
 import { SETTLED_AFTER } from './fate.js';
 import type { Renewals } from './renewals.js';
 import type { Settling } from './settling.js';
-import { type TimersPort, waiting } from './timers.js';
+import type { TimersPort } from './timers.js';
 import type { WriteQueue } from './write-queue.js';
 
 /** The server's configuration, through its own API. */
@@ -96,7 +96,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     } catch (error) {
       const isHalf = error instanceof DomainError && HALF_WRITTEN.has(error.code);
       if (!isHalf || again === 0 || isClosing()) throw error;
-      await waiting(timers, WRITING);
+      await timers.wait(WRITING);
       return unlessHalfWritten(look, again - 1);
     }
   }
@@ -153,7 +153,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
         () => false,
       );
       if (isTaken && hasExactly(keys, wanted)) return;
-      await waiting(timers, LOOKS);
+      await timers.wait(LOOKS);
     }
   }
 

@@ -25,7 +25,7 @@ import { createSections } from './sections.js';
 import { createServerKeys } from './server-keys.js';
 import { createLiveKey, createSubscribers } from './single-keys.js';
 import { createStrangerGate } from './stranger-gate.js';
-import { type TimersPort, waiting } from './timers.js';
+import type { TimersPort } from './timers.js';
 
 /** What the state of a server is made of. */
 export interface ServerStateOptions {
@@ -261,7 +261,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       keeper.close();
       kept?.close();
       const written = undone.idle().then(queue.idle);
-      await Promise.race([written, waiting(timers, CLOSING)]);
+      await Promise.race([written, new Promise<void>((resolve) => timers.after(CLOSING, resolve))]);
       // Whatever is still asked for ends here.
       server.close();
       await written;

@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** Waiting, as the state behind a server uses it; tests bring their own. */
 export interface TimersPort {
   /** Calls back after so many milliseconds; returns what prevents it. It keeps no process alive. */
   after(milliseconds: number, run: () => void): () => void;
+  /** Resolves after so many milliseconds; it keeps the process alive, since what awaits it has no other hold on it. */
+  wait(milliseconds: number): Promise<void>;
   /** Lets whatever else waits for its turn of the event loop have it. */
   pause(): Promise<void>;
 }
@@ -11,12 +15,6 @@ export const systemTimers: TimersPort = {
     const timer = setTimeout(run, milliseconds).unref();
     return () => clearTimeout(timer);
   },
+  wait: (milliseconds) => sleep(milliseconds),
   pause: () => new Promise((resolve) => setImmediate(resolve)),
 };
-
-/** Resolves after so many milliseconds. */
-export function waiting(timers: TimersPort, milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    timers.after(milliseconds, resolve);
-  });
-}
