@@ -42,7 +42,7 @@ describeDatabase('what an administrator sees of gateways over a database', () =>
     await backend.count(report(null, 'a', 1n), 'durable');
     await expect.poll(() => new Set(took)).toEqual(new Set(['look', 'write', 'batch']));
     await expect.poll(() => backend.status().figures?.tables.get('keys')).toBeGreaterThan(0);
-    expect(backend.status().figures?.lockWaits).toBe(0);
+    await expect.poll(() => backend.status().figures?.lockWaits).toBe(0);
     expect(backend.status().connections.writing.open).toBeGreaterThan(0);
     const which = 'select distinct application_name as name from pg_stat_activity where datname = current_database()';
     const names = (await query(url, which)).map(({ name }) => String(name)).filter((name) => name.startsWith('keyway'));

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { satisfies } from 'semver';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { buildIfOlder, CLI, ROOT } from '../build.js';
 import { freePorts } from '../free-ports.js';
@@ -38,11 +39,12 @@ describe('Dockerfile', () => {
       expect(ignore.split('\n')).toContain(`!${path}`);
   });
 
-  it('takes its base by a short name, in the major version of Node that package.json asks for', async () => {
+  it('takes one base of an exact version, which package.json lets it have', async () => {
     const { engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-    const [major] = /\d+/.exec(engines.node) ?? [];
-    const bases = instructions.filter(({ name }) => name === 'FROM').map(({ text }) => text.split(' ')[0]);
-    expect(new Set(bases)).toEqual(new Set([`node:${major}-slim`]));
+    const bases = instructions.filter(({ name }) => name === 'FROM').map(({ text }) => text.split(' ')[0] ?? '');
+    const [version = ''] = new Set(bases.map((base) => /^node:(24\.\d+\.\d+)-bookworm-slim$/.exec(base)?.[1]));
+    expect(new Set(bases)).toEqual(new Set([`node:${version}-bookworm-slim`]));
+    expect(satisfies(version, engines.node)).toBe(true);
   });
 
   it('runs as somebody other than root, in exec form, so that signals reach Keyway itself', () => {

@@ -6,6 +6,9 @@ import { folderForTest } from '../serve/serve-here.js';
 import { fileOf } from './files.js';
 import { type StandIn, type StandInOptions, startStandIn } from './stand-in.js';
 
+/** A stand-in that loses no write between two steps of a reload, as fast servers with few keys do. */
+export const LOSES_NOTHING: Partial<StandInOptions> = { pauseMilliseconds: 0 };
+
 /** A stand-in of a line over a file of its own; both go with the test. */
 export async function standInOf(
   line: string,

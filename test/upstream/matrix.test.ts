@@ -5,7 +5,7 @@ import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { LOSSES } from '../../src/southbound/losses.js';
 import { apiOf, CREDENTIALS } from '../stand-in/files.js';
-import { standInOf } from '../stand-in/test-stand-in.js';
+import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { matrixText, writeMatrix } from './matrix-report.js';
 import { playCells, SAMPLE } from './matrix-run.js';
 import { openFrontBackend } from './open-front.js';
@@ -33,7 +33,7 @@ test(`${isWhole ? 'every scenario' : 'a sample of scenarios'} of every revision,
 test.each(
   REVISIONS.filter((line) => ONLINE.some((loss) => loss.of(line))),
 )('in front of $id a key that others made in bulk counts as online, where one with counters does', async (line) => {
-  const standIn = await standInOf(line.reportedVersion);
+  const standIn = await standInOf(line.reportedVersion, LOSES_NOTHING);
   const [key = ''] = (await apiOf(standIn)('POST', '/users/bulk', { count: 1 })).data as readonly string[];
   const backend = await openFrontBackend({
     url: standIn.origin + standIn.paths.base,

@@ -9,7 +9,7 @@ import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.j
 import { type FaultyProxy, startFaultyProxy } from '../stand-in/faulty-proxy.js';
 import { apiOf, CREDENTIALS, fileOf, ROOT_LIST_FILE } from '../stand-in/files.js';
 import type { StandIn, StandInOptions } from '../stand-in/stand-in.js';
-import { standInOf } from '../stand-in/test-stand-in.js';
+import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 
 /** `keyway serve --upstream` in front of a server that misbehaves, over a connection on which things go wrong. */
 interface InFront {
@@ -117,7 +117,7 @@ describe('a connection on which things go wrong', () => {
     'done and lost',
     'cut off',
   ] as const)('%s: a create is made once, and answered by what is true', async (kind) => {
-    const front = await inFront('0.2.96');
+    const front = await inFront('0.2.96', LOSES_NOTHING);
     await front.api('GET', '/users');
     let creates = 0;
     front.proxy.goesWrong(({ method, path }) => {

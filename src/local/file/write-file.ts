@@ -140,8 +140,8 @@ export async function removeStaleTemporaries(fileSystem: FileSystemPort, realPat
 
 /** How many names the file has besides its own and those that a Keyway gives it while it replaces it. */
 export async function otherNames(fileSystem: FileSystemPort, realPath: string): Promise<number> {
-  const { dev, ino, links } = await fileSystem.stat(realPath);
-  if (links === 1) return 0;
+  const { dev, ino, kind, links } = await fileSystem.stat(realPath);
+  if (kind !== 'file' || links === 1) return 0;
   const folder = dirname(realPath);
   const ours = (await fileSystem.list(folder)).filter((name) => isTemporary(name, basename(realPath)));
   const stats = await Promise.all(ours.map((name) => fileSystem.stat(join(folder, name)).catch(() => null)));
