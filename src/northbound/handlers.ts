@@ -166,7 +166,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   listAudit: ({ context: { audit, rate }, request }) => {
     const coding = acceptedCoding(request.headers['accept-encoding']);
     return withNow(audit(coding), (payload) => {
-      rate.sends(request.raw, payload.length);
+      if (!request.hasCredential) rate.sends(request.raw, payload.length);
       const encoding = coding === null ? {} : { 'content-encoding': coding };
       return { payload, headers: { vary: 'accept-encoding', ...encoding } };
     });

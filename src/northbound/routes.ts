@@ -32,6 +32,18 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
       return sendEarlyFailure(reply, status, text);
     };
     const isAudit = operation.capability === 'audit';
+    /** Seconds until a stranger may ask again; null where he may now, and for a caller who shows a credential that is right. */
+    const waitOfStranger = (request: FastifyRequest, verdict: Admission): Now<number | null> => {
+      request.hasCredential = verdict === 'right';
+      const wait = isAudit && verdict === 'open' ? context.rate.retryAfter(request.raw) : null;
+      if (wait === null) return null;
+      // To be let by is an answer to a guess, so that a wrong credential counts with the guard here as anywhere, and one that
+      // the guard does not look at is a stranger's. Within the rate none is looked at: what is not asked for cannot be wrong.
+      return withNow<Admission, number | null>(admission(mount, context, request), (own) => {
+        request.hasCredential = own === 'right';
+        return request.hasCredential ? null : wait;
+      });
+    };
     const observer = context.observing(operation.name, mount);
     const route = { method: operation.method, url: path, bodyLimit: operation.bodyLimit, config: { observer } };
     // The framework reads no body of a GET: nothing is to be decided before it, and a hook costs as much as the check.
@@ -42,11 +54,8 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
           const admitted = (verdict: Admission) => {
             if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
             if (verdict === 'right') acceptClient(request.raw);
-            const answer = () => serve(operation, mount, context, request, reply);
-            const wait = isAudit && verdict === 'open' ? context.rate.retryAfter(request.raw) : null;
-            if (wait === null) return answer();
-            return withNow<Admission, unknown>(admission(mount, context, request), (own) =>
-              own === 'right' ? answer() : sendTooMany(reply, wait),
+            return withNow<number | null, unknown>(waitOfStranger(request, verdict), (wait) =>
+              wait === null ? serve(operation, mount, context, request, reply) : sendTooMany(reply, wait),
             );
           };
           return withNow<Admission, unknown>(admits(request), admitted);
@@ -71,16 +80,19 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
             observer.answered(request, reply);
             return;
           }
-          const rateWait = isAudit && verdict === 'open' ? context.rate.retryAfter(request.raw) : null;
-          if (rateWait !== null) {
-            sendTooMany(reply, rateWait);
-            observer.answered(request, reply);
-            return;
-          }
-          request.hasCredential = verdict === 'right';
-          if (request.hasCredential) acceptBody(request.raw);
-          keepBodyUninterpreted(operation, request);
-          done();
+          const begin = (rateWait: number | null): void => {
+            if (rateWait !== null) {
+              sendTooMany(reply, rateWait);
+              observer.answered(request, reply);
+              return;
+            }
+            if (request.hasCredential) acceptBody(request.raw);
+            keepBodyUninterpreted(operation, request);
+            done();
+          };
+          const stranger = waitOfStranger(request, verdict);
+          if (stranger instanceof Promise) stranger.then(begin).catch(done);
+          else begin(stranger);
         };
         const verdict = admits(request);
         if (verdict instanceof Promise) verdict.then(admitted).catch(done);

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openRaw, rawRequest } from '../raw-client.js';
 import { gatewayForTest, listen, PASSWORD_HASH } from './gateway.js';
 
@@ -97,4 +97,67 @@ it('a login that the guard keeps waiting is refused before its body has come', a
   const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
   client.socket.write(rawRequest('POST', '/panel/api/login', { ...JSON_TYPE, 'content-length': '50' }));
   expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 401 .*retry-after: \d+\r\n/s);
+});
+
+describe('a network that adds audit entries without a credential', () => {
+  async function adding() {
+    let now = 0;
+    const loginGuard = { failures: 5, window: 60_000 };
+    const clock = { now: () => 0, monotonic: () => now };
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER, clock, loginGuard });
+    const payload = { eventEn: 'x', eventRu: 'y', success: true };
+    const ask = async (method: 'POST' | 'DELETE', token?: string, remoteAddress = '203.0.113.5') => {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      const answer = await app.inject({ method, url: AUDIT, payload, headers, remoteAddress });
+      return answer.statusCode;
+    };
+    const status = async (token: string, remoteAddress: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      return (await app.inject({ url: '/panel/api/server/status', headers, remoteAddress })).statusCode;
+    };
+    /** Until it is refused; gives how many were taken. */
+    async function drained(): Promise<number> {
+      for (let entries = 0; entries < 1_000; entries += 1) if ((await ask('POST')) === 429) return entries;
+      throw new Error('nothing is refused');
+    }
+    const passes = (milliseconds: number) => {
+      now += milliseconds;
+    };
+    return { ask, status, drained, passes };
+  }
+
+  it('is refused beyond some 16 a second, and nobody else is', async () => {
+    const { ask, drained, passes } = await adding();
+    expect(await drained()).toBeGreaterThan(0);
+    let entries = 0;
+    for (let second = 0; second < 20; second += 1) {
+      passes(1_000);
+      entries += await drained();
+    }
+    expect(entries / 20).toBeGreaterThan(1);
+    expect(entries / 20).toBeLessThan(40);
+    expect(await ask('POST', undefined, '203.0.113.6')).toBe(200);
+  });
+
+  it('takes nothing of the rate from a caller with a right credential, who adds and clears entries on', async () => {
+    const { ask, drained } = await adding();
+    await drained();
+    for (let entry = 0; entry < 100; entry += 1) expect(await ask('POST', 'right')).toBe(200);
+    expect(await ask('DELETE', 'right')).toBe(200);
+    expect([await ask('POST', 'wrong'), await ask('DELETE', 'wrong'), await ask('DELETE')]).toEqual([429, 429, 429]);
+  });
+
+  it('finds out no credential by it faster than the guard allows, and closes the guard for no header within the rate', async () => {
+    const { ask, status, drained } = await adding();
+    for (let guess = 0; guess < 30; guess += 1) expect(await ask('POST', `guess ${guess}`)).toBe(200);
+    expect(await status('right', '203.0.113.5')).toBe(200);
+    await drained();
+    for (let guess = 0; guess < 20; guess += 1) expect(await ask('POST', `guess ${guess}`)).toBe(429);
+    // It was let in with this one before, and with the other never, which would answer a guess.
+    expect([await ask('POST', 'right'), await ask('POST', 'guess 21')]).toEqual([200, 429]);
+    const other = await adding();
+    await other.drained();
+    for (let guess = 0; guess < 20; guess += 1) await other.ask('POST', `guess ${guess}`);
+    expect([await other.ask('POST', 'right'), await other.status('right', '203.0.113.5')]).toEqual([429, 401]);
+  });
 });
