@@ -50,6 +50,14 @@ describe('keyway config check', () => {
     expect((await run('check', 'new.jsonc')).output).not.toContain('"outbounds"');
   });
 
+  it('calls a login none whose password_hash is malformed, and names that', async () => {
+    const flat = { mode: 'server', access_keys: [], api: { username: 'boss', password_hash: 'pbkdf2-sha256$3$0$0' } };
+    await writeFile(join(folder, 'hash.json'), JSON.stringify(flat));
+    const { output } = await run('check', 'hash.json');
+    expect(output).toMatch(/listener .*, with a login that lets nobody in \(its password_hash is malformed\)/);
+    expect(output).toContain('  api.password_hash: malformed, so that no password is right; expected ');
+  });
+
   it('with --json gives the same to programs, numbers exact', async () => {
     const { output } = await run('check', NEW, '--json');
     expect(JSON.parse(output)).toMatchObject({

@@ -1,5 +1,6 @@
 import { REVISIONS } from '../../../revisions/all.js';
 import type { AccessKey } from '../../core/model.js';
+import { isPasswordHash } from '../../core/password.js';
 import { checkFile, type FileCheck } from '../../local/check/file-check.js';
 import type { UnknownMember } from '../../local/check/members.js';
 import { isOn } from '../../settings/flags.js';
@@ -71,7 +72,10 @@ function summary({ configuration, lists }: FileCheck): readonly string[] {
 
 function listenerText(listener: NonNullable<FileCheck['configuration']['listener']>): string {
   const { enabled, bind, webpath, token, username, passwordHash } = listener;
-  const ways = [...(token === null ? [] : ['a token']), ...(username !== '' && passwordHash !== '' ? ['a login'] : [])];
+  const login = isPasswordHash(passwordHash)
+    ? 'a login'
+    : 'a login that lets nobody in (its password_hash is malformed)';
+  const ways = [...(token === null ? [] : ['a token']), ...(username !== '' && passwordHash !== '' ? [login] : [])];
   const credential = ways.length === 0 ? 'without a credential' : `with ${ways.join(' and ')}`;
   const path = webpath === '' ? '' : `, web path ${plainText(webpath)}`;
   return `${plainText(bind)}${path}, ${credential}${enabled ? '' : ', not enabled'}`;

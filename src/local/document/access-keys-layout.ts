@@ -6,6 +6,7 @@ import {
   isObjectHere,
   readBoolean,
   readElements,
+  readPasswordHash,
   readPort,
   readString,
   readStrings,
@@ -41,7 +42,7 @@ export const accessKeysLayout: Layout = {
       token: readString(memberOf(api, 'token'), 'api.token', null, warnings),
       webpath: readString(memberOf(api, 'webpath'), 'api.webpath', '', warnings),
       username: readString(memberOf(api, 'username'), 'api.username', '', warnings),
-      passwordHash: readString(memberOf(api, 'password_hash'), 'api.password_hash', '', warnings),
+      passwordHash: readPasswordHash(memberOf(api, 'password_hash'), 'api.password_hash', warnings),
     };
   },
 

@@ -6,6 +6,7 @@ import {
   isAbsent,
   isObjectHere,
   readElements,
+  readPasswordHash,
   readPort,
   readString,
   readStrings,
@@ -61,7 +62,7 @@ export const inboundsLayout: Layout = {
       token: readString(memberOf(node, 'token'), `${place}.token`, null, warnings),
       webpath: readString(memberOf(node, 'webpath'), `${place}.webpath`, '', warnings),
       username: readString(memberOf(node, 'username'), `${place}.username`, '', warnings),
-      passwordHash: readString(memberOf(node, 'password_hash'), `${place}.password_hash`, '', warnings),
+      passwordHash: readPasswordHash(memberOf(node, 'password_hash'), `${place}.password_hash`, warnings),
     };
   },
 

@@ -1,4 +1,5 @@
 import type { OutboundAction } from '../../core/model.js';
+import { isPasswordHash } from '../../core/password.js';
 import type { ValueNode } from './tree.js';
 
 /** Collects what was read past: one sentence each, with the place in front. */
@@ -40,6 +41,17 @@ export function readString<F extends string | null>(
   warnings.add(place, 'expected a string; it is ignored');
   return fallback;
 }
+
+/** The hash of the operator's password; see `readString`. One that is none is kept, with a warning: it lets nobody in. */
+export function readPasswordHash(node: ValueNode | undefined, place: string, warnings: Warnings): string {
+  const kept = readString(node, place, '', warnings);
+  if (kept !== '' && !isPasswordHash(kept))
+    warnings.add(place, `malformed, so that no password is right; ${HASH_FORMS}`);
+  return kept;
+}
+
+const HASH_FORMS =
+  'expected a SHA-256 of 64 hexadecimal digits, or pbkdf2-sha256$<iterations>$<salt>$<hash> in hexadecimal digits';
 
 /** A boolean; see `readString`. */
 export function readBoolean(

@@ -33,6 +33,21 @@ describe('checking a file', () => {
     ]);
   });
 
+  it.each([
+    `pbkdf2-sha256$0$00$${'0'.repeat(64)}`,
+    'pbkdf2-sha256$300000$00',
+    'a'.repeat(63),
+    'hunter2',
+  ])('names a password_hash that no password can be right for, in both layouts: %s', (hash) => {
+    const malformed = expect.stringMatching(/^[^:]*password_hash: malformed, so that no password is right; expected /);
+    const flat = check({ api: { password_hash: hash }, access_keys: [] }).warnings;
+    const nested = check({ inbounds: [OSTP, { protocol: 'api', password_hash: hash }] }).warnings;
+    expect([flat, nested]).toEqual([[malformed], [malformed]]);
+    expect([flat, nested].join()).not.toContain(hash);
+    for (const right of ['', 'A'.repeat(64), `pbkdf2-sha256$1$00$${'0'.repeat(64)}`])
+      expect(check({ api: { password_hash: right }, access_keys: [] }).warnings).toEqual([]);
+  });
+
   it('names members that are not looked at, those of elements once with their number', () => {
     const places = (value: object) => check(value).unknown.map(({ place, count }) => `${place} ${count}`);
     const keys = ['a', { access_key: 'b', owner: 1 }, { access_key: 'c', owner: 2, limit_byte: 3 }];
