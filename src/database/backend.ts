@@ -19,6 +19,7 @@ import { createReplica, type Replica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
+import { createSharedCreates, type WrittenCreates } from './shared-creates.js';
 import {
   aside,
   FIGURES,
@@ -30,7 +31,7 @@ import {
   type WriteStatement,
   withKey,
 } from './statements.js';
-import { createWrites, type Patience, type Writes } from './writes.js';
+import { createWrites, type NotDone, type Patience, type Writes, type Written } from './writes.js';
 
 /** The backend of a state that several gateways share, in PostgreSQL. */
 export interface DatabaseBackend extends Backend {
@@ -210,28 +211,45 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     }
   }
 
-  /**
-   * Carries out a change; `code` is what it is told as where it did not happen, `seenMark` that of a statement which answers
-   * a key.
-   */
-  async function change(statement: WriteStatement, code: 'saveFailed' | 'backendAway', seenMark = ''): Promise<void> {
-    const written = await write(statement);
-    if (written.kind === 'unknown') throw new DomainError('outcomeUnknown');
-    if (written.kind === 'nothing') {
-      log.error({ reason: written.reason }, 'the database did not take a change');
-      throw new DomainError(code, code === 'saveFailed' ? '' : TO_STRANGERS);
-    }
+  /** Says what callers are told of a write; `code` where it did not happen. */
+  function errorOf(written: NotDone, code: 'saveFailed' | 'backendAway'): DomainError {
+    if (written.kind === 'unknown') return new DomainError('outcomeUnknown');
+    log.error({ reason: written.reason }, 'the database did not take a change');
+    return new DomainError(code, code === 'saveFailed' ? '' : TO_STRANGERS);
+  }
+
+  /** Resolves once the change shows here; `seenMark` is that of a statement which answers a key. */
+  async function show(written: Written, code: 'saveFailed' | 'backendAway', seenMark = ''): Promise<void> {
+    if (written.kind !== 'done') throw errorOf(written, code);
     const { outcome, number, operation: mark, rest: key } = written;
     if (!follower.wrote({ number, mark, seenMark, key })) await showing();
     if (outcome === 'userNotFound' || outcome === 'outboundNotConfigured') throw new DomainError(outcome);
   }
 
-  const save = (statement: WriteStatement) => change(statement, 'saveFailed');
+  const save = async (statement: WriteStatement): Promise<void> => show(await write(statement), 'saveFailed');
 
-  function saveKey(accessKey: string, statement: WriteStatement): Promise<void> {
+  async function writeKey(accessKey: string, statement: WriteStatement, patience?: Patience): Promise<WrittenCreates> {
     const { stateMark } = seen();
-    return change(withKey(statement, accessKey, stateMark), 'saveFailed', stateMark);
+    const written = await write(withKey(statement, accessKey, stateMark), patience);
+    return { written, show: () => show(written, 'saveFailed', stateMark) };
   }
+
+  const saveKey = async (accessKey: string, statement: WriteStatement): Promise<void> =>
+    (await writeKey(accessKey, statement)).show();
+
+  async function writeCreates(created: readonly AccessKey[], patience?: Patience): Promise<WrittenCreates> {
+    const [first, ...others] = created;
+    const statement = WRITES.createKeys(created, true);
+    if (first !== undefined && others.length === 0) return writeKey(first.accessKey, statement, patience);
+    const written = await write(statement, patience);
+    return { written, show: () => show(written, 'saveFailed') };
+  }
+
+  const createShared = createSharedCreates({
+    write: writeCreates,
+    errorOf: (written) => errorOf(written, 'saveFailed'),
+    clock,
+  });
 
   /** Rejects where what is in memory is older than it may be. */
   function expectYoungerThan(limit: number): void {
@@ -257,7 +275,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
   }
 
   const shared = {
-    change: (statement: WriteStatement) => change(statement, 'backendAway'),
+    change: async (statement: WriteStatement) => show(await write(statement), 'backendAway'),
     lookUp,
     clock,
     random,
@@ -397,7 +415,9 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     },
     async createKey(key) {
       refuseUnfit(key);
-      await saveKey(key.accessKey, WRITES.createKeys([key], true));
+      // Where writes are refused, nobody waits for another's.
+      if (writes.refusal() === null) await createShared(key);
+      else await (await writeCreates([key])).show();
     },
     async createBareKeys(made) {
       await save(WRITES.createKeys(made, false));

@@ -5,9 +5,10 @@ import { MAX_U64 } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
 import type { CountedBatch } from './follower.js';
 import type { Jitter } from './jitter.js';
+import { createLane } from './lane.js';
 import type { UsedRow } from './replica.js';
 import { type Seen, type UsageBatch, WRITES } from './statements.js';
-import type { Patience, Writes, Written } from './writes.js';
+import type { Done, Patience, Writes, Written } from './writes.js';
 
 /** Gathers reports and writes them in batches, of which one is on its way at a time. */
 export interface Counting {
@@ -64,8 +65,6 @@ const AGAIN = 300;
 /** The schema's own state for a batch with a report that was counted before. */
 const REPEATED = 'KW002';
 
-type Done = Extract<Written, { kind: 'done' }>;
-
 interface Gathered {
   readonly report: UsageReport;
   readonly bytes: number;
@@ -86,8 +85,11 @@ export function createCounting(options: CountingOptions): Counting {
   const told = createToldConnections(options);
   let isClosing = false;
   // A report that waits for its commit does not wait for those that nobody waits for.
-  const durable = createLane(leaving('durable', (batch) => writeDurable(withoutLate(batch))));
-  const memory = createLane(leaving('memory', writeAcknowledged));
+  const durable = createLane(
+    takeBatch,
+    leaving('durable', (batch) => writeDurable(withoutLate(batch))),
+  );
+  const memory = createLane(takeBatch, leaving('memory', writeAcknowledged));
 
   /** What is through waits no more. */
   function leaving(acknowledgement: Acknowledgement, write: (batch: readonly Gathered[]) => Promise<void>) {
@@ -216,28 +218,6 @@ export function createCounting(options: CountingOptions): Counting {
       lasting.until = clock.monotonic() + CLOSING_PATIENCE;
       await Promise.all([durable.idle(), memory.idle()]);
     },
-  };
-}
-
-/** Reports that wait, and one batch of them on its way. */
-function createLane(write: (batch: readonly Gathered[]) => Promise<void>) {
-  const waiting: Gathered[] = [];
-  let running: Promise<void> | null = null;
-
-  async function run(): Promise<void> {
-    // Reports that come in the same turn go together.
-    await new Promise((resolve) => setImmediate(resolve));
-    while (waiting.length > 0) await write(takeBatch(waiting));
-    // In the same turn as that look: whoever comes later begins anew.
-    running = null;
-  }
-
-  return {
-    add(gathered: Gathered): void {
-      waiting.push(gathered);
-      running ??= run();
-    },
-    idle: async () => running,
   };
 }
 

@@ -19,6 +19,10 @@ export type Written =
   /** Nobody could be asked in time whether it has happened. */
   | { readonly kind: 'unknown'; readonly reason: string };
 
+/** A write that is committed. */
+export type Done = Extract<Written, { readonly kind: 'done' }>;
+export type NotDone = Exclude<Written, Done>;
+
 /** Writes, each of which ends in one of three ways, whatever happens to the connection. */
 export interface Writes {
   /**
@@ -51,10 +55,13 @@ export interface WritesOptions {
   readonly log: LogPort;
 }
 
-const PATIENCE = 10_000;
+/** Milliseconds until what became of a write is known. */
+export const WRITE_PATIENCE = 10_000;
 /** Milliseconds until a statement or the question what became of it is given up. */
 const DEADLINE = 4_000;
 const SETTLE_DEADLINE = 2_000;
+/** Milliseconds in which a write may be given up and asked for once. */
+export const LEAST_PATIENCE = DEADLINE + SETTLE_DEADLINE;
 /**
  * Serialization failure, deadlock, lock not available, too many connections, cannot connect now (it starts or ends): what
  * passes by itself.
@@ -138,7 +145,7 @@ export function createWrites({ connections, asking, seen, clock, random, log }: 
   }
 
   return {
-    async write(statement, patience = { until: clock.monotonic() + PATIENCE }) {
+    async write(statement, patience = { until: clock.monotonic() + WRITE_PATIENCE }) {
       const written = await attempt(statement, patience);
       note(written);
       return written;

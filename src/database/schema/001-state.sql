@@ -230,6 +230,12 @@ create function keyway.create_keys(op uuid, keys text[], names text[], limits nu
 begin
   number := keyway.take(op, 'state');
   perform keyway.put_keys(keys, names, limits, number);
+  -- Whoever changes many counters holds their head, so that no two wait for rows of one another.
+  if cardinality(keys) > 1 then
+    if exists (select from unnest(keys) g cross join lateral (select from keyway.counters c where c.access_key = g limit 1) p) then
+      perform from keyway.heads h where h.name = 'counters' for update;
+    end if;
+  end if;
   perform keyway.start_counters(keys, number, are_present);
   outcome := 'done';
 end $$;
