@@ -55,7 +55,7 @@ export interface DatabaseStatus extends FollowerStatus {
 export interface StateFigures {
   /** Bytes of each table with its indexes. */
   readonly tables: ReadonlyMap<string, number>;
-  /** Statements of the gateways' role that wait for what others have locked. */
+  /** Statements over tables of the schema that wait for what others have locked. */
   readonly lockWaits: number;
 }
 

@@ -349,15 +349,19 @@ export const DOCUMENT = `select d.number, d.applied, encode(c.content, 'hex')
   from keyway.document d join keyway.contents c on c.id = d.content`;
 
 /**
- * For metrics: of each table its bytes with its indexes; last, without a name, how many statements of this role wait for what
- * others have locked.
+ * For metrics: of each table its bytes with its indexes; last, without a name, how many statements wait for what others have locked
+ * and have to do with a table of the schema: others' waits in the same database are none of Keyway's.
  */
 export const FIGURES = [
   // The size of a table that somebody rewrites is not told before he is done.
   lockTimeout(QUESTION_LOCK),
-  `select c.relname, pg_total_relation_size(c.oid) from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = 'keyway' and c.relkind = 'r'
-  union all select null, count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  `with relations as (select c.oid, c.relname, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'keyway'),
+  locks as materialized (select l.pid, l.relation, l.database, l.granted from pg_locks l)
+  select r.relname, pg_total_relation_size(r.oid) from relations r where r.relkind = 'r'
+  union all select null, count(distinct w.pid) from locks w
+    where not w.granted and exists (select from locks l join relations r on r.oid = l.relation
+      where l.pid = w.pid and l.database = (select d.oid from pg_database d where d.datname = current_database()))`,
 ].join('; ');
 
 /** Kept versions, oldest first: id, milliseconds since the epoch, whether for ever. */

@@ -66,7 +66,7 @@ export function databaseFamilies(figures: () => DatabaseFigures): readonly Famil
     },
     {
       name: 'keyway_database_lock_waits',
-      help: 'Statements of all gateways that wait for what others have locked, as asked for four times a minute.',
+      help: 'Statements over tables of Keyway that wait for what others have locked, as asked for four times a minute.',
       type: 'gauge',
       read: () => {
         const present = figures().figures;

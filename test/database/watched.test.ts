@@ -50,6 +50,33 @@ describeDatabase('what an administrator sees of gateways over a database', () =>
     expect(names.toSorted()).toEqual([`keyway ${row?.id}`, `keyway ${row?.id} listen`]);
   });
 
+  it('counts the waits for locks of gateways, and not those of others in the same database', async () => {
+    const url = await freshDatabase();
+    const backend = await openBackend(url, { heartbeatMilliseconds: 20 });
+    await query(url, 'create table public.others ()');
+    const clients = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const client = new pg.Client({ connectionString: url });
+        await client.connect();
+        onTestFinished(() => client.end());
+        await client.query('begin');
+        return client;
+      }),
+    );
+    const [first, second, third] = clients as [pg.Client, pg.Client, pg.Client];
+    await first.query('lock table public.others');
+    const waiting = second.query('lock table public.others');
+    await third.query("select from keyway.heads where name = 'state' for update");
+    // The first waits for the transaction, the others for the row.
+    const created = Promise.all(['a', 'b', 'c'].map((name) => backend.createBareKeys([key(name)])));
+    await expect.poll(() => backend.status().figures?.lockWaits).toBe(3);
+    await third.query('commit');
+    await created;
+    await expect.poll(() => backend.status().figures?.lockWaits).toBe(0);
+    await first.query('commit');
+    await waiting;
+  });
+
   it('goes on reading while a table is rewritten whose size is asked for', async () => {
     const url = await freshDatabase();
     const lines = createLines();
