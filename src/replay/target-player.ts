@@ -11,7 +11,7 @@ import { createOwnKeys, guardKeys } from './own-keys.js';
 import type { PlayOptions } from './play.js';
 import { playFile } from './play-file.js';
 import { createLook } from './reads/look.js';
-import { type LineOf, type ReadReport, readServer, resultOf } from './reads/standing.js';
+import { type LineOf, type ReadReport, readServer } from './reads/standing.js';
 import { type ScenarioResult, unplayedResult } from './result.js';
 import { readState, restoreKeyLists, restoreState, type SavedState, whyNotToReplace } from './saved-state.js';
 import { type Exchange, isExchange, type Scenario } from './scenario.js';
@@ -23,8 +23,8 @@ import { CountsAtStart, untilReloaded } from './take-over.js';
 import { learnAnnouncement, learnFacts, readKeys, type TargetFacts } from './target-facts.js';
 import { isInstalled, NO_STAGE, type Prepared, prepare, stageOf } from './target-state.js';
 import { translate } from './translate.js';
+import { tryChanges } from './trials/try-changes.js';
 import { effectsOf, type Permissions, playable, whyNot } from './why-not.js';
-import { writesWithoutCredential } from './writes-without-credential.js';
 
 export interface TargetOptions {
   /** `http://host:port`. */
@@ -68,8 +68,8 @@ export interface TargetPlayer {
   play(file: ScenarioFile, watching: Watching): Promise<ScenarioResult>;
   /** Reads all that the server shows, and holds it against the records of its own line and of these. */
   read(lines: readonly Revision[], lineOf: LineOf): Promise<ReadReport>;
-  /** Tries whether a key is made and removed without a credential. Only where writes are permitted. */
-  tryWithoutCredential(): Promise<ScenarioResult>;
+  /** Tries each change that is permitted, with and without a credential. Only where writes are. */
+  tryChanges(isStopped: () => boolean): Promise<readonly ScenarioResult[]>;
   /** Why the server's configuration is not to be replaced, or null. */
   whyNotToReplace(): string | null;
   /** Removes what is left of the run's own keys and puts everything back; lists all that is not as it was before the run. */
@@ -114,10 +114,14 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
       const look = createLook({ caller, webpath, token: credentials.token, session, pause: options.pause });
       return readServer(look, revision, lines, lineOf);
     },
-    tryWithoutCredential: async () => ({
-      ...resultOf(await writesWithoutCredential(live)),
-      name: 'writes/no-credential',
-    }),
+    async tryChanges(isStopped) {
+      try {
+        if (permissions.destructive) await keepState(live);
+        return await tryChanges(live, isStopped);
+      } finally {
+        if (live.kept !== null && live.before !== null) await restoreState(live, live.before);
+      }
+    },
     whyNotToReplace: () => (before === null ? 'no credential lets the run in' : whyNotToReplace(before)),
     async finish() {
       const problems = await cleanUp(live);

@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { ROOT } from '../build.js';
 import type { Mode, Mutation, Site } from './mutation.js';
 
 /** Mutations that are noticed in another mode than that of their operation, or by nobody, and why. */
@@ -12,45 +9,11 @@ interface Exception {
   readonly reason: string;
 }
 
-/** Whether a line has scenarios that are written from the specification. */
-function hasOwnScenarios(revision: string): boolean {
-  return existsSync(join(ROOT, 'fixtures', revision));
-}
-
 const EXCEPTIONS: readonly Exception[] = [
   {
     names: /: another (?:status|text) of "(?:failed to save|Failed to|No config path|Auth not configured)/,
     mode: null,
     reason: 'failures of a state in which the server is not, and into which no request puts it',
-  },
-  {
-    names: /^(?!POST \/users:|DELETE \/users\/)(?:POST|PUT|DELETE) .*: asks for no credential$/,
-    when: ({ revision }) => hasOwnScenarios(revision.id),
-    mode: 'destructive',
-    reason: 'how changes are refused: scenarios ask that of a configuration of their own',
-  },
-  {
-    names: /^(?!POST \/users:|DELETE \/users\/)(?:POST|PUT|DELETE) .*: asks for no credential$/,
-    mode: null,
-    reason:
-      'a change without a credential: where it passes it is made, so that one create and one delete alone are tried',
-  },
-  {
-    names: /^(?:POST|PUT|DELETE) (?!\/login).* of "unauthorized"$/,
-    when: ({ revision }) => !hasOwnScenarios(revision.id),
-    mode: null,
-    reason: 'how changes are refused, of lines without scenarios that are written from the specification',
-  },
-  {
-    names: /^(?:POST|PUT|DELETE) (?!\/login).* of "unauthorized"$/,
-    mode: 'destructive',
-    reason: 'how changes are refused: scenarios ask that of a configuration of their own',
-  },
-  {
-    names: /^(?:POST|PUT|DELETE) .*: no access-control-allow-origin$/,
-    mode: null,
-    reason:
-      'what pages of other origins may read of the answer to a change: scenarios are no pages. The preflights are seen',
   },
   {
     names: /^GET \/audit: (?:\/data\/\*\/(?:event..|success) with another value|the list (?:is|lacks))/,
@@ -90,22 +53,15 @@ const EXCEPTIONS: readonly Exception[] = [
     reason: 'a reset: no request makes traffic, or a key without counters, by which one would be seen',
   },
   {
-    names: /^POST \/dns\/blocklists\/refresh: (?:status 201|ok is false|data of)/,
-    when: ({ revision }) => !hasOwnScenarios(revision.id),
-    mode: 'destructive',
-    reason: 'a refresh of blocklists, of lines where it was recorded beside changes of DNS settings alone',
-  },
-  {
     names: /^POST \/dns\/blocklists\/refresh: answered, and not done/,
     mode: null,
     reason: 'whether blocklists are fetched again: no answer shows it',
   },
   {
-    names: /^PUT \/(?:server\/config|router\/rules): (?!is not served|no access-control)/,
-    when: ({ revision }) => !hasOwnScenarios(revision.id) && !revision.storing.storesRules,
+    names: /^PUT \/router\/rules: another status of "Outbound/,
+    when: ({ revision }) => !revision.storing.storesRules,
     mode: null,
-    reason:
-      'changes that were recorded on a configuration with inbounds alone: more stands there than can be put back safely',
+    reason: 'failures of a state in which the server is not, and into which no request puts it',
   },
   {
     names: /^POST \/users\/bulk: the list is in the opposite order/,

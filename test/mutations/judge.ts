@@ -11,7 +11,8 @@ import type { ScenarioFile } from '../../src/replay/scenario-files.js';
 import { createTargetPlayer, type TargetPlayer } from '../../src/replay/target-player.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { ROOT } from '../build.js';
-import { MODES, type Mode, type Mutation, type Site } from './mutation.js';
+import { expectationOf } from './expectations.js';
+import { MODES, type Mode, type Mutation, type Site, together } from './mutation.js';
 import { mutationsOfOperations } from './of-operations.js';
 import { mutationsOfProtocol } from './of-protocol.js';
 import { type MutatedServer, OPERATOR, startMutatedServer } from './server-in-use.js';
@@ -35,28 +36,62 @@ export async function noticedByReads(server: MutatedServer, mutation: Mutation |
   return version.isOwn ? null : `it reports version ${version.reported}`;
 }
 
-/** The first mode in which a mutation is noticed, with what was; null where nobody notices. */
-export async function judge(
-  server: MutatedServer,
-  line: string,
-  mutation: Mutation,
-): Promise<{ readonly mode: Mode; readonly by: string } | null> {
-  const byReads = await noticedByReads(server, mutation);
-  if (byReads !== null) return { mode: 'reads', by: byReads };
-  for (const mode of MODES) {
-    const by = await noticedByPlaying(line, mode, mutation.name);
-    if (by !== null) return { mode, by };
+/** The mode in which a mutation was noticed first, and by what. */
+export interface Noticed {
+  readonly mode: Mode;
+  readonly by: string;
+}
+
+/**
+ * The first mode in which each of these mutations is noticed; by its name; of those that nobody notices nothing. Where one is not expected
+ * to be, it is tried together with others: a run in which nothing is noticed speaks for all of them.
+ */
+export async function judge(server: MutatedServer, line: string): Promise<ReadonlyMap<string, Noticed>> {
+  const noticed = new Map<string, Noticed>();
+  const all = mutationsOf(server.site);
+  for (const mutation of all) {
+    const by = await noticedByReads(server, mutation);
+    if (by !== null) noticed.set(mutation.name, { mode: 'reads', by });
   }
-  return null;
+  for (const mode of MODES) {
+    const left = all.filter((each) => !noticed.has(each.name));
+    const isExpected = (each: Mutation) => expectationOf(each, server.site).mode === mode;
+    const alone = left.filter(isExpected);
+    for (const group of groupsOf(left.filter((each) => !isExpected(each)))) {
+      if ((await noticedByPlaying(line, mode, group)) !== null) alone.push(...group);
+    }
+    for (const mutation of alone) {
+      const by = await noticedByPlaying(line, mode, [mutation]);
+      if (by !== null) noticed.set(mutation.name, { mode, by });
+    }
+  }
+  return noticed;
+}
+
+/** Groups with one mutation of each operation at most: none of them hides another. */
+function groupsOf(mutations: readonly Mutation[]): readonly (readonly Mutation[])[] {
+  const groups: Map<string, Mutation>[] = [];
+  for (const mutation of mutations) {
+    const operation = operationOf(mutation);
+    const free = groups.find((each) => !each.has(operation));
+    if (free === undefined) groups.push(new Map([[operation, mutation]]));
+    else free.set(operation, mutation);
+  }
+  return groups.map((each) => [...each.values()]);
+}
+
+function operationOf({ name }: Mutation): string {
+  return name.split(': ')[0] ?? '';
 }
 
 /**
  * The first scenario that differs, or cannot be played, where this much is permitted, and does not on a server that is not
  * made wrong; null where none does. A run that cannot begin is one that tells.
  */
-async function noticedByPlaying(line: string, mode: Mode, name: string): Promise<string | null> {
+async function noticedByPlaying(line: string, mode: Mode, mutations: readonly Mutation[]): Promise<string | null> {
   const usual = await usualIn(line, mode);
-  return playedOn(line, mode, name, (what) => !usual.has(what));
+  const names = mutations.map(({ name }) => name);
+  return playedOn(line, mode, names, (what) => !usual.has(what));
 }
 
 const usual = new Map<string, Promise<ReadonlySet<string>>>();
@@ -71,7 +106,7 @@ function usualIn(line: string, mode: Mode): Promise<ReadonlySet<string>> {
 /** The names of all scenarios that differ on a server that is not made wrong. */
 async function playedWhole(line: string, mode: Mode): Promise<ReadonlySet<string>> {
   const seen = new Set<string>();
-  await playedOn(line, mode, null, (what) => {
+  await playedOn(line, mode, [], (what) => {
     seen.add(what);
     return false;
   });
@@ -81,20 +116,22 @@ async function playedWhole(line: string, mode: Mode): Promise<ReadonlySet<string
 /** What cannot be cleaned up, as the name of a scenario. */
 const LEFT = 'what is left';
 
-/** The first of these scenarios that differs, or cannot be played, on a server that is wrong in what is named. */
+/** The first of these scenarios that differs, or cannot be played, on a server that is wrong in all that is named. */
 export async function playedOn(
   line: string,
   mode: Mode,
-  name: string | null,
+  names: readonly string[],
   tells: (scenario: string) => boolean = () => true,
 ): Promise<string | null> {
   const server = await startMutatedServer(line, []);
-  const mutation = mutationsOf(server.site).find((each) => each.name === name) ?? null;
+  const wrong = mutationsOf(server.site).filter(({ name }) => names.includes(name));
   try {
-    const player = await playerFor(server, mode, mutation);
-    const files = await scenariosFor(server.site.revision, name ?? '');
-    const tried = mode === 'reads' ? null : await player.tryWithoutCredential();
-    const found = tried?.outcome === 'different' ? tried.name : await firstTelling(player, files, tells);
+    const player = await playerFor(server, mode, wrong.length === 0 ? null : together(wrong));
+    const files = await scenariosFor(server.site.revision, wrong[0]);
+    const tried = mode === 'reads' ? [] : await player.tryChanges(() => false);
+    const found =
+      tried.find(({ outcome, name }) => outcome === 'different' && tells(name))?.name ??
+      (await firstTelling(player, files, tells));
     const [problem] = await player.finish();
     return found ?? (problem !== undefined && tells(LEFT) ? problem : null);
   } catch (error) {
@@ -113,6 +150,7 @@ async function playerFor(server: MutatedServer, mode: Mode, mutation: Mutation |
     permissions: { writes: mode !== 'reads', destructive: mode === 'destructive' },
     timeoutMilliseconds: 10_000,
     random: systemRandom,
+    pause: async () => undefined,
     keepSaved: async () => ({ place: 'nowhere', remove: async () => undefined }),
   });
 }
@@ -134,13 +172,13 @@ async function firstTelling(
 let pack: Promise<readonly ScenarioFile[]> | undefined;
 
 /** The scenarios of a line, those that ask for the operation of the mutation most at the beginning. */
-async function scenariosFor(revision: Revision, name: string): Promise<readonly ScenarioFile[]> {
+async function scenariosFor(revision: Revision, mutation?: Mutation): Promise<readonly ScenarioFile[]> {
   pack ??= allScenarios();
   const files = (await pack).filter(({ scenario }) => {
     const resolved = resolveRevision(scenario.revision);
     return resolved.ok && resolved.revision === revision;
   });
-  const [method = '', path = ''] = (name.split(': ')[0] ?? '').split(' ');
+  const [method = '', path = ''] = (mutation === undefined ? '' : operationOf(mutation)).split(' ');
   const pattern = new RegExp(`^${path.replace('{base}', '').replace('{key}', '[^/]+')}$`);
   const count = ({ scenario }: ScenarioFile) =>
     scenario.exchanges.filter(

@@ -113,3 +113,22 @@ export function withData(reply: Reply, edit: (data: JsonValue) => JsonValue | un
     return data !== undefined;
   });
 }
+
+/** One mutation that is wrong in all that these are. */
+export function together(mutations: readonly Mutation[]): Mutation {
+  const [first, ...others] = mutations;
+  if (first === undefined) throw new Error('expected a mutation');
+  if (others.length === 0) return first;
+  const rest = together(others);
+  return {
+    name: `${first.name}; ${rest.name}`,
+    mode: first.mode,
+    answer: (asked, forward) => first.answer(asked, (next) => rest.answer(next, forward)),
+  };
+}
+
+/** A read in the place of the request, by the same client. */
+export function asRead(asked: Asked, path: string): Asked {
+  const headers = new Map([...asked.headers].filter(([name]) => !name.startsWith('content-')));
+  return { method: 'GET', path, headers, body: undefined };
+}

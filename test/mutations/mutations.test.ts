@@ -104,7 +104,7 @@ test('a server that answers changes wrongly is told with --writes, of some of wh
   const site = siteOf(line);
   const changes = mutationsOf(site).filter((each) => expectationOf(each, site).mode === 'writes');
   const missed: string[] = [];
-  for (const { name } of tenthOf(changes)) if ((await playedOn(line, 'writes', name)) === null) missed.push(name);
+  for (const { name } of tenthOf(changes)) if ((await playedOn(line, 'writes', [name])) === null) missed.push(name);
   expect(missed).toEqual([]);
 });
 

@@ -4,6 +4,7 @@ import { OPERATIONS, type Operation, serves } from '../../src/wire/operations.js
 import { editFirst, LIST_WRONGS, placesOf, SHAPE_WRONGS, VALUE_WRONG } from './members.js';
 import {
   type Asked,
+  asRead,
   changing,
   credentialOf,
   isOf,
@@ -117,12 +118,7 @@ function accessMutations(operation: Operation, site: Site): readonly Mutation[] 
   const mode = modeOf(operation);
   if (operation.access === 'open') {
     // What it answers to those without a credential is what the status does.
-    const asStatus = (asked: Asked): Asked => ({
-      ...asked,
-      method: 'GET',
-      path: `${site.api}/server/status`,
-      body: undefined,
-    });
+    const asStatus = (asked: Asked): Asked => asRead(asked, `${site.api}/server/status`);
     return [redirecting(`${nameOf(operation)}: asks for a credential`, mode, isAnonymous, asStatus)];
   }
   // A login ends the session before it: the last credential that passed is the one to let others in with.
@@ -153,8 +149,7 @@ function undoneMutations(operation: Operation, site: Site): readonly Mutation[] 
       async answer(asked, forward) {
         // Whatever is refused is refused: only a success is told without being one.
         if (!isOf(operation, asked, site)) return forward(asked);
-        const reading = { ...asked, method: 'GET', path: pathOfReading(asked, site), body: undefined };
-        const { status, headers } = await forward(reading);
+        const { status, headers } = await forward(asRead(asked, pathOfReading(asked, site)));
         if (status !== 200) return forward(asked);
         return { status: 200, headers, body: Buffer.from(JSON.stringify({ ok: true, data })) };
       },

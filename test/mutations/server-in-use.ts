@@ -109,7 +109,8 @@ export async function startMutatedServer(line: string, queries: readonly DnsQuer
   };
   const { api, base } = siteOf(line);
   const target = { origin: 'http://127.0.0.1', apiRoot: api, base };
-  const plain = callerOf(forward);
+  const remembered = remembering(forward, `${api}/server/status`);
+  const plain = callerOf(remembered);
   const session = await createControl(plain, {
     target,
     revision,
@@ -118,7 +119,7 @@ export async function startMutatedServer(line: string, queries: readonly DnsQuer
   const opened: (() => Promise<void>)[] = [];
   return {
     site: { ...siteOf(line), session },
-    caller: (mutation) => (mutation === null ? plain : callerOf((asked) => mutation.answer(asked, forward))),
+    caller: (mutation) => (mutation === null ? plain : callerOf((asked) => mutation.answer(asked, remembered))),
     async listen(mutation) {
       const origin = await app.listen({ host: '127.0.0.1', port: 0 });
       // Without a socket paths would be rewritten.
@@ -136,6 +137,19 @@ export async function startMutatedServer(line: string, queries: readonly DnsQuer
       for (const end of opened) await end();
       await app.close();
     },
+  };
+}
+
+/** Asks for the same read once, but for the path whose answers differ by the time: nothing changes where all that asks reads. */
+function remembering(forward: Forward, moving: string): Forward {
+  const known = new Map<string, Promise<Reply>>();
+  return (asked) => {
+    const { method, path, headers } = asked;
+    if ((method !== 'GET' && method !== 'OPTIONS') || path === moving) return forward(asked);
+    const id = JSON.stringify([method, path, [...headers]]);
+    const reply = known.get(id) ?? forward(asked);
+    known.set(id, reply);
+    return reply;
   };
 }
 

@@ -159,7 +159,7 @@ async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: P
     const why = destructive && read !== null ? whyNotToBegin(player, read.results) : null;
     if (why !== null) problems.push(`--destructive: not begun: ${why}`);
     const reads = isNamed && why === null ? null : read;
-    const tried = writes && why === null ? [await player.tryWithoutCredential()] : [];
+    const tried = writes && why === null ? await player.tryChanges(isStopped) : [];
     if (reads !== null) sayFitting(reads, settings, context);
     const looked = [...(reads?.results ?? []), ...tried];
     playing.begin(looked.length + files.length);
@@ -257,7 +257,7 @@ Keys, rules, DNS settings and configuration are read before and after: what is n
   --revision R               earliest, dns, current, or a version such as 0.2.48.
   --username NAME            The operator; the password comes from KEYWAY_PASSWORD.
   --token TOKEN              The static token (or KEYWAY_TOKEN).
-  --writes                   Also makes keys of its own, and tries to without a credential.
+  --writes                   Also makes keys of its own, and tries each change without a credential.
   --destructive              Also replaces configuration, rules, DNS settings and audit list.
   --update                   Rewrites the expected answers of recordings from the target.
   --format                   Plays nothing: writes the files in their canonical form.

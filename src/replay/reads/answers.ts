@@ -104,8 +104,12 @@ async function lookAtPlain(operation: Operation, at: At): Promise<readonly ReadD
 }
 
 /** Status, content type, envelope and data of an answer; a failure of the operation's own is no difference. */
-function answerDifferences(operation: Operation, at: At, request: string, seen: Seen): ReadDifference[] {
-  const { revision } = at;
+export function answerDifferences(
+  operation: Operation,
+  { revision }: Pick<At, 'revision'>,
+  request: string,
+  seen: Seen,
+): ReadDifference[] {
   const { answer, envelope } = seen;
   const error = envelope?.error ?? null;
   if (answer.status !== 200 && error !== null) {

@@ -100,7 +100,10 @@ export function createLook({ caller, webpath, session, pause = sleep, ...options
 async function send({ method, path, authorization, headers = {} }: Read, caller: Caller): Promise<Seen> {
   const all = new Map(Object.entries(headers));
   if (authorization !== null) all.set('authorization', authorization);
-  const answer = await caller.send({ method, path, headers: all, body: undefined });
+  return seenIn(await caller.send({ method, path, headers: all, body: undefined }));
+}
+
+export function seenIn(answer: Answer): Seen {
   return { answer, envelope: envelopeOf(answer) };
 }
 
