@@ -1,22 +1,20 @@
 import { DomainError } from '../core/errors.js';
 import type { UsageEntry } from '../core/keys/types.js';
-import { MAX_U64 } from '../core/model.js';
 import {
   advance,
   another,
   enter,
   expectName,
-  isShortInteger,
   type JsonScanner,
   skipValue,
   stringValue,
   Token,
   toValue,
+  u64Here,
 } from '../wire/json/scanner.js';
 import { createQuickEntries } from './quick-entry.js';
 
 const U64 = 'an unsigned 64-bit integer';
-const MINUS = 0x2d;
 
 /** Entries of counters in an array, read straight from their bytes, some at a time. */
 export interface EntryReader {
@@ -111,9 +109,8 @@ function readKey(scanner: JsonScanner, place: () => string): string {
 
 /** Goes behind the number. */
 export function readU64(scanner: JsonScanner, place: () => string): bigint {
-  const { bytes, start, end } = scanner;
-  const value = isShortInteger(scanner) && bytes[start] !== MINUS ? BigInt(bytes.toString('latin1', start, end)) : null;
-  if (value === null || value > MAX_U64) throw invalid(place(), U64);
+  const value = u64Here(scanner);
+  if (value === undefined) throw invalid(place(), U64);
   advance(scanner);
   return value;
 }

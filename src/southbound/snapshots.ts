@@ -1,10 +1,9 @@
-import { type KeySnapshot, MAX_U64 } from '../core/model.js';
+import type { KeySnapshot } from '../core/model.js';
 import { type JsonValue, parseJson } from '../wire/json/json.js';
 import {
   another,
   enter,
   expectName,
-  isShortInteger,
   type JsonScanner,
   skipValue,
   stringValue,
@@ -13,7 +12,7 @@ import {
 } from '../wire/json/scanner.js';
 import { SchemaError } from '../wire/schema-check.js';
 import type { OnlineRule } from '../wire/traits/online.js';
-import { hasNames, type SnapshotForm } from '../wire/traits/snapshot.js';
+import type { ScannedSnapshot, SnapshotForm, SnapshotMember } from '../wire/traits/snapshot.js';
 
 /** What of a line says how its snapshots are read. */
 export interface SnapshotLine {
@@ -32,27 +31,6 @@ export function readSnapshot(line: SnapshotLine, wire: JsonValue): KeySnapshot {
   return line.online.mayHaveCounters(online) ? key : { ...key, counters: null };
 }
 
-/** The members of a snapshot as they stand in the text; undefined until they were met with a value of their type. */
-interface Met {
-  access_key: string | undefined;
-  name: string | null | undefined;
-  bytes_up: bigint | undefined;
-  bytes_down: bigint | undefined;
-  connections: bigint | undefined;
-  limit_bytes: bigint | null | undefined;
-  online: boolean | undefined;
-}
-
-const NOTHING_MET: Met = {
-  access_key: undefined,
-  name: undefined,
-  bytes_up: undefined,
-  bytes_down: undefined,
-  connections: undefined,
-  limit_bytes: undefined,
-  online: undefined,
-};
-
 /**
  * Reads the elements of a list without a tree, several times as fast as by the schema. What is not as it should be is left to
  * the form's own `decode`, which says what is wrong with it: `JsonSyntaxError` or `SchemaError`. A key that is as `known` has it is
@@ -63,22 +41,36 @@ export function createSnapshotReader(
   known: KnownKey,
   strike: (text: string) => string,
 ) {
-  const hasName = hasNames(snapshot);
-  const names = snapshot.members.map(({ name }) => ({ name, bytes: Buffer.from(name) }));
+  const members = snapshot.members.map(({ name, scan }, index) => ({
+    name,
+    bytes: Buffer.from(name),
+    scan,
+    bit: 1 << index,
+  }));
+  const all = members.reduce((bits, { scan, bit }) => (scan === undefined ? bits : bits | bit), 0);
   // One record for all: V8 learns from a first list, of which all stays, to put such objects where only a full collection finds them.
-  const met: Met = { ...NOTHING_MET };
+  const met: ScannedSnapshot = { ...NOTHING_MET };
   return (scanner: JsonScanner, index: number): KeySnapshot => {
     const { start } = scanner;
-    readMembers(scanner, names, met);
-    if (!hasName) met.name = null;
-    if (!isWhole(met))
+    if (readMembers(scanner, members, met) !== all)
       return struck(decodeAt({ snapshot, online }, scanner.bytes.subarray(start, scanner.lastEnd), index), strike);
-    const before = known(met.access_key);
+    const before = known(met.accessKey);
     const hasCounters = online.mayHaveCounters(met.online);
     if (before !== undefined && isSame(before, met, hasCounters)) return before;
     return struck(snapshotOf(met, before, hasCounters), strike);
   };
 }
+
+/** `name` stays null where the form has none. */
+const NOTHING_MET: ScannedSnapshot = {
+  accessKey: '',
+  name: null,
+  bytesUp: 0n,
+  bytesDown: 0n,
+  connections: 0n,
+  limitBytes: null,
+  online: false,
+};
 
 /** What was known already has been struck: a key that was shown otherwise is not found again. */
 function struck(key: KeySnapshot, strike: (text: string) => string): KeySnapshot {
@@ -96,118 +88,65 @@ function decodeAt(line: SnapshotLine, element: Buffer, index: number): KeySnapsh
   }
 }
 
-/** A member's name, and the same as it stands in a text. */
-interface MemberName {
+/** A member of the form with its name as it stands in a text, and its place in a set of members. */
+interface ScannedMember {
   readonly name: string;
   readonly bytes: Buffer;
+  readonly scan: SnapshotMember['scan'] | undefined;
+  readonly bit: number;
 }
 
-/** Written out: it runs for every key, and `Object.assign` takes a fifth of a list's time. */
-function forget(met: Met): void {
-  met.access_key = undefined;
-  met.name = undefined;
-  met.bytes_up = undefined;
-  met.bytes_down = undefined;
-  met.connections = undefined;
-  met.limit_bytes = undefined;
-  met.online = undefined;
-}
-
-/** What is no object has no members; it is passed over in any case. `names` are those of the form, in its order. */
-function readMembers(scanner: JsonScanner, names: readonly MemberName[], met: Met): void {
-  forget(met);
+/** Reads what is an object and passes over anything else. Answers the set of members that had a value of their type. */
+function readMembers(scanner: JsonScanner, members: readonly ScannedMember[], met: ScannedSnapshot): number {
   if (scanner.kind !== Token.openObject) {
     skipValue(scanner);
-    return;
+    return 0;
   }
+  let set = 0;
   let place = 0;
   for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
     expectName(scanner);
-    const name = nameHere(scanner, names[place]);
+    const member = memberHere(scanner, members, place);
     place += 1;
     toValue(scanner);
-    readMember(met, name, scanner);
+    if (member?.scan !== undefined) set = member.scan(met, scanner) ? set | member.bit : set & ~member.bit;
     skipValue(scanner);
   }
+  return set;
 }
 
-/** The name that the scanner stands on, where it is the one that is likely here without making a text of it. */
-function nameHere(scanner: JsonScanner, likely: MemberName | undefined): string {
-  if (likely === undefined || !scanner.plain) return stringValue(scanner);
-  const { bytes, start } = scanner;
-  const { length } = likely.bytes;
-  if (scanner.end - start !== length + 2) return stringValue(scanner);
-  for (let at = 0; at < length; at += 1) if (bytes[start + 1 + at] !== likely.bytes[at]) return stringValue(scanner);
-  return likely.name;
+/** The member whose name the scanner stands on: first the one at its place in the form, without making a text of it. */
+function memberHere(scanner: JsonScanner, members: readonly ScannedMember[], place: number): ScannedMember | undefined {
+  const likely = members[place];
+  if (likely !== undefined && scanner.plain && isName(scanner, likely.bytes)) return likely;
+  const name = stringValue(scanner);
+  return members.find((member) => member.name === name);
 }
 
-function readMember(met: Met, name: string, scanner: JsonScanner): void {
-  switch (name) {
-    case 'access_key':
-      met.access_key = textHere(scanner);
-      return;
-    case 'name':
-      met.name = scanner.kind === Token.null ? null : textHere(scanner);
-      return;
-    case 'bytes_up':
-    case 'bytes_down':
-    case 'connections':
-      met[name] = integerHere(scanner);
-      return;
-    case 'limit_bytes':
-      met.limit_bytes = scanner.kind === Token.null ? null : integerHere(scanner);
-      return;
-    case 'online':
-      met.online = scanner.kind === Token.true ? true : scanner.kind === Token.false ? false : undefined;
-  }
-}
-
-function textHere(scanner: JsonScanner): string | undefined {
-  return scanner.kind === Token.string ? stringValue(scanner) : undefined;
-}
-
-/** How many digits a number of JavaScript's holds exactly in any case. */
-const SAFE_DIGITS = 15;
-const ZERO = 0x30;
-
-function integerHere(scanner: JsonScanner): bigint | undefined {
-  const { bytes, start, end } = scanner;
-  if (!isShortInteger(scanner) || (bytes[start] ?? 0) < ZERO) return undefined;
-  if (end - start > SAFE_DIGITS) {
-    const value = BigInt(bytes.toString('latin1', start, end));
-    return value <= MAX_U64 ? value : undefined;
-  }
-  let value = 0;
-  for (let at = start; at < end; at += 1) value = 10 * value + (bytes[at] ?? ZERO) - ZERO;
-  return BigInt(value);
-}
-
-type WholeMet = { [Name in keyof Met]: Exclude<Met[Name], undefined> };
-
-function isWhole(met: Met): met is WholeMet {
-  const { access_key, name, bytes_up, bytes_down, connections, limit_bytes, online } = met;
-  if (access_key === undefined || name === undefined || online === undefined) return false;
-  return bytes_up !== undefined && bytes_down !== undefined && connections !== undefined && limit_bytes !== undefined;
+function isName({ bytes, start, end }: JsonScanner, name: Buffer): boolean {
+  if (end - start !== name.length + 2) return false;
+  for (let at = 0; at < name.length; at += 1) if (bytes[start + 1 + at] !== name[at]) return false;
+  return true;
 }
 
 /** What is as it was before is the very same, so that nothing of a text outlives its reading that is known already. */
-function snapshotOf(met: WholeMet, before: KeySnapshot | undefined, hasCounters: boolean): KeySnapshot {
-  const { bytes_up: bytesUp, bytes_down: bytesDown, connections } = met;
-  const accessKey = before?.accessKey ?? met.access_key;
+function snapshotOf(met: ScannedSnapshot, before: KeySnapshot | undefined, hasCounters: boolean): KeySnapshot {
+  const { bytesUp, bytesDown, connections } = met;
+  const accessKey = before?.accessKey ?? met.accessKey;
   const name = before?.name === met.name ? before.name : met.name;
-  const limitBytes = before?.limitBytes === met.limit_bytes ? before.limitBytes : met.limit_bytes;
+  const limitBytes = before?.limitBytes === met.limitBytes ? before.limitBytes : met.limitBytes;
   const counters = hasCounters ? { bytesUp, bytesDown, connections, limitBytes, createdAt: 0 } : null;
   return { accessKey, name, limitBytes, counters };
 }
 
-function isSame(before: KeySnapshot, now: WholeMet, hasCounters: boolean): boolean {
-  if (before.name !== now.name || before.limitBytes !== now.limit_bytes) return false;
+function isSame(before: KeySnapshot, now: ScannedSnapshot, hasCounters: boolean): boolean {
+  if (before.name !== now.name || before.limitBytes !== now.limitBytes) return false;
   const { counters } = before;
   if (!hasCounters || counters === null) return !hasCounters && counters === null;
   return (
-    counters.bytesUp === now.bytes_up &&
-    counters.bytesDown === now.bytes_down &&
+    counters.bytesUp === now.bytesUp &&
+    counters.bytesDown === now.bytesDown &&
     counters.connections === now.connections &&
-    counters.limitBytes === now.limit_bytes
+    counters.limitBytes === now.limitBytes
   );
 }

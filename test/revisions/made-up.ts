@@ -31,11 +31,10 @@ export const line9_9_9: Revision = {
   root: underBase,
   auth: sessionOrStaticToken,
   snapshot: snapshotOf('frozen_until', [
-    ...snapshotWithNameAndLastSeen.members,
+    ...snapshotWithNameAndLastSeen.parts,
     {
-      name: 'frozen_until',
-      schema: () => text('When the key thaws.', 'time'),
-      encode: () => JSON.stringify(NOON),
+      members: [{ name: 'frozen_until', schema: () => text('When the key thaws.', 'time') }],
+      encode: () => `"frozen_until":${JSON.stringify(NOON)}`,
     },
   ]),
   online: onlineWhenConnected,

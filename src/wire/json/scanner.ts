@@ -3,6 +3,8 @@
  * a reader of a large file pays only for what it looks at. Plain functions over one record keep the hot loops fast.
  */
 
+import { MAX_U64 } from '../../core/model.js';
+
 /** How deep arrays and objects may nest. */
 export const MAX_DEPTH = 512;
 
@@ -404,6 +406,22 @@ export function expectUnicode({ bytes, loneSurrogate: at }: JsonScanner): void {
 /** Whether the scanner stands on an integer that is short enough to be an unsigned 64-bit one. */
 export function isShortInteger({ kind, integer, start, end }: JsonScanner): boolean {
   return kind === Token.number && integer && end - start <= MOST_DIGITS;
+}
+
+/** How many digits a number of JavaScript's holds exactly in any case. */
+const SAFE_DIGITS = 15;
+
+/** The unsigned 64-bit integer that the scanner stands on; undefined where it stands on anything else. */
+export function u64Here(scanner: JsonScanner): bigint | undefined {
+  const { bytes, start, end } = scanner;
+  if (!isShortInteger(scanner) || bytes[start] === MINUS) return undefined;
+  if (end - start > SAFE_DIGITS) {
+    const value = BigInt(bytes.toString('latin1', start, end));
+    return value <= MAX_U64 ? value : undefined;
+  }
+  let value = 0;
+  for (let at = start; at < end; at += 1) value = 10 * value + (bytes[at] ?? ZERO) - ZERO;
+  return BigInt(value);
 }
 
 /** The string that the scanner stands on. A lone surrogate escape stays a lone surrogate. */
