@@ -70,7 +70,8 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
     const knownKeys =
       hold === null
         ? null
-        : (keys: KeyReader) => createKnownKeys({ keys, fileSystem, folder: hold.folder.path, clock, timers, log });
+        : (keys: KeyReader) =>
+            createKnownKeys({ keys, own: server.texts.own, fileSystem, folder: hold.folder.path, clock, timers, log });
     const onClosed = async () => {
       await notes.close();
       await versions?.idle();

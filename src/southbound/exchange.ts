@@ -11,7 +11,7 @@ import type { TargetCredentials } from './control.js';
 import { NoEnvelope, notAnEnvelope, readEnvelope } from './envelope.js';
 import { type Access, findLine, isLater, type Lines, noteOf, shownVersion } from './find-line.js';
 import type { PieceReader } from './list-reader.js';
-import { Secrets, STRUCK } from './secrets.js';
+import { LEAST_HIDDEN, Secrets, type ServerTexts } from './secrets.js';
 import type { AskedThing, CallOutcome, CallsObserverPort, Purpose, Sent } from './server.js';
 import { createSessionKeeper, type NoSession } from './session.js';
 import { logIn, RETRY_REFUSED, SESSION_USELESS, TOKEN_REFUSED, whyClosed, whyNoSession } from './sign-in.js';
@@ -80,8 +80,7 @@ export interface Exchange {
   onChange(listener: () => void): void;
   /** To be told of each version that a status reports. */
   reported(version: string): void;
-  /** Takes Keyway's own credentials out of a text of the server. */
-  readonly strike: (text: string) => string;
+  readonly texts: ServerTexts;
 }
 
 /** Seconds. */
@@ -95,8 +94,8 @@ export function createExchange(options: ExchangeOptions): Exchange {
   const troubles = createTroubles(origin, clock, log);
   const bounds = new AnswerBounds(options.mostKeys);
   const secrets = new Secrets(credentials);
-  const strike = (text: string) => secrets.strike(text);
-  const caller = withStruckHeaders(options.caller, strike);
+  const caller = withStruckHeaders(options.caller, secrets);
+  for (const which of secrets.short) log.warn({ upstream: origin }, tooShort(which));
   /** Ends of logins, which say nothing of the call that needed them. */
   const loginFailures = new WeakSet<object>();
   const listeners: (() => void)[] = [];
@@ -139,7 +138,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     if (!(error instanceof NoAnswer) && !(error instanceof NoEnvelope))
       return error instanceof Error ? error : new Error(String(error));
     const isSilent = error instanceof NoAnswer && error.kind === 'silent';
-    const reason = strike(error.message);
+    const reason = secrets.inSentence(error.message);
     const { since } = troubles.met(thingOf(error, of), 'away', reason);
     const detail = `${origin}: ${reason}, since ${new Date(since).toISOString()}`;
     return new UpstreamError(
@@ -168,7 +167,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   /** An envelope with a failure that no line has. */
   function odd({ status, text }: Refusal, of: AskedThing, mayHaveHappened: boolean): UpstreamError {
-    const reason = `it answered ${status}: ${text}`;
+    const reason = `it answered ${status}: ${secrets.inSentence(text)}`;
     troubles.over('connection');
     troubles.met(of, 'away', reason);
     return new UpstreamError('upstreamAway', `${origin}: ${reason}`, { mayHaveHappened, retryAfter: RETRY_AWAY });
@@ -201,14 +200,13 @@ export function createExchange(options: ExchangeOptions): Exchange {
     };
     const { lines, webpath, revision } = options;
     const { token, operator } = credentials;
-    const strikeAll = (data: JsonValue) => secrets.strikeAll(data);
     const asked = {
       caller,
       lines,
       webpath,
       revision,
       token,
-      strike: strikeAll,
+      strike: (data: JsonValue) => secrets.struckIn(data),
       ...(operator === null ? {} : { session }),
     };
     let finding = await findLine(asked);
@@ -272,8 +270,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
       const shown = operation.access === 'open' ? null : await authorization(at, purpose);
       const bound = bounds.of(size);
       const pieces = asked.readPieces?.(at.revision, bound.keys) ?? null;
-      const call = callOf(asked, operation, at, { authorization: shown, pieces, answerLimit: bound.bytes });
-      if (!isRead && secrets.mayBeStruckIn(call.body)) throw new DomainError('configRefused', HOLDS_STRUCK);
+      const call = callOf(asked, operation, at, { authorization: shown, pieces, secrets, answerLimit: bound.bytes });
       const sentAt = clock.monotonic();
       try {
         const answer = await caller.send(call);
@@ -293,7 +290,8 @@ export function createExchange(options: ExchangeOptions): Exchange {
           const refusal = isOpen && decoded?.detail !== '' ? null : decoded;
           if (refusal === null) throw odd(outcome, of, !isRead);
           isWell(of, !isOpen);
-          if (refusal.code !== 'userNotFound' || asked.unknownKey === undefined) throw refusal;
+          if (refusal.code !== 'userNotFound' || asked.unknownKey === undefined)
+            throw new DomainError(refusal.code, secrets.inSentence(refusal.detail), refusal.retryAfter);
           return { value: asked.unknownKey.value, ...answered };
         }
         const next = signIns > 0 ? await mayPass(at, shown, purpose) : null;
@@ -316,7 +314,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   return {
     troubles,
-    strike,
+    texts: secrets,
     known: () => known,
     find,
     onChange: (listener) => void listeners.push(listener),
@@ -351,14 +349,19 @@ export function createExchange(options: ExchangeOptions): Exchange {
 const ONE_SESSION =
   'the server has one session: when Keyway signs in, its own panel is signed out, and the other way round. Keyway signs in again for a caller alone, every 30 s at most, every 10 min where somebody else keeps taking it';
 
-const HOLDS_STRUCK = `this would write ${STRUCK} to the server, which stands where the server's text holds a credential of Keyway's`;
+function tooShort(which: string): string {
+  return `the ${which} for the server has less than ${LEAST_HIDDEN} characters: where the server says it, it is hidden in messages alone, and not in names, rules and other settings`;
+}
 
 /** Before anything of them is cut off: half a credential would be none that is found. */
-function withStruckHeaders(caller: Caller, strike: (text: string) => string): Caller {
+function withStruckHeaders(caller: Caller, secrets: Secrets): Caller {
   return {
     async send(call) {
       const answer = await caller.send(call);
-      const headers = new Map([...answer.headers].map(([name, value]) => [name, strike(value)]));
+      // Seconds are a number, which a short credential may be as well.
+      const hidden = (name: string, value: string) =>
+        name === 'retry-after' ? secrets.struck(value) : secrets.inSentence(value);
+      const headers = new Map([...answer.headers].map(([name, value]) => [name, hidden(name, value)]));
       return { ...answer, headers };
     },
     close: caller.close,
@@ -430,8 +433,8 @@ async function outcomeOf<T>(
     if (whole !== null) return { kind: 'value', value: whole };
     const envelope = readEnvelope({ ...answer, body: pieces?.unread() ?? answer.body });
     if (envelope === null) throw new NoEnvelope(inWords(), !wasTurnedAway(answer.status));
-    if (envelope.ok) return { kind: 'value', value: read(secrets.strikeAll(envelope.data), line) };
-    return { kind: 'refusal', status: envelope.status, text: secrets.strike(envelope.text) };
+    if (envelope.ok) return { kind: 'value', value: read(secrets.struckIn(envelope.data), line) };
+    return { kind: 'refusal', status: envelope.status, text: envelope.text };
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new NoEnvelope(inWords(), true);
     if (error instanceof SchemaError)
@@ -459,25 +462,31 @@ const WHOLE_SMALL = 30_000;
 interface CallWith<T> {
   readonly authorization: string | null;
   readonly pieces: PieceReader<T> | null;
+  readonly secrets: Secrets;
   /** Bytes. */
   readonly answerLimit: number;
 }
 
 function callOf<T>(
   asked: Asked<T>,
-  { method, path }: Operation,
+  { name, method, path }: Operation,
   at: Known,
-  { authorization, pieces, answerLimit }: CallWith<T>,
+  { authorization, pieces, secrets, answerLimit }: CallWith<T>,
 ): Call {
   const headers = new Map(Object.entries(asked.headers ?? {}));
   if (authorization !== null) headers.set('authorization', authorization);
-  const body = asked.body?.(at.revision);
+  const given = asked.body?.(at.revision);
+  // A configuration is the server's own text, whoever sends it.
+  if (given !== undefined && name !== 'putConfig') secrets.giveBody(given);
+  const key = asked.key ?? '';
+  secrets.give(key);
+  const body = given && secrets.restored(given);
   if (body !== undefined) headers.set('content-type', 'application/json');
   const { onProgress } = asked;
   const query = asked.query === undefined ? '' : `?${asked.query}`;
   return {
     method,
-    path: `${at.apiRoot}${path.replace('{key}', () => keyInPath(asked.key ?? ''))}${query}`,
+    path: `${at.apiRoot}${path.replace('{key}', () => keyInPath(secrets.own(key)))}${query}`,
     headers,
     body,
     timeoutMilliseconds: asked.isLong === true || isGrowing(asked.size ?? 'single') ? WHOLE_LARGE : WHOLE_SMALL,

@@ -54,11 +54,12 @@ const CONNECTIONS = 8;
 export function createRunningServer(options: RunningServerOptions): UpstreamServer {
   const { origin, ca, pace = PACE, caller = callerTo(origin, ca, pace), observer } = options;
   const exchange = createExchange({ ...options, caller, observer });
-  const { ask, strike } = exchange;
+  const { ask, texts } = exchange;
   const write = (asked: Omit<Asked<void>, 'read'>) => ask<void>({ ...asked, read: () => undefined });
 
   return {
     name: origin,
+    texts,
     line: () => exchange.known()?.revision ?? null,
     version: () => exchange.known()?.version ?? null,
     isLater: () => exchange.known()?.isLater ?? false,
@@ -77,7 +78,7 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
         purpose,
         size: 'list',
         ...(onProgress === undefined ? {} : { onProgress }),
-        readPieces: (line, mostKeys) => createListReader(line, { known, mostKeys, strike }),
+        readPieces: (line, mostKeys) => createListReader(line, { known, mostKeys, strike: texts.struck }),
         read: notOfLine,
       }),
     getUser: (accessKey, purpose) =>

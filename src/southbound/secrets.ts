@@ -1,24 +1,51 @@
-import { isJsonObject, type JsonValue } from '../wire/json/json.js';
+import { DomainError } from '../core/errors.js';
+import { isJsonObject, type JsonValue, parseJson } from '../wire/json/json.js';
 import type { TargetCredentials } from './control.js';
 
 /** What stands where a credential stood. */
 export const STRUCK = '[struck out]';
 
-/** Characters. What is shorter is no secret, and stands in other texts by chance. */
-const SHORTEST = 6;
+/** Characters. What is shorter may stand in an honest name or rule, which panels read and write back. */
+export const LEAST_HIDDEN = 8;
 /** Sessions that are remembered: an answer that is on its way may hold the one before. */
 const MOST_SESSIONS = 8;
+/** Texts that are remembered of either kind: those of the server that were struck, and those of callers that were not. */
+const MOST_TEXTS = 1_000;
 
-/** Strikes Keyway's own credentials for a server out of what that server says: it may echo whatever it is sent. */
-export class Secrets {
-  readonly #fixed: readonly string[];
+/** The server's texts as Keyway shows them, and as the server has them. */
+export interface ServerTexts {
+  /** Without any of Keyway's credentials for the server. */
+  readonly struck: (text: string) => string;
+  /** The same of a sentence for people, in which those that are short are struck, too. */
+  readonly inSentence: (text: string) => string;
+  /** The server's own text for one that was struck; others are as they are. */
+  readonly own: (text: string) => string;
+}
+
+/**
+ * Strikes Keyway's own credentials for a server out of what that server says, which may echo whatever it is sent; what is
+ * written back as it was shown becomes the server's own text again.
+ */
+export class Secrets implements ServerTexts {
+  readonly #credentials: TargetCredentials;
   readonly #sessions: string[] = [];
-  #forms: readonly string[];
-  #hasStruck = false;
+  /** The server's own text by the struck one; null where there are two. */
+  readonly #own = new Map<string, string | null>();
+  readonly #given = new Set<string>();
+  #anywhere: RegExp | null = null;
+  #asWords: RegExp | null = null;
 
-  constructor({ token, operator }: TargetCredentials) {
-    this.#fixed = [token ?? '', operator?.password ?? ''];
-    this.#forms = formsOf(this.#fixed);
+  constructor(credentials: TargetCredentials) {
+    this.#credentials = credentials;
+    this.#collect();
+  }
+
+  /** Those that are too short to be struck out of names and rules, as people call them. */
+  get short(): readonly string[] {
+    const { token, operator } = this.#credentials;
+    const isShort = (secret: string | undefined) =>
+      secret !== undefined && secret !== '' && secret.length < LEAST_HIDDEN;
+    return [...(isShort(token ?? '') ? ['token'] : []), ...(isShort(operator?.password) ? ['password'] : [])];
   }
 
   /** A session has begun. */
@@ -26,42 +53,114 @@ export class Secrets {
     if (this.#sessions.includes(session)) return;
     this.#sessions.push(session);
     if (this.#sessions.length > MOST_SESSIONS) this.#sessions.shift();
-    this.#forms = formsOf([...this.#fixed, ...this.#sessions]);
+    this.#collect();
   }
 
-  strike(text: string): string {
-    let struck = text;
-    for (const form of this.#forms) if (struck.includes(form)) struck = struck.replaceAll(form, STRUCK);
-    if (struck !== text) this.#hasStruck = true;
+  readonly struck = (text: string): string => {
+    if (this.#anywhere === null || text.length < LEAST_HIDDEN) return text;
+    const struck = text.replace(this.#anywhere, STRUCK);
+    if (struck === text || this.#given.has(text)) return text;
+    const known = this.#own.get(struck);
+    if (known === undefined) keep(this.#own, () => this.#own.set(struck, text));
+    else if (known !== text) this.#own.set(struck, null);
     return struck;
-  }
+  };
 
-  /** Whether a request may hold a text as it was struck, and not as the server has it. */
-  mayBeStruckIn(body: Buffer | undefined): boolean {
-    return this.#hasStruck && body?.includes(STRUCK) === true;
-  }
+  /** Short ones where they stand as words. */
+  readonly inSentence = (text: string): string => {
+    const struck = this.#anywhere === null ? text : text.replace(this.#anywhere, STRUCK);
+    return this.#asWords === null ? struck : struck.replace(this.#asWords, STRUCK);
+  };
 
   /** The same in every text of a value, names of members included. */
-  strikeAll(value: JsonValue): JsonValue {
-    if (typeof value === 'string') return this.strike(value);
-    if (Array.isArray(value)) return value.map((each) => this.strikeAll(each));
-    if (!isJsonObject(value)) return value;
-    const members = Object.entries(value).map(([name, member]) => [this.strike(name), this.strikeAll(member)]);
-    return Object.fromEntries(members);
+  struckIn(value: JsonValue): JsonValue {
+    return inTexts(value, this.struck);
+  }
+
+  readonly own = (text: string): string => this.#own.get(text) ?? text;
+
+  /**
+   * A text that a caller gives Keyway, and not the server: it is shown again as he gave it. To strike it would change what
+   * he wrote, and would tell everybody who can have a text stored whether he has guessed a credential.
+   */
+  give(text: string): void {
+    if (this.#anywhere === null || text.replace(this.#anywhere, STRUCK) === text) return;
+    keep(this.#given, () => this.#given.add(text));
+  }
+
+  /** The same with every text of a request's body, JSON. */
+  giveBody(body: Buffer): void {
+    if (this.#anywhere === null) return;
+    const json = body.toString('utf8');
+    if (json.replace(this.#anywhere, STRUCK) === json) return;
+    inTexts(parseJson(body), (text) => {
+      this.give(text);
+      return text;
+    });
+  }
+
+  /** A body, JSON, with the server's own texts for those that were struck. Throws `configRefused` for one that the server never said. */
+  restored(body: Buffer): Buffer {
+    if (this.#own.size === 0 || !body.includes(STRUCK)) return body;
+    const restored = body.toString('utf8').replace(LITERAL, (literal) => {
+      if (!literal.includes(STRUCK)) return literal;
+      const text: unknown = JSON.parse(literal);
+      const own = typeof text === 'string' ? this.#own.get(text) : undefined;
+      return own === undefined || own === null ? literal : JSON.stringify(own);
+    });
+    if (restored.includes(STRUCK)) throw new DomainError('configRefused', HOLDS_STRUCK);
+    return Buffer.from(restored);
+  }
+
+  #collect(): void {
+    const { token, operator } = this.#credentials;
+    const basic = operator === null ? [] : [Buffer.from(`${operator.username}:${operator.password}`)];
+    const encoded = basic.flatMap((bytes) => [bytes.toString('base64'), bytes.toString('base64url')]);
+    const pairs = encoded.filter((pair) => pair.length >= LEAST_HIDDEN);
+    const all = [token ?? '', operator?.password ?? '', ...this.#sessions].filter((secret) => secret !== '');
+    const long = all.filter((secret) => secret.length >= LEAST_HIDDEN);
+    const short = all.filter((secret) => secret.length < LEAST_HIDDEN);
+    this.#anywhere = patternOf([...long.flatMap(spellings), ...pairs], (forms) => forms);
+    this.#asWords = patternOf(
+      short.flatMap(spellings),
+      (forms) => `(?<![\\p{L}\\p{N}_])(?:${forms})(?![\\p{L}\\p{N}_])`,
+    );
   }
 }
 
-/** As they are, and as they stand in a JSON text, once and twice over; the longest first. */
-function formsOf(secrets: readonly string[]): readonly string[] {
-  const long = secrets.filter((secret) => secret.length >= SHORTEST);
-  const forms = long.flatMap((secret) => [
-    secret,
-    inJson(secret),
-    inJson(inJson(secret)),
-    encodeURI(secret),
-    encodeURIComponent(secret),
-  ]);
-  return [...new Set(forms)].sort((a, b) => b.length - a.length);
+const HOLDS_STRUCK = `this would write ${STRUCK} to the server, which stands where the server's text holds a credential of Keyway's: give the whole text as it was shown, or another without it`;
+
+/** A text as JSON writes it (RFC 8259, 7). */
+const LITERAL = /"(?:[^"\\]|\\.)*"/gs;
+
+/** The oldest goes where there are too many. */
+function keep(texts: Map<string, unknown> | Set<string>, add: () => void): void {
+  const [oldest] = texts.keys();
+  if (oldest !== undefined && texts.size >= MOST_TEXTS) texts.delete(oldest);
+  add();
+}
+
+function inTexts(value: JsonValue, change: (text: string) => string): JsonValue {
+  if (typeof value === 'string') return change(value);
+  if (Array.isArray(value)) return value.map((each) => inTexts(each, change));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [change(name), inTexts(member, change)]));
+}
+
+/** Matches any of these, the longest first; null for none. */
+function patternOf(forms: readonly string[], around: (forms: string) => string): RegExp | null {
+  if (forms.length === 0) return null;
+  const sorted = [...new Set(forms)].sort((a, b) => b.length - a.length);
+  const literal = sorted.map((form) => form.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&'));
+  return new RegExp(around(literal.join('|')), 'gu');
+}
+
+/** As it is, as it stands in a JSON text, once and twice over, and in a URL. */
+function spellings(secret: string): readonly string[] {
+  const wellFormed = Buffer.from(secret).toString('utf8');
+  const inUrl = [encodeURI, encodeURIComponent].map((encode) => encode(wellFormed));
+  const inLowerCase = inUrl.map((form) => form.replaceAll(/%[0-9A-F]{2}/g, (one) => one.toLowerCase()));
+  return [secret, inJson(secret), inJson(inJson(secret)), ...inUrl, ...inLowerCase];
 }
 
 function inJson(text: string): string {

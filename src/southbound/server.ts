@@ -10,6 +10,7 @@ import type {
 } from '../core/model.js';
 import type { OperationName } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
+import type { ServerTexts } from './secrets.js';
 
 /** What was answered, and when it was asked for: of two facts about the same thing the one that was sent later wins. */
 export interface Sent<T> {
@@ -51,6 +52,8 @@ export interface UpstreamAnnouncement extends AnnouncedServer {
 export interface UpstreamServer {
   /** Its origin, such as `http://127.0.0.1:9090`: the web path is nothing that everybody is to know. */
   readonly name: string;
+  /** Every text that a call resolves to is struck already, but for those of its configuration. */
+  readonly texts: ServerTexts;
   /** The line it speaks and the version it reported, as found out last; null until it first told. */
   line(): Revision | null;
   version(): string | null;

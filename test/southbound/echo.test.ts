@@ -154,7 +154,7 @@ describe('a server that echoes everything it gets', () => {
 });
 
 describe('a text with a credential in it', () => {
-  it('is never written to the server as it was shown, which would take the place of its own', async () => {
+  it('is written back as the server has it where it comes as it was shown, and is refused where it comes otherwise', async () => {
     const token = 'token-of-the-server';
     const written: string[] = [];
     const { origin } = await answering(async (request, response) => {
@@ -176,22 +176,70 @@ describe('a text with a credential in it', () => {
     expect(written).toHaveLength(1);
     const shown = (await server.listUsers()).value[0] ?? expect.fail('there is no key');
     expect(shown.name).toBe(`has ${STRUCK}`);
-    for (const write of [server.updateUser(shown), server.putConfig(Buffer.from(JSON.stringify(shown.name)))])
+    await server.updateUser({ ...shown, limitBytes: 5n });
+    expect(JSON.parse(written[1] ?? '')).toEqual({ name: `has ${token}`, limit_bytes: 5 });
+    const elsewhere = Buffer.from(JSON.stringify({ rules: [`has ${STRUCK}`, `had ${STRUCK}`] }));
+    for (const write of [server.updateUser({ ...shown, name: `had ${STRUCK}` }), server.putConfig(elsewhere)])
       await expect(write).rejects.toMatchObject({ code: 'configRefused', detail: expect.stringContaining(STRUCK) });
     await server.setLimit('a', 5n);
-    expect(written).toHaveLength(2);
+    expect(written).toHaveLength(3);
   });
 });
 
 describe('what is struck out', () => {
-  it('is a credential wherever it stands, and nothing else', () => {
-    const secrets = new Secrets({ token: 'a"b\\c-token', operator: { username: 'boss', password: 'short' } });
-    expect(secrets.strike('boss has a"b\\c-token')).toBe(`boss has ${STRUCK}`);
-    expect(secrets.strike(JSON.stringify({ of: 'a"b\\c-token' }))).toBe(`{"of":"${STRUCK}"}`);
-    expect(secrets.strikeAll({ 'a"b\\c-token': ['x a"b\\c-token', 1n, null] })).toEqual({
+  const operator = { username: 'boss', password: 'short' };
+
+  it('is a credential wherever it stands, in any spelling, and nothing else', () => {
+    const secrets = new Secrets({ token: 'a"b\\c-töken', operator });
+    expect(secrets.struck('boss has a"b\\c-töken')).toBe(`boss has ${STRUCK}`);
+    expect(secrets.struck(JSON.stringify({ of: 'a"b\\c-töken' }))).toBe(`{"of":"${STRUCK}"}`);
+    expect(secrets.struckIn({ 'a"b\\c-töken': ['x a"b\\c-töken', 1n, null] })).toEqual({
       [STRUCK]: [`x ${STRUCK}`, 1n, null],
     });
-    // What is as short as this stands in other texts by chance.
-    expect(secrets.strike('a shortcut')).toBe('a shortcut');
+    expect(secrets.struck('GET /?a=a%22b%5cc-t%c3%b6ken')).toBe(`GET /?a=${STRUCK}`);
+    expect(secrets.struck(`Basic ${Buffer.from('boss:short').toString('base64')}`)).toBe(`Basic ${STRUCK}`);
+  });
+
+  it('is a credential of fewer than eight characters in sentences alone, as a word', () => {
+    const secrets = new Secrets({ token: null, operator });
+    expect(secrets.struck('a short name')).toBe('a short name');
+    expect(secrets.inSentence('the "short" one, a shortcut')).toBe(`the "${STRUCK}" one, a shortcut`);
+    expect(secrets.short).toEqual(['password']);
+    const log = keptLog();
+    call('http://127.0.0.1:1', { log, credentials: { token: 'ok-long-enough', operator } });
+    expect(log.lines).toEqual([expect.stringMatching(/^warn the password for the server has less than 8 characters/)]);
+  });
+
+  it('is no text that a caller gave, who would see by it what he has guessed', () => {
+    const secrets = new Secrets({ token: 'guessable', operator: null });
+    secrets.giveBody(Buffer.from('{"eventEn":"is it guessable?","success":true}'));
+    secrets.give('guessable');
+    expect(secrets.struck('is it guessable?')).toBe('is it guessable?');
+    expect(secrets.struck('guessable')).toBe('guessable');
+    expect(secrets.struck('it is guessable')).toBe(`it is ${STRUCK}`);
+  });
+
+  it('becomes the server’s own text again, and none where two look alike', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 3 }), (parts) => {
+        const secrets = new Secrets({ token: 'token-of-the-server', operator: null });
+        const text = parts.join('token-of-the-server');
+        const shown = secrets.struck(text);
+        expect(shown).not.toContain('token-of-the-server');
+        const body = (value: string) => Buffer.from(JSON.stringify({ [value]: [value, 'other', 1] }));
+        expect(secrets.own(shown)).toBe(text);
+        expect(secrets.restored(body(shown))).toEqual(body(text));
+      }),
+      { seed: 25 },
+    );
+    const secrets = new Secrets({
+      token: 'token-of-the-server',
+      operator: { username: 'boss', password: 'pass-of-it' },
+    });
+    expect([secrets.struck('x pass-of-it'), secrets.struck('x token-of-the-server')]).toEqual([
+      `x ${STRUCK}`,
+      `x ${STRUCK}`,
+    ]);
+    expect(() => secrets.restored(Buffer.from(`{"name":"x ${STRUCK}"}`))).toThrow(STRUCK);
   });
 });

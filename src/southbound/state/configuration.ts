@@ -14,11 +14,13 @@ import type { KeptVersions } from '../../local/file/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
 import { UNCHANGED } from '../find-line.js';
+import type { ServerTexts } from '../secrets.js';
 import type { Purpose, Sent, UpstreamServer } from '../server.js';
 import { mayHaveHappened } from '../upstream-error.js';
 import { SETTLED_AFTER } from './fate.js';
 import type { Renewals } from './renewals.js';
 import type { Settling } from './settling.js';
+import { struckConfiguration } from './struck-configuration.js';
 import type { TimersPort } from './timers.js';
 import type { WriteQueue } from './write-queue.js';
 
@@ -83,7 +85,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
   async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
     return unlessHalfWritten(async () => {
       const { value, ...sent } = await server.getConfig(purpose);
-      return { value: documentIn(value), ...sent };
+      return { value: documentIn(value, server.texts), ...sent };
     });
   }
 
@@ -159,7 +161,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
 
   async function replace(body: Buffer): Promise<ReadConfiguration | null> {
     const present = await before();
-    const next = asConfiguration(body);
+    const next = asConfiguration(body, server.texts);
     if (guard && present !== null && next !== null && losesInbounds(present.document, next.document)) {
       throw new DomainError('configRefused', LOSES_INBOUNDS);
     }
@@ -204,7 +206,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
           await keep(document.bytes);
           await send(changed.bytes);
         }
-        return readDocument(changed.bytes).configuration;
+        return struckConfiguration(readDocument(changed.bytes).configuration, server.texts);
       }),
   };
 }
@@ -229,18 +231,24 @@ export async function refuseLater(server: Pick<UpstreamServer, 'isLater' | 'vers
   throw new DomainError('configRefused', `the server reports version ${server.version()}: ${UNCHANGED}`);
 }
 
-function documentIn(bytes: Buffer): ReadConfiguration {
+function documentIn(bytes: Buffer, texts: ServerTexts): ReadConfiguration {
   try {
-    return readDocument(bytes);
+    return struckDocument(bytes, texts);
   } catch (error) {
-    throw new DomainError('configParseFailed', failureWords(error));
+    throw new DomainError('configParseFailed', texts.inSentence(failureWords(error)));
   }
 }
 
+/** The document as the server has it, and what it says as it may be shown. */
+function struckDocument(bytes: Buffer, texts: ServerTexts): ReadConfiguration {
+  const { document, configuration } = readDocument(bytes);
+  return { document, configuration: struckConfiguration(configuration, texts) };
+}
+
 /** What a body says where it is a configuration; whether it is one, the server decides. */
-function asConfiguration(body: Buffer): ReadConfiguration | null {
+function asConfiguration(body: Buffer, texts: ServerTexts): ReadConfiguration | null {
   try {
-    return readDocument(body);
+    return struckDocument(body, texts);
   } catch (error) {
     if (error instanceof JsonSyntaxError || error instanceof ConfigurationShapeError) return null;
     throw error;

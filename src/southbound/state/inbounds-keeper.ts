@@ -13,6 +13,7 @@ import { stateOf } from './key-state.js';
 import type { Renewals } from './renewals.js';
 import { withRules } from './rules-write.js';
 import type { Settling } from './settling.js';
+import { inKey } from './struck-configuration.js';
 import type { TimersPort } from './timers.js';
 import type { WriteQueue } from './write-queue.js';
 
@@ -34,7 +35,7 @@ export interface InboundsKeeper {
 }
 
 export interface InboundsKeeperOptions {
-  readonly server: Pick<UpstreamServer, 'putConfig' | 'status' | 'line' | 'version' | 'isLater' | 'name'>;
+  readonly server: Pick<UpstreamServer, 'putConfig' | 'status' | 'line' | 'version' | 'isLater' | 'name' | 'texts'>;
   readonly keys: KeyReader;
   readonly queue: WriteQueue;
   readonly renewals: Pick<Renewals, 'fresh'>;
@@ -147,15 +148,18 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
       return null;
     }
     const isDeleted = (accessKey: string) => gone.has(accessKey) || settling.watched().get(accessKey)?.after === null;
-    const changes = new Map<string, AccessKey | null>(wanted);
+    // The document has the server's own texts, and memory those that may be shown.
+    const { own } = server.texts;
+    const records = [...wanted.values()].map((key) => inKey(key, own));
+    const changes = new Map<string, AccessKey | null>(records.map((key) => [key.accessKey, key]));
     for (const { accessKey } of present) {
-      if (!wanted.has(accessKey) && isDeleted(accessKey)) changes.set(accessKey, null);
+      if (!wanted.has(accessKey) && isDeleted(accessKey)) changes.set(own(accessKey), null);
     }
     const withKeys = changeDocument(document, { keys: changes });
     const stored = rules === null ? withKeys : withRules(withKeys, rules, log);
     rules = null;
     const needsList = server.line()?.storing.needsRootList(server.version() ?? '') === true;
-    return replaceRootList(stored, needsList ? [...wanted.values()] : null);
+    return replaceRootList(stored, needsList ? records : null);
   }
 
   /** The list once the server has read the file. */

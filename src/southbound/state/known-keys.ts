@@ -10,6 +10,7 @@ import { isJsonObject } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { readNotes } from './notes.js';
+import { inKey } from './struck-configuration.js';
 import type { TimersPort } from './timers.js';
 
 /** The keys of a server as last known, in the data folder, for who has lost its configuration (design: "The configuration is kept"). */
@@ -24,6 +25,8 @@ export interface KnownKeys {
 
 export interface KnownKeysOptions {
   readonly keys: Pick<KeyReader, 'entries' | 'answeredGeneration'>;
+  /** The server's own text for one that is shown otherwise. */
+  readonly own: (text: string) => string;
   readonly fileSystem: FileSystemPort;
   /** The data folder; it exists. */
   readonly folder: string;
@@ -40,7 +43,7 @@ const MOST_SHARE = 0.05;
 /** Keys that are written out in one turn of the event loop. */
 const AT_ONCE = 5_000;
 
-export function createKnownKeys({ keys, fileSystem, folder, clock, timers, log }: KnownKeysOptions): KnownKeys {
+export function createKnownKeys({ keys, own, fileSystem, folder, clock, timers, log }: KnownKeysOptions): KnownKeys {
   const path = join(folder, KNOWN_KEYS_FILE);
   let saved = -1;
   let nextAt = Number.NEGATIVE_INFINITY;
@@ -53,7 +56,8 @@ export function createKnownKeys({ keys, fileSystem, folder, clock, timers, log }
   async function content(): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let lines: string[] = [];
-    for (const { accessKey, name, limitBytes } of [...keys.entries()]) {
+    for (const key of [...keys.entries()]) {
+      const { accessKey, name, limitBytes } = inKey(key, own);
       lines.push(`${writeJson({ key: accessKey, name, limit: limitBytes })}\n`);
       if (lines.length < AT_ONCE) continue;
       pieces.push(Buffer.from(lines.join('')));

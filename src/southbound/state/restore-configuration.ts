@@ -17,7 +17,7 @@ export interface RestoredConfiguration {
 }
 
 export interface RestoreOptions {
-  readonly server: Pick<UpstreamServer, 'getConfig' | 'putConfig' | 'listUsers'>;
+  readonly server: Pick<UpstreamServer, 'getConfig' | 'putConfig' | 'listUsers' | 'texts'>;
   readonly versions: Pick<KeptVersions, 'find' | 'read' | 'keep'>;
   readonly clock: Pick<ClockPort, 'monotonic'>;
   /** Between two looks at whether it is live, ms; default a second. */
@@ -57,5 +57,8 @@ function unlessReplaceable(error: unknown): null {
 async function hasKeys(server: RestoreOptions['server'], wanted: readonly AccessKey[]): Promise<boolean> {
   const { value } = await server.listUsers();
   const limits = new Map(value.map(({ accessKey, limitBytes }) => [accessKey, limitBytes]));
-  return limits.size === wanted.length && wanted.every((key) => limits.get(key.accessKey) === key.limitBytes);
+  return (
+    limits.size === wanted.length &&
+    wanted.every((key) => limits.get(server.texts.struck(key.accessKey)) === key.limitBytes)
+  );
 }
