@@ -1,4 +1,5 @@
 import type { Audit } from './audit.js';
+import type { KeyFieldValues } from './keys/key-fields.js';
 import type { KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
 import type {
   AccessKey,
@@ -100,11 +101,8 @@ export type ChangeReason = 'saved' | ReloadReason;
 /** Why a configuration became another one as a whole. */
 export type ReloadReason = 'edited' | 'replaced' | 'restored';
 
-/** A new limit, and a new name where one is given. */
-export interface KeyUpdate {
-  readonly name?: string | null;
-  readonly limitBytes: bigint | null;
-}
+/** A new limit, and what else is given. */
+export type KeyUpdate = Pick<KeyFieldValues, 'limitBytes'> & Partial<KeyFieldValues>;
 
 /** What the data plane reports of the time since its last report. */
 export interface UsageReport {

@@ -1,5 +1,6 @@
 import type { Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
+import { changedRecord } from '../core/keys/key-record.js';
 import type { KeyRegistry } from '../core/keys/types.js';
 import type { AccessKey, ConfigurationChange } from '../core/model.js';
 import { createTurns } from '../core/turns.js';
@@ -98,12 +99,12 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
       await leavingFailureToNextWrite(save({ keys: new Map(made.map((key) => [key.accessKey, key])) }));
       return made.map(({ accessKey }) => accessKey);
     },
-    updateKey: (accessKey, { name, limitBytes }) =>
+    updateKey: (accessKey, update) =>
       turns.take(accessKey, async () => {
         const present = keys.get(accessKey);
         if (present === undefined) throw new DomainError('userNotFound');
         const former = recordText(present);
-        const record = { accessKey, name: name === undefined ? present.name : name, limitBytes };
+        const record = changedRecord(present, update);
         keys.update(record);
         await saveKey(accessKey, record, former);
       }),

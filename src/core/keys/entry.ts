@@ -1,5 +1,6 @@
 import type { AccessKey, TrafficCounters } from '../model.js';
 import type { CounterTable } from './counter-table.js';
+import { assignFields } from './key-record.js';
 import type { KeyEntry } from './types.js';
 
 /**
@@ -15,8 +16,8 @@ export class Entry implements KeyEntry {
   /** It is among the changes that a store has not asked for yet. */
   isListed = false;
   readonly accessKey: string;
-  limitBytes: bigint | null;
-  name: string | null;
+  limitBytes: bigint | null = null;
+  name: string | null = null;
   readonly order: number;
   alive = true;
   readonly #table: CounterTable;
@@ -24,8 +25,7 @@ export class Entry implements KeyEntry {
   constructor(key: AccessKey, order: number, slot: number, table: CounterTable) {
     this.slot = slot;
     this.accessKey = key.accessKey;
-    this.limitBytes = key.limitBytes;
-    this.name = key.name;
+    assignFields(this, key);
     this.order = order;
     this.#table = table;
   }

@@ -1,7 +1,9 @@
-import type { Backend } from '../backend.js';
+import type { Backend, KeyUpdate } from '../backend.js';
 import { DomainError } from '../errors.js';
 import type { AccessKey } from '../model.js';
 import type { RandomPort } from '../ports.js';
+import type { KeyFieldValues } from './key-fields.js';
+import { recordOf } from './key-record.js';
 
 /** Protocol: "Limits", bulk key creation count. */
 export const MAX_BULK_COUNT = 1000n;
@@ -9,10 +11,10 @@ export const MAX_BULK_COUNT = 1000n;
 /** The operations that change keys (protocol: "Access key lifecycle"). Each rejects as the backend's change does. */
 export interface KeyOperations {
   /** Generates the key when none is given. Resolves to it. */
-  createUser(key: { accessKey: string | null; name: string | null; limitBytes: bigint | null }): Promise<string>;
+  createUser(key: { readonly accessKey: string | null } & Partial<KeyFieldValues>): Promise<string>;
   /** Rejects with `countTooLarge`. Resolves to the new keys. */
   bulkCreateUsers(count: bigint, limitBytes: bigint | null): Promise<readonly string[]>;
-  updateUser(key: AccessKey): Promise<void>;
+  updateUser(key: { readonly accessKey: string } & KeyUpdate): Promise<void>;
   setLimit(accessKey: string, limitBytes: bigint | null): Promise<void>;
   deleteUser(accessKey: string): Promise<void>;
   resetUser(accessKey: string): Promise<void>;
@@ -20,9 +22,9 @@ export interface KeyOperations {
 
 export function createKeyOperations(backend: Backend, random: RandomPort): KeyOperations {
   return {
-    async createUser({ accessKey: given, name, limitBytes }) {
+    async createUser({ accessKey: given, ...said }) {
       const accessKey = given ?? random.bytes(16).toString('hex');
-      await backend.createKey({ accessKey, name, limitBytes });
+      await backend.createKey(recordOf(accessKey, said));
       return accessKey;
     },
     async bulkCreateUsers(count, limitBytes) {
@@ -30,11 +32,11 @@ export function createKeyOperations(backend: Backend, random: RandomPort): KeyOp
       const made = new Map<string, AccessKey>();
       while (made.size < count) {
         const accessKey = random.bytes(8).toString('hex');
-        if (backend.keys.get(accessKey) === undefined) made.set(accessKey, { accessKey, name: null, limitBytes });
+        if (backend.keys.get(accessKey) === undefined) made.set(accessKey, recordOf(accessKey, { limitBytes }));
       }
       return made.size === 0 ? [] : backend.createBareKeys([...made.values()]);
     },
-    updateUser: ({ accessKey, name, limitBytes }) => backend.updateKey(accessKey, { name, limitBytes }),
+    updateUser: ({ accessKey, ...update }) => backend.updateKey(accessKey, update),
     setLimit: (accessKey, limitBytes) => backend.updateKey(accessKey, { limitBytes }),
     deleteUser: backend.deleteKey,
     resetUser: backend.resetKey,

@@ -5,6 +5,7 @@ import { createCounterTable } from './counter-table.js';
 import { createKeyCounting } from './counts.js';
 import { createDepartedKeys, type DepartedKeys } from './departed-keys.js';
 import { Entry, fetchEntries } from './entry.js';
+import { assignFields, sameFields } from './key-record.js';
 import { createOrderedKeys } from './order.js';
 import type {
   CounterValues,
@@ -299,8 +300,7 @@ class Registry implements KeyRegistry {
       return;
     }
     this.#change(entry, ASKED_FOR, () => {
-      entry.name = key.name;
-      entry.limitBytes = key.limitBytes;
+      assignFields(entry, key);
       act(entry);
     });
   }
@@ -351,13 +351,9 @@ class Registry implements KeyRegistry {
     const isMany = keys.length - before >= MANY_NEW;
     for (const key of keys) {
       const present = this.#entries.get(key.accessKey);
-      if (present?.hasCounters && sameRecord(present, key)) continue;
+      if (present?.hasCounters && sameFields(present, key)) continue;
       this.#put(key, withCountersSince, isMany ? KEPT_ALREADY : ASKED_FOR);
     }
     if (isMany) this.#changed.leaveOut(this.#entries.size - before, at);
   }
-}
-
-function sameRecord(entry: KeyEntry, key: AccessKey): boolean {
-  return entry.name === key.name && entry.limitBytes === key.limitBytes;
 }

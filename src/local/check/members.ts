@@ -1,3 +1,4 @@
+import { keyFields } from '../../core/keys/key-record.js';
 import {
   another,
   createScanner,
@@ -120,7 +121,7 @@ export function unknownInKeys(
   place: string,
   keyMember: string,
 ): readonly UnknownMember[] {
-  const known = [keyMember, 'name', 'limit_bytes'];
+  const known = [keyMember, ...keyFields.map(({ member }) => member)];
   const counted: Counted = new Map();
   for (const [index, start] of list.starts.entries()) {
     const scanner = createScanner(bytes, true, start);

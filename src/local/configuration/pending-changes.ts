@@ -1,3 +1,4 @@
+import { sameFields } from '../../core/keys/key-record.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 
 /** Both changes as one, the newer winning per key, for the rules, and per DNS member. */
@@ -46,7 +47,7 @@ export function differences(
   const [had, has] = [recordsByKey(before), recordsByKey(after)];
   const keys = [...new Set([...had.keys(), ...has.keys()])].filter((key) => {
     const [a, b] = [had.get(key), has.get(key)];
-    return a === undefined || b === undefined || a.name !== b.name || a.limitBytes !== b.limitBytes;
+    return a === undefined || b === undefined || !sameFields(a, b);
   });
   const of = (records: ReadonlyMap<string, AccessKey>, { outbound, dns }: ServerConfiguration): ConfigurationChange => {
     const changed = new Map(keys.map((key) => [key, records.get(key) ?? null]));

@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { KeyFieldName } from '../../core/keys/key-fields.js';
+import { recordBy } from '../../core/keys/key-record.js';
 import type { AccessKey, ConfigurationChange, DnsConfig, OutboundRule, ServerConfiguration } from '../../core/model.js';
 
 /**
@@ -123,16 +125,11 @@ function isTakenBack<T>(chain: Chain<T> | null, found: T | undefined, at: number
   return alive(chain, at).some((former) => isDeepStrictEqual(former, found));
 }
 
-/** What a key's record is to be: a name and a limit are two values, of which one may be somebody's change. */
+/** What a key's record is to be: each column is a value of its own, of which one may be somebody's change. */
 function recordAgain(found: Record, written: Record, formers: readonly Record[]): Record {
   if (found === null || written === null) return formers.some((one) => isDeepStrictEqual(one, found)) ? written : found;
-  const isFormer = (member: 'name' | 'limitBytes') =>
-    formers.some((one) => one !== null && one[member] === found[member]);
-  return {
-    accessKey: found.accessKey,
-    name: isFormer('name') ? written.name : found.name,
-    limitBytes: isFormer('limitBytes') ? written.limitBytes : found.limitBytes,
-  };
+  const isFormer = (name: KeyFieldName) => formers.some((one) => one !== null && one[name] === found[name]);
+  return recordBy(found.accessKey, ({ name }) => (isFormer(name) ? written : found)[name]);
 }
 
 function dnsMembers({ dns = {} }: ConfigurationChange): readonly (keyof DnsConfig)[] {

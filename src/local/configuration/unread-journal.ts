@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { FILE_LIMITS } from '../../core/file-limits.js';
+import { recordBy, valueIn } from '../../core/keys/key-record.js';
 import type { AccessKey, ConfigurationChange, DnsChange } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
@@ -129,13 +130,7 @@ function recordOf(pair: JsonValue): readonly (readonly [string, AccessKey | null
   const [accessKey, record] = Array.isArray(pair) ? pair : [];
   if (typeof accessKey !== 'string') return [];
   if (!isJsonObject(record)) return [[accessKey, null]];
-  const { name, limitBytes } = record;
-  const key = {
-    accessKey,
-    name: typeof name === 'string' ? name : null,
-    limitBytes: typeof limitBytes === 'bigint' ? limitBytes : null,
-  };
-  return [[accessKey, key]];
+  return [[accessKey, recordBy(accessKey, (field) => valueIn(field, record[field.name]))]];
 }
 
 function dnsOf(members: JsonObject): DnsChange {

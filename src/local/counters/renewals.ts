@@ -1,3 +1,5 @@
+import type { KeyFieldValues } from '../../core/keys/key-fields.js';
+import { type KeyFieldValue, keyFields } from '../../core/keys/key-record.js';
 import type { KeptCounters } from '../../core/keys/types.js';
 import { type AccessKey, MAX_U64 } from '../../core/model.js';
 
@@ -80,9 +82,16 @@ export function createRenewals(): Renewals {
 const NOTHING = { bytesUp: 0n, bytesDown: 0n, connections: 0n } as const;
 
 /** What the configuration file says of a key, as a text that is the same for the same record; empty for no key. */
-export function recordText(key: Pick<AccessKey, 'name' | 'limitBytes'> | undefined): string {
-  return key === undefined ? '' : `${key.limitBytes} ${JSON.stringify(key.name)}`;
+export function recordText(key: KeyFieldValues | undefined): string {
+  return key === undefined
+    ? ''
+    : keyFields
+        .map(({ name }) => valueText(key[name]))
+        .reverse()
+        .join(' ');
 }
+
+const valueText = (value: KeyFieldValue): string => (typeof value === 'string' ? JSON.stringify(value) : `${value}`);
 
 /** What takes the counters over that a renewal leaves. */
 export interface KeptCountersOwner {

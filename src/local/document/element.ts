@@ -1,3 +1,4 @@
+import { isBare, keyFields } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import { createScanner } from '../../wire/json/scanner.js';
 import type { Layout } from './layout.js';
@@ -9,16 +10,22 @@ import { memberOf, type ObjectNode, readValue } from './tree.js';
 
 /** The text of a new element: a bare string where the layout writes one, else an object. */
 export function renderElement(record: AccessKey, layout: Layout, style: TextStyle, indent: string): string {
-  const { accessKey, name, limitBytes } = record;
-  if (layout.bareStrings && name === null && limitBytes === null) return JSON.stringify(accessKey);
-  const members = new Map<string, Rendered>([[layout.keyMember, accessKey]]);
-  if (name !== null) members.set('name', name);
-  if (limitBytes !== null) members.set('limit_bytes', limitBytes);
-  return renderValue(members, style, indent);
+  const isString = layout.bareStrings && isBare(record);
+  return isString ? JSON.stringify(record.accessKey) : renderValue(membersFor(record, layout.keyMember), style, indent);
+}
+
+/** The members of an element that is an object: the key, and what is said of it. */
+export function membersFor(record: AccessKey, keyMember: string): ReadonlyMap<string, Rendered> {
+  const members = new Map<string, Rendered>([[keyMember, record.accessKey]]);
+  for (const { name, member } of keyFields) {
+    const value = record[name];
+    if (value !== null) members.set(member, value);
+  }
+  return members;
 }
 
 /**
- * An element with another name and limit: unknown members, comments and the order of members stay. Null when it says so
+ * An element with another record: unknown members, comments and the order of members stay. Null when it says so
  * already. `style` and `indent` are for a bare string that becomes an object.
  */
 export function changeElement(
@@ -29,13 +36,17 @@ export function changeElement(
   indent: string,
 ): Buffer | null {
   if (element[0] !== OPEN_OBJECT) {
-    if (record.name === null && record.limitBytes === null) return null;
+    if (isBare(record)) return null;
     return Buffer.from(renderElement(record, { ...layout, bareStrings: false }, style, indent));
   }
-  const named = setMember(element, 'name', record.name, [layout.keyMember], style);
-  const limited = setMember(named, 'limit_bytes', record.limitBytes, ['name', layout.keyMember], style);
-  if (limited === element) return null;
-  return layout.bareStrings ? asBareString(limited, layout.keyMember) : limited;
+  let changed = element;
+  const behind = [layout.keyMember];
+  for (const { name, member } of keyFields) {
+    changed = setMember(changed, member, record[name], behind, style);
+    behind.unshift(member);
+  }
+  if (changed === element) return null;
+  return layout.bareStrings ? asBareString(changed, layout.keyMember) : changed;
 }
 
 const OPEN_OBJECT = 0x7b;
@@ -49,7 +60,7 @@ function asBareString(element: Buffer, keyMember: string): Buffer {
   return element.subarray(key.start, key.end);
 }
 
-const KNOWN: ReadonlySet<string> = new Set(['name', 'limit_bytes']);
+const KNOWN: ReadonlySet<string> = new Set(keyFields.map(({ member }) => member));
 
 /** Sets or, for null, removes a member; a new one goes behind the first of `behind` that is there. */
 function setMember(

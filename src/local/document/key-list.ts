@@ -1,3 +1,5 @@
+import type { KeyFieldKind } from '../../core/keys/key-fields.js';
+import { type KeyFieldValue, keyFields, recordWith } from '../../core/keys/key-record.js';
 import { type AccessKey, MAX_U64 } from '../../core/model.js';
 import { finish, type Steps } from '../../core/steps.js';
 import {
@@ -48,15 +50,24 @@ export const NO_KEY = 0;
 const SAFE_DIGITS = 15;
 const MINUS = 0x2d;
 const ZERO = 0x30;
-const NAME = Buffer.from('name');
-const LIMIT = Buffer.from('limit_bytes');
 
-/** What is known of the element being read; one record, used again for every element. */
+/** Where a value is not the like: no value, and a fault. */
+const EXPECTED: Readonly<Record<KeyFieldKind, string>> = {
+  text: 'a string',
+  u64: `an integer from 0 to ${MAX_U64}`,
+};
+
+const MEMBERS = keyFields.map(({ kind, member, noted }) => {
+  const fault = `expected ${EXPECTED[kind]}; the key has no ${noted}`;
+  return { isText: kind === 'text', member, bytes: Buffer.from(member), fault };
+});
+
+/** What is known of the element being read; one object, used again for every element. */
 interface Element {
   key: string | null;
   hash: number;
-  name: string | null;
-  limit: bigint | null;
+  /** By column. */
+  readonly values: KeyFieldValue[];
 }
 
 /** Reads the array of keys that the scanner stands on. Elements that are no keys become faults, never errors. */
@@ -76,16 +87,14 @@ export function* readKeysSteps(scanner: JsonScanner, keyMember: string): Steps<K
   const records: AccessKey[] = [];
   const faults: KeyFault[] = [];
   const keyName = Buffer.from(keyMember);
-  const element: Element = { key: null, hash: NO_KEY, name: null, limit: null };
+  const element: Element = { key: null, hash: NO_KEY, values: MEMBERS.map(() => null) };
   let index = 0;
   for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
     starts.push(scanner.start);
     readElement(scanner, element, keyName, index, faults);
     ends.push(scanner.lastEnd);
     hashes.push(element.hash);
-    if (element.key !== null) {
-      records.push({ accessKey: element.key, name: element.name, limitBytes: element.limit });
-    }
+    if (element.key !== null) records.push(recordWith(element.key, element.values));
     index += 1;
     if (index % STEP_KEYS === 0) yield;
   }
@@ -97,8 +106,7 @@ export function* readKeysSteps(scanner: JsonScanner, keyMember: string): Steps<K
 function readElement(scanner: JsonScanner, element: Element, keyName: Buffer, index: number, faults: KeyFault[]): void {
   element.key = null;
   element.hash = NO_KEY;
-  element.name = null;
-  element.limit = null;
+  for (let place = 0; place < MEMBERS.length; place += 1) element.values[place] = null;
   if (scanner.kind === Token.string) {
     takeKey(scanner, element);
     advance(scanner);
@@ -121,25 +129,27 @@ function readMembers(scanner: JsonScanner, element: Element, keyName: Buffer, in
       element.hash = NO_KEY;
       if (scanner.kind === Token.string) takeKey(scanner, element);
       keyFault = scanner.kind === Token.string ? 'an empty key' : 'expected a string';
-    } else if (nameIs(scanner, NAME)) {
-      toValue(scanner);
-      element.name = scanner.kind === Token.string ? stringValue(scanner) : null;
-      if (scanner.kind !== Token.string && scanner.kind !== Token.null) {
-        faults.push({ index, member: 'name', text: 'expected a string; the key has no name' });
-      }
-    } else if (nameIs(scanner, LIMIT)) {
-      toValue(scanner);
-      element.limit = limitValue(scanner);
-      if (element.limit === null && scanner.kind !== Token.null) {
-        const text = `expected an integer from 0 to ${MAX_U64}; the key has no limit`;
-        faults.push({ index, member: 'limit_bytes', text });
-      }
     } else {
-      toValue(scanner);
+      readMember(scanner, element.values, index, faults);
     }
     skipValue(scanner);
   }
   if (element.key === null) faults.push({ index, member: keyName.toString(), text: keyFault });
+}
+
+/** Goes to the value of the member that the scanner stands on, and takes it where it is a column's. */
+function readMember(scanner: JsonScanner, values: KeyFieldValue[], index: number, faults: KeyFault[]): void {
+  for (let place = 0; place < MEMBERS.length; place += 1) {
+    const column = MEMBERS[place];
+    if (column === undefined || !nameIs(scanner, column.bytes)) continue;
+    toValue(scanner);
+    const value = column.isText ? textValue(scanner) : integerValue(scanner);
+    values[place] = value;
+    if (value === null && scanner.kind !== Token.null)
+      faults.push({ index, member: column.member, text: column.fault });
+    return;
+  }
+  toValue(scanner);
 }
 
 /** Takes the string that the scanner stands on for the element's key, unless it is empty. */
@@ -156,7 +166,11 @@ function takeKey(scanner: JsonScanner, element: Element): void {
   element.hash = usableHash(hash);
 }
 
-function limitValue(scanner: JsonScanner): bigint | null {
+function textValue(scanner: JsonScanner): string | null {
+  return scanner.kind === Token.string ? stringValue(scanner) : null;
+}
+
+function integerValue(scanner: JsonScanner): bigint | null {
   const { bytes, start, end } = scanner;
   if (!isShortInteger(scanner) || bytes[start] === MINUS) return null;
   if (end - start > SAFE_DIGITS) {

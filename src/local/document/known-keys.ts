@@ -1,3 +1,4 @@
+import { recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import { prettyJson } from '../../wire/json/json.js';
 import { changeDocument } from './change.js';
@@ -24,7 +25,7 @@ export function withKnownKeys(content: Buffer, known: ReadonlyMap<string, Access
   const gone = [...present].filter((accessKey) => !known.has(accessKey));
   const changes = new Map<string, AccessKey | null>([...gone.map((accessKey) => [accessKey, null] as const), ...known]);
   const changed = changeDocument(document, { keys: changes });
-  const plain = [...known.keys()].map((accessKey) => ({ accessKey, name: null, limitBytes: null }));
+  const plain = [...known.keys()].map((accessKey) => recordOf(accessKey));
   const whole = changed.besideInbounds === null ? changed : replaceRootList(changed, plain);
   const added = [...known.keys()].filter((accessKey) => !present.has(accessKey)).length;
   return { bytes: prettyJson(whole.bytes), keys: known.size, added, removed: gone.length };

@@ -1,6 +1,7 @@
+import { isBare } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
-import { membersOf } from './element.js';
+import { membersFor, membersOf } from './element.js';
 import { putMember } from './section-changes.js';
 import { removeItems } from './sequence.js';
 import { applySplices, type Splice } from './splice.js';
@@ -28,11 +29,6 @@ export function replaceRootList(
 }
 
 /** A string where the key is all there is to say. */
-function element({ accessKey, name, limitBytes }: AccessKey): Rendered {
-  if (name === null && limitBytes === null) return accessKey;
-  return new Map<string, Rendered>([
-    ['access_key', accessKey],
-    ...(name === null ? [] : ([['name', name]] as const)),
-    ...(limitBytes === null ? [] : ([['limit_bytes', limitBytes]] as const)),
-  ]);
+function element(record: AccessKey): Rendered {
+  return isBare(record) ? record.accessKey : membersFor(record, 'access_key');
 }

@@ -1,4 +1,5 @@
 import { keyDigest } from '../../core/key-digest.js';
+import { sameFields } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
 import { createScanner } from '../../wire/json/scanner.js';
 import { type KeysNode, readKeys } from './key-list.js';
@@ -26,7 +27,7 @@ export interface ListDifferences {
   readonly onlyInList: readonly AccessKey[];
   /** Perhaps deleted through the API of a server that keeps such a list. */
   readonly onlyInInbounds: readonly AccessKey[];
-  /** In both, with another name or limit. */
+  /** In both, with another record. */
   readonly differing: readonly DifferingKey[];
 }
 
@@ -74,8 +75,7 @@ export function compareRootList({ keys }: RootList, inbounds: readonly AccessKey
     const inList = keys.get(inInbounds.accessKey);
     left.delete(inInbounds.accessKey);
     if (inList === undefined) onlyInInbounds.push(inInbounds);
-    else if (inList.name !== inInbounds.name || inList.limitBytes !== inInbounds.limitBytes)
-      differing.push({ inList, inInbounds });
+    else if (!sameFields(inList, inInbounds)) differing.push({ inList, inInbounds });
   }
   return { onlyInList: [...left.values()], onlyInInbounds, differing };
 }
