@@ -61,25 +61,12 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/feed': ['src/core', 'src/sockets', 'src/wire'],
   'src/ops': ['src/core', 'src/sockets', 'src/wire'],
   'src/replay': ['src/core', 'src/local/document', 'src/sockets', 'src/southbound', 'src/wire'],
-  'src/settings': ['revisions', 'src/core', 'src/platform', 'src/wire'],
+  'src/settings': ['revisions', 'src/core', 'src/local/file', 'src/platform', 'src/wire'],
   'src/gateway': [
     'revisions',
     'src/core',
     'src/database',
     'src/dns',
-    'src/local',
-    'src/northbound',
-    'src/platform',
-    'src/sockets',
-    'src/southbound',
-    'src/wire',
-  ],
-  'src/serve': [
-    'revisions',
-    'src/core',
-    'src/dns',
-    'src/feed',
-    'src/gateway',
     'src/local',
     'src/northbound',
     'src/ops',
@@ -88,6 +75,17 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/sockets',
     'src/southbound',
     'src/wire',
+  ],
+  'src/serve': [
+    'src/core',
+    'src/dns',
+    'src/feed',
+    'src/gateway',
+    'src/northbound',
+    'src/ops',
+    'src/platform',
+    'src/settings',
+    'src/sockets',
   ],
   'src/embedded': ['revisions', 'src/core', 'src/gateway', 'src/platform', 'src/replay', 'src/southbound', 'src/wire'],
   'src/commands': [
@@ -197,6 +195,17 @@ describe('the architecture', () => {
       ({ path, text }) => roomOf(path) !== 'revisions' && /revision\.id\s*[!=]==?|[!=]==?\s*\w*revision\.id/.test(text),
     );
     expect(compared.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('asks which home holds the state nowhere but where homes are made and opened', () => {
+    const given = ['src/commands', 'src/feed', 'src/northbound', 'src/ops', 'src/serve'];
+    const overDatabases = 'src/commands/database.ts';
+    const asking =
+      /\b(?:upstream|database|local|config)(?: [!=]== null|\?\.)|\bhome\.kind\b|\bkind [!=]== '(?:file|memory|upstream|database)'/;
+    const asked = files.filter(
+      ({ path, text }) => path !== overDatabases && given.some((room) => isWithin(path, room)) && asking.test(text),
+    );
+    expect(asked.map(({ path, text }) => [path, asking.exec(text)?.[0]])).toEqual([]);
   });
 
   it('touches `process` in src/cli.ts alone', () => {

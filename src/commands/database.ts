@@ -4,13 +4,13 @@ import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../databas
 import { exportState, importState } from '../database/transfer.js';
 import { writeState } from '../local/counters/lines.js';
 import { readStored } from '../local/counters/stored.js';
-import { checkDataFolder, dataFolderOf } from '../local/file/data-folder.js';
+import { checkDataFolder } from '../local/file/data-folder.js';
 import { settleRequest } from '../local/settle-jobs.js';
 import { exists } from '../platform/presence.js';
 import { type FlagShape, isOn, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
 import { settingsHelp } from '../settings/help.js';
+import type { HomePlace, HomePlaceOf } from '../settings/home.js';
 import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
-import type { Settings } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
 import { complainingLog } from './complaining-log.js';
 
@@ -23,14 +23,14 @@ interface DatabaseCommand {
 }
 
 interface Given {
-  readonly url: string;
-  /** Null where it looks at no file. */
-  readonly config: string | null;
-  readonly settings: Settings;
+  readonly database: HomePlaceOf<'database'>;
+  /** Where a file is, or would be. */
+  readonly beside: HomePlace;
   readonly flags: ParsedFlags;
 }
 
 const REPLACE: FlagShape = { flag: 'replace', placeholder: null, repeatable: false };
+const DATABASE_SETTINGS: readonly SettingName[] = ['database', 'noMigrate'];
 const FILE_SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
 
 function flagsOf({ settings, flags = [] }: DatabaseCommand): readonly FlagShape[] {
@@ -42,19 +42,21 @@ async function runOn(command: DatabaseCommand, argv: readonly string[], context:
   const { environment, folder, fileSystem, progress } = context;
   const sources = { flags, environment, folder, readFile: fileSystem.read, revisionProblem: () => null };
   // The one is read apart from the other: here both are named.
-  const database = await readSettings({ ...sources, flags: only(flags, ['database']) }, ['database']);
+  const isItsOwn = (name: SettingName) => DATABASE_SETTINGS.includes(name);
+  const ofDatabase = { ...sources, flags: only(flags, ['database', 'no-migrate']) };
+  const database = await readSettings(ofDatabase, command.settings.filter(isItsOwn));
   const others = await readSettings(
     sources,
-    command.settings.filter((name) => name !== 'database'),
+    command.settings.filter((name) => !isItsOwn(name)),
   );
   const problems = [database, others].flatMap((answer) => (answer.ok ? [] : answer.problems.map(problemText)));
   if (flags.words.length > 0) problems.push(`expected keyway ${command.name}, and flags`);
-  const url = database.ok ? database.settings.database : null;
-  if (database.ok && url === null) problems.push('expected --database or KEYWAY_DATABASE_URL');
-  if (!others.ok || url === null || problems.length > 0) return usageProblem(context, command.name, problems);
+  const home = database.ok ? database.settings.home : null;
+  if (home !== null && home.kind !== 'database') problems.push('expected --database or KEYWAY_DATABASE_URL');
+  if (!others.ok || home?.kind !== 'database' || problems.length > 0)
+    return usageProblem(context, command.name, problems);
   try {
-    const config = command.settings.includes('config') ? others.settings.config : null;
-    await command.work({ url, config, settings: others.settings, flags }, context);
+    await command.work({ database: home, beside: others.settings.home, flags }, context);
     return 0;
   } catch (error) {
     progress.clear();
@@ -74,7 +76,7 @@ function only(flags: ParsedFlags, names: readonly string[]): ParsedFlags {
 const migrating: DatabaseCommand = {
   name: 'database migrate',
   settings: ['database'],
-  async work({ url }, { output }) {
+  async work({ database: { url } }, { output }) {
     const connections = openConnections({ url, most: 1 });
     try {
       const { version, problem } = await readSchema(connections);
@@ -93,11 +95,12 @@ const importing: DatabaseCommand = {
   name: 'database import',
   settings: ['database', ...FILE_SETTINGS, 'noMigrate'],
   flags: [REPLACE],
-  async work({ url, config, settings, flags }, context) {
+  async work({ database: { url, migrates }, beside: { stored }, flags }, context) {
     const { fileSystem, progress, random, clock, output } = context;
-    const dataFolder = dataFolderOf(settings);
-    if (config === null || dataFolder === null) throw new Error('there is no configuration file to take over');
-    await expectSchema(url, settings.noMigrate ? null : (versions) => output.line(schemaLine(versions)));
+    if (typeof stored === 'string' || stored.configPath === null)
+      throw new Error('there is no configuration file to take over');
+    const { configPath: config, dataFolder } = stored;
+    await expectSchema(url, migrates ? (versions) => output.line(schemaLine(versions)) : null);
     await checkDataFolder(fileSystem, dataFolder, config);
     progress.show('reading the configuration file and its counters');
     const { configuration, counters, reports } = await readStored(fileSystem, dataFolder, config);
@@ -122,10 +125,11 @@ const exporting: DatabaseCommand = {
   name: 'database export',
   settings: ['database', ...FILE_SETTINGS],
   flags: [REPLACE],
-  async work({ url, config, settings, flags }, context) {
+  async work({ database: { url }, beside: { stored }, flags }, context) {
     const { fileSystem, progress, clock, output } = context;
-    const dataFolder = dataFolderOf(settings);
-    if (config === null || dataFolder === null) throw new Error('there is no configuration file to write');
+    if (typeof stored === 'string' || stored.configPath === null)
+      throw new Error('there is no configuration file to write');
+    const { configPath: config } = stored;
     if (!isOn(flags, REPLACE.flag) && (await exists(fileSystem, config)))
       throw new Error(`${config} exists: --replace replaces it, and keeps it as a version`);
     await expectSchema(url, null);
@@ -134,7 +138,7 @@ const exporting: DatabaseCommand = {
       const state = await exportState(backend, { url, clock, progress });
       progress.show(`writing ${config}`);
       const log = complainingLog(context);
-      const place = { configPath: config, dataFolder, inPlace: settings.inPlace, fileSystem, clock, log, progress };
+      const place = { ...stored, fileSystem, clock, log, progress };
       const content = writeState({ ...state, sources: null }, clock.now());
       await settleRequest(place, 'restore', content, state.configuration);
       const { counters, reports } = state;

@@ -38,10 +38,7 @@ export async function serveUntilStopped(
     const { fileSystem, clock, random, progress, version } = context;
     const starting = startGateway(settings, { fileSystem, clock, random, log, progress }, version);
     const gateway = await Promise.race([starting, broken.then(() => Promise.reject(new StartError([])))]);
-    if (gateway === null) {
-      log.info({ config: settings.config }, notEnabled(settings));
-      return 0;
-    }
+    if (gateway === null) return 0;
     const ready = () => service.ready(`Listening on ${gateway.url}`);
     // A closed terminal says so by the same signal: where that is no certificate's, it ends what ran on it.
     if (settings.tlsCert !== null || !isTerminal)
@@ -102,16 +99,13 @@ async function readServeSettings(
 }
 
 /** A missing file is nearly always a wrong folder or a first start; both have a remedy. */
-async function refuseMissing({ config }: Settings, context: CommandContext): Promise<void> {
-  if (config !== null && (await isMissing(context.fileSystem, config))) {
+async function refuseMissing({ home }: Settings, context: CommandContext): Promise<void> {
+  for (const config of home.documents) {
+    if (!(await isMissing(context.fileSystem, config))) continue;
     throw new StartError([
       `there is no configuration file ${config}: write one with "keyway init", or name the server's own with --config`,
     ]);
   }
-}
-
-function notEnabled({ config }: Settings): string {
-  return `nothing is served: the listener of ${config} is not enabled ("enabled" under "api"); --bind serves all the same`;
 }
 
 /** One line with the address and every mount. */

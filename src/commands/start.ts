@@ -19,10 +19,21 @@ function createSay({ output }: CommandContext): Say {
   };
 }
 
-/** Writes the file that is missing. Resolves to the settings that it is served with. */
+/** Writes the files that are missing. Resolves to the settings that they are served with. */
 async function createMissing(settings: Settings, context: CommandContext, say: Say, log: Log): Promise<Settings> {
-  const { config } = settings;
-  if (config === null || !(await isMissing(context.fileSystem, config))) return settings;
+  let served = settings;
+  for (const path of settings.home.documents)
+    if (await isMissing(context.fileSystem, path)) served = await createFile(path, served, context, say, log);
+  return served;
+}
+
+async function createFile(
+  config: string,
+  settings: Settings,
+  context: CommandContext,
+  say: Say,
+  log: Log,
+): Promise<Settings> {
   const isAsked = settings.serverHost === null && context.input.isTerminal && context.output.isTerminal;
   const host = isAsked ? await askForHost(context) : null;
   const isOwn = host !== null && context.ownAddresses().some((address) => hostKind.read(address, '') === host);

@@ -1,13 +1,10 @@
 import type { FileSystemPort } from '../core/ports.js';
 import { LinesError } from '../local/counters/lines.js';
-import { dataFolderOf } from '../local/file/data-folder.js';
 import { type OnShare, piecesOf } from '../local/file/file-pieces.js';
 import type { StoredPlace } from '../local/settle-jobs.js';
 import { failureWords } from '../platform/failure-words.js';
 import { type FlagShape, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
-import type { UpstreamAddress } from '../settings/kinds.js';
-import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
-import type { SettingsSources } from '../settings/sources.js';
+import { databaseMeant, readSettings, type SettingName, settingFlags } from '../settings/read.js';
 import { type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 import { complainingLog } from './complaining-log.js';
 
@@ -49,36 +46,16 @@ export async function runStored(
     problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
   }
   if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
-  if (await isInDatabase(sources)) return usageProblem(context, command.name, [HELD_IN_DATABASE]);
-  const { config: configPath, inPlace, upstream } = answer.settings;
-  if (upstream !== null) return usageProblem(context, command.name, [heldElsewhere(upstream)]);
-  const dataFolder = dataFolderOf(answer.settings);
-  if (dataFolder === null) {
-    return usageProblem(context, command.name, ['without a configuration file and --data-dir nothing is stored']);
-  }
+  const { stored } = (await databaseMeant(sources)) ?? answer.settings.home;
+  if (typeof stored === 'string') return usageProblem(context, command.name, [stored]);
   try {
-    const place = { configPath, dataFolder, inPlace, fileSystem, clock, log: complainingLog(context), progress };
+    const place = { ...stored, fileSystem, clock, log: complainingLog(context), progress };
     await command.work(place, flags.words, context, flags.values);
     return 0;
   } catch (error) {
     context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
     return 1;
   }
-}
-
-const HELD_IN_DATABASE =
-  'the state is in the database: "keyway database export" writes it into a file, docs/database.md says the rest; --config names a file that is meant all the same';
-
-/** Whether the state is in a database and no file was named: one that lies here by chance is not what was meant. */
-async function isInDatabase(sources: SettingsSources): Promise<boolean> {
-  if (['config', 'data-dir'].some((flag) => sources.flags.values.has(flag))) return false;
-  const answer = await readSettings(sources, ['database']);
-  return answer.ok && answer.settings.database !== null;
-}
-
-/** Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration. */
-function heldElsewhere({ origin }: UpstreamAddress): string {
-  return `the running server at ${origin} has the keys and the counters: back them up there; kept versions of its configuration are shown by "keyway config list"`;
 }
 
 /** The bytes of a file that a command line names. Rejects with words for people. */

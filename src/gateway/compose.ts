@@ -12,14 +12,16 @@ import { embeddedPanel } from '../northbound/embedded-panel.js';
 import { DEFAULT_LOGIN_GUARD } from '../northbound/login-guard.js';
 import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem } from '../northbound/mount.js';
 import { panelFolder } from '../northbound/panel-files.js';
-import { createFileSystem } from '../platform/file-system.js';
-import { systemClock, systemRandom } from '../platform/system-ports.js';
-import { type ComposeOptions, silent } from './options.js';
-import { type GatewayState, openState } from './state.js';
+import type { Home, HomeParts } from './homes/home.js';
+import { openHome } from './homes/open.js';
+import type { ComposeOptions } from './options.js';
 
 /** A composed gateway: the app, and what stands behind it. `app.close()` closes all of it. */
-export interface Gateway extends GatewayState {
+export interface Gateway extends HomeParts {
   readonly app: FastifyInstance;
+  /** Where the state lives. */
+  readonly home: Home;
+  readonly backend: Backend;
   readonly core: Core;
   readonly mounts: readonly Mount[];
   readonly credentials: () => Credentials;
@@ -35,24 +37,27 @@ export interface Gateway extends GatewayState {
 
 /** Opens the state that the options name and assembles the gateway over it. Rejects with an `Error` whose message is for people. */
 export async function composeGateway(options: ComposeOptions): Promise<Gateway> {
-  return assembleGateway(options, await openState(options));
+  return assembleGateway(options, await openHome(options));
 }
 
-/** The gateway over a state that is open; where it rejects, with an `Error` whose message is for people, it has closed it. */
-export async function assembleGateway(options: ComposeOptions, state: GatewayState): Promise<Gateway> {
+/** What a gateway is assembled with over a home that is open. */
+type AssembleOptions = Omit<ComposeOptions, 'home'>;
+
+/** The gateway over a home that is open; where it rejects, with an `Error` whose message is for people, it has closed it. */
+export async function assembleGateway(options: AssembleOptions, home: Home): Promise<Gateway> {
   try {
-    return assemble(options, state);
+    return assemble(options, home);
   } catch (error) {
-    await state.backend.close();
+    await home.backend.close();
     throw error;
   }
 }
 
-function assemble(options: ComposeOptions, state: GatewayState): Gateway {
-  const { clock = systemClock, random = systemRandom, log = silent } = options;
-  const { backend, local } = state;
+function assemble(options: AssembleOptions, home: Home): Gateway {
+  const { clock, random, log } = options;
+  const { backend } = home;
   const listener = listenerOf(options, backend);
-  const holdSessions = () => local?.keptSessions?.holdTo(JSON.stringify(listener.credentials()));
+  const holdSessions = () => home.holdSessions(JSON.stringify(listener.credentials()));
   holdSessions();
   const mounts = createMounts(options, backend, listener);
   const core = createCore({ backend, clock, random, resolver: options.resolver ?? noResolver });
@@ -92,7 +97,12 @@ function assemble(options: ComposeOptions, state: GatewayState): Gateway {
     app,
     core,
     mounts,
-    ...state,
+    home,
+    backend,
+    local: null,
+    upstream: null,
+    database: null,
+    ...home.parts,
     credentials: listener.credentials,
     announced,
     tokens,
@@ -123,7 +133,7 @@ function controlMount(): Mount {
 }
 
 /** What the state says of the listener now, under what the options override. */
-function listenerOf({ listener: overrides = {} }: ComposeOptions, backend: Backend) {
+function listenerOf({ listener: overrides = {} }: AssembleOptions, backend: Backend) {
   const described = () => backend.settings().listener;
   return {
     credentials: (): Credentials => ({
@@ -149,16 +159,15 @@ function whenCredentialsChange(credentials: () => Credentials, changed: () => vo
 
 const ANNOUNCED_BY_DEFAULT: AnnouncedServer = { host: '127.0.0.1', port: 50000, shareScheme: 'ostp', shareQuery: '' };
 
-function announcedBy(options: ComposeOptions, stated: Partial<AnnouncedServer>): AnnouncedServer {
+function announcedBy(options: AssembleOptions, stated: Partial<AnnouncedServer>): AnnouncedServer {
   return { ...ANNOUNCED_BY_DEFAULT, ...stated, ...options.announced };
 }
 
 function createMounts(
-  options: ComposeOptions,
+  options: AssembleOptions,
   backend: Backend,
   { webpath, credentials }: ReturnType<typeof listenerOf>,
 ): readonly Mount[] {
-  const fileSystem = options.fileSystem ?? createFileSystem();
   const mounts = options.mounts.map((wanted) => {
     const problem = webpathProblem(wanted.webpath ?? webpath);
     if (problem !== null) throw new Error(`webpath: ${problem}`);
@@ -170,7 +179,7 @@ function createMounts(
     const panel =
       folder === undefined
         ? embeddedPanel({ revision, version, servers, keyway, subscriptions, isOpen })
-        : panelFolder(folder, fileSystem, options.log ?? silent);
+        : panelFolder(folder, options.fileSystem, options.log);
     return createMount({ revision, version, webpath: wanted.webpath ?? webpath, panel }, backend.sessions);
   });
   if (mounts.length === 0) throw new Error('at least one revision is needed');

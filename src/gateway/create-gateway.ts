@@ -1,8 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { resolveRevision } from '../../revisions/index.js';
-import { composeGateway, type Gateway } from './compose.js';
-import type { GatewayMount, GatewayOptions, ResolvedMount } from './options.js';
-import { resolveUpstream } from './upstream.js';
+import { type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
+import { createFileSystem } from '../platform/file-system.js';
+import { systemClock, systemRandom } from '../platform/system-ports.js';
+import { databaseHome, fileHome, type HomePlace, memoryHome, upstreamHome } from '../settings/home.js';
+import { assembleGateway, composeGateway, type Gateway } from './compose.js';
+import { homeOver } from './homes/home.js';
+import { type GatewayMount, type GatewayOptions, type GatewayUpstream, type ResolvedMount, silent } from './options.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -17,18 +20,56 @@ declare module 'fastify' {
  * people when a revision is unknown, two mounts clash or the configuration file cannot be read.
  */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
-  const { mounts, upstream, ...others } = options;
-  const gateway = await composeGateway({
-    ...others,
-    mounts: mounts.map(resolveMount),
-    ...(upstream === undefined ? {} : { upstream: resolveUpstream(upstream) }),
-  });
+  const { clock = systemClock, random = systemRandom, fileSystem = createFileSystem(), log = silent } = options;
+  const { backend } = options;
+  const shared = { ...options, clock, random, fileSystem, log, mounts: options.mounts.map(resolveMount) };
+  const gateway =
+    backend === undefined
+      ? await composeGateway({ ...shared, home: homeOf(options) })
+      : await assembleGateway(shared, homeOver(backend));
   gateway.app.decorate('keyway', gateway);
   return gateway.app;
 }
 
 function resolveMount(wanted: GatewayMount): ResolvedMount {
-  const answer = resolveRevision(wanted.revision);
-  if (!answer.ok) throw new Error(`revision ${wanted.revision}: ${answer.problem}`);
-  return { ...wanted, revision: answer.revision, version: answer.version };
+  const { revision, version } = lineNamed(wanted.revision, 'revision');
+  return { ...wanted, revision, version };
+}
+
+/** The one home that the options name. */
+function homeOf(options: GatewayOptions): HomePlace {
+  const { configPath = null, dataDir = null, inPlace, upstream, database, serveStale, settle } = options;
+  if (upstream !== undefined)
+    return upstreamHome({
+      ...serverOf(upstream),
+      dataFolder: dataDir,
+      ...(serveStale === undefined ? {} : { servesStale: serveStale }),
+      ...(settle === undefined ? {} : { settle }),
+    });
+  if (database !== undefined) return databaseHome(database);
+  const { serverVersion: version } = options;
+  const serverVersion = version === undefined ? null : lineNamed(version, 'server version');
+  return configPath === null
+    ? memoryHome({ dataDir, serverVersion })
+    : fileHome(configPath, { dataDir, serverVersion, ...(inPlace === undefined ? {} : { inPlace }) });
+}
+
+/** Address and line of a running server. Throws an `Error` whose message is for people. */
+function serverOf(given: GatewayUpstream) {
+  const { url, revision, token = null, username, password = '', ...others } = given;
+  if (!URL.canParse(url)) throw new Error('upstream: expected a URL as http(s)://host:port/webpath');
+  const { origin, pathname } = new URL(url);
+  return {
+    ...others,
+    origin,
+    webpath: pathname.replace(/^\/+|\/+$/g, ''),
+    revision: revision === undefined ? null : lineNamed(revision, 'upstream revision').revision,
+    credentials: { token, operator: username === undefined ? null : { username, password } },
+  };
+}
+
+function lineNamed(text: string, what: string): ResolvedRevision {
+  const answer = resolveRevision(text);
+  if (!answer.ok) throw new Error(`${what} ${text}: ${answer.problem}`);
+  return answer;
 }

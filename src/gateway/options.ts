@@ -7,10 +7,9 @@ import type { PanelServer, SubscriptionAddress } from '../northbound/embedded-pa
 import type { LoginGuardLimit } from '../northbound/login-guard.js';
 import type { Mount } from '../northbound/mount.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
+import type { HomePlace } from '../settings/home.js';
 import type { CreateServer } from '../sockets/http-server.js';
-import type { RunningServerOptions } from '../southbound/running-server.js';
 import type { CallsObserverPort } from '../southbound/server.js';
-import type { Revision } from '../wire/traits/revision.js';
 
 /** One revision to serve. */
 export interface GatewayMount {
@@ -110,18 +109,24 @@ export interface GatewayOptions {
 /** A mount whose revision is found. */
 export type ResolvedMount = Omit<GatewayMount, 'revision'> & Pick<ResolvedRevision, 'revision' | 'version'>;
 
-/** A running server whose address and line are found. */
-export interface ResolvedUpstream extends Pick<RunningServerOptions, 'origin' | 'webpath' | 'credentials'> {
-  /** Null to find out. */
-  readonly revision: Revision | null;
-  readonly ca?: Buffer;
-  readonly mostKeys?: number;
+/** What a gateway uses of the outside world. */
+interface Ports {
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly fileSystem: FileSystemPort;
+  readonly log: LogPort;
 }
 
-/** What a gateway is composed with: the same options, their revisions found. */
-export interface ComposeOptions extends Omit<GatewayOptions, 'mounts' | 'upstream'> {
+/** Options that say where the state lives. */
+type HomeOptions = Pick<
+  GatewayOptions,
+  'configPath' | 'upstream' | 'backend' | 'database' | 'dataDir' | 'inPlace' | 'serveStale' | 'settle' | 'serverVersion'
+>;
+
+/** What a gateway is composed with: the same options, their revisions and the home of the state found, no port left open. */
+export interface ComposeOptions extends Omit<GatewayOptions, 'mounts' | keyof HomeOptions | keyof Ports>, Ports {
   readonly mounts: readonly ResolvedMount[];
-  readonly upstream?: ResolvedUpstream;
+  readonly home: HomePlace;
   /** Whether a resolver here goes by the DNS settings of a running server; default false. */
   readonly resolvesForUpstream?: boolean;
   /** Shown while a person waits for the first list of a running server. */

@@ -18,7 +18,7 @@ import {
   createConfigurationFile,
 } from './configuration/configuration-file.js';
 import { type Counters, openCounters } from './counters/open-counters.js';
-import { dataFolderOf } from './file/data-folder.js';
+import { dataFolderBeside } from './file/data-folder.js';
 import { createJobs, type Jobs } from './jobs/jobs.js';
 import { type KeptSessions, openKeptSessions } from './kept-sessions.js';
 import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
@@ -79,7 +79,7 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
     clock,
     log,
   } = options;
-  const dataFolder = dataFolderOf({ config: configPath, dataDir: options.dataDir ?? null });
+  const dataFolder = options.dataDir ?? (configPath === null ? null : dataFolderBeside(configPath));
   const configuration =
     configPath === null || dataFolder === null
       ? null

@@ -1,4 +1,3 @@
-import { Histogram, type Registry } from 'prom-client';
 import type { Family } from './family.js';
 
 /** What is read of a shared database; counts are since the start. */
@@ -20,24 +19,6 @@ export interface DatabaseFigures {
     readonly failed: number;
     readonly entries: number;
     readonly waitingBytes: number;
-  };
-}
-
-/** Seconds: a statement on the same machine, a commit that waits for a standby, a lock, and what is given up. */
-const DURATIONS = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 5, 10];
-
-/** Counts how long looks, writes and batches took as they happen. A gateway over no database has none of these. */
-export function registerDatabaseDurations(registry: Registry): (operation: string, milliseconds: number) => void {
-  let made: Histogram<'operation'> | null = null;
-  return (operation, milliseconds) => {
-    made ??= new Histogram({
-      name: 'keyway_database_duration_seconds',
-      help: 'Time until a look at the database had been taken in, or it was known what became of a write or a batch of counters.',
-      labelNames: ['operation'],
-      buckets: DURATIONS,
-      registers: [registry],
-    });
-    made.observe({ operation }, milliseconds / 1000);
   };
 }
 

@@ -12,22 +12,10 @@ export interface MountFigures {
   readonly session: Pick<Session, 'isHeld'>;
 }
 
-/** What is read of a store of counters; counts are since the start. */
-export interface StoreFigures {
-  readonly batches: number;
-  readonly batchBytes: number;
-  readonly batchMilliseconds: number;
-  readonly failedBatches: number;
-}
-
 export interface GatewayFigures {
   readonly mounts: readonly MountFigures[];
   readonly keys: { readonly size: number; readonly counts: KeyCounts };
   readonly health: Pick<Backend, 'problems'>;
-  /** Null where no file holds the state. */
-  readonly configuration: (() => { readonly pendingChanges: number }) | null;
-  /** Null where counters are not kept. */
-  readonly counters: (() => StoreFigures) | null;
   /** Counts are since the start. */
   readonly tokens: () => { readonly unread: number };
 }
@@ -43,9 +31,9 @@ export function hasLogin({ revision }: Pick<MountFigures, 'revision'>): boolean 
   return revision.capabilities.login !== undefined;
 }
 
-/** Keys, sessions, health, and what waits or was written. */
+/** Keys, sessions and health. */
 export function gatewayFamilies(figures: GatewayFigures): readonly Family[] {
-  const { mounts, keys, health, configuration, counters, tokens } = figures;
+  const { mounts, keys, health, tokens } = figures;
   return [
     ...keyFamilies(keys, mounts),
     {
@@ -72,8 +60,6 @@ export function gatewayFamilies(figures: GatewayFigures): readonly Family[] {
         return PROBLEMS.map((problem) => ({ labels: { problem }, value: present.has(problem) ? 1 : 0 }));
       },
     },
-    ...(configuration === null ? [] : [pendingFamily(configuration)]),
-    ...(counters === null ? [] : storeFamilies(counters)),
   ];
 }
 
@@ -98,42 +84,6 @@ function keyFamilies(keys: GatewayFigures['keys'], mounts: readonly MountFigures
       type: 'gauge',
       labelNames: MOUNT,
       read: () => mounts.map((mount) => ({ labels: labelsOf(mount), value: mount.revision.online.count(keys.counts) })),
-    },
-  ];
-}
-
-function pendingFamily(configuration: () => { readonly pendingChanges: number }): Family {
-  return {
-    name: 'keyway_config_pending_changes',
-    help: 'Keys, rule lists and DNS settings that are changed in memory and not in the configuration file.',
-    type: 'gauge',
-    read: () => configuration().pendingChanges,
-  };
-}
-
-function storeFamilies(counters: () => StoreFigures): readonly Family[] {
-  return [
-    {
-      name: 'keyway_counters_batches_total',
-      help: 'Batches of counters that were to be written to the data folder.',
-      type: 'counter',
-      labelNames: ['outcome'],
-      read: () => [
-        { labels: { outcome: 'written' }, value: counters().batches },
-        { labels: { outcome: 'failed' }, value: counters().failedBatches },
-      ],
-    },
-    {
-      name: 'keyway_counters_written_bytes_total',
-      help: 'Bytes of the batches of counters that were written.',
-      type: 'counter',
-      read: () => counters().batchBytes,
-    },
-    {
-      name: 'keyway_counters_write_seconds_total',
-      help: 'Time that writing those batches took.',
-      type: 'counter',
-      read: () => counters().batchMilliseconds / 1000,
     },
   ];
 }

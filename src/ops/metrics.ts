@@ -1,32 +1,26 @@
 import { Registry } from 'prom-client';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { type ConnectionFigures, connectionFamilies } from './connection-metrics.js';
-import { type DatabaseFigures, databaseFamilies, registerDatabaseDurations } from './database-metrics.js';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
 import { type LoginCounts, registerConfiguration, registerLogins } from './event-metrics.js';
-import { registerFamilies } from './family.js';
+import { type Family, registerFamilies } from './family.js';
 import { type FeedFigures, feedFamilies } from './feed-metrics.js';
 import { type GatewayFigures, gatewayFamilies, hasLogin, labelsOf } from './gateway-metrics.js';
+import { registerDatabaseDurations, registerUpstreamCalls, type UpstreamCalls } from './home-durations.js';
 import { type ProcessFigures, registerProcess } from './process-metrics.js';
 import { createRequestCounts, type RequestCounts } from './request-counts.js';
 import { registerRequests } from './request-metrics.js';
-import {
-  registerUpstreamCalls,
-  type UpstreamCalls,
-  type UpstreamFigures,
-  upstreamFamilies,
-} from './upstream-metrics.js';
 
 /** What there is to read of a gateway and what stands beside it. */
 export interface WatchedFigures {
   readonly gateway: GatewayFigures;
+  /** Of where the state lives. */
+  readonly home: readonly Family[];
   /** Null where nobody counts them. */
   readonly connections: (() => readonly ConnectionFigures[]) | null;
   /** Null where there is none. */
   readonly feed: (() => FeedFigures) | null;
   readonly dns: (() => DnsFigures) | null;
-  readonly upstream: (() => UpstreamFigures) | null;
-  readonly database: (() => DatabaseFigures) | null;
 }
 
 /** All that Prometheus is told. */
@@ -59,14 +53,12 @@ export function createMetrics(figures: ProcessFigures): Metrics {
     configuration: registerConfiguration(registry),
     upstreamCalls: registerUpstreamCalls(registry),
     databaseDurations: registerDatabaseDurations(registry),
-    watch({ gateway, connections, feed, dns, upstream, database }) {
+    watch({ gateway, home, connections, feed, dns }) {
       for (const mount of gateway.mounts.filter(hasLogin)) logins.beginAtZero(labelsOf(mount));
-      registerFamilies(registry, gatewayFamilies(gateway));
+      registerFamilies(registry, [...gatewayFamilies(gateway), ...home]);
       if (connections !== null) registerFamilies(registry, connectionFamilies(connections));
       if (feed !== null) registerFamilies(registry, feedFamilies(feed));
       if (dns !== null) registerFamilies(registry, dnsFamilies(dns));
-      if (upstream !== null) registerFamilies(registry, upstreamFamilies(upstream));
-      if (database !== null) registerFamilies(registry, databaseFamilies(database));
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,

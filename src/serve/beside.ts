@@ -11,9 +11,9 @@ const CONNECT_MS = 500;
  * likely the server itself. Then what a Keyway beside it cannot do is said in the log.
  */
 export async function isBesideServer({ settings, gateway, bind }: Prepared, log: LogPort): Promise<boolean> {
-  const { listener, dns } = gateway.backend.settings();
+  const { listener = null, dns = null } = gateway.home.serverBeside() ?? {};
   const address = listener?.enabled ? reachable(listener.bind) : null;
-  if (gateway.local === null || settings.config === null || !listener || address === null) return false;
+  if (listener === null || address === null) return false;
   const isOwn =
     addressClashes([
       { name: 'the file', bind: listener.bind },
@@ -23,7 +23,7 @@ export async function isBesideServer({ settings, gateway, bind }: Prepared, log:
   const webpath = listener.webpath.replace(/^\/+|\/+$/g, '');
   const line = `keyway serve --upstream http://${addressOf(address)}${webpath === '' ? '' : `/${webpath}`}`;
   log.warn({ address: listener.bind }, `${BESIDE} ${line}`);
-  if (dns.enabled && settings.resolver === null) log.info({ port: dns.localPort }, DNS_LEFT);
+  if (dns?.enabled && settings.resolver === null) log.info({ port: dns.localPort }, DNS_LEFT);
   return true;
 }
 

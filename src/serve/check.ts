@@ -1,17 +1,14 @@
 import type { LogPort } from '../core/ports.js';
-import { tryWriting } from '../local/file/try-writing.js';
 import { UNIX_PEER } from '../northbound/peers.js';
 import { StartError } from '../platform/start-error.js';
-import { addressClashes } from '../settings/bind-address.js';
+import { addressClashes, isLoopback } from '../settings/bind-address.js';
 import type { Settings } from '../settings/table.js';
-import { shellWord } from '../settings/text.js';
-import { isLoopback, openMountProblems } from './open-mounts.js';
+import { openMountProblems } from './open-mounts.js';
 import { type Prepared, reach, type ServePorts } from './prepare.js';
-import { reportUpstream } from './report-upstream.js';
 
-/** Whether the file's own listener, or an explicit `--bind`, asks for serving at all. */
-export function isWanted({ settings, gateway }: Prepared): boolean {
-  return settings.bind !== null || settings.config === null || gateway.backend.settings().listener?.enabled === true;
+/** Why nothing asks for serving at all; null where the state does, or an explicit `--bind`. */
+export function idleReason({ settings, gateway }: Prepared): string | null {
+  return settings.bind === null ? gateway.home.idleReason() : null;
 }
 
 /** Refuses what must not be served, and says what will be in the way of serving. Rejects with a `StartError`. */
@@ -19,11 +16,9 @@ export async function check(prepared: Prepared, ports: ServePorts): Promise<void
   const problems = openProblems(prepared);
   if (problems.length > 0) throw new StartError(problems);
   refuseClashes(prepared);
-  await reportWriting(prepared.settings, ports);
-  const { upstream, mounts } = prepared.gateway;
-  const served = mounts.map(({ revision }) => revision);
-  if (upstream !== null) reportUpstream(upstream, served, ports.log);
-  reportSurroundings(prepared, ports.log);
+  const { home, mounts } = prepared.gateway;
+  await home.report(mounts.map(({ revision }) => revision));
+  reportHost(prepared, ports.log);
   reportCallers(prepared.settings, ports.log);
 }
 
@@ -49,19 +44,12 @@ function named(name: string, bind: string | null) {
   return bind === null ? [] : [{ name, bind }];
 }
 
-/** Tries the way of writing without changing the file, and says in one sentence what will be in its way. */
-async function reportWriting(settings: Settings, { fileSystem, log }: ServePorts): Promise<void> {
-  if (settings.config === null) return;
-  const trial = { path: settings.config, fileSystem, inPlace: settings.inPlace };
-  for (const { kind, message } of await tryWriting(trial)) log.warn({ kind }, message);
-}
-
-/** Says at start what was read past in the file, and what clients are told when they cannot reach it. */
-function reportSurroundings({ settings, gateway }: Prepared, log: LogPort): void {
-  for (const warning of gateway.local?.configuration?.load().warnings ?? []) log.warn({}, warning);
+/** Says at start which address clients are told when they cannot reach it. */
+function reportHost({ settings, gateway }: Prepared, log: LogPort): void {
   const { host } = gateway.announced();
   if (['', '0.0.0.0', '[::]', '::'].includes(host) || isLoopback(host)) {
-    const start = settings.config === null ? '' : `keyway serve --config ${shellWord(settings.config)} `;
+    const { hint } = settings.home;
+    const start = hint === '' ? '' : `keyway serve ${hint} `;
     log.warn(
       { host },
       `share links name an address that clients cannot reach, ${host}: give theirs with ${start}--server-host ADDRESS`,

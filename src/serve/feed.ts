@@ -28,7 +28,7 @@ export async function startFeed(
   settings: FeedSettings,
   { random, log }: { readonly random: RandomPort; readonly log: LogPort },
 ): Promise<RunningFeed> {
-  const { backend, local } = gateway;
+  const { backend, home } = gateway;
   const { bind, token, createServer } = settings;
   const feed = createFeed({
     backend,
@@ -42,8 +42,7 @@ export async function startFeed(
   // Before the counters' own: hooks of this kind run in the reverse order.
   gateway.app.addHook('onClose', () => feed.app.close());
   const url = await listenAt(feed.app, bind, WORDS, log);
-  if (local?.counters.store === null)
-    log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
+  if (!home.keepsReports) log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
   log.info({ feed: url }, `the feed listens on ${url}`);
   return { url, feed };
 }

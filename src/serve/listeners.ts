@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { LogPort } from '../core/ports.js';
 import type { Gateway } from '../gateway/compose.js';
-import { dataFolderOf } from '../local/file/data-folder.js';
 import { startControl } from './control.js';
 import { listenAt } from './listen.js';
 import type { Prepared, ServePorts } from './prepare.js';
@@ -38,8 +37,8 @@ export async function openListeners(prepared: Prepared, ports: ServePorts): Prom
   ops?.watch(gateway, { feed: running?.feed ?? null, resolver });
   const subscriptions =
     subscriptionBind === null ? [] : [await startSubscriptions(prepared, subscriptionBind, ports.log)];
-  const dataFolder = settings.config === null ? null : dataFolderOf(settings);
-  if (dataFolder !== null) await startControl(gateway, dataFolder, ports.log);
+  const { commandFolder } = settings.home;
+  if (commandFolder !== null) await startControl(gateway, commandFolder, ports.log);
   const url = secured(await listenAt(gateway.app, bind, API_WORDS, ports.log), tls);
   const others = [...subscriptions, ...(running === null ? [] : [running.feed.app])];
   return { url, close: () => closeInTime(gateway, others) };

@@ -1,7 +1,6 @@
-import { BlockList, isIP } from 'node:net';
 import type { Credentials } from '../core/model.js';
 import type { Mount } from '../northbound/mount.js';
-import { listenAddress } from '../settings/bind-address.js';
+import { isLoopback, listenAddress } from '../settings/bind-address.js';
 
 /** What decides whether an open mount may be served (design: "A mount that its own rule leaves open"). */
 export interface OpenMountContext {
@@ -40,16 +39,4 @@ export function refusal(mount: Mount, { mounts, credentials, bind, trustsProxy }
 
 function isOpen(mount: Mount, credentials: Credentials): boolean {
   return mount.revision.auth.isOpen(credentials);
-}
-
-const loopback = new BlockList();
-loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-loopback.addAddress('::1', 'ipv6');
-
-/** Whether only this machine reaches the address; brackets around IPv6 are tolerated. */
-export function isLoopback(address: string): boolean {
-  const host = address.replace(/^\[|\]$/g, '');
-  if (host === 'localhost') return true;
-  const family = isIP(host);
-  return family !== 0 && loopback.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }

@@ -70,7 +70,7 @@ export async function startOps(settings: OpsSettings, log: CountedLog): Promise<
       observer: observerOf(metrics),
       watch(gateway, beside) {
         present = gateway.backend;
-        state = () => gateway.database?.status().identity ?? null;
+        state = gateway.home.identity;
         watch(metrics, gateway, health, { ...beside, connections: connections ?? null });
       },
       async close() {
@@ -103,21 +103,12 @@ function watch(
   health: Health,
   { feed, resolver, connections }: Beside & { readonly connections: Connections | null },
 ): void {
-  const { mounts, backend, local, upstream, database, tokens } = gateway;
-  const { configuration = null, counters = null } = local ?? {};
+  const { mounts, backend, home, tokens } = gateway;
   metrics.watch({
-    gateway: {
-      mounts,
-      keys: backend.keys,
-      health,
-      configuration: configuration === null ? null : configuration.status,
-      counters: counters === null || counters.store === null ? null : counters.store.status,
-      tokens: tokens.status,
-    },
-    database: database === null ? null : database.status,
+    gateway: { mounts, keys: backend.keys, health, tokens: tokens.status },
+    home: home.metrics(),
     connections: connections === null ? null : connections.figures,
     feed: feed === null ? null : feed.status,
     dns: resolver === null ? null : () => resolver.stats(),
-    upstream: upstream === null ? null : upstream.backend.status,
   });
 }

@@ -1,6 +1,5 @@
 import { isIPv6 } from 'node:net';
-import type { ComposeOptions, DatabaseOptions, ResolvedMount } from '../gateway/options.js';
-import { dataFolderOf } from '../local/file/data-folder.js';
+import type { ComposeOptions, ResolvedMount } from '../gateway/options.js';
 import type { SubscriptionAddress } from '../northbound/embedded-panel.js';
 import { listenAddress } from '../settings/bind-address.js';
 import type { Settings } from '../settings/table.js';
@@ -8,9 +7,9 @@ import type { Settings } from '../settings/table.js';
 const DAY = 86_400_000;
 
 /** What the gateway is composed with, as the settings say it. */
-export function gatewayOptions(settings: Settings): ComposeOptions {
-  const dataDir = dataFolderOf(settings);
+export function gatewayOptions(settings: Settings) {
   return {
+    home: settings.home,
     mounts: settings.revision.map((mount): ResolvedMount => {
       const own = settings.panelDir.findLast((panel) => panel.mount === mount.text || panel.mount === mount.name);
       const folder = own ?? settings.panelDir.findLast((panel) => panel.mount === null);
@@ -21,9 +20,6 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
         ...(folder === undefined ? {} : { panelDir: folder.folder }),
       };
     }),
-    ...(settings.config === null ? {} : { configPath: settings.config }),
-    ...(dataDir === null ? {} : { dataDir }),
-    ...(settings.database === null ? {} : { database: databaseOptions(settings.database, settings) }),
     keepGone: settings.keepGone * DAY,
     listener: withoutNulls({
       token: settings.token,
@@ -41,11 +37,7 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     panelServers: settings.panelServer,
     subscriptions: subscriptionAddress(settings),
     protectAudit: settings.protectAudit,
-    inPlace: settings.inPlace,
     guardConfig: settings.guardConfig,
-    settle: settings.settle,
-    serveStale: settings.serveStale,
-    ...(settings.serverVersion === null ? {} : { serverVersion: settings.serverVersion.version }),
     loginGuard:
       settings.loginGuard === 'off'
         ? 'off'
@@ -53,16 +45,7 @@ export function gatewayOptions(settings: Settings): ComposeOptions {
     trustProxy: settings.trustProxy,
     allowHosts: settings.allowHost,
     requestLog: settings.logRequests !== false && (settings.logLevel === 'info' || settings.logLevel === 'debug'),
-  };
-}
-
-function databaseOptions(url: string, { databaseListenUrl, databaseStale, noMigrate }: Settings): DatabaseOptions {
-  return {
-    url,
-    ...(databaseListenUrl === null ? {} : { listenUrl: databaseListenUrl }),
-    stale: databaseStale * 1000,
-    migrates: !noMigrate,
-  };
+  } satisfies Partial<ComposeOptions>;
 }
 
 function withoutNulls<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], null> } {

@@ -2,8 +2,8 @@ import { DEFAULT_BIND } from '../core/model.js';
 import type { ClockPort, FileSystemPort, ProgressPort, RandomPort } from '../core/ports.js';
 import type { Resolver } from '../dns/resolver.js';
 import { assembleGateway, type Gateway } from '../gateway/compose.js';
+import { openHome } from '../gateway/homes/open.js';
 import type { ComposeOptions } from '../gateway/options.js';
-import { openState } from '../gateway/state.js';
 import type { CountedLog } from '../platform/log.js';
 import { StartError } from '../platform/start-error.js';
 import type { Settings } from '../settings/table.js';
@@ -13,7 +13,6 @@ import type { RunningOps } from './ops.js';
 import { gatewayOptions } from './options.js';
 import { resolverFor } from './resolver.js';
 import { openTls, type Tls, tlsAt } from './tls.js';
-import { upstreamOf } from './upstream.js';
 
 /** What of the outside world a gateway that is served uses. */
 export interface ServePorts {
@@ -48,8 +47,7 @@ export interface Prepared extends Around {
 /** Reads what must be read and composes the gateway; nothing of it listens. Rejects with a `StartError`. */
 export async function prepare(around: Around, ports: ServePorts): Promise<Prepared> {
   const { settings, connections, ops } = around;
-  const isKeyless = settings.config === null && settings.upstream === null && settings.database === null;
-  if (settings.subscriptionBind !== null && isKeyless)
+  if (settings.subscriptionBind !== null && !settings.home.keepsKeys)
     throw new StartError([
       '--subscription-bind: expected a configuration file, --upstream or --database: without them no key is there to serve',
     ]);
@@ -57,25 +55,21 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   const { tlsCert: cert, tlsKey: key } = settings;
   const tls = cert === null || key === null ? null : await openTls({ cert, key }, ports);
   const resolver = await resolverFor(settings, ports);
-  const upstream = await upstreamOf(settings, ports.fileSystem);
   const options: ComposeOptions = {
     ...gatewayOptions(settings),
     ownVersion: around.version,
     ...ports,
-    ...(upstream === null ? {} : { upstream }),
     resolvesForUpstream: resolver !== null,
     ...(resolver === null ? {} : { resolver }),
     ...(ops === null ? {} : { observer: ops.observer }),
   };
   try {
-    const state = await openState(options);
-    // Where gateways share a state, what it says of a listener is no one's address.
-    const own = state.database === null ? state.backend.settings().listener : null;
-    const bind = settings.bind ?? own?.bind ?? DEFAULT_BIND;
+    const home = await openHome(options);
+    const bind = settings.bind ?? home.bind() ?? DEFAULT_BIND;
     const refusesOpen: ComposeOptions['refusesOpen'] = (mount, context) =>
       !settings.allowOpen && refusal(mount, { ...context, ...reach(settings, bind) }) !== null;
     const createServer = connections.serverFor('api', tlsAt(bind, tls));
-    const gateway = await assembleGateway({ ...options, refusesOpen, createServer }, state);
+    const gateway = await assembleGateway({ ...options, refusesOpen, createServer }, home);
     gateway.app.addHook('onClose', async () => resolver?.close());
     return { ...around, gateway, bind, tls, resolver };
   } catch (error) {

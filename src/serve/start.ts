@@ -2,7 +2,7 @@ import { createReadiness } from '../core/readiness.js';
 import type { Mount } from '../northbound/mount.js';
 import type { Settings } from '../settings/table.js';
 import { isBesideServer } from './beside.js';
-import { check, isWanted, openProblems } from './check.js';
+import { check, idleReason, openProblems } from './check.js';
 import { createConnections } from './connections.js';
 import { openListeners, placeOf } from './listeners.js';
 import { type Around, type Prepared, prepare, type ServePorts } from './prepare.js';
@@ -21,8 +21,8 @@ export interface RunningGateway {
 }
 
 /**
- * Starts the gateway that the settings describe. Null when the file's listener is not enabled and no `--bind` overrides
- * it. The version is Keyway's own. Rejects with a `StartError`.
+ * Starts the gateway that the settings describe. Null, with a line in the log, when the file's listener is not enabled and no
+ * `--bind` overrides it. The version is Keyway's own. Rejects with a `StartError`.
  */
 export async function startGateway(
   settings: Settings,
@@ -63,8 +63,10 @@ async function startServing(around: Around, ports: ServePorts): Promise<RunningG
   const prepared = await prepare(around, ports);
   const { gateway, tls, resolver } = prepared;
   try {
-    if (!isWanted(prepared)) {
+    const idle = idleReason(prepared);
+    if (idle !== null) {
       await gateway.app.close();
+      ports.log.info({ config: around.settings.home.documents.join() }, `nothing is served: ${idle}`);
       return null;
     }
     await check(prepared, ports);
@@ -91,12 +93,8 @@ async function startServing(around: Around, ports: ServePorts): Promise<RunningG
 
 /** Says of changes what waits for a restart (design: "Command line"), and which mounts they leave open. */
 function followChanges(prepared: Prepared, { log }: ServePorts): void {
-  const { backend, database } = prepared.gateway;
-  const waiting = () => {
-    const { bind, webpath } = backend.settings().listener ?? {};
-    // Where gateways share a state, its `bind` is no one's.
-    return { bind: database === null ? bind : undefined, webpath };
-  };
+  const { backend, home } = prepared.gateway;
+  const waiting = () => ({ bind: home.bind(), webpath: backend.settings().listener?.webpath });
   let last = waiting();
   backend.onChange((reason) => {
     const next = waiting();

@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { createServer, type Server } from 'node:https';
 import { createSecureContext, type SecureVersion } from 'node:tls';
 import { FILE_LIMITS } from '../core/file-limits.js';
@@ -6,6 +6,7 @@ import type { ClockPort, FileSystemPort, LogPort } from '../core/ports.js';
 import type { AppOptions } from '../northbound/app-options.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { StartError } from '../platform/start-error.js';
+import { parseCertificate } from '../platform/trusted.js';
 
 /** Paths of a certificate, with its chain behind it, and of its private key, both PEM. */
 export interface TlsFiles {
@@ -98,20 +99,6 @@ export function tlsAt(bind: string, tls: Tls | null): Tls['createServer'] | unde
   return tls === null || bind.startsWith('unix:') ? undefined : tls.createServer;
 }
 
-/** Certificates to trust, PEM. Rejects with a `StartError` that names the flag of the file that cannot be used. */
-export async function readTrusted(flag: string, path: string, fileSystem: FileSystemPort): Promise<Buffer> {
-  const problem = (text: string) => new StartError([`--${flag}: ${text}`]);
-  const bytes = await fileSystem.read(path, FILE_LIMITS.certificate).catch((error: unknown) => {
-    throw problem(`cannot read ${path}: ${failureWords(error)}`);
-  });
-  try {
-    parseCertificate(bytes);
-  } catch {
-    throw problem(`expected certificates in PEM in ${path}`);
-  }
-  return bytes;
-}
-
 async function readPair(files: TlsFiles, fileSystem: FileSystemPort): Promise<Pair> {
   const problems: string[] = [];
   async function readAs<T>(flag: string, path: string, expected: string, parse: (bytes: Buffer) => T) {
@@ -138,12 +125,6 @@ async function readPair(files: TlsFiles, fileSystem: FileSystemPort): Promise<Pa
     throw new StartError([`--tls-cert: ${files.cert} cannot be served (${failureCode(error) ?? 'unusable'})`]);
   }
   return { cert: cert.bytes, key: key.bytes, validTo: Date.parse(cert.parsed.validTo) };
-}
-
-/** Throws for what is none, DER included: servers take PEM alone. */
-function parseCertificate(bytes: Buffer): X509Certificate {
-  if (!bytes.includes('-----BEGIN')) throw new Error('no PEM');
-  return new X509Certificate(bytes);
 }
 
 function parseKey(bytes: Buffer): KeyObject {

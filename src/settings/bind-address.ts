@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv6 } from 'node:net';
 import { StartError } from '../platform/start-error.js';
 
 const SOCKET = 'unix:';
@@ -58,4 +58,16 @@ function reach(host: string): string {
 /** `::` takes IPv4 as well, where the system does not forbid it. */
 function covers(all: string, host: string): boolean {
   return all === '::' || (all === '0.0.0.0' && !isIPv6(host));
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** Whether only this machine reaches the address; brackets around IPv6 are tolerated. */
+export function isLoopback(address: string): boolean {
+  const host = address.replace(/^\[|\]$/g, '');
+  if (host === 'localhost') return true;
+  const family = isIP(host);
+  return family !== 0 && loopback.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }

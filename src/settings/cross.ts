@@ -1,14 +1,15 @@
 import type { SettingProblem } from './flags.js';
-import type { Settings } from './table.js';
+import { databaseHome, fileHome, type HomePlace, memoryHome, upstreamHome } from './home.js';
+import { SETTINGS, type SettingValues } from './table.js';
+
+type SettingName = keyof SettingValues;
+type PlaceOf = (name: SettingName) => string;
 
 /**
  * What is wrong with settings that are each well formed: no revision, a panel folder for no mount, a feed
  * that anybody could write to, half of a certificate and its key, or both for nothing, two homes for one state.
  */
-export function crossProblems(
-  settings: Settings,
-  placeOf: (name: keyof Settings) => string,
-): readonly SettingProblem[] {
+export function crossProblems(settings: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
   if (settings.revision.length === 0) {
     return [{ setting: 'revision', place: placeOf('revision'), message: 'expected at least one revision' }];
   }
@@ -16,58 +17,69 @@ export function crossProblems(
     ...panelProblems(settings, placeOf('panelDir')),
     ...feedProblems(settings, placeOf('feedBind')),
     ...tlsProblems(settings, placeOf),
-    ...upstreamProblems(settings, placeOf),
-    ...databaseProblems(settings, placeOf),
+    ...homeProblems(settings, placeOf),
   ];
 }
 
-function databaseProblems(
-  { config, dataDir, upstream, database, databaseListenUrl }: Settings,
-  placeOf: (name: keyof Settings) => string,
-): readonly SettingProblem[] {
-  const problem = (setting: string, place: string, message: string) => [{ setting, place, message }];
-  if (database === null) {
-    if (databaseListenUrl === null) return [];
-    return problem('database-listen-url', placeOf('databaseListenUrl'), 'expected --database with it');
+/** What of the rows that name a home does not go together, in the order in which one home is taken before another. */
+function homeProblems(values: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
+  const { config, dataDir, upstream, upstreamUsername, upstreamPassword, database, databaseListenUrl } = values;
+  const problem = (name: SettingName, message: string) => [
+    { setting: SETTINGS[name].flag, place: placeOf(name), message: `expected ${message}` },
+  ];
+  const ofUpstream = () => {
+    if (upstream === null) return [];
+    if (config !== null) return problem('config', 'no configuration file beside --upstream: the server has its own');
+    if (upstreamUsername !== null && upstreamPassword === null)
+      return problem('upstreamUsername', '--upstream-password with it');
+    if (upstreamUsername === null && upstreamPassword !== null)
+      return problem('upstreamPassword', '--upstream-username with it');
+    return [];
+  };
+  const ofDatabase = () => {
+    if (database === null) return databaseListenUrl === null ? [] : problem('databaseListenUrl', '--database with it');
+    if (upstream !== null) return problem('database', '--upstream or --database, not both');
+    if (config !== null) return problem('config', 'no configuration file beside --database, which holds the state');
+    return dataDir === null ? [] : problem('dataDir', 'no data folder beside --database, which holds the state');
+  };
+  return [...ofUpstream(), ...ofDatabase()];
+}
+
+/** The one home that the rows name. */
+export function homeOf(values: SettingValues): HomePlace {
+  const { config, dataDir, inPlace, serverVersion, upstream, database } = values;
+  if (upstream !== null) {
+    const { upstreamRevision, upstreamToken: token, upstreamUsername: username, upstreamPassword: password } = values;
+    return upstreamHome({
+      origin: upstream.origin,
+      webpath: upstream.webpath,
+      revision: upstreamRevision?.revision ?? null,
+      credentials: { token, operator: username === null || password === null ? null : { username, password } },
+      ca: values.upstreamCa,
+      mostKeys: values.upstreamMostKeys,
+      dataFolder: dataDir ?? upstream.dataFolder,
+      servesStale: values.serveStale,
+      settle: values.settle,
+    });
   }
-  if (upstream !== null) return problem('database', placeOf('database'), 'expected --upstream or --database, not both');
-  if (config !== null)
-    return problem(
-      'config',
-      placeOf('config'),
-      'expected no configuration file beside --database, which holds the state',
-    );
-  if (dataDir === null) return [];
-  return problem('data-dir', placeOf('dataDir'), 'expected no data folder beside --database, which holds the state');
+  if (database !== null) {
+    const { databaseListenUrl: listenUrl, databaseStale: seconds, noMigrate } = values;
+    const listened = listenUrl === null ? {} : { listenUrl };
+    return databaseHome({ url: database, ...listened, stale: seconds * 1000, migrates: !noMigrate });
+  }
+  return config === null
+    ? memoryHome({ dataDir, serverVersion })
+    : fileHome(config, { dataDir, inPlace, serverVersion });
 }
 
-function upstreamProblems(
-  { upstream, config, upstreamUsername, upstreamPassword }: Settings,
-  placeOf: (name: keyof Settings) => string,
-): readonly SettingProblem[] {
-  const problem = (setting: string, place: string, message: string) => [{ setting, place, message }];
-  if (upstream === null) return [];
-  if (config !== null)
-    return problem(
-      'config',
-      placeOf('config'),
-      'expected no configuration file beside --upstream: the server has its own',
-    );
-  if (upstreamUsername !== null && upstreamPassword === null)
-    return problem('upstream-username', placeOf('upstreamUsername'), 'expected --upstream-password with it');
-  if (upstreamUsername === null && upstreamPassword !== null)
-    return problem('upstream-password', placeOf('upstreamPassword'), 'expected --upstream-username with it');
-  return [];
-}
-
-function feedProblems({ feedBind, feedToken }: Settings, place: string): readonly SettingProblem[] {
+function feedProblems({ feedBind, feedToken }: SettingValues, place: string): readonly SettingProblem[] {
   if (feedBind === null || feedToken !== null || feedBind.startsWith('unix:')) return [];
   return [{ setting: 'feed-bind', place, message: 'expected --feed-token with it: only a Unix socket needs none' }];
 }
 
 function tlsProblems(
-  { tlsCert, tlsKey, bind, subscriptionBind }: Settings,
-  placeOf: (name: keyof Settings) => string,
+  { tlsCert, tlsKey, bind, subscriptionBind }: SettingValues,
+  placeOf: PlaceOf,
 ): readonly SettingProblem[] {
   const problem = (setting: string, place: string, message: string) => [{ setting, place, message }];
   if (tlsCert === null && tlsKey === null) return [];
@@ -82,7 +94,7 @@ function tlsProblems(
   );
 }
 
-function panelProblems({ revision, panelDir }: Settings, place: string): readonly SettingProblem[] {
+function panelProblems({ revision, panelDir }: SettingValues, place: string): readonly SettingProblem[] {
   const seen = new Set<string | null>();
   return panelDir.flatMap(({ mount }) => {
     const known = mount === null || revision.some((one) => one.text === mount || one.name === mount);

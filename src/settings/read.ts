@@ -1,9 +1,11 @@
 import { resolve } from 'node:path';
-import { crossProblems } from './cross.js';
+import { crossProblems, homeOf } from './cross.js';
 import { readSettingsFile, type SettingsFile, unknownMembers } from './file.js';
 import { type FlagShape, parseFlags, type SettingProblem } from './flags.js';
+import type { HomePlaceOf } from './home.js';
+import type { NamedPlace } from './kinds.js';
 import { findSetting, type SettingsSources } from './sources.js';
-import { SETTINGS, type Setting, type Settings, variableOf } from './table.js';
+import { HOME_SETTINGS, SETTINGS, type Setting, type Settings, type SettingValues, variableOf } from './table.js';
 
 /** The flag that names Keyway's own settings file; no setting itself. */
 export const SETTINGS_FLAG: FlagShape & { readonly description: string } = {
@@ -15,11 +17,17 @@ export const SETTINGS_FLAG: FlagShape & { readonly description: string } = {
     "A settings file of Keyway's own: JSON with comments, the settings by their member names. Relative paths in it start at its folder.",
 };
 
-export type SettingsAnswer =
-  | { readonly ok: true; readonly settings: Settings }
-  | { readonly ok: false; readonly problems: readonly SettingProblem[] };
+export type SettingsAnswer = SettingsRead | { readonly ok: false; readonly problems: readonly SettingProblem[] };
 
-export type SettingName = keyof Settings;
+/** Settings without a problem. */
+export interface SettingsRead {
+  readonly ok: true;
+  readonly settings: Settings;
+  /** The places of the machine that a row's value names. */
+  places(name: SettingName): readonly NamedPlace[];
+}
+
+export type SettingName = keyof SettingValues;
 
 // Object.keys knows no more than string; the table's own type lists exactly these names.
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
@@ -49,11 +57,13 @@ export async function settingsFromCommandLine(
 
 /**
  * Reads settings from flags, environment and settings file, in this order of weight, and reports all problems at once.
- * Settings that are not among `names` are not looked at and have their defaults. An empty variable counts as unset.
+ * Settings that are not among `names` are not looked at and have their defaults, or the value in `given`.
+ * An empty variable counts as unset.
  */
 export async function readSettings(
   sources: SettingsSources,
   names: readonly SettingName[] = SETTING_NAMES,
+  given: Partial<SettingValues> = {},
 ): Promise<SettingsAnswer> {
   const problems = [...sources.flags.problems];
   const file = await openSettingsFile(sources, problems);
@@ -66,14 +76,32 @@ export async function readSettings(
     return found.value;
   };
   // Each value is of its row's type, which the entries do not show.
-  const taken = Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])) as Settings;
+  const taken = { ...Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])), ...given } as SettingValues;
   // Where the state lives elsewhere there is no configuration file, unless one says so, which is a problem.
   const isElsewhere = taken.upstream !== null || taken.database !== null;
-  const settings = isElsewhere && !places.has('config') ? { ...taken, config: null } : taken;
+  const values = isElsewhere && !places.has('config') ? { ...taken, config: null } : taken;
   // With a bad revision the mounts are not what was meant, and what names them cannot be judged.
   if (!problems.some(({ setting }) => setting === SETTINGS.revision.flag))
-    problems.push(...crossProblems(settings, (name) => places.get(name) ?? 'default'));
-  return problems.length === 0 ? { ok: true, settings } : { ok: false, problems };
+    problems.push(...crossProblems(values, (name) => places.get(name) ?? 'default'));
+  if (problems.length > 0) return { ok: false, problems };
+  return { ok: true, settings: settingsOf(values), places: (name) => placesOf(SETTINGS[name], values[name]) };
+}
+
+/** The database that holds the state where no flag names a file: one that lies here by chance is not what was meant. */
+export async function databaseMeant(sources: SettingsSources): Promise<HomePlaceOf<'database'> | null> {
+  if ([SETTINGS.config, SETTINGS.dataDir].some(({ flag }) => sources.flags.values.has(flag))) return null;
+  const answer = await readSettings(sources, ['database']);
+  return answer.ok && answer.settings.home.kind === 'database' ? answer.settings.home : null;
+}
+
+function placesOf(setting: Setting<unknown>, value: unknown): readonly NamedPlace[] {
+  return setting.names(value);
+}
+
+function settingsOf(values: SettingValues): Settings {
+  const others = Object.entries(values).filter(([name]) => !HOME_SETTINGS.some((ofHome) => ofHome === name));
+  // Only the rows of the home were left out.
+  return { ...Object.fromEntries(others), home: homeOf(values) } as Settings;
 }
 
 async function openSettingsFile(sources: SettingsSources, problems: SettingProblem[]): Promise<SettingsFile | null> {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { DEFAULT_REVISION } from '../../revisions/all.js';
 import type { Offered } from './flags.js';
+import type { HomePlace } from './home.js';
 import type { Kind } from './kinds.js';
 import * as kinds from './kinds.js';
 
@@ -467,8 +468,37 @@ export const SETTINGS = {
 
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 
-/** Everything that `serve` can be told, read and checked: a member a row of the table. Paths are absolute. */
-export type Settings = { readonly [Name in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[Name]> };
+/** The value of each row. Paths are absolute. */
+export type SettingValues = { readonly [Name in keyof typeof SETTINGS]: ValueOf<(typeof SETTINGS)[Name]> };
+
+/** The rows that say how a running server is reached. */
+export const UPSTREAM_SETTINGS = [
+  'upstream',
+  'upstreamRevision',
+  'upstreamToken',
+  'upstreamUsername',
+  'upstreamPassword',
+  'upstreamCa',
+  'upstreamMostKeys',
+] as const satisfies readonly (keyof SettingValues)[];
+
+/** The rows that say where the state lives. */
+export const HOME_SETTINGS = [
+  ...UPSTREAM_SETTINGS,
+  'config',
+  'dataDir',
+  'inPlace',
+  'serverVersion',
+  'serveStale',
+  'settle',
+  'database',
+  'databaseListenUrl',
+  'databaseStale',
+  'noMigrate',
+] as const satisfies readonly (keyof SettingValues)[];
+
+/** Everything that `serve` can be told, read and checked: a member a row of the table, but one for where the state lives. */
+export type Settings = Omit<SettingValues, (typeof HOME_SETTINGS)[number]> & { readonly home: HomePlace };
 
 /** Variables that are named as others know them. */
 const KNOWN_VARIABLES: ReadonlyMap<string, string> = new Map([['database', 'KEYWAY_DATABASE_URL']]);

@@ -27,6 +27,7 @@ describeDatabase('what an administrator sees of gateways over a database', () =>
     expect(health).toEqual({ status: 'healthy', problems: [], state: identity });
     const metrics = await (await fetch(`http://127.0.0.1:${ops}/metrics`)).text();
     expect(metrics).toContain(`keyway_database_info{state="${identity}"} 1`);
+    expect(metrics).toMatch(/keyway_database_duration_seconds_count\{operation="look"\} [1-9]/);
     expect(metrics).toMatch(/keyway_database_connections\{purpose="reading",use="idle"\} \d/);
   });
 

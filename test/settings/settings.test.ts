@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
-import { dataFolderOf } from '../../src/local/file/data-folder.js';
 import { problemText } from '../../src/settings/flags.js';
+import { fileHome } from '../../src/settings/home.js';
 import { SETTING_NAMES, settingsFromCommandLine } from '../../src/settings/read.js';
-import { memberOf, SETTINGS, type Settings, variableOf } from '../../src/settings/table.js';
+import { HOME_SETTINGS, memberOf, SETTINGS, type Settings, variableOf } from '../../src/settings/table.js';
 import { suggest } from '../../src/wire/suggest.js';
 
 const FOLDER = '/srv/keyway';
@@ -56,21 +56,22 @@ describe('settings in front of a running server', () => {
     ['https://vpn.example.org/secret/api/', 'https://vpn.example.org', 'secret', 'keyway-vpn.example.org-443.keyway'],
     ['http://[::1]:9090/a/b', 'http://[::1]:9090', 'a/b', 'keyway-_1_-9090.keyway'],
   ])('%s is read apart, and has a data folder of its own', async (url, origin, webpath, folder) => {
-    const { upstream, config, dataDir } = await settingsOf({ environment: { KEYWAY_UPSTREAM: url } });
-    expect([upstream?.origin, upstream?.webpath, config]).toEqual([origin, webpath, null]);
-    expect(dataFolderOf({ config, dataDir, upstream })).toBe(`/srv/keyway/${folder}`);
-    expect(dataFolderOf({ config, dataDir: '/data', upstream })).toBe('/data');
+    const { home } = await settingsOf({ environment: { KEYWAY_UPSTREAM: url } });
+    expect(home).toMatchObject({ kind: 'upstream', origin, webpath, documents: [] });
+    expect(home.dataFolder).toBe(`/srv/keyway/${folder}`);
+    const named = { KEYWAY_UPSTREAM: url, KEYWAY_DATA_DIR: '/data' };
+    expect((await settingsOf({ environment: named })).home.dataFolder).toBe('/data');
   });
 
   it('have no configuration file, and none is taken beside it', async () => {
-    expect((await settingsOf({ argv: [...UPSTREAM, '--no-config'] })).config).toBeNull();
+    expect((await settingsOf({ argv: [...UPSTREAM, '--no-config'] })).home.documents).toEqual([]);
     const message = 'config (flag --config): expected no configuration file beside --upstream: the server has its own';
     expect(await problemsOf({ argv: [...UPSTREAM, '--config', 'server.jsonc'] })).toEqual([message]);
   });
 
   it('name the line by its name or by a version', async () => {
-    const { upstreamRevision } = await settingsOf({ argv: [...UPSTREAM, '--upstream-revision', '0.2.48'] });
-    expect(upstreamRevision?.revision.id).toBe('dns');
+    const { home } = await settingsOf({ argv: [...UPSTREAM, '--upstream-revision', '0.2.48'] });
+    expect(home).toMatchObject({ kind: 'upstream', revision: { id: 'dns' } });
     expect(await problemsOf({ argv: [...UPSTREAM, '--upstream-revision', '0.1.0'] })).toHaveLength(1);
   });
 
@@ -104,20 +105,11 @@ describe('settings in front of a running server', () => {
 describe('settings with nothing given', () => {
   it('are the defaults, the configuration file being keyway.jsonc in the working folder', async () => {
     expect(await settingsOf({})).toEqual({
-      config: '/srv/keyway/keyway.jsonc',
-      upstream: null,
-      upstreamRevision: null,
-      upstreamToken: null,
-      upstreamUsername: null,
-      upstreamPassword: null,
-      upstreamCa: null,
-      serveStale: false,
-      settle: 'auto',
-      upstreamMostKeys: 250_000,
-      database: null,
-      databaseListenUrl: null,
-      databaseStale: 60,
-      noMigrate: false,
+      home: fileHome('/srv/keyway/keyway.jsonc', {
+        dataDir: '/srv/keyway/keyway.jsonc.keyway',
+        inPlace: false,
+        serverVersion: null,
+      }),
       revision: [mountOf('current')],
       serverHost: null,
       serverPort: null,
@@ -132,7 +124,6 @@ describe('settings with nothing given', () => {
       username: null,
       passwordHash: null,
       allowOpen: false,
-      dataDir: null,
       panelDir: [],
       panelServer: [],
       protectAudit: false,
@@ -141,9 +132,7 @@ describe('settings with nothing given', () => {
       reportVersion: null,
       loginGuard: { failures: 5, minutes: 5 },
       maxConnections: 4096,
-      inPlace: false,
       guardConfig: false,
-      serverVersion: null,
       feedBind: null,
       feedToken: null,
       opsBind: null,
@@ -156,9 +145,10 @@ describe('settings with nothing given', () => {
   });
 
   it('keep the data folder beside the configuration file, and nowhere without one', async () => {
-    expect(dataFolderOf(await settingsOf({}))).toBe('/srv/keyway/keyway.jsonc.keyway');
-    expect(dataFolderOf(await settingsOf({ argv: ['--data-dir', 'data'] }))).toBe('/srv/keyway/data');
-    expect(dataFolderOf(await settingsOf({ argv: ['--no-config'] }))).toBeNull();
+    const folderOf = async (argv: readonly string[]) => (await settingsOf({ argv })).home.dataFolder;
+    expect(await folderOf([])).toBe('/srv/keyway/keyway.jsonc.keyway');
+    expect(await folderOf(['--data-dir', 'data'])).toBe('/srv/keyway/data');
+    expect(await folderOf(['--no-config'])).toBeNull();
   });
 });
 
@@ -190,21 +180,23 @@ describe('precedence', () => {
   });
 
   it('--no-config of a weightier source wins over a file named elsewhere, and the other way round', async () => {
-    expect((await settingsOf({ argv: ['--no-config'], environment: { KEYWAY_CONFIG: 'a' } })).config).toBeNull();
-    expect((await settingsOf({ argv: ['--config', 'a'], environment: { KEYWAY_NO_CONFIG: 'true' } })).config).toBe(
+    const config = async (given: Given) => (await settingsOf(given)).home.documents;
+    expect(await config({ argv: ['--no-config'], environment: { KEYWAY_CONFIG: 'a' } })).toEqual([]);
+    expect(await config({ argv: ['--config', 'a'], environment: { KEYWAY_NO_CONFIG: 'true' } })).toEqual([
       '/srv/keyway/a',
-    );
-    expect((await settingsOf({ file: '{ "no_config": true }' })).config).toBeNull();
-    expect((await settingsOf({ argv: ['--no-config=false'] })).config).toBe('/srv/keyway/keyway.jsonc');
+    ]);
+    expect(await config({ file: '{ "no_config": true }' })).toEqual([]);
+    expect(await config({ argv: ['--no-config=false'] })).toEqual(['/srv/keyway/keyway.jsonc']);
   });
 
   it('paths start at the working folder, those of the settings file at its own', async () => {
     const given = { file: '{ "config": "server.jsonc", "panel_dir": ["current=panel"] }' };
     expect(await settingsOf(given)).toMatchObject({
-      config: '/etc/keyway/server.jsonc',
+      home: { path: '/etc/keyway/server.jsonc' },
       panelDir: [{ mount: 'current', folder: '/etc/keyway/panel' }],
     });
-    expect((await settingsOf({ ...given, argv: ['--config', '../server.jsonc'] })).config).toBe('/srv/server.jsonc');
+    const { home } = await settingsOf({ ...given, argv: ['--config', '../server.jsonc'] });
+    expect(home).toMatchObject({ path: '/srv/server.jsonc' });
   });
 });
 
@@ -392,7 +384,9 @@ describe('any combination of sources', () => {
       fc.asyncProperty(fc.array(argument, { maxLength: 6 }), environment, file, async (argv, variables, settings) => {
         const answer = await read({ argv, environment: variables, ...(settings === null ? {} : { file: settings }) });
         if (answer.ok) {
-          expect(Object.keys(answer.settings).sort()).toEqual([...SETTING_NAMES].sort());
+          const ofHome: readonly string[] = HOME_SETTINGS;
+          const others = SETTING_NAMES.filter((name) => !ofHome.includes(name));
+          expect(Object.keys(answer.settings).sort()).toEqual([...others, 'home'].sort());
           expect(answer.settings.revision.length).toBeGreaterThan(0);
         } else {
           expect(answer.problems.length).toBeGreaterThan(0);

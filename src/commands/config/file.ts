@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { dataFolderOf } from '../../local/file/data-folder.js';
 import type { VersionsOptions } from '../../local/file/rewrite-file.js';
 import { readTarget, type TargetFile } from '../../local/file/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
@@ -44,16 +43,16 @@ export async function runOnFile(
   const flags = parseFlags(argv, fileFlags(command));
   const readFile = fileSystem.read;
   const sources = { flags, environment, folder, readFile };
-  const answer = await readSettings(sources, command.settings);
-  const problems = answer.ok ? [...command.problems(flags)] : answer.problems.map(problemText);
   const [named] = flags.words;
+  const path = resolve(folder, named ?? '');
+  const answer = await readSettings(sources, command.settings, { config: path });
+  const problems = answer.ok ? [...command.problems(flags)] : answer.problems.map(problemText);
   if (named === undefined || flags.words.length > 1) problems.push(`expected keyway ${command.name} FILE, and flags`);
   if (!answer.ok || named === undefined || problems.length > 0) return usageProblem(context, command.name, problems);
-  const path = resolve(folder, named);
-  const { inPlace } = answer.settings;
-  const dataFolder = dataFolderOf({ ...answer.settings, config: path }) ?? path;
-  const versions = { fileSystem, clock, log: complainingLog(context), path, dataFolder, inPlace };
   try {
+    const { stored } = answer.settings.home;
+    if (typeof stored === 'string') throw new Error(stored);
+    const versions = { fileSystem, clock, log: complainingLog(context), path, ...stored };
     return await command.work({ named, target: await readTarget(fileSystem, path), versions, flags }, context);
   } catch (error) {
     const words = error instanceof Error && 'code' in error ? failureWords(error) : wordsOf(error);

@@ -4,12 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { REVISIONS } from '../../../revisions/all.js';
 import { newestRevision, resolveRevision } from '../../../revisions/index.js';
-import type { ComposeOptions } from '../../gateway/options.js';
-import { dataFolderOf } from '../../local/file/data-folder.js';
 import { failureCode } from '../../platform/failure-words.js';
 import { isMissing } from '../../platform/presence.js';
 import { controlSocketIn, listenForCommands } from '../../serve/control.js';
-import type { Settings } from '../../settings/table.js';
+import type { HomePlace } from '../../settings/home.js';
 import type { Caller } from '../../southbound/call.js';
 import { createCaller } from '../../southbound/caller.js';
 import type { TargetCredentials } from '../../southbound/control.js';
@@ -73,27 +71,21 @@ function serverAt(socketPath: string, context: CommandContext): UpstreamServer {
 }
 
 /**
- * Opens a shared database, or a configuration file: that through the Keyway that serves it, else by itself, for as long as the
+ * Opens the home of the state through the Keyway that serves it, where it listens for commands, else by itself, for as long as the
  * command takes. Rejects with an `Error` for people.
  */
-export async function openState(
-  { config, dataDir, inPlace, database }: Pick<Settings, 'config' | 'dataDir' | 'inPlace' | 'database'>,
-  context: CommandContext,
-): Promise<KeyHome> {
-  if (database !== null) return openByItself({ database: { url: database, migrates: false } }, context);
-  const dataFolder = dataFolderOf({ config, dataDir });
-  if (config === null || dataFolder === null) throw new Error('expected a configuration file, --target or --database');
-  const socketPath = controlSocketIn(dataFolder);
-  if (await isAnswered(socketPath)) return homeOver(serverAt(socketPath, context));
-  if (await isMissing(context.fileSystem, config))
-    throw new Error(`there is no configuration file ${config}: name it with --config`);
-  return openByItself({ configPath: config, dataDir: dataFolder, inPlace }, context);
+export async function openState(home: HomePlace, context: CommandContext): Promise<KeyHome> {
+  const { keepsKeys, commandFolder, documents } = home;
+  if (!keepsKeys) throw new Error('expected a configuration file, --target or --database');
+  const socketPath = commandFolder === null ? null : controlSocketIn(commandFolder);
+  if (socketPath !== null && (await isAnswered(socketPath))) return homeOver(serverAt(socketPath, context));
+  for (const path of documents)
+    if (await isMissing(context.fileSystem, path))
+      throw new Error(`there is no configuration file ${path}: name it with --config`);
+  return openByItself(home, context);
 }
 
-async function openByItself(
-  state: Pick<ComposeOptions, 'configPath' | 'dataDir' | 'inPlace' | 'database'>,
-  context: CommandContext,
-): Promise<KeyHome> {
+async function openByItself(home: HomePlace, context: CommandContext): Promise<KeyHome> {
   // What serves is not loaded for a command that asks a server.
   const { composeGateway } = await import('../../gateway/compose.js');
   const { fileSystem, clock, random } = context;
@@ -101,7 +93,7 @@ async function openByItself(
   const gateway = await composeGateway({
     mounts: [{ revision, version: revision.reportedVersion }],
     listener: { webpath: '' },
-    ...state,
+    home,
     fileSystem,
     clock,
     random,

@@ -76,7 +76,8 @@ async function run<Asked>(
 ): Promise<ExitCode> {
   const { environment, folder, fileSystem } = context;
   const flags = parseFlags(argv, shapes);
-  const answer = await readSettings({ flags, environment, folder, readFile: fileSystem.read }, SETTINGS);
+  const sources = { flags, environment, folder, readFile: fileSystem.read };
+  const answer = await readSettings(sources, SETTINGS, { noMigrate: true });
   const reading = readFlags(flags);
   const target = targetOf(reading, context);
   const asked = command.read(reading, flags);
@@ -86,7 +87,7 @@ async function run<Asked>(
   try {
     home =
       target === null
-        ? await openState(answer.settings, context)
+        ? await openState(answer.settings.home, context)
         : openTarget({ ...target, ...(await trustedBy(reading.value('ca'), context)) }, context);
     if (target === null) await command.work(home.server, asked, context);
     else await workOnTarget(command, home.server, asked, isOn(flags, 'no-wait'), context);

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
+import { readTrusted } from '../../platform/trusted.js';
 import type { Required } from '../../replay/verdict.js';
 import type { Permissions } from '../../replay/why-not.js';
 import { type FlagShape, isOn, type Offered, type ParsedFlags } from '../../settings/flags.js';
@@ -47,8 +48,6 @@ export async function trustedBy(
   { folder, fileSystem }: Pick<CommandContext, 'folder' | 'fileSystem'>,
 ): Promise<{ readonly ca?: Buffer }> {
   if (ca === null) return {};
-  // Only needed for servers with a certificate of one's own.
-  const { readTrusted } = await import('../../serve/tls.js');
   return { ca: await readTrusted('ca', resolve(folder, ca), fileSystem) };
 }
 

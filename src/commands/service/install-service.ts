@@ -38,11 +38,11 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   ];
   if (!answer.ok || problems.length > 0) return usageProblem(context, 'install-service', problems);
   const { settings } = answer;
-  const places = servicePlaces(settings, await folderOf(settings, user, context));
-  const commandLine = [...program, 'serve', ...flagsElsewhere(flags, settings, folder)];
+  const places = servicePlaces(answer, await foldersOf(settings, user, context));
+  const commandLine = [...program, 'serve', ...flagsElsewhere(flags, answer, folder)];
   const misplaced = placeProblems(places, [...commandLine, ...places.writable], user);
   if (misplaced.length > 0) return usageProblem(context, 'install-service', misplaced);
-  const ports = [...places.ports, ...(await portsOfFile(settings, context))];
+  const ports = [...places.ports, ...(await portsOfFiles(settings, context))];
   const needsLowPort = ports.some((port) => port > 0 && port < LOWEST_FREE_PORT);
   const { writable } = places;
   const readable = [...places.readable, ...program];
@@ -52,16 +52,22 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   return 0;
 }
 
-/** The folder in which the file is replaced: links are followed, except where the service manager makes the folder. */
-async function folderOf({ config }: Settings, user: string | null, { fileSystem }: CommandContext) {
-  if (config === null) return null;
-  return dirname(user === null ? config : await fileSystem.realPath(config).catch(() => config));
+/** The folders in which files are replaced: links are followed, except where the service manager makes the folder. */
+async function foldersOf({ home }: Settings, user: string | null, { fileSystem }: CommandContext) {
+  const real = async (path: string) => (user === null ? path : fileSystem.realPath(path).catch(() => path));
+  return Promise.all(home.documents.map(async (path) => dirname(await real(path))));
 }
 
-/** The ports that the file itself names, so far as it can be read. */
-async function portsOfFile(settings: Settings, { fileSystem, complain }: CommandContext): Promise<readonly number[]> {
-  const { config, bind, resolver } = settings;
-  if (config === null) return [];
+/** The ports that the files themselves name, so far as they can be read. */
+async function portsOfFiles(settings: Settings, context: CommandContext): Promise<readonly number[]> {
+  return (await Promise.all(settings.home.documents.map((path) => portsOfFile(path, settings, context)))).flat();
+}
+
+async function portsOfFile(
+  config: string,
+  { bind, resolver }: Settings,
+  { fileSystem, complain }: CommandContext,
+): Promise<readonly number[]> {
   try {
     const { configuration } = readDocument(await fileSystem.read(config, FILE_LIMITS.configuration));
     return [

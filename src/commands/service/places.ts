@@ -1,8 +1,5 @@
 import { dirname } from 'node:path';
-import { dataFolderOf } from '../../local/file/data-folder.js';
-import { SETTING_NAMES } from '../../settings/read.js';
-import type { Settings } from '../../settings/table.js';
-import { placesOf } from './command-line.js';
+import { SETTING_NAMES, type SettingsRead } from '../../settings/read.js';
 import { isWithin, runtimeName, STATE_FOLDER } from './unit.js';
 
 /** What a service needs of the machine. */
@@ -14,13 +11,13 @@ export interface ServicePlaces {
   readonly ports: readonly number[];
 }
 
-/** `configFolder` is the folder in which the configuration file stands once links are followed. */
-export function servicePlaces(settings: Settings, configFolder: string | null): ServicePlaces {
-  const named = SETTING_NAMES.filter((name) => name !== 'config' && name !== 'dataDir').flatMap((name) =>
-    placesOf(settings, name),
-  );
+/** `configFolders` are the folders in which configuration files stand once links are followed. */
+export function servicePlaces({ settings, places }: SettingsRead, configFolders: readonly string[]): ServicePlaces {
+  const named = SETTING_NAMES.filter((name) => name !== 'config' && name !== 'dataDir').flatMap(places);
+  const { dataFolder } = settings.home;
   const written = [
-    ...[configFolder, dataFolderOf(settings)].filter((folder) => folder !== null),
+    ...configFolders,
+    ...(dataFolder === null ? [] : [dataFolder]),
     ...named.flatMap((place) => (place.kind === 'socket' ? [dirname(place.path)] : [])),
   ];
   return {

@@ -26,22 +26,8 @@ export class DataFolderError extends Error {
   }
 }
 
-/**
- * Where the data folder is: where one says, else that of the running server, else beside the configuration file (design: "The
- * data folder"); null where there is none of them.
- */
-export function dataFolderOf({
-  config,
-  dataDir,
-  upstream = null,
-}: {
-  readonly config: string | null;
-  readonly dataDir: string | null;
-  readonly upstream?: { readonly dataFolder: string } | null;
-}): string | null {
-  if (dataDir !== null) return dataDir;
-  if (upstream !== null) return upstream.dataFolder;
-  if (config === null) return null;
+/** Where the data folder of a configuration file is unless somebody says otherwise (design: "The data folder"). */
+export function dataFolderBeside(config: string): string {
   return join(dirname(config), `${basename(config)}.keyway`);
 }
 

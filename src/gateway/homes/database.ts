@@ -1,0 +1,25 @@
+import { openDatabaseBackend } from '../../database/backend.js';
+import { databaseFamilies } from '../../ops/database-metrics.js';
+import type { HomePlaceOf } from '../../settings/home.js';
+import type { ComposeOptions } from '../options.js';
+import { type Home, homeOver } from './home.js';
+
+/** Opens the state in a database. Rejects with an `Error` whose message is for people. */
+export async function openDatabaseHome(place: HomePlaceOf<'database'>, options: ComposeOptions): Promise<Home> {
+  const { guardConfig: guard = false, observer, progress: _, ...shared } = options;
+  const observe = observer?.database;
+  const backend = await openDatabaseBackend({
+    ...shared,
+    ...place,
+    guard,
+    ...(observe === undefined ? {} : { observe }),
+  });
+  return {
+    ...homeOver(backend),
+    // What a state that gateways share says of a listener is no one's address.
+    bind: () => undefined,
+    identity: () => backend.status().identity,
+    metrics: () => databaseFamilies(backend.status),
+    parts: { database: backend },
+  };
+}

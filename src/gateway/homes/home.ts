@@ -1,0 +1,63 @@
+import type { Backend } from '../../core/backend.js';
+import type { DnsConfig, ListenerConfig } from '../../core/model.js';
+import type { DatabaseBackend } from '../../database/backend.js';
+import type { LocalBackend } from '../../local/backend.js';
+import type { Family } from '../../ops/family.js';
+import type { UpstreamBackend } from '../../southbound/backend.js';
+import type { UpstreamServer } from '../../southbound/server.js';
+import type { Revision } from '../../wire/traits/revision.js';
+
+/** Where a gateway's state lives, open: the backend, and what differs between homes, so that nobody asks which one it is. */
+export interface Home {
+  readonly backend: Backend;
+  /** Whether reports outlive the process. */
+  readonly keepsReports: boolean;
+  /** The address that the state gives the API; undefined where it gives none, or where several gateways share it. */
+  bind(): string | undefined;
+  /** Why the API is not served unless an address is given; null where it is. */
+  idleReason(): string | null;
+  /** What the state says of the server that may run beside Keyway over it; null where there is no such server. */
+  serverBeside(): { readonly listener: ListenerConfig; readonly dns: DnsConfig } | null;
+  /** Keeps sessions for as long as the credentials are these. */
+  holdSessions(credentials: string): void;
+  /** The name by which gateways over the same state are known to be so; null where it has none. */
+  identity(): string | null;
+  /** Metrics of its own. */
+  metrics(): readonly Family[];
+  /** Says in the log what is in the way of serving it, and what of it mounts of these lines cannot show. */
+  report(served: readonly Revision[]): Promise<void>;
+  /** The same for those who embed a gateway and know where its state lives. */
+  readonly parts: Partial<HomeParts>;
+}
+
+/** What holds the state; null where something else does. */
+export interface HomeParts {
+  /** A configuration file and a data folder here, or memory. */
+  readonly local: LocalBackend | null;
+  /** A running server. */
+  readonly upstream: OpenUpstream | null;
+  /** PostgreSQL. */
+  readonly database: DatabaseBackend | null;
+}
+
+/** A running server, and the state that it holds. */
+export interface OpenUpstream {
+  readonly server: UpstreamServer;
+  readonly backend: UpstreamBackend;
+}
+
+/** The home of a backend of which nothing more is known; others are this with their own members. */
+export function homeOver(backend: Backend): Home {
+  return {
+    backend,
+    keepsReports: true,
+    bind: () => backend.settings().listener?.bind,
+    idleReason: () => null,
+    serverBeside: () => null,
+    holdSessions: () => undefined,
+    identity: () => null,
+    metrics: () => [],
+    report: async () => undefined,
+    parts: {},
+  };
+}

@@ -1,0 +1,76 @@
+import { openLocalBackend } from '../../local/backend.js';
+import { tryWriting } from '../../local/file/try-writing.js';
+import { pendingFamily, storeFamilies } from '../../ops/file-metrics.js';
+import type { HomePlaceOf } from '../../settings/home.js';
+import type { RootListBeside } from '../../wire/traits/file-reading.js';
+import type { ComposeOptions } from '../options.js';
+import { type Home, homeOver } from './home.js';
+
+/** Opens a configuration file with its data folder. Rejects with an `Error` whose message is for people. */
+export async function openFileHome(place: HomePlaceOf<'file'>, options: ComposeOptions): Promise<Home> {
+  const { path, inPlace } = place;
+  const home = await openLocal(place, options, path, inPlace);
+  const { backend, parts } = home;
+  return {
+    ...home,
+    idleReason: () =>
+      backend.settings().listener?.enabled
+        ? null
+        : `the listener of ${path} is not enabled ("enabled" under "api"); --bind serves all the same`,
+    serverBeside() {
+      const { listener, dns } = backend.settings();
+      return listener === null ? null : { listener, dns };
+    },
+    async report() {
+      const { fileSystem, log } = options;
+      for (const { kind, message } of await tryWriting({ path, fileSystem, inPlace })) log.warn({ kind }, message);
+      for (const warning of parts.local?.configuration?.load().warnings ?? []) log.warn({}, warning);
+    },
+  };
+}
+
+/** Opens a state in memory; its counters outlive the process where there is a data folder. Rejects as `openFileHome` does. */
+export async function openMemoryHome(place: HomePlaceOf<'memory'>, options: ComposeOptions): Promise<Home> {
+  return openLocal(place, options, null, false);
+}
+
+async function openLocal(
+  { dataFolder, serverVersion: server }: HomePlaceOf<'file' | 'memory'>,
+  { mounts, observer, guardConfig: guard, progress: _, ...shared }: ComposeOptions,
+  configPath: string | null,
+  inPlace: boolean,
+): Promise<Home> {
+  const backend = await openLocalBackend({
+    ...shared,
+    configPath,
+    inPlace,
+    ...(dataFolder === null ? {} : { dataDir: dataFolder }),
+    ...(guard === undefined ? {} : { guard }),
+    rootListBeside: rootListBeside(server === null ? mounts : [server]),
+    keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
+    ...(observer === undefined ? {} : { observer: observer.configuration }),
+  });
+  // What the disk does not take now is tried again while serving.
+  await backend.jobs
+    .look()
+    .catch((error: unknown) => shared.log.warn({ err: error }, 'a restore or import is not done yet'));
+  backend.jobs.follow();
+  const { configuration, counters, keptSessions } = backend;
+  const { store } = counters;
+  return {
+    ...homeOver(backend),
+    keepsReports: store !== null,
+    holdSessions: (credentials) => keptSessions?.holdTo(credentials),
+    metrics: () => [
+      ...(configuration === null ? [] : [pendingFamily(configuration.status)]),
+      ...(store === null ? [] : storeFamilies(store.status)),
+    ],
+    parts: { local: backend },
+  };
+}
+
+/** What the oldest server that may read the file reads beside inbounds; a file with inbounds is no older server's. */
+function rootListBeside(servers: ComposeOptions['mounts']): RootListBeside {
+  const read = servers.map(({ revision, version }) => revision.fileReading.rootListBeside(version));
+  return read.includes('alone') ? 'alone' : 'union';
+}

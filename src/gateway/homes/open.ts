@@ -1,0 +1,22 @@
+import type { HomePlace, HomePlaceOf } from '../../settings/home.js';
+import type { ComposeOptions } from '../options.js';
+import type { Home } from './home.js';
+
+type Open<Kind extends HomePlace['kind']> = (place: HomePlaceOf<Kind>, options: ComposeOptions) => Promise<Home>;
+
+/** How each kind of home is opened; its module is loaded where it is wanted. */
+const OPENERS: { readonly [Kind in HomePlace['kind']]: Open<Kind> } = {
+  file: async (place, options) => (await import('./local.js')).openFileHome(place, options),
+  memory: async (place, options) => (await import('./local.js')).openMemoryHome(place, options),
+  upstream: async (place, options) => (await import('./upstream.js')).openUpstreamHome(place, options),
+  database: async (place, options) => (await import('./database.js')).openDatabaseHome(place, options),
+};
+
+/** Opens the home at a place. Rejects with an `Error` whose message is for people. */
+export async function openHome(options: ComposeOptions): Promise<Home> {
+  return open(options.home, options);
+}
+
+function open<Kind extends HomePlace['kind']>(place: HomePlaceOf<Kind>, options: ComposeOptions): Promise<Home> {
+  return OPENERS[place.kind](place, options);
+}

@@ -1,0 +1,78 @@
+import { REVISIONS } from '../../../revisions/all.js';
+import { resolveRevision } from '../../../revisions/index.js';
+import { DEFAULT_BIND, type ListenerConfig } from '../../core/model.js';
+import { sha256Hash } from '../../core/password.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import { upstreamFamilies } from '../../ops/upstream-metrics.js';
+import { readTrusted } from '../../platform/trusted.js';
+import { isLoopback } from '../../settings/bind-address.js';
+import type { HomePlaceOf } from '../../settings/home.js';
+import { openUpstreamBackend } from '../../southbound/backend.js';
+import { lossesShown } from '../../southbound/losses.js';
+import { createRunningServer } from '../../southbound/running-server.js';
+import type { CallsObserverPort, UpstreamServer } from '../../southbound/server.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import type { ComposeOptions } from '../options.js';
+import { type Home, homeOver } from './home.js';
+
+/** Opens the state of a running server. Rejects with an `Error` whose message is for people. */
+export async function openUpstreamHome(place: HomePlaceOf<'upstream'>, options: ComposeOptions): Promise<Home> {
+  const { guardConfig: guard = false, resolvesForUpstream: readsSettings = false, log, observer } = options;
+  const server = await serverAt(place, options, observer?.calls);
+  const listener = listenerOf(place);
+  const backend = await openUpstreamBackend({ ...options, ...place, server, listener, guard, readsSettings });
+  return {
+    ...homeOver(backend),
+    metrics: () => upstreamFamilies(backend.status),
+    report: async (served) => reportServer(server, served, log),
+    parts: { upstream: { server, backend } },
+  };
+}
+
+/** The running server itself; nothing is sent before the first call. Rejects where its certificates cannot be read. */
+export async function serverAt(
+  { ca, ...place }: HomePlaceOf<'upstream'>,
+  ports: { readonly clock: ClockPort; readonly log: LogPort; readonly fileSystem: FileSystemPort },
+  observer?: CallsObserverPort,
+): Promise<UpstreamServer> {
+  const trusted = typeof ca === 'string' ? await readTrusted('upstream-ca', ca, ports.fileSystem) : ca;
+  return createRunningServer({
+    ...place,
+    ...ports,
+    ...(trusted === null ? {} : { ca: trusted }),
+    lines: { all: REVISIONS, resolve: resolveRevision },
+    ...(observer === undefined ? {} : { observer }),
+  });
+}
+
+/** People sign in as ever, and where they did: what Keyway was given for the server counts for its own callers. */
+function listenerOf({ webpath, credentials: { token, operator } }: HomePlaceOf<'upstream'>): ListenerConfig {
+  return {
+    enabled: true,
+    bind: DEFAULT_BIND,
+    webpath,
+    token,
+    username: operator?.username ?? '',
+    passwordHash: operator === null ? '' : sha256Hash(operator.password),
+  };
+}
+
+/** Says what stands behind this gateway, and what of it its mounts cannot show; again where it becomes a server of another line. */
+function reportServer(server: UpstreamServer, mounts: readonly Revision[], log: LogPort): void {
+  const { protocol, hostname } = new URL(server.name);
+  if (protocol === 'http:' && !isLoopback(hostname))
+    log.warn(
+      { upstream: server.name },
+      'the server is called without TLS: whoever is on the way reads its credential and every key',
+    );
+  let reported: Revision | null = null;
+  const report = () => {
+    const line = server.line();
+    if (line === null || line === reported) return;
+    reported = line;
+    const sentences = new Set(lossesShown(line, mounts).map(({ sentence }) => sentence));
+    for (const loss of sentences) log.warn({ upstream: server.name, line: line.id }, loss);
+  };
+  report();
+  server.onChange(report);
+}

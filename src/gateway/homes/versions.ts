@@ -1,0 +1,179 @@
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
+import { readDocument } from '../../local/document/document.js';
+import { withKnownKeys } from '../../local/document/known-keys.js';
+import type { KeptVersion } from '../../local/document/retention.js';
+import { checkDataFolder, dataFolderAt } from '../../local/file/data-folder.js';
+import { createKeptVersions } from '../../local/file/kept-versions.js';
+import { listVersions } from '../../local/file/restore-version.js';
+import { createTarget } from '../../local/file/write-file.js';
+import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-beside.js';
+import { exists } from '../../platform/presence.js';
+import type { HomePlace, HomePlaceOf } from '../../settings/home.js';
+import { readKnownKeys } from '../../southbound/state/known-keys.js';
+import { restoreConfiguration } from '../../southbound/state/restore-configuration.js';
+import { silent } from '../options.js';
+
+/** What commands over kept versions use of the outside world. */
+export interface VersionsPorts {
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+  readonly progress: ProgressPort;
+}
+
+/** The kept versions of one home's configuration. */
+export interface HomeVersions {
+  /** A sentence for where none is kept. */
+  readonly none: string;
+  list(): Promise<readonly KeptVersion[]>;
+  /** Makes the configuration what it was. Rejects with an `Error` for people. */
+  restore(wanted: string, options: { readonly dropWaiting: boolean }): Promise<Restored>;
+  /** Writes a version to a new file, with the keys that were known last; null where the version is all that there is of them. */
+  readonly writeOut: ((wanted: string, out: NewFile) => Promise<Restored>) | null;
+}
+
+interface NewFile {
+  readonly path: string;
+  /** As the command line has it. */
+  readonly named: string;
+}
+
+/** What came of a version. */
+export interface Restored {
+  readonly json: object;
+  /** The same for people. */
+  readonly lines: readonly string[];
+  /** Why it is not done yet; null where it is. */
+  readonly problem: string | null;
+}
+
+/** A version as commands show it. */
+export function recordOf({ id, keptAt, forever }: KeptVersion) {
+  return { id, keptAt: new Date(keptAt).toISOString(), forever };
+}
+
+type OpenVersions<Kind extends HomePlace['kind']> = (
+  place: HomePlaceOf<Kind>,
+  ports: VersionsPorts,
+) => HomeVersions | null;
+
+const VERSIONS: { readonly [Kind in HomePlace['kind']]: OpenVersions<Kind> } = {
+  file: ofFile,
+  memory: () => null,
+  upstream: ofUpstream,
+  database: ofDatabase,
+};
+
+/** The kept versions of a home's configuration; null where it has none. */
+export function versionsOf<Kind extends HomePlace['kind']>(
+  place: HomePlaceOf<Kind>,
+  ports: VersionsPorts,
+): HomeVersions | null {
+  return VERSIONS[place.kind](place, ports);
+}
+
+function ofFile({ path, dataFolder, inPlace }: HomePlaceOf<'file'>, ports: VersionsPorts): HomeVersions {
+  const options = { ...ports, path, dataFolder, inPlace };
+  return {
+    none: `No versions of ${path} are kept in ${dataFolder}`,
+    list: () => listVersions(options),
+    async restore(wanted, { dropWaiting }) {
+      const done = await restoreVersionBeside(options, wanted, { dropWaiting });
+      const { version, waiting, dropped } = done;
+      const restored = recordOf(version);
+      const sentence = `${path} is again what it was on ${restored.keptAt} (version ${restored.id})`;
+      return { json: { path, restored, waiting, dropped }, lines: [sentence, ...waitingText(done)], problem: null };
+    },
+    writeOut: null,
+  };
+}
+
+function waitingText({ version, waiting, dropped }: RestoredBeside): readonly string[] {
+  const remedy = `To have the version alone: keyway config restore ${version.id} --drop-waiting`;
+  if (waiting === null) {
+    if (dropped) return ['What waited for a write was dropped.'];
+    return [`The Keyway that serves did not say what waits for a write; that comes back over it. ${remedy}`];
+  }
+  const { count, lines } = waiting;
+  if (count === 0) return [];
+  const many = count === 1 ? '1 change' : `${count} changes`;
+  const heading = dropped
+    ? `Dropped, of what could not be written before, ${many}:`
+    : `What could not be written before comes back over it, ${many}:`;
+  const more = count > lines.length ? [`  and ${count - lines.length} more`] : [];
+  return [heading, ...lines.map((line) => `  ${line}`), ...more, ...(dropped ? [] : [remedy])];
+}
+
+function ofUpstream(place: HomePlaceOf<'upstream'>, ports: VersionsPorts): HomeVersions | null {
+  const { origin, dataFolder } = place;
+  if (dataFolder === null) return null;
+  const { fileSystem, clock, progress } = ports;
+  const open = async () => {
+    await checkDataFolder(fileSystem, dataFolder, origin);
+    return createKeptVersions({ fileSystem, clock, folder: dataFolderAt(dataFolder).versions });
+  };
+  return {
+    none: `No versions of ${origin} are kept in ${dataFolder}`,
+    list: () => listVersions({ ...ports, path: origin, dataFolder }),
+    async restore(wanted) {
+      const versions = await open();
+      const { serverAt } = await import('./upstream.js');
+      const server = await serverAt(place, { ...ports, log: silent });
+      try {
+        progress.show(`sending it to ${origin}, which takes it over within some seconds`);
+        const { version, isLive } = await restoreConfiguration({ server, versions, clock }, wanted);
+        const restored = recordOf(version);
+        return {
+          json: { upstream: origin, restored, live: isLive },
+          lines: [`${origin} was sent its configuration of ${restored.keptAt} (version ${restored.id})`],
+          problem: isLive
+            ? null
+            : `${origin} does not show the keys of that version: it may not be its configuration, or a key was changed before the server had read it. Then send it again`,
+        };
+      } finally {
+        progress.clear();
+        server.close();
+      }
+    },
+    async writeOut(wanted, { path, named }) {
+      const versions = await open();
+      const version = await versions.find(wanted);
+      if (await exists(fileSystem, path)) throw new Error(`${named} exists and is not overwritten`);
+      const content = await versions.read(version.id);
+      const known = await readKnownKeys(fileSystem, dataFolder, readDocument(content).configuration.keys);
+      const { bytes, keys, added, removed } = withKnownKeys(content, known);
+      await createTarget(fileSystem, path, bytes);
+      const restored = recordOf(version);
+      return {
+        json: { path, upstream: origin, restored, keys, added, removed },
+        lines: [
+          `${named} is the configuration of ${origin} on ${restored.keptAt} (version ${restored.id})`,
+          `with the ${keys} keys that Keyway knew last: ${added} more than it had then, and ${removed} of those not`,
+        ],
+        problem: null,
+      };
+    },
+  };
+}
+
+function ofDatabase({ url }: HomePlaceOf<'database'>, ports: VersionsPorts): HomeVersions {
+  // Its libraries are loaded where they are wanted.
+  const database = () => import('../../database/backend.js');
+  return {
+    none: 'No versions are kept in the database',
+    list: async () => (await database()).listDatabaseVersions(url),
+    async restore(wanted) {
+      const { openDatabaseBackend } = await database();
+      const backend = await openDatabaseBackend({ ...ports, url, migrates: false, listens: false });
+      try {
+        const restored = recordOf(await backend.document.restore(wanted));
+        const line = `The configuration is again what it was on ${restored.keptAt} (version ${restored.id})`;
+        return { json: { restored }, lines: [line], problem: null };
+      } finally {
+        await backend.close();
+      }
+    },
+    writeOut: null,
+  };
+}

@@ -1,0 +1,156 @@
+import type { ResolvedRevision } from '../../revisions/index.js';
+import { dataFolderBeside } from '../local/file/data-folder.js';
+import type { Revision } from '../wire/traits/revision.js';
+import { shellWord } from './text.js';
+
+/**
+ * Where the state of a gateway lives: one of these, made here alone. What all of them have is what others need to know of one that
+ * is not open (`HomeFacts`); `kind` says to the table in `gateway/homes.ts` how it is opened.
+ */
+export type HomePlace = ReturnType<typeof fileHome | typeof memoryHome | typeof upstreamHome | typeof databaseHome>;
+
+/** The place of one kind. */
+export type HomePlaceOf<Kind extends HomePlace['kind']> = Extract<HomePlace, { readonly kind: Kind }>;
+
+/** What is known of a home before it is open. */
+interface HomeFacts {
+  readonly kind: string;
+  /** The folder of what Keyway itself keeps of it; null where nothing is. */
+  readonly dataFolder: string | null;
+  /** The server's configuration files, absolute. */
+  readonly documents: readonly string[];
+  /** The flags that name it from any folder, besides those that were given. */
+  readonly flags: readonly string[];
+  /** How a start names it in a hint; empty where a hint need not. */
+  readonly hint: string;
+  /** Where a Keyway that serves it listens for commands; null where commands open it beside that. */
+  readonly commandFolder: string | null;
+  /** The files that commands over what is stored work on, or why there are none, for people. */
+  readonly stored: StoredFiles | string;
+  /** Whether keys are there when a gateway starts. */
+  readonly keepsKeys: boolean;
+  /** Whether Keyway's own DNS server goes by its settings unless told otherwise. */
+  readonly resolverByDefault: boolean;
+}
+
+/** Null: counters without a configuration file. */
+interface StoredFiles {
+  readonly configPath: string | null;
+  readonly dataFolder: string;
+  readonly inPlace: boolean;
+}
+
+interface FileGiven {
+  /** Default: beside the file. */
+  readonly dataDir?: string | null;
+  readonly inPlace?: boolean;
+  /** The version of the server that reads the file; null for the oldest mount's. */
+  readonly serverVersion?: ResolvedRevision | null;
+}
+
+/** One server's configuration file, with a data folder. */
+export function fileHome(path: string, { dataDir = null, inPlace = false, serverVersion = null }: FileGiven = {}) {
+  const dataFolder = dataDir ?? dataFolderBeside(path);
+  return {
+    kind: 'file' as const,
+    path,
+    inPlace,
+    serverVersion,
+    dataFolder,
+    documents: [path],
+    flags: [`--config=${path}`],
+    hint: `--config ${shellWord(path)}`,
+    commandFolder: dataFolder,
+    stored: { configPath: path, dataFolder, inPlace },
+    keepsKeys: true,
+    resolverByDefault: true,
+  } satisfies HomeFacts & Readonly<Record<string, unknown>>;
+}
+
+/** Memory alone, but for counters where there is a data folder. */
+export function memoryHome({ dataDir = null, serverVersion = null }: Omit<FileGiven, 'inPlace'> = {}) {
+  return {
+    kind: 'memory' as const,
+    serverVersion,
+    dataFolder: dataDir,
+    documents: [],
+    flags: ['--no-config'],
+    hint: '',
+    commandFolder: null,
+    stored:
+      dataDir === null
+        ? 'without a configuration file and --data-dir nothing is stored'
+        : { configPath: null, dataFolder: dataDir, inPlace: false },
+    keepsKeys: false,
+    resolverByDefault: true,
+  } satisfies HomeFacts & Readonly<Record<string, unknown>>;
+}
+
+interface UpstreamGiven {
+  /** `http(s)://host:port`. */
+  readonly origin: string;
+  readonly webpath: string;
+  /** The line as which it is called; null to find out. */
+  readonly revision: Revision | null;
+  readonly credentials: {
+    readonly token: string | null;
+    readonly operator: { readonly username: string; readonly password: string } | null;
+  };
+  /** Certificates (PEM) that are trusted instead of the system's, or the path of their file. */
+  readonly ca?: Buffer | string | null;
+  /** Keys that its first list may have. */
+  readonly mostKeys?: number;
+  readonly dataFolder: string | null;
+  readonly servesStale?: boolean;
+  readonly settle?: 'auto' | 'always';
+}
+
+/** A running server. */
+export function upstreamHome(given: UpstreamGiven) {
+  const { ca = null, mostKeys, servesStale = false, settle = 'auto', dataFolder, ...server } = given;
+  return {
+    ...server,
+    ...(mostKeys === undefined ? {} : { mostKeys }),
+    kind: 'upstream' as const,
+    ca,
+    servesStale,
+    settle,
+    dataFolder,
+    documents: [],
+    // Where it stands by default depends on the folder in which Keyway is started.
+    flags: dataFolder === null ? [] : [`--data-dir=${dataFolder}`],
+    hint: '',
+    commandFolder: null,
+    // Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration.
+    stored: `the running server at ${server.origin} has the keys and the counters: back them up there; kept versions of its configuration are shown by "keyway config list"`,
+    keepsKeys: true,
+    resolverByDefault: false,
+  } satisfies HomeFacts & Readonly<Record<string, unknown>>;
+}
+
+interface DatabaseGiven {
+  /** `postgres://…`. */
+  readonly url: string;
+  readonly listenUrl?: string;
+  /** Milliseconds. */
+  readonly stale?: number;
+  /** Whether a schema that is missing or older is brought up to date. */
+  readonly migrates?: boolean;
+}
+
+/** A PostgreSQL database that several gateways may share. */
+export function databaseHome(given: DatabaseGiven) {
+  return {
+    ...given,
+    kind: 'database' as const,
+    dataFolder: null,
+    documents: [],
+    flags: ['--no-config'],
+    hint: '',
+    commandFolder: null,
+    stored:
+      'the state is in the database: "keyway database export" writes it into a file, docs/database.md says the rest; --config names a file that is meant all the same',
+    keepsKeys: true,
+    resolverByDefault: true,
+  } satisfies HomeFacts & Readonly<Record<string, unknown>>;
+}
