@@ -131,7 +131,7 @@ export class Secrets implements ServerTexts {
 const HOLDS_STRUCK = `this would write ${STRUCK} to the server, which stands where the server's text holds a credential of Keyway's: give the whole text as it was shown, or another without it`;
 
 /** A text as JSON writes it (RFC 8259, 7). */
-const LITERAL = /"(?:[^"\\]|\\.)*"/gs;
+const LITERAL = /"[^"\\]*(?:\\.[^"\\]*)*"/gs;
 
 /** The oldest goes where there are too many. */
 function keep(texts: Map<string, unknown> | Set<string>, add: () => void): void {
