@@ -94,10 +94,12 @@ describe('creates', () => {
     await sentAre(2);
     let shown = () => undefined as unknown;
     ends[1]?.(DONE, () => new Promise<void>((resolve) => (shown = resolve)));
-    void create(key('d'));
+    const last = create(key('d'));
     await sentAre(3);
     shown();
     await shows;
+    ends[2]?.(DONE);
+    await last;
     expect(sent).toEqual([['a', 'b'], ['c'], ['d']]);
   });
 
