@@ -10,11 +10,12 @@ import { failureWords } from '../platform/failure-words.js';
 import { type Connections, type ConnectionsUse, openConnections, StatementError } from './connection.js';
 import { type Counting, type CountingStatus, createCounting } from './counting.js';
 import { createDatabaseDocument, type DatabaseDocument, readVersions } from './document.js';
-import { type DurationsObserver, type Follower, type FollowerStatus, startFollower } from './follower.js';
+import { Follower, type FollowerStatus } from './follower.js';
 import { type Hints, startHints } from './hints.js';
 import { createJitter } from './jitter.js';
 import { KeptDocument } from './kept-document.js';
 import { textProblem, withoutNul } from './limits.js';
+import type { DurationsObserver } from './looks.js';
 import { createReplica, type Replica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
@@ -294,7 +295,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     }
   }
 
-  const follower: Follower = await startFollower({
+  const follower: Follower = new Follower({
     connections: {
       ...reading,
       renew() {
@@ -318,6 +319,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     ...(options.observe === undefined ? {} : { observe: options.observe }),
     ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
   });
+  await follower.start();
   progress?.clear();
 
   const counting: Counting = createCounting({
@@ -327,7 +329,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     reloads: () => follower.status().reloads,
     unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
     seen,
-    counted: follower.counted,
+    counted: (batch) => follower.counted(batch),
     addUnread: replica.addUnread,
     clock,
     jitter,

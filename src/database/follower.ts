@@ -1,19 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AuditEntry } from '../core/model.js';
-import type { ClockPort, LogPort } from '../core/ports.js';
 import { inTurns } from '../core/steps.js';
-import { createTurns } from '../core/turns.js';
-import {
-  type Changes,
-  type Heads,
-  readAuditRow,
-  readChanges,
-  readHeads,
-  readSession,
-  UnfitDatabase,
-} from './changes.js';
-import { type Connections, type Row, StatementError } from './connection.js';
-import type { Jitter } from './jitter.js';
+import { type Changes, type Heads, readAuditRow, readChanges, readHeads, readSession } from './changes.js';
+import type { Connections, Row } from './connection.js';
+import { Looks, type LooksOptions, type LooksStatus } from './looks.js';
 import {
   type ConnectionsRow,
   type KeyRow,
@@ -45,33 +35,6 @@ export interface Followed {
   sessions(sessions: readonly FollowedSession[], are: 'changed' | 'all'): void;
 }
 
-/** Keeps what is in memory with the database: all of what was committed up to one moment, and nothing else. */
-export interface Follower {
-  /**
-   * Resolves once what was committed before the call is in memory, by one look for all who ask meanwhile. A look for less
-   * waits for none for more.
-   */
-  fresh(what: Looked): Promise<void>;
-  /**
-   * Resolves once a batch that this gateway has committed is in memory, without a look where it was counted onto what is
-   * there. Null for one of which no more is known.
-   */
-  counted(batch: CountedBatch | null): Promise<void>;
-  /**
-   * Takes the key that a write of this gateway has left as it told. False where it did not tell, or something else came in
-   * between: then whoever wrote must look.
-   */
-  wrote(write: KeyWrite): boolean;
-  /** As `fresh`, for strangers' questions: so many looks a second at most. */
-  lookUp(): Promise<void>;
-  /** Somebody says that the state has changed. */
-  hint(): void;
-  /** Whether the last look failed. */
-  isFailing(): boolean;
-  status(): FollowerStatus;
-  stop(): Promise<void>;
-}
-
 export interface KeyWrite {
   readonly number: bigint;
   readonly mark: string;
@@ -93,90 +56,91 @@ export interface CountedBatch {
   readonly hasConnections: boolean;
 }
 
-export interface FollowerStatus {
-  /** Milliseconds since the moment whose state is in memory. */
-  readonly age: number;
-  /** Why the last look failed; null after one that did not. */
-  readonly failure: string | null;
-  /** The same where the database answers, and this Keyway must not serve what it holds. */
-  readonly refusal: string | null;
+export interface FollowerStatus extends LooksStatus {
   readonly seen: Seen;
   /** Which state it is; another in another database. */
   readonly identity: string;
-  /** Counts since the start. */
-  readonly looks: number;
+  /** How often everything was read anew since the start. */
   readonly reloads: number;
 }
 
-export interface FollowerOptions {
+export interface FollowerOptions extends Omit<LooksOptions, 'poll' | 'read'> {
   readonly connections: Pick<Connections, 'run' | 'session' | 'renew'>;
   readonly replica: Replica;
   readonly followed: Followed;
-  readonly clock: ClockPort;
-  readonly jitter: Jitter;
-  readonly log: LogPort;
-  /** Milliseconds between two looks, half as long at the least and half as long again at most. */
-  readonly pollMilliseconds?: number;
-  /** Milliseconds between looks for strangers' sake; default 25. */
-  readonly lookUpMilliseconds?: number;
   readonly progress?: (keys: number) => void;
-  readonly observe?: DurationsObserver;
 }
 
-/** Is told how long what was asked of the database took, in milliseconds. */
-export type DurationsObserver = (operation: 'look' | 'write' | 'batch', milliseconds: number) => void;
-
-const POLL = 400;
 /** Milliseconds. */
 const LOOK_DEADLINE = 5_000;
 const LOAD_DEADLINE = 60_000;
-const MOST_BACKOFF = 1_500;
 /** Counters that are taken in one go; others are answered meanwhile. */
 const SLICE = 2_000;
-/** Between looks for strangers' sake. */
-const LOOK_UP = 25;
-const AWAY = 'the database does not answer; what was last known is served meanwhile';
-const UNFIT = 'the database is not one that this Keyway may use; what was last known is served meanwhile';
-const KINDS: readonly Looked[] = ['state', 'connections', 'all'];
+const NOTHING: Seen = {
+  ...{ state: -1n, stateMark: '', counters: -1n, countersMark: '', connections: -1n, connectionsMark: '' },
+  document: -1n,
+};
+const LOST = 'the database has lost writes that it had, or is another one: everything is read anew';
 
-/** Loads everything, and follows. Rejects with `StatementError` where the first load fails. */
-export async function startFollower(options: FollowerOptions): Promise<Follower> {
-  const { connections, replica, followed, clock, log, pollMilliseconds = POLL, lookUpMilliseconds = LOOK_UP } = options;
-  let seen: Seen = {
-    ...{ state: -1n, stateMark: '', counters: -1n, countersMark: '', connections: -1n, connectionsMark: '' },
-    document: -1n,
-  };
-  let goodAt = clock.monotonic();
-  let failure: string | null = null;
-  let refusal: string | null = null;
-  let identity = '';
-  let failures = 0;
-  let looks = 0;
-  let reloads = 0;
-  let gateways: Heads['gateways'] = new Map();
-  let loading: Promise<void> | null = null;
-  /** One look of a kind at a time. */
-  const turns = createTurns();
-  const next = new Map<Looked, Promise<void>>();
-  let timer: NodeJS.Timeout | null = null;
-  let isStopped = false;
+/** Keeps what is in memory with the database: all of what was committed up to one moment, and nothing else. */
+export class Follower {
+  readonly #options: FollowerOptions;
+  readonly #looks: Looks;
+  #seen = NOTHING;
+  #identity = '';
+  #reloads = 0;
+  #gateways: Heads['gateways'] = new Map();
+  #loading: Promise<void> | null = null;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+    this.#looks = new Looks({ ...options, poll: () => this.#poll(), read: (what) => this.#readNews(what) });
+  }
+
+  /** Loads everything, and follows from then on. Rejects with `StatementError`. */
+  async start(): Promise<void> {
+    await this.#load(true);
+    this.#looks.schedule();
+  }
+
+  /** Resolves once what was committed before the call is in memory. */
+  fresh = (what: Looked): Promise<void> => this.#looks.fresh(what);
+
+  /** The same for strangers' questions: so many looks a second at most. */
+  lookUp = (): Promise<void> => this.#looks.lookUp();
+
+  /** Somebody says that the state has changed. */
+  hint = (): void => this.#looks.hint();
+
+  /** Whether the last look failed. */
+  isFailing(): boolean {
+    return this.#looks.isFailing();
+  }
+
+  status(): FollowerStatus {
+    return { ...this.#looks.status(), seen: this.#seen, identity: this.#identity, reloads: this.#reloads };
+  }
+
+  stop(): Promise<void> {
+    return this.#looks.stop();
+  }
 
   /** Reads everything anew, once for all who find that they must. */
-  function reload(): Promise<void> {
-    loading ??= load(false)
+  #reload(): Promise<void> {
+    this.#loading ??= this.#load(false)
       .then(() => {
-        reloads += 1;
-        log.info({}, 'everything was read anew from the database');
+        this.#reloads += 1;
+        this.#options.log.info({}, 'everything was read anew from the database');
       })
       .finally(() => {
-        loading = null;
+        this.#loading = null;
       });
-    return loading;
+    return this.#loading;
   }
 
   /** Reads everything from one snapshot. Only a first load may show what it has before it has all. */
-  async function load(isFirst: boolean): Promise<void> {
-    await connections.session(async (run) => {
+  async #load(isFirst: boolean): Promise<void> {
+    await this.#options.connections.session(async (run) => {
       const one = async (text: string): Promise<readonly Row[]> => (await run(text, LOAD_DEADLINE))[0] ?? [];
       await one(LOAD.begin);
       const heads = readHeads(await one(HEADS));
@@ -186,8 +150,8 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
         const rows = await one(LOAD.fetch);
         if (rows.length === 0) break;
         count += rows.length;
-        options.progress?.(count);
-        if (isFirst) replica.takeKeys(rows.map(readKeyRow));
+        this.#options.progress?.(count);
+        if (isFirst) this.#options.replica.takeKeys(rows.map(readKeyRow));
         else for (const row of rows) all.push(readKeyRow(row));
       }
       const others = {
@@ -198,205 +162,133 @@ export async function startFollower(options: FollowerOptions): Promise<Follower>
       const sessions = await one(LOAD.sessions);
       const audit = await one(LOAD.audit);
       await one(LOAD.commit);
-      if (isFirst) replica.takeConnections(others.connected);
-      else await inTurns(replica.replaceAll(all, others.connected));
-      followed.sessions(sessions.map(readSession), 'all');
-      takeOthers(others.settings, audit);
-      gateways = heads.gateways;
-      seen = heads.seen;
-      identity = id ?? '';
+      if (isFirst) this.#options.replica.takeConnections(others.connected);
+      else await inTurns(this.#options.replica.replaceAll(all, others.connected));
+      this.#options.followed.sessions(sessions.map(readSession), 'all');
+      this.#takeOthers(others.settings, audit);
+      this.#gateways = heads.gateways;
+      this.#seen = heads.seen;
+      this.#identity = id ?? '';
     });
   }
 
-  function takeOthers(settings: readonly Row[], audit: readonly Row[]): void {
+  #takeOthers(settings: readonly Row[], audit: readonly Row[]): void {
     for (const [name, value, number] of settings) {
-      if (name === 'server') followed.settings(JSON.parse(value ?? '{}') as StoredSettings, BigInt(number ?? 0));
-      else followed.audit(audit.map(readAuditRow));
+      if (name === 'server')
+        this.#options.followed.settings(JSON.parse(value ?? '{}') as StoredSettings, BigInt(number ?? 0));
+      else this.#options.followed.audit(audit.map(readAuditRow));
     }
   }
 
-  async function look(read: () => Promise<void>): Promise<void> {
-    const began = clock.monotonic();
-    looks += 1;
-    try {
-      await read();
-      options.observe?.('look', clock.monotonic() - began);
-      goodAt = began;
-      if (failure !== null) log.info({}, 'the database answers again');
-      failure = null;
-      refusal = null;
-      failures = 0;
-    } catch (error) {
-      failures += 1;
-      const words = error instanceof Error ? error.message : String(error);
-      const isUnfit = error instanceof UnfitDatabase;
-      if (failure === null || isUnfit !== (refusal !== null)) log.error({ reason: words }, isUnfit ? UNFIT : AWAY);
-      failure = words;
-      refusal = isUnfit ? words : null;
-      // After a fail-over the name may have led to the wrong one for a moment.
-      if (isUnfit) connections.renew();
-      throw error;
-    }
-  }
-
-  async function readNews(what: Looked): Promise<void> {
-    while (!(await follow(what)));
+  async #readNews(what: Looked): Promise<void> {
+    while (!(await this.#follow(what)));
   }
 
   /** Asks whether there is anything new before it asks for it. */
-  async function poll(): Promise<void> {
-    await loading;
-    const [rows] = await connections.run(HEADS, LOOK_DEADLINE);
+  async #poll(): Promise<void> {
+    await this.#loading;
+    const [rows] = await this.#options.connections.run(HEADS, LOOK_DEADLINE);
     const { seen: now, gateways: heard } = readHeads(rows);
     const isSame =
-      now.stateMark === seen.stateMark &&
-      now.countersMark === seen.countersMark &&
-      now.connectionsMark === seen.connectionsMark &&
-      changedGateways(heard).length === 0;
-    if (!isSame) await readNews('all');
+      now.stateMark === this.#seen.stateMark &&
+      now.countersMark === this.#seen.countersMark &&
+      now.connectionsMark === this.#seen.connectionsMark &&
+      this.#changedGateways(heard).length === 0;
+    if (!isSame) await this.#readNews('all');
   }
 
   /** False where it must be looked again, since what is in memory has meanwhile become newer than what was read. */
-  async function follow(what: Looked): Promise<boolean> {
-    await loading;
-    const before = { seen, reloads };
-    const isAnew = () => loading !== null || reloads !== before.reloads;
-    const answers = await connections.run(changesSince(seen, what), LOOK_DEADLINE);
+  async #follow(what: Looked): Promise<boolean> {
+    await this.#loading;
+    const before = { seen: this.#seen, reloads: this.#reloads };
+    const isAnew = () => this.#loading !== null || this.#reloads !== before.reloads;
+    const answers = await this.#options.connections.run(changesSince(this.#seen, what), LOOK_DEADLINE);
     if (isAnew()) return false;
     const changes = readChanges(answers);
-    if (!changes.isKnown) {
-      const lost = 'the database has lost writes that it had, or is another one: everything is read anew';
-      log.warn({ state: `${before.seen.state}`, counters: `${before.seen.counters}` }, lost);
-    }
+    if (!changes.isKnown)
+      this.#options.log.warn({ state: `${before.seen.state}`, counters: `${before.seen.counters}` }, LOST);
     const { heads } = changes;
-    if (!changes.isKnown || changes.areTooMany || (what === 'all' && isForgotten(heads.gateways))) {
-      await reload();
+    if (!changes.isKnown || changes.areTooMany || (what === 'all' && this.#isForgotten(heads.gateways))) {
+      await this.#reload();
       return true;
     }
-    const { connectionsMark: markBefore } = seen;
-    const others = what === 'all' ? await connectionsOfChanged(heads.gateways) : [];
-    if (others.length > 0 && seen.connectionsMark !== markBefore) return false;
-    if (isAnew() || (what === 'state' && heads.seen.connections < seen.connections)) return false;
-    takeState(changes);
+    const { connectionsMark: markBefore } = this.#seen;
+    const others = what === 'all' ? await this.#connectionsOfChanged(heads.gateways) : [];
+    if (others.length > 0 && this.#seen.connectionsMark !== markBefore) return false;
+    if (isAnew() || (what === 'state' && heads.seen.connections < this.#seen.connections)) return false;
+    this.#takeState(changes);
     // In slices: whatever comes between is newer, and a row is taken only over an older one.
     for (let from = 0; from < changes.counters.length; from += SLICE) {
       if (from > 0) await setImmediate();
       if (isAnew()) return false;
-      replica.takeCounters(changes.counters.slice(from, from + SLICE).map(readCountersRow));
+      this.#options.replica.takeCounters(changes.counters.slice(from, from + SLICE).map(readCountersRow));
     }
     if (what === 'all') {
       const { counters, countersMark } = heads.seen;
-      if (counters >= seen.counters) seen = { ...seen, counters, countersMark };
-      gateways = heads.gateways;
+      if (counters >= this.#seen.counters) this.#seen = { ...this.#seen, counters, countersMark };
+      this.#gateways = heads.gateways;
     }
-    if (heads.seen.connections >= seen.connections) {
-      replica.takeConnections(changes.connected.map(readConnectionsRow));
+    if (heads.seen.connections >= this.#seen.connections) {
+      this.#options.replica.takeConnections(changes.connected.map(readConnectionsRow));
       const { connections, connectionsMark } = heads.seen;
-      if (what !== 'state') seen = { ...seen, connections, connectionsMark };
+      if (what !== 'state') this.#seen = { ...this.#seen, connections, connectionsMark };
     }
-    replica.takeConnections(others);
+    this.#options.replica.takeConnections(others);
     return true;
   }
 
-  function takeState({ heads, keys, sessions, settings, audit }: Changes): void {
+  #takeState({ heads, keys, sessions, settings, audit }: Changes): void {
     const { state, stateMark, document } = heads.seen;
     // Of the same state what is in memory may be newer: what was counted of its keys.
-    if (state <= seen.state) return;
-    replica.takeKeys(keys.map(readKeyRow));
-    if (sessions.length > 0) followed.sessions(sessions.map(readSession), 'changed');
-    takeOthers(settings, audit);
-    seen = { ...seen, state, stateMark, document };
+    if (state <= this.#seen.state) return;
+    this.#options.replica.takeKeys(keys.map(readKeyRow));
+    if (sessions.length > 0) this.#options.followed.sessions(sessions.map(readSession), 'changed');
+    this.#takeOthers(settings, audit);
+    this.#seen = { ...this.#seen, state, stateMark, document };
   }
 
   /** Those that fell silent, are heard of again, or were forgotten. */
-  const changedGateways = (now: Heads['gateways']): readonly string[] =>
-    [...gateways].flatMap(([id, { isHeardOf, since }]) =>
+  #changedGateways(now: Heads['gateways']): readonly string[] {
+    return [...this.#gateways].flatMap(([id, { isHeardOf, since }]) =>
       now.get(id)?.isHeardOf === isHeardOf && now.get(id)?.since === since ? [] : [id],
     );
+  }
 
   /** Whether one was forgotten whose connections count here: nobody can tell any more of which keys. */
-  const isForgotten = (now: Heads['gateways']): boolean =>
-    [...gateways].some(([id, { isHeardOf, since }]) => isHeardOf && now.get(id)?.since !== since);
+  #isForgotten(now: Heads['gateways']): boolean {
+    return [...this.#gateways].some(([id, { isHeardOf, since }]) => isHeardOf && now.get(id)?.since !== since);
+  }
 
-  async function connectionsOfChanged(now: Heads['gateways']): Promise<readonly ConnectionsRow[]> {
-    const changed = changedGateways(now);
+  async #connectionsOfChanged(now: Heads['gateways']): Promise<readonly ConnectionsRow[]> {
+    const changed = this.#changedGateways(now);
     if (changed.length === 0) return [];
-    const [rows = []] = await connections.run(connectionsOfGateways(changed), LOOK_DEADLINE);
+    const [rows = []] = await this.#options.connections.run(connectionsOfGateways(changed), LOOK_DEADLINE);
     return rows.map(readConnectionsRow);
   }
 
-  async function counted(batch: CountedBatch | null): Promise<void> {
-    const isNext = batch?.follows && loading === null && seen.countersMark === batch.seen.countersMark;
-    if (!isNext || !replica.addUsage(batch.used, Number(batch.number), Number(batch.seen.state))) return fresh('all');
+  /**
+   * Resolves once a batch that this gateway has committed is in memory, without a look where it was counted onto what is
+   * there. Null for one of which no more is known.
+   */
+  async counted(batch: CountedBatch | null): Promise<void> {
+    const isNext = batch?.follows && this.#loading === null && this.#seen.countersMark === batch.seen.countersMark;
+    if (!isNext || !this.#options.replica.addUsage(batch.used, Number(batch.number), Number(batch.seen.state)))
+      return this.fresh('all');
     const { number: counters, mark: countersMark } = batch;
-    const knowsConnections = !batch.hasConnections && seen.connections === seen.counters;
-    seen = { ...seen, counters, countersMark };
-    if (knowsConnections) seen = { ...seen, connections: counters, connectionsMark: countersMark };
-    if (batch.hasConnections) await fresh('connections');
+    const knowsConnections = !batch.hasConnections && this.#seen.connections === this.#seen.counters;
+    this.#seen = { ...this.#seen, counters, countersMark };
+    if (knowsConnections) this.#seen = { ...this.#seen, connections: counters, connectionsMark: countersMark };
+    if (batch.hasConnections) await this.fresh('connections');
   }
 
-  function wrote({ number, mark, seenMark, key }: KeyWrite): boolean {
-    if (key[0] == null || loading !== null || seen.stateMark !== seenMark) return false;
-    replica.takeKeys([readKeyRow(key)]);
-    seen = { ...seen, state: number, stateMark: mark };
+  /**
+   * Takes the key that a write of this gateway has left as it told. False where it did not tell, or something else came in
+   * between: then whoever wrote must look.
+   */
+  wrote({ number, mark, seenMark, key }: KeyWrite): boolean {
+    if (key[0] == null || this.#loading !== null || this.#seen.stateMark !== seenMark) return false;
+    this.#options.replica.takeKeys([readKeyRow(key)]);
+    this.#seen = { ...this.#seen, state: number, stateMark: mark };
     return true;
   }
-
-  function schedule(): void {
-    if (isStopped || timer !== null) return;
-    const pause = failures === 0 ? pollMilliseconds : Math.min(MOST_BACKOFF, pollMilliseconds * failures);
-    timer = setTimeout(() => {
-      timer = null;
-      const polled = turns.take('all', () => look(poll).finally(schedule));
-      polled.catch(() => undefined);
-    }, options.jitter(pause));
-  }
-
-  function fresh(what: Looked): Promise<void> {
-    if (isStopped) return Promise.reject(new StatementError('not sent', 'Keyway is shutting down'));
-    const present = next.get(what);
-    if (present !== undefined) return present;
-    const coming = turns.take(what, async () => {
-      // Even where nothing is under way: whoever asks in this turn shares it.
-      await Promise.resolve();
-      next.delete(what);
-      if (timer !== null && what === 'all') clearTimeout(timer);
-      if (what === 'all') timer = null;
-      await look(() => readNews(what)).finally(schedule);
-    });
-    next.set(what, coming);
-    return coming;
-  }
-
-  let asked: Promise<void> | null = null;
-  let askedAt = Number.NEGATIVE_INFINITY;
-
-  await load(true);
-  schedule();
-  return {
-    fresh,
-    counted,
-    wrote,
-    lookUp() {
-      const wait = askedAt + lookUpMilliseconds - clock.monotonic();
-      const ask = () => {
-        askedAt = clock.monotonic();
-        asked = null;
-        return fresh('state');
-      };
-      if (wait <= 0) return ask();
-      asked ??= new Promise((resolve) => setTimeout(resolve, wait)).then(ask);
-      return asked;
-    },
-    hint() {
-      if (!isStopped) fresh('state').catch(() => undefined);
-    },
-    isFailing: () => failure !== null,
-    status: () => ({ age: clock.monotonic() - goodAt, failure, refusal, seen, identity, looks, reloads }),
-    async stop() {
-      isStopped = true;
-      if (timer !== null) clearTimeout(timer);
-      await Promise.all(KINDS.map((kind) => turns.take(kind, async () => undefined)));
-    },
-  };
 }

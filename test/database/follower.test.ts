@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import { type Connections, openConnections } from '../../src/database/connection.js';
-import { startFollower } from '../../src/database/follower.js';
+import { Follower } from '../../src/database/follower.js';
 import { createReplica } from '../../src/database/replica.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
@@ -24,7 +24,7 @@ async function stage() {
     await holding?.until;
     return answers;
   };
-  const follower = await startFollower({
+  const follower = new Follower({
     connections: { ...connections, run },
     replica: createReplica(keys, { recordChanged() {}, placeChanged() {}, allChanged() {} }),
     followed: { settings() {}, audit() {}, sessions() {} },
@@ -33,6 +33,7 @@ async function stage() {
     log: silent,
     pollMilliseconds: 600_000,
   });
+  await follower.start();
   onTestFinished(() => follower.stop());
   /** The answer to what contains this text next comes once this is called. */
   const holdNext = (text: string) => {
