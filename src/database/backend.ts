@@ -7,32 +7,23 @@ import { type Now, withNow } from '../core/now.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../core/ports.js';
 import type { KeptVersion } from '../local/document/retention.js';
 import { failureWords } from '../platform/failure-words.js';
-import { type Connections, type ConnectionsUse, openConnections, StatementError } from './connection.js';
+import { type Connections, type ConnectionsUse, openConnections } from './connection.js';
 import { type Counting, type CountingStatus, createCounting } from './counting.js';
 import { createDatabaseDocument, type DatabaseDocument, readVersions } from './document.js';
 import { Follower, type FollowerStatus } from './follower.js';
+import { Heartbeat, type StateFigures } from './heartbeat.js';
 import { type Hints, startHints } from './hints.js';
 import { createJitter } from './jitter.js';
 import { KeptDocument } from './kept-document.js';
 import { textProblem, withoutNul } from './limits.js';
 import type { DurationsObserver } from './looks.js';
+import { OwnWrites, TO_STRANGERS } from './own-writes.js';
 import { createReplica, type Replica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
 import { createSharedAudit, createSharedSessions } from './shared.js';
-import { createSharedCreates, type WrittenCreates } from './shared-creates.js';
-import {
-  aside,
-  FIGURES,
-  forget,
-  leaveGateway,
-  seeGateway,
-  unknownOf,
-  WRITES,
-  type WriteStatement,
-  withKey,
-} from './statements.js';
-import { createWrites, type NotDone, type Patience, type Writes, type Written } from './writes.js';
+import { unknownOf, WRITES, type WriteStatement } from './statements.js';
+import { createWrites, type Writes } from './writes.js';
 
 /** The backend of a state that several gateways share, in PostgreSQL. */
 export interface DatabaseBackend extends Backend {
@@ -50,14 +41,6 @@ export interface DatabaseStatus extends FollowerStatus {
   readonly figures: StateFigures | null;
   /** Writes by how they ended, since the start. */
   readonly writes: Readonly<Record<'done' | 'nothing' | 'unknown', number>>;
-}
-
-/** What the database says of the state. */
-export interface StateFigures {
-  /** Bytes of each table with its indexes. */
-  readonly tables: ReadonlyMap<string, number>;
-  /** Statements over tables of the schema that wait for what others have locked. */
-  readonly lockWaits: number;
 }
 
 export interface DatabaseBackendOptions {
@@ -88,8 +71,6 @@ export interface DatabaseBackendOptions {
   readonly observe?: DurationsObserver;
 }
 
-/** Anybody may ask for a subscription or add to the audit list: where the database is, and who asks it, stands in the log. */
-const TO_STRANGERS = 'the database did not answer';
 const NO_POSTS = 'over a database counters are not taken as they stand: report increments to /v1/usage';
 const DAY = 86_400_000;
 const STALE = 60_000;
@@ -104,12 +85,7 @@ const COUNTING = 2;
 const READING = 4;
 const ASKING = 1;
 /** Milliseconds. */
-const HEARTBEAT = 15_000;
-const FORGETTING = 60_000;
 const DEADLINE = 5_000;
-/** Ids of reports that are remembered at most, of those of a day; each takes some 200 bytes of disk. */
-const MOST_REPORTS = 10_000_000;
-const SHOWING = 10_000;
 
 /** Opens the state. Rejects with an `Error` whose message is for people. */
 export async function openDatabaseBackend(options: DatabaseBackendOptions): Promise<DatabaseBackend> {
@@ -163,15 +139,35 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
   const replica: Replica = createReplica(keys, keptDocument);
   const listeners: ((reason: ChangeReason) => void)[] = [];
   const seen = () => follower.status().seen;
-  const counts = { done: 0, nothing: 0, unknown: 0 };
   let settings: BackendSettings = readSettings({});
   let dnsChanges: readonly DnsChange[] = [];
   let hints: Hints | null = null;
   let isClosed = false;
 
-  /** Why changes or reports are not taken, although reads may be answered; null where they are. */
-  const refusesWrites = (): string | null => writes.refusal() ?? batches.refusal() ?? unseen;
-
+  const follower = new Follower({
+    connections: {
+      ...reading,
+      renew() {
+        for (const each of Object.values(opened)) each.renew();
+      },
+    },
+    replica,
+    followed: {
+      settings(stored) {
+        dnsChanges = [stored.dnsFirst ?? {}, stored.dnsChange ?? {}].map(readDnsChange);
+        become(readSettings(stored));
+      },
+      audit: (entries) => audit.take(entries),
+      sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
+    },
+    clock,
+    jitter,
+    log,
+    ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
+    ...(options.lookUpMilliseconds === undefined ? {} : { lookUpMilliseconds: options.lookUpMilliseconds }),
+    ...(options.observe === undefined ? {} : { observe: options.observe }),
+    ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
+  });
   /** Into a state that this Keyway must not serve it writes nothing. */
   function writesOver(connections: Connections, operation: 'write' | 'batch'): Writes {
     const sent = createWrites({ connections, asking, seen, clock, random, log });
@@ -189,69 +185,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
   }
   const writes = writesOver(writing, 'write');
   const batches = writesOver(batching, 'batch');
-  /** Why a gateway is not seen, where the database has refused that. */
-  let unseen: string | null = null;
-
-  async function write(statement: WriteStatement, patience?: Patience) {
-    const written = await writes.write(statement, patience);
-    counts[written.kind] += 1;
-    if (written.kind === 'done') hints?.changed();
-    return written;
-  }
-
-  /** Until what was committed shows here: an answer must not be ahead of the next. */
-  async function showing(): Promise<void> {
-    const until = clock.monotonic() + SHOWING;
-    for (;;) {
-      try {
-        return await follower.fresh('state');
-      } catch {
-        if (clock.monotonic() > until) throw new DomainError('outcomeUnknown', 'it cannot be read back');
-        await new Promise((resolve) => setTimeout(resolve, jitter(100)));
-      }
-    }
-  }
-
-  /** Says what callers are told of a write; `code` where it did not happen. */
-  function errorOf(written: NotDone, code: 'saveFailed' | 'backendAway'): DomainError {
-    if (written.kind === 'unknown') return new DomainError('outcomeUnknown');
-    log.error({ reason: written.reason }, 'the database did not take a change');
-    return new DomainError(code, code === 'saveFailed' ? '' : TO_STRANGERS);
-  }
-
-  /** Resolves once the change shows here; `seenMark` is that of a statement which answers a key. */
-  async function show(written: Written, code: 'saveFailed' | 'backendAway', seenMark = ''): Promise<void> {
-    if (written.kind !== 'done') throw errorOf(written, code);
-    const { outcome, number, operation: mark, rest: key } = written;
-    if (!follower.wrote({ number, mark, seenMark, key })) await showing();
-    if (outcome === 'userNotFound' || outcome === 'outboundNotConfigured') throw new DomainError(outcome);
-  }
-
-  const save = async (statement: WriteStatement): Promise<void> => show(await write(statement), 'saveFailed');
-
-  async function writeKey(accessKey: string, statement: WriteStatement, patience?: Patience): Promise<WrittenCreates> {
-    const { stateMark } = seen();
-    const written = await write(withKey(statement, accessKey, stateMark), patience);
-    return { written, show: () => show(written, 'saveFailed', stateMark) };
-  }
-
-  const saveKey = async (accessKey: string, statement: WriteStatement): Promise<void> =>
-    (await writeKey(accessKey, statement)).show();
-
-  async function writeCreates(created: readonly AccessKey[], patience?: Patience): Promise<WrittenCreates> {
-    const [first, ...others] = created;
-    const statement = WRITES.createKeys(created, true);
-    if (first !== undefined && others.length === 0) return writeKey(first.accessKey, statement, patience);
-    const written = await write(statement, patience);
-    return { written, show: () => show(written, 'saveFailed') };
-  }
-
-  const createShared = createSharedCreates({
-    write: writeCreates,
-    errorOf: (written) => errorOf(written, 'saveFailed'),
-    clock,
-  });
-
+  const own = new OwnWrites({ writes, follower, committed: () => hints?.changed(), clock, jitter, log });
   /** Rejects where what is in memory is older than it may be. */
   function expectYoungerThan(limit: number): void {
     if (!follower.isFailing()) return;
@@ -276,7 +210,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
   }
 
   const shared = {
-    change: async (statement: WriteStatement) => show(await write(statement), 'backendAway'),
+    change: (statement: WriteStatement) => own.save(statement, 'backendAway'),
     lookUp,
     clock,
     random,
@@ -295,30 +229,6 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     }
   }
 
-  const follower: Follower = new Follower({
-    connections: {
-      ...reading,
-      renew() {
-        for (const each of Object.values(opened)) each.renew();
-      },
-    },
-    replica,
-    followed: {
-      settings(stored) {
-        dnsChanges = [stored.dnsFirst ?? {}, stored.dnsChange ?? {}].map(readDnsChange);
-        become(readSettings(stored));
-      },
-      audit: audit.take,
-      sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
-    },
-    clock,
-    jitter,
-    log,
-    ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
-    ...(options.lookUpMilliseconds === undefined ? {} : { lookUpMilliseconds: options.lookUpMilliseconds }),
-    ...(options.observe === undefined ? {} : { observe: options.observe }),
-    ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
-  });
   await follower.start();
   progress?.clear();
 
@@ -337,10 +247,10 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
   });
   const document = createDatabaseDocument({
     connections: reading,
-    writes: { write },
+    writes: own,
     keys,
     kept: keptDocument,
-    showing,
+    showing: () => own.showing(),
     guard: options.guard ?? false,
     clock,
     random,
@@ -356,31 +266,19 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
       jitter,
       log,
     });
-  async function beSeen(): Promise<void> {
-    try {
-      await reading.run(aside(seeGateway(gateway)), DEADLINE);
-      unseen = null;
+  const heartbeat = new Heartbeat({
+    connections: reading,
+    gateway,
+    keepGone,
+    isTaken() {
       for (const each of [writes, batches]) each.othersAreTaken();
-    } catch (error) {
-      if (error instanceof StatementError && error.reached === 'refused') unseen = error.message;
-      throw error;
-    }
-  }
-
-  let figures: StateFigures | null = null;
-  async function readFigures(): Promise<void> {
-    const rows = (await reading.run(FIGURES, DEADLINE)).at(-1) ?? [];
-    const tables = rows.flatMap(([name = null, bytes]): [string, number][] =>
-      name === null ? [] : [[name, Number(bytes)]],
-    );
-    figures = { tables: new Map(tables), lockWaits: Number(rows.find(([name]) => name == null)?.[1] ?? 0) };
-  }
-
-  const beats = [
-    every(jitter(options.heartbeatMilliseconds ?? HEARTBEAT), readFigures, log),
-    every(jitter(options.heartbeatMilliseconds ?? HEARTBEAT), beSeen, log),
-    every(jitter(FORGETTING), () => reading.run(aside(forget(MOST_REPORTS, keepGone)), DEADLINE), log),
-  ];
+    },
+    jitter,
+    log,
+    ...(options.heartbeatMilliseconds === undefined ? {} : { milliseconds: options.heartbeatMilliseconds }),
+  });
+  /** Why changes or reports are not taken, although reads may be answered; null where they are. */
+  const refusesWrites = (): string | null => writes.refusal() ?? batches.refusal() ?? heartbeat.refusal;
 
   const live: LiveReads = {
     key: (accessKey) => find(accessKey, stale),
@@ -417,23 +315,21 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     },
     async createKey(key) {
       refuseUnfit(key);
-      // Where writes are refused, nobody waits for another's.
-      if (writes.refusal() === null) await createShared(key);
-      else await (await writeCreates([key])).show();
+      await own.createKey(key);
     },
     async createBareKeys(made) {
-      await save(WRITES.createKeys(made, false));
+      await own.save(WRITES.createKeys(made, false));
       return made.map(({ accessKey }) => accessKey);
     },
     async updateKey(accessKey: string, update: KeyUpdate) {
       refuseUnfit({ accessKey: '', name: update.name ?? null });
       if (accessKey.includes('\0')) throw new DomainError('userNotFound');
-      await known(accessKey, () => saveKey(accessKey, WRITES.updateKey(accessKey, update)));
+      await known(accessKey, () => own.saveKey(accessKey, WRITES.updateKey(accessKey, update)));
     },
-    deleteKey: (accessKey) => known(accessKey, () => saveKey(accessKey, WRITES.deleteKey(accessKey))),
-    resetKey: (accessKey) => known(accessKey, () => saveKey(accessKey, WRITES.resetKey(accessKey))),
-    replaceRules: (rules) => save(WRITES.replaceRules(withoutNul(rules, 'rules'))),
-    changeDns: (dns) => save(WRITES.changeDns(withoutNul(storedDns(dns), 'dns'))),
+    deleteKey: (accessKey) => known(accessKey, () => own.saveKey(accessKey, WRITES.deleteKey(accessKey))),
+    resetKey: (accessKey) => known(accessKey, () => own.saveKey(accessKey, WRITES.resetKey(accessKey))),
+    replaceRules: (rules) => own.save(WRITES.replaceRules(withoutNul(rules, 'rules'))),
+    changeDns: (dns) => own.save(WRITES.changeDns(withoutNul(storedDns(dns), 'dns'))),
     async count(report, acknowledgement) {
       const isUnknown = ({ accessKey }: { readonly accessKey: string }) => keys.get(accessKey) === undefined;
       if (acknowledgement === 'memory' && report.entries.some(isUnknown)) await lookUp();
@@ -479,17 +375,17 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
         writing: writing.use(),
         batching: batching.use(),
       },
-      figures,
-      writes: counts,
+      figures: heartbeat.figures,
+      writes: own.counts,
     }),
     async close() {
       if (isClosed) return;
       isClosed = true;
-      for (const beat of beats) clearInterval(beat);
+      heartbeat.stop();
       keptDocument.close();
       await counting.close();
       await follower.stop();
-      await reading.run(aside(leaveGateway(gateway)), 1_000).catch(() => undefined);
+      await heartbeat.leave();
       await hints?.close();
       await closeAll(opened);
     },
@@ -506,17 +402,6 @@ export async function listDatabaseVersions(url: string): Promise<readonly KeptVe
   } finally {
     await connections.close();
   }
-}
-
-/** What nobody waits for and the next time does again. Only what the database refuses is said: that it is away is known. */
-function every(milliseconds: number, work: () => Promise<unknown>, log: LogPort): NodeJS.Timeout {
-  const timer = setInterval(() => {
-    work().catch((error: unknown) => {
-      if (error instanceof StatementError && error.reached === 'refused')
-        log.error({ reason: error.message }, 'the database did not do what a gateway does from time to time');
-    });
-  }, milliseconds);
-  return timer.unref();
 }
 
 function refuseUnfit({ accessKey, name }: Pick<AccessKey, 'accessKey' | 'name'>): void {
