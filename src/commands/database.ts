@@ -1,4 +1,4 @@
-import { type DatabaseBackend, openDatabaseBackend } from '../database/backend.js';
+import type { LogPort } from '../core/ports.js';
 import { openConnections } from '../database/connection.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../database/schema.js';
 import { exportState, importState } from '../database/transfer.js';
@@ -106,17 +106,15 @@ const importing: DatabaseCommand = {
     const { configuration, counters, reports } = await readStored(fileSystem, dataFolder, config);
     if (configuration === null) throw new Error(`there is no configuration file ${config}`);
     const state = { configuration, counters, reports: reports ?? [] };
-    const present = await openBeside(url, context);
+    const log = complainingLog(context);
     try {
       const replaces = isOn(flags, REPLACE.flag);
-      const keys = await importState(state, { url, replaces, present, clock, random, progress });
+      const keys = await importState(state, { url, replaces, refused: refusedIn(log), clock, random, progress });
       output.line(
         `Took over ${config}: ${keys} keys, counters of ${counters.length} and ${state.reports.length} remembered reports`,
       );
     } catch (error) {
       throw new Error(`${config} was not taken over: ${databaseProblem(error)}`, { cause: error });
-    } finally {
-      await present.close();
     }
   },
 };
@@ -133,28 +131,27 @@ const exporting: DatabaseCommand = {
     if (!isOn(flags, REPLACE.flag) && (await exists(fileSystem, config)))
       throw new Error(`${config} exists: --replace replaces it, and keeps it as a version`);
     await expectSchema(url, null);
-    const backend = await openBeside(url, context);
-    try {
-      const state = await exportState(backend, { url, clock, progress });
-      progress.show(`writing ${config}`);
-      const log = complainingLog(context);
-      const place = { ...stored, fileSystem, clock, log, progress };
-      const content = writeState({ ...state, sources: null }, clock.now());
+    const log = complainingLog(context);
+    const place = { ...stored, fileSystem, clock, log, progress };
+    const written = await exportState({ url, refused: refusedIn(log), progress }, async (state) => {
+      let count = 0;
+      async function* counters() {
+        for await (const one of state.counters) {
+          yield one;
+          count += 1;
+        }
+      }
+      const content = writeState({ ...state, counters: counters(), sources: null }, clock.now());
       await settleRequest(place, 'restore', content, state.configuration);
-      const { counters, reports } = state;
-      output.line(`Wrote ${config}, counters of ${counters.length} keys and ${reports.length} remembered reports`);
-    } finally {
-      await backend.close();
-    }
+      return `counters of ${count} keys and ${state.reports.length} remembered reports`;
+    });
+    output.line(`Wrote ${config}, ${written}`);
   },
 };
 
-/** The state, for as long as the command takes. */
-function openBeside(url: string, context: CommandContext): Promise<DatabaseBackend> {
-  const { clock, random, progress } = context;
-  const log = complainingLog(context);
-  return openDatabaseBackend({ url, migrates: false, listens: false, clock, random, log, progress });
-}
+/** Says what of the state has no place in the configuration as it was put. */
+const refusedIn = (log: LogPort) => (reason: string) =>
+  log.warn({ reason }, 'the configuration has no place for a change');
 
 /** Rejects where this Keyway cannot use the schema; one that is missing or older is brought up to date where `migrated` is given. */
 async function expectSchema(url: string, migrated: ((versions: readonly number[]) => void) | null): Promise<void> {

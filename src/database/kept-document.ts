@@ -2,14 +2,19 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { KeyReader } from '../core/keys/types.js';
-import type { AccessKey, ConfigurationChange, DnsChange, OutboundRule, OutboundSettings } from '../core/model.js';
+import type { AccessKey, OutboundRule } from '../core/model.js';
 import { inTurns, type Steps } from '../core/steps.js';
 import { createTurns } from '../core/turns.js';
-import { changeDocument } from '../local/document/change.js';
 import { type ConfigurationDocument, readDocumentSteps } from '../local/document/document.js';
-import { failureWords } from '../platform/failure-words.js';
 import { compactJsonSteps } from '../wire/json/json.js';
 import type { Connections } from './connection.js';
+import {
+  type ChangeRefused,
+  changedDocument,
+  KeyChanges,
+  type PresentSections,
+  sectionChanges,
+} from './document-changes.js';
 import type { KeyObserver } from './replica.js';
 import { DOCUMENT, type Seen } from './statements.js';
 
@@ -22,12 +27,6 @@ export interface PresentDocument {
   compact(): Promise<readonly Buffer[]>;
 }
 
-/** Besides keys: the rules, and what of the DNS settings was given since the last replacement. */
-export interface PresentSections {
-  readonly outbound: OutboundSettings | null;
-  readonly dnsChanges: readonly DnsChange[];
-}
-
 export interface KeptDocumentOptions {
   readonly connections: Pick<Connections, 'run'>;
   readonly keys: Pick<KeyReader, 'get' | 'entries'>;
@@ -37,8 +36,7 @@ export interface KeptDocumentOptions {
   readonly seen: () => Pick<Seen, 'state' | 'document'>;
   /** When the key was registered: the number of the write. */
   readonly registeredAt: (accessKey: string) => number;
-  /** The document has no place for a change. */
-  readonly refused: (reason: string) => void;
+  readonly refused: ChangeRefused;
 }
 
 /** The document as it was put, with the keys of today. */
@@ -63,8 +61,6 @@ const DEADLINE = 30_000;
 const IDLE = 60_000;
 /** Keys that are compared in one step. */
 const STEP_KEYS = 5_000;
-/** Changes that are made in one step at least; where a document is large, each step copies it. */
-const STEP_CHANGES = 2_000;
 
 /**
  * The configuration, kept as text between changes (design: "One state for several gateways"): a read makes those alone that
@@ -75,8 +71,8 @@ export class KeptDocument implements KeyObserver {
   readonly #turns = createTurns();
   #kept: Kept | null = null;
   #made: Made | null = null;
-  /** Keys that are not in the kept document as they are: another record, or another place too. Null where none is kept. */
-  #changes: Map<string, 'record' | 'place'> | null = null;
+  /** What the kept document does not have. Null where none is kept. */
+  #changes: KeyChanges | null = null;
   #idle: NodeJS.Timeout | null = null;
 
   constructor(options: KeptDocumentOptions) {
@@ -84,13 +80,12 @@ export class KeptDocument implements KeyObserver {
   }
 
   recordChanged(accessKey: string): void {
-    if (this.#changes !== null && !this.#changes.has(accessKey)) this.#changes.set(accessKey, 'record');
+    this.#changes?.record(accessKey);
   }
 
   /** Keys whose place is another go to the end, in the order of these calls. */
   placeChanged(accessKey: string): void {
-    this.#changes?.delete(accessKey);
-    this.#changes?.set(accessKey, 'place');
+    this.#changes?.place(accessKey);
   }
 
   allChanged(): void {
@@ -137,7 +132,7 @@ export class KeptDocument implements KeyObserver {
   /** Reads the document that was put last, and notes what has changed since. Keeps none where another is put meanwhile. */
   async #load(): Promise<void> {
     const { connections, fresh, seen } = this.#options;
-    const changes = new Map<string, 'record' | 'place'>();
+    const changes = new KeyChanges();
     this.#kept = null;
     this.#made = null;
     this.#changes = changes;
@@ -176,8 +171,9 @@ export class KeptDocument implements KeyObserver {
   /** Makes the changes of keys until none is left, so many a turn. */
   async #makeChanges(): Promise<void> {
     const kept = this.#kept;
+    const { refused } = this.#options;
     while (kept !== null && kept === this.#kept && this.#changes !== null && this.#isBehind(kept)) {
-      this.#makeSomeChanges(kept, this.#changes);
+      kept.document = this.#changes.makeSome(kept.document, this.#recordOf, refused);
       if (this.#changes.size > 0) await setImmediate();
     }
   }
@@ -187,48 +183,24 @@ export class KeptDocument implements KeyObserver {
     return isApplied && this.#changes !== null && this.#changes.size > 0;
   }
 
-  #makeSomeChanges(kept: Kept, changes: Map<string, 'record' | 'place'>): void {
-    const most = Math.max(STEP_CHANGES, (kept.document.lists[0]?.starts.length ?? 0) >> 6);
-    const left = new Map<string, AccessKey | null>();
-    const put = new Map<string, AccessKey | null>();
-    let count = 0;
-    for (const [accessKey, what] of changes) {
-      if (count === most) break;
-      count += 1;
-      changes.delete(accessKey);
-      const entry = this.#options.keys.get(accessKey);
-      if (what === 'place') left.set(accessKey, null);
-      if (entry !== undefined) put.set(accessKey, { accessKey, name: entry.name, limitBytes: entry.limitBytes });
-    }
-    for (const keys of [left, put]) kept.document = this.#changed(kept.document, { keys });
-  }
+  readonly #recordOf = (accessKey: string): AccessKey | null => {
+    const entry = this.#options.keys.get(accessKey);
+    return entry === undefined ? null : { accessKey, name: entry.name, limitBytes: entry.limitBytes };
+  };
 
   /** The sections are those of the moment of the call. */
   async #withSections(kept: Kept, base: ConfigurationDocument): Promise<Made> {
     const { outbound, dnsChanges } = this.#options.present();
     const made = this.#made;
     if (made?.base === base && made.outbound === outbound && made.dnsChanges === dnsChanges) return made;
-    const isSameRules = outbound === null || JSON.stringify(outbound.rules) === JSON.stringify(kept.rules);
-    const changes = [...dnsChanges.map((dns) => ({ dns })), ...(isSameRules ? [] : [{ rules: outbound.rules }])];
     let document = base;
-    for (const change of kept.isApplied ? changes : []) {
-      document = this.#changed(document, change);
+    for (const change of kept.isApplied ? sectionChanges(kept.rules, { outbound, dnsChanges }) : []) {
+      document = changedDocument(document, change, this.#options.refused);
       await setImmediate();
     }
     const next = { base, outbound, dnsChanges, document, compact: null };
     if (this.#kept === kept) this.#made = next;
     return next;
-  }
-
-  #changed(document: ConfigurationDocument, change: ConfigurationChange): ConfigurationDocument {
-    try {
-      // Servers that read the document once it is a file again must not bring a key back from a root list.
-      return changeDocument(document, change, undefined, 'union');
-    } catch (error) {
-      // As with a file, a part that has no place in it does not hold up the others.
-      this.#options.refused(failureWords(error));
-      return document;
-    }
   }
 }
 

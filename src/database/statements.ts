@@ -1,5 +1,5 @@
 import { AUDIT_LENGTH } from '../core/audit.js';
-import type { KeyUpdate } from '../core/backend.js';
+import { type KeyUpdate, REMEMBERED_REPORTS } from '../core/backend.js';
 import type { KeptCounters } from '../core/keys/types.js';
 import type { AccessKey, AuditEntry } from '../core/model.js';
 import * as literals from './literals.js';
@@ -330,19 +330,34 @@ export const IMPORT_STATE = `select number, (select count(*) from keyway.keys wh
 export const FORGET_COUNTED = `select from keyway.heads where name = 'counters' for update;
   delete from keyway.connections; delete from keyway.counters; delete from keyway.reports`;
 
-/** Everything that is counted, from one snapshot. */
-export const EXPORT = {
+/** What is read of one moment, in one transaction. */
+export const SNAPSHOT = {
   begin: `begin ${ONE_SNAPSHOT}`,
-  number: "select number from keyway.heads where name = 'state'",
-  declare: `declare keyway_counters no scroll cursor for select c.access_key, c.bytes_up, c.bytes_down,
+  /** Of listed keys those that are gone or were written after `number`: place in the list, whether the key is there, its record. */
+  changed: (
+    listed: readonly string[],
+    number: bigint,
+  ) => `select g.place, k.access_key is not null, k.name, k.limit_bytes
+    from unnest(${texts(listed)}) with ordinality g (access_key, place)
+    left join lateral (select * from keyway.keys k where k.access_key = g.access_key and not k.removed limit 1) k on true
+    where k.access_key is null or k.number > ${number} order by g.place`,
+  /** Keys that were registered after `number`. */
+  declareRegistered: (number: bigint) => `declare keyway_registered no scroll cursor for
+    select k.access_key, k.name, k.limit_bytes from keyway.keys k
+    where ${after('k.number', number)} and k.position > ${number} and not k.removed order by k.position, k.ordinal`,
+  fetchRegistered: 'fetch 20000 from keyway_registered',
+  declareCounters: `declare keyway_counters no scroll cursor for select c.access_key, c.bytes_up, c.bytes_down,
     (select least(coalesce(sum(x.value), 0), keyway.max_u64()) from keyway.connections x join keyway.gateways g on g.id = x.gateway
       where x.id = c.id and ${isHeardOf}),
     ${milliseconds('c.created_at')}, ${milliseconds('c.left_at')}
     from keyway.counters c where c.present order by c.access_key`,
-  fetch: 'fetch 20000 from keyway_counters',
-  reports: 'select id from keyway.reports order by place',
+  fetchCounters: 'fetch 5000 from keyway_counters',
+  /** The newest, as many as a Keyway over a file remembers; oldest first. */
+  reports: `select id from (select id, place from keyway.reports order by place desc limit ${REMEMBERED_REPORTS}) r order by place`,
   commit: 'commit',
 } as const;
+
+export const SERVER_SETTINGS = "select value from keyway.settings where name = 'server'";
 
 /** The configuration as it was last put: number, whether it was applied, its text (gzip, hexadecimal). */
 export const DOCUMENT = `select d.number, d.applied, encode(c.content, 'hex')

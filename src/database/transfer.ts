@@ -1,22 +1,24 @@
 import type { KeptCounters } from '../core/keys/types.js';
+import type { ServerConfiguration } from '../core/model.js';
 import type { ClockPort, ProgressPort, RandomPort } from '../core/ports.js';
 import { readDocument } from '../local/document/document.js';
-import type { DatabaseBackend } from './backend.js';
-import { openConnections, type Row, StatementError } from './connection.js';
+import { type Connections, openConnections, type Row, StatementError } from './connection.js';
 import { storeContent, versionId } from './document.js';
+import type { ChangeRefused } from './document-changes.js';
 import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import {
   beginImport,
-  EXPORT,
   FORGET_COUNTED,
   IMPORT_STATE,
   listKeys,
   putCounters,
   rememberReports,
+  SNAPSHOT,
   seeGateway,
   WRITES,
 } from './statements.js';
+import { type Ask, readStoredDocument } from './stored-document.js';
 
 /** What an embedded Keyway keeps, whole. */
 export interface TransferredState {
@@ -32,8 +34,8 @@ export interface ImportOptions {
   readonly url: string;
   /** Whether keys that are there already are replaced; otherwise they are an error. */
   readonly replaces: boolean;
-  /** The state that is there, of whose configuration a version is kept. It is closed once that has been read. */
-  readonly present: Pick<DatabaseBackend, 'document' | 'close'>;
+  /** Of the configuration that is there, of which a version is kept. */
+  readonly refused: ChangeRefused;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly progress: ProgressPort;
@@ -52,19 +54,29 @@ const STOOD_STILL = '25P03';
 
 /** Puts a state into a database: all of it or, with an `Error` for people, nothing. Resolves to the number of its keys. */
 export async function importState(state: TransferredState, options: ImportOptions): Promise<number> {
-  const { url, replaces, random, clock, progress, present, standing = STANDING } = options;
-  const { document, configuration } = readDocument(state.configuration);
-  if (configuration.mode !== 'server') throw new Error('its mode is not "server": there is nothing to serve from it');
-  const problem = configurationProblem(configuration);
-  if (problem !== null) throw new Error(`PostgreSQL cannot hold it: ${problem}`);
+  const { url, replaces, random, clock, progress, refused, standing = STANDING } = options;
   const connections = openConnections({ url, most: 2 });
   /** When the database answered last, while it holds up gateways for this. */
   let answeredAt = Number.POSITIVE_INFINITY;
-  const { keys } = configuration;
 
-  async function attempt(content: string, isLast: boolean): Promise<boolean> {
-    const before = await present.document.at();
-    const version = { id: versionId(before.bytes, clock.now()), content: await store(before.bytes) };
+  const store = (bytes: Buffer) => storeContent(bytes, { connections, random, deadline: DEADLINE });
+
+  async function present(): Promise<Replaced> {
+    progress.show('reading the configuration that is there');
+    const { number, bytes } = await inSnapshot(connections, async (ask) => {
+      const document = await readStoredDocument(ask, refused);
+      await ask(SNAPSHOT.commit);
+      return document;
+    });
+    return { number, id: versionId(bytes, clock.now()), content: await store(bytes) };
+  }
+
+  async function attempt(
+    { keys, ...configuration }: ServerConfiguration,
+    content: string,
+    before: Replaced,
+    isLast: boolean,
+  ): Promise<boolean> {
     return connections.session(async (run) => {
       const one = async (text: string): Promise<readonly Row[]> => {
         const [rows = []] = await run(text, DEADLINE);
@@ -79,14 +91,13 @@ export async function importState(state: TransferredState, options: ImportOption
         await one('rollback');
         return false;
       }
-      await present.close();
       if (replaces) await one(FORGET_COUNTED);
       const put = WRITES.putDocument({
         expected: BigInt(number ?? 0),
         content,
-        settings: storedSettings(configuration),
+        settings: storedSettings({ keys: [], ...configuration }),
         keys: [],
-        version: { ...version, forever: count !== '0' },
+        version: { id: before.id, content: before.content, forever: count !== '0' },
       });
       const [[taken = null] = []] = await one(put(random.uuid()));
       const write = BigInt(taken ?? 0);
@@ -110,12 +121,15 @@ export async function importState(state: TransferredState, options: ImportOption
     });
   }
 
-  const store = (bytes: Buffer) => storeContent(bytes, { connections, random, deadline: DEADLINE });
   try {
+    // Read twice, so that its keys are not held beside those of the one that is there.
+    readTaken(state.configuration);
+    let before = await present();
+    const configuration = readTaken(state.configuration);
     progress.show('writing the configuration');
-    const content = await store(document.bytes);
-    for (let n = 1; !(await attempt(content, n === ATTEMPTS)); n += 1);
-    return keys.length;
+    const content = await store(state.configuration);
+    for (let n = 1; !(await attempt(configuration, content, before, n === ATTEMPTS)); n += 1) before = await present();
+    return configuration.keys.length;
   } catch (error) {
     const stood = clock.monotonic() - answeredAt;
     const isEnded = error instanceof StatementError && (error.sqlState === STOOD_STILL || error.reached === 'unknown');
@@ -131,6 +145,23 @@ export async function importState(state: TransferredState, options: ImportOption
   }
 }
 
+/** A configuration that an import replaces. */
+interface Replaced {
+  /** The number of the state that it is of. */
+  readonly number: bigint;
+  /** Of its version and of its content. */
+  readonly id: string;
+  readonly content: string;
+}
+
+function readTaken(bytes: Buffer): ServerConfiguration {
+  const { configuration } = readDocument(bytes);
+  if (configuration.mode !== 'server') throw new Error('its mode is not "server": there is nothing to serve from it');
+  const problem = configurationProblem(configuration);
+  if (problem !== null) throw new Error(`PostgreSQL cannot hold it: ${problem}`);
+  return configuration;
+}
+
 /** What a message can take, piece by piece: a million keys need not be there at once. */
 function* inPieces<T>(all: Iterable<T>): Generator<readonly T[], void> {
   let piece: T[] = [];
@@ -144,44 +175,58 @@ function* inPieces<T>(all: Iterable<T>): Generator<readonly T[], void> {
 
 export interface ExportOptions {
   readonly url: string;
-  readonly clock: ClockPort;
+  readonly refused: ChangeRefused;
   readonly progress: ProgressPort;
 }
 
-/** What the database holds at one moment. Closes the backend once that is known. Rejects with an `Error` for people. */
-export async function exportState(
-  backend: Pick<DatabaseBackend, 'document' | 'close'>,
-  { url, progress }: ExportOptions,
-): Promise<TransferredState & { readonly counters: readonly KeptCounters[] }> {
-  const connections = openConnections({ url, most: 2 });
+/** What the database holds at one moment. */
+export interface ExportedState {
+  readonly configuration: Buffer;
+  /** As they are read: once, and before `take` has ended. */
+  readonly counters: AsyncIterable<KeptCounters>;
+  /** Ids of the newest remembered reports, oldest first: as many as a Keyway over a file remembers. */
+  readonly reports: readonly string[];
+}
+
+/** Hands the state of one snapshot to `take`, its counters as they are read. Rejects with an `Error` for people. */
+export async function exportState<T>(
+  { url, refused, progress }: ExportOptions,
+  take: (state: ExportedState) => Promise<T>,
+): Promise<T> {
+  const connections = openConnections({ url, most: 1 });
   try {
-    for (let attempt = 1; ; attempt += 1) {
+    return await inSnapshot(connections, async (ask) => {
       progress.show('reading the configuration');
-      const { number, bytes } = await backend.document.at();
-      const read = await connections.session(async (run) => {
-        const one = async (text: string): Promise<readonly Row[]> => (await run(text, DEADLINE))[0] ?? [];
-        await one(EXPORT.begin);
-        const [[present = null] = []] = await one(EXPORT.number);
-        if (BigInt(present ?? 0) !== number && attempt < ATTEMPTS) return null;
-        await backend.close();
-        await one(EXPORT.declare);
-        const counters: KeptCounters[] = [];
-        for (;;) {
-          const rows = await one(EXPORT.fetch);
-          if (rows.length === 0) break;
-          for (const row of rows) counters.push(keptOf(row));
-          progress.show(`${counters.length} counters read`);
-        }
-        const reports = (await one(EXPORT.reports)).map(([id]) => id ?? '');
-        await one(EXPORT.commit);
-        return { configuration: bytes, counters, reports };
-      });
-      if (read !== null) return read;
-    }
+      const { bytes: configuration } = await readStoredDocument(ask, refused);
+      const reports = (await ask(SNAPSHOT.reports)).map(([id]) => id ?? '');
+      return take({ configuration, counters: countersOf(ask, progress), reports });
+    });
   } finally {
     progress.clear();
     await connections.close();
   }
+}
+
+/** The snapshot goes with the last of them: the database need not keep what it shows for what is done with them afterwards. */
+async function* countersOf(ask: Ask, progress: ProgressPort): AsyncGenerator<KeptCounters, void> {
+  await ask(SNAPSHOT.declareCounters);
+  for (let count = 0; ; ) {
+    const rows = await ask(SNAPSHOT.fetchCounters);
+    if (rows.length === 0) break;
+    for (const row of rows) yield keptOf(row);
+    count += rows.length;
+    progress.show(`${count} counters read`);
+  }
+  await ask(SNAPSHOT.commit);
+}
+
+/** Everything that `work` asks is of one moment, until it ends the transaction. */
+function inSnapshot<T>(connections: Connections, work: (ask: Ask) => Promise<T>): Promise<T> {
+  return connections.session(async (run) => {
+    const ask: Ask = async (text) => (await run(text, DEADLINE))[0] ?? [];
+    await ask(SNAPSHOT.begin);
+    return work(ask);
+  });
 }
 
 function keptOf([accessKey, up, down, connections, createdAt, leftAt = null]: Row): KeptCounters {

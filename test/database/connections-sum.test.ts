@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import type { KeptCounters } from '../../src/core/keys/types.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import { forget } from '../../src/database/statements.js';
 import { exportState } from '../../src/database/transfer.js';
-import { systemClock } from '../../src/platform/system-ports.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report } from './gateways.js';
 import { proxyForTest } from './proxy.js';
@@ -40,7 +40,10 @@ describeDatabase('the sum of connections', () => {
     await look();
     expect(connections()).toBe(MAX_U64);
     const progress = { show() {}, clear() {} };
-    const { counters } = await exportState(one, { url, clock: systemClock, progress });
+    const counters: KeptCounters[] = [];
+    await exportState({ url, refused: () => {}, progress }, async (state) => {
+      for await (const kept of state.counters) counters.push(kept);
+    });
     expect(counters).toMatchObject([{ accessKey: 'a', connections: MAX_U64 }]);
   });
 

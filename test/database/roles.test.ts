@@ -6,7 +6,6 @@ import { expect, it, onTestFinished } from 'vitest';
 import { openConnections } from '../../src/database/connection.js';
 import {
   DOCUMENT,
-  EXPORT,
   FORGET_COUNTED,
   forget,
   forgetVersions,
@@ -18,6 +17,8 @@ import {
   notify,
   putCounters,
   rememberReports,
+  SERVER_SETTINGS,
+  SNAPSHOT,
   seeGateway,
   settle,
   unknownOf,
@@ -128,7 +129,8 @@ function everything(): readonly string[] {
     ...[unknownOf(1n), DOCUMENT, VERSIONS, versionContent('v'), forgetVersions(['v'])],
     ...[seeGateway(id), leaveGateway(id), notify(id), forget(1, 1)],
     ...[IMPORT_STATE, FORGET_COUNTED, putCounters(1n, id, [counters]), rememberReports(['r2'])],
-    ...[EXPORT.number, EXPORT.declare, EXPORT.reports],
+    ...[SNAPSHOT.changed(['a'], 0n), SNAPSHOT.declareRegistered(0n), SNAPSHOT.declareCounters, SNAPSHOT.reports],
+    SERVER_SETTINGS,
     'rollback',
   ];
 }

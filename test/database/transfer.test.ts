@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
+import { REMEMBERED_REPORTS } from '../../src/core/backend.js';
 import type { KeptCounters } from '../../src/core/keys/types.js';
 import { text } from '../../src/database/literals.js';
-import { importState } from '../../src/database/transfer.js';
+import { exportState, importState } from '../../src/database/transfer.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';
@@ -16,9 +17,16 @@ const configurationOf = (keys: readonly string[]) => Buffer.from(JSON.stringify(
 
 describeDatabase('an import', () => {
   async function taken(url: string, keys: readonly string[], counted: Iterable<KeptCounters>, standing = 10_000) {
-    const present = await openBackend(url);
     const state = { configuration: configurationOf(keys), counters: counted, reports: [] };
-    const given = { url, replaces: true, present, clock: systemClock, random: systemRandom, progress, standing };
+    const given = {
+      url,
+      replaces: true,
+      refused: () => {},
+      clock: systemClock,
+      random: systemRandom,
+      progress,
+      standing,
+    };
     return importState(state, given);
   }
 
@@ -58,6 +66,39 @@ describeDatabase('an import', () => {
     );
     const again = await openBackend(url);
     expect([...again.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['before']);
+  });
+});
+
+describeDatabase('an export', () => {
+  it('holds no more counters at once than it is asked for, and the newest reports that a file can remember', async () => {
+    const url = await freshDatabase();
+    await (await openBackend(url)).close();
+    await query(
+      url,
+      `insert into keyway.counters (access_key, incarnation, number, present, bytes_up, bytes_down, created_at)
+        select 'k' || n, 0, 0, true, n, 0, now() from generate_series(1, 12000) n`,
+    );
+    await query(
+      url,
+      `insert into keyway.reports (id) select 'r' || n from generate_series(1, ${REMEMBERED_REPORTS + 2}) n`,
+    );
+    const read: string[] = [];
+    const told = { show: (what: string) => read.push(what), clear() {} };
+    await exportState({ url, refused: () => {}, progress: told }, async ({ counters: all, reports }) => {
+      expect([reports.length, reports[0], reports.at(-1)]).toEqual([
+        REMEMBERED_REPORTS,
+        'r3',
+        `r${REMEMBERED_REPORTS + 2}`,
+      ]);
+      let count = 0;
+      for await (const _ of all) {
+        count += 1;
+        // What was read before the first of them was taken is one part of them.
+        if (count === 1) expect(read).not.toContainEqual(expect.stringContaining('counters read'));
+      }
+      expect(count).toBe(12_000);
+    });
+    expect(read.filter((what) => what.includes('counters read'))).toHaveLength(3);
   });
 });
 

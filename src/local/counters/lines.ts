@@ -62,42 +62,51 @@ export async function readCountersLines(text: Pieces): Promise<readonly KeptCoun
  * A whole state, piece by piece: a first line that names it, its parts, and a last line with how many lines come before it
  * and a checksum of them.
  */
-export function* writeState(state: StoredState, createdAt: number): Generator<Buffer, void> {
-  const { configuration, counters, reports } = state;
-  const sources = sourcesOf(state);
+export async function* writeState(state: WrittenState, createdAt: number): AsyncGenerator<Buffer, void> {
+  let lines = 0;
   let checksum = 0;
-  for (const piece of piecesOfText(textsOf(state, createdAt))) {
+  const countLine = () => {
+    lines += 1;
+  };
+  for await (const piece of piecesOfText(textsOf(state, createdAt, countLine))) {
     checksum = crc32(piece, checksum);
     yield piece;
   }
-  const others = sources === null ? 0 : sources.sources.length + sources.bases.length;
-  const end = 1 + (configuration === null ? 0 : 1) + counters.length + (reports === null ? 0 : 1) + others;
-  yield Buffer.from(`${JSON.stringify({ end, crc32: checksum })}\n`);
+  yield Buffer.from(`${JSON.stringify({ end: lines, crc32: checksum })}\n`);
 }
 
-function sourcesOf({ sources }: StoredState): StoredSources | null {
+/** A state of which not all counters need be in memory: they are read once. */
+export interface WrittenState extends Omit<StoredState, 'counters'> {
+  readonly counters: Iterable<KeptCounters> | AsyncIterable<KeptCounters>;
+}
+
+function sourcesOf({ sources }: Pick<StoredState, 'sources'>): StoredSources | null {
   return sources === null || sources.sources.length === 0 ? null : sources;
 }
 
-function* textsOf(state: StoredState, createdAt: number): Generator<string, void> {
+async function* textsOf(state: WrittenState, createdAt: number, countLine: () => void): AsyncGenerator<string, void> {
   const { configuration, counters, reports } = state;
   const sources = sourcesOf(state);
   const format = Number(sources === null ? FORMATS[0] : FORMATS[1]);
-  yield `${JSON.stringify({ keyway: 'state', format, created_at: createdAt })}\n`;
+  const line = (text: string) => {
+    countLine();
+    return `${text}\n`;
+  };
+  yield line(JSON.stringify({ keyway: 'state', format, created_at: createdAt }));
   if (configuration !== null) {
     yield '{"configuration":"';
     for (let from = 0; from < configuration.length; from += SLICE_BYTES)
       yield configuration.toString('base64', from, from + SLICE_BYTES);
-    yield '"}\n';
+    yield line('"}');
   }
-  for (const one of counters) yield `${countersLine(one)}\n`;
-  if (reports !== null) yield `${JSON.stringify({ reports })}\n`;
-  if (sources !== null) for (const line of sourceLines(sources)) yield `${line}\n`;
+  for await (const one of counters) yield line(countersLine(one));
+  if (reports !== null) yield line(JSON.stringify({ reports }));
+  if (sources !== null) for (const text of sourceLines(sources)) yield line(text);
 }
 
-function* piecesOfText(texts: Iterable<string>): Generator<Buffer, void> {
+async function* piecesOfText(texts: AsyncIterable<string>): AsyncGenerator<Buffer, void> {
   let waiting = '';
-  for (const text of texts) {
+  for await (const text of texts) {
     waiting += text;
     if (waiting.length < PIECE_CHARACTERS) continue;
     yield Buffer.from(waiting);

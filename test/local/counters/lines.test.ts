@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MAX_U64 } from '../../../src/core/model.js';
@@ -73,7 +74,7 @@ describe('a state as lines', () => {
   it('comes back as it was, however its bytes come', async () => {
     await fc.assert(
       fc.asyncProperty(state, time, fc.array(fc.nat(), { maxLength: 8 }), async (given, createdAt, places) => {
-        const bytes = Buffer.concat([...writeState(given, createdAt)]);
+        const bytes = await buffer(writeState(given, createdAt));
         expect(await readState(cut(bytes, places))).toEqual(given);
         expect(await checkState(cut(bytes, places))).toEqual({
           configuration: given.configuration,
@@ -86,7 +87,7 @@ describe('a state as lines', () => {
   it('is refused when any byte of it is another, or missing at its end', async () => {
     await fc.assert(
       fc.asyncProperty(state, fc.nat(), fc.integer({ min: 1, max: 255 }), async (given, place, change) => {
-        const bytes = Buffer.concat([...writeState(given, 7)]);
+        const bytes = await buffer(writeState(given, 7));
         // Without its last line end it is whole.
         const at = place % (bytes.length - 1);
         const changed = Buffer.from(bytes);
@@ -116,7 +117,8 @@ describe('a state as lines', () => {
       reports: ['a', 'b'],
       sources: null,
     };
-    const pieces = [...writeState(given, 7)];
+    const pieces: Buffer[] = [];
+    for await (const piece of writeState(given, 7)) pieces.push(piece);
     expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(256 * 1024);
     const read = await readState(pieces);
     expect(read.configuration?.equals(configuration)).toBe(true);
