@@ -30,13 +30,16 @@ const OTHER_FOLDERS = new Set(['divergences', 'samples']);
 
 /**
  * The scenarios in files and folders (with all below them), in the order given and by name within a folder. A file that
- * is no valid scenario is listed as broken. Rejects with an `Error` for people when a path cannot be read at all.
+ * is no valid scenario is listed as broken. `isWanted` is asked the name of each folder, the given ones too. Rejects with an
+ * `Error` for people when a path cannot be read at all.
  */
 export async function readScenarioFiles(
   paths: readonly string[],
   fileSystem: FileSystemPort,
+  isWanted: (folder: string) => boolean = () => true,
 ): Promise<readonly (ScenarioFile | BrokenFile)[]> {
-  const found = (await Promise.all(paths.map((path) => filesIn(path, basename(path), fileSystem)))).flat();
+  const search = { fileSystem, isWanted };
+  const found = (await Promise.all(paths.map((path) => filesIn(path, basename(path), search)))).flat();
   const registers = new Map<string, Promise<DivergenceRegister | null>>();
   const registerOf = (path: string) => {
     const folder = dirname(path);
@@ -52,18 +55,25 @@ interface FoundFile {
   readonly name: string;
 }
 
-async function filesIn(path: string, name: string, fileSystem: FileSystemPort): Promise<readonly FoundFile[]> {
+interface Search {
+  readonly fileSystem: FileSystemPort;
+  readonly isWanted: (folder: string) => boolean;
+}
+
+async function filesIn(path: string, name: string, search: Search): Promise<readonly FoundFile[]> {
+  const { fileSystem, isWanted } = search;
   const { kind } = await fileSystem.stat(path).catch((error: unknown) => {
     throw new Error(`${path} cannot be read: ${wordsOf(error)}`, { cause: error });
   });
   if (kind !== 'folder') return [{ path, name }];
+  if (!isWanted(basename(path))) return [];
   const names = [...(await fileSystem.list(path))].sort();
   const wanted = names.filter((each) => !each.startsWith('.') && !OTHER_FOLDERS.has(each));
   const below = await Promise.all(
     wanted.map(async (each) => {
       const inner = join(path, each);
       const isFolder = (await fileSystem.stat(inner)).kind === 'folder';
-      if (isFolder) return filesIn(inner, `${name}/${each}`, fileSystem);
+      if (isFolder) return filesIn(inner, `${name}/${each}`, search);
       return each.endsWith('.json') && !each.endsWith('.schema.json') ? [{ path: inner, name: `${name}/${each}` }] : [];
     }),
   );

@@ -1,6 +1,10 @@
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { resolveRevision } from '../../revisions/index.js';
 import { createMemoryFiles } from '../../src/embedded/memory-files.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { readScenarioFiles } from '../../src/replay/scenario-files.js';
+import { ROOT } from '../build.js';
 
 const SCENARIO = { title: 't', revision: 'current', source: 'recorded', given: {}, exchanges: [] };
 
@@ -32,5 +36,32 @@ describe('the register beside a folder', () => {
   test('that is none breaks its scenarios and names the place', async () => {
     const found = await packWith(Buffer.from('{"version":1,"kinds":{},"scenarios":{}}'));
     expect(found?.kind === 'broken' && found.problem).toContain('/pack/divergences/r.json: /version: expected a text');
+  });
+});
+
+describe('the folders that scenarios are read from', () => {
+  test('are those that are wanted, what is named itself included', async () => {
+    const files = createMemoryFiles();
+    for (const folder of ['/pack/0.2.48', '/pack/other', '/alone']) {
+      await files.makeFolder(folder, 0o700);
+      await files.create(`${folder}/one.json`, Buffer.from(JSON.stringify(SCENARIO)), 0o600);
+    }
+    const found = await readScenarioFiles(['/pack', '/alone'], files, (name) => name === 'pack' || name === 'other');
+    expect(found.map(({ name }) => name)).toEqual(['pack/other/one']);
+  });
+
+  test('hold nothing of other revisions in the pack that comes with Keyway where they are named after one', async () => {
+    const files = await readScenarioFiles([join(ROOT, 'fixtures')], createFileSystem());
+    const revisionOf = (text: string) => {
+      const resolved = resolveRevision(text);
+      return resolved.ok ? resolved.revision.id : null;
+    };
+    const placed = files.flatMap((file) => {
+      const folder = revisionOf(file.path.split('/').at(-2) ?? '');
+      return file.kind === 'broken' || folder === null ? [] : [{ file, folder }];
+    });
+    expect(placed.length).toBeGreaterThan(300);
+    for (const { file, folder } of placed)
+      expect(revisionOf(file.scenario.revision), `the revision of ${file.path}`).toBe(folder);
   });
 });

@@ -93,9 +93,10 @@ export type FoundFiles = readonly (ScenarioFile | BrokenFile)[];
 export async function filesIn(
   words: readonly string[],
   { folder, fileSystem }: Pick<CommandContext, 'folder' | 'fileSystem'>,
+  isWanted?: (folder: string) => boolean,
 ): Promise<FoundFiles> {
   const paths = words.map((each) => resolve(folder, each));
-  const files = (await readScenarioFiles(paths, fileSystem)).map(withKnownRevision);
+  const files = (await readScenarioFiles(paths, fileSystem, isWanted)).map(withKnownRevision);
   if (files.length === 0) throw new Error('there is no scenario in these paths');
   return files;
 }
@@ -110,11 +111,11 @@ async function chosenFiles(
   context: CommandContext,
 ): Promise<FoundFiles> {
   if (words.length > 0) return filesIn(words, context);
-  const pack = await filesIn(
-    PACK_FOLDERS.map((each) => join(packFolder(), each)),
-    context,
-  );
-  if (revisions.length === 0) return pack;
+  const folders = PACK_FOLDERS.map((each) => join(packFolder(), each));
+  if (revisions.length === 0) return filesIn(folders, context);
+  // A folder of the pack that is named after a revision or a version holds nothing of others: most need not be read.
+  const isWanted = (name: string) => !resolveRevision(name).ok || isOfOne(name, revisions);
+  const pack = await filesIn(folders, context, isWanted);
   return pack.filter((file) => file.kind === 'broken' || isOfOne(file.scenario.revision, revisions));
 }
 
