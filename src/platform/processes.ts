@@ -64,6 +64,12 @@ async function startOf(pid: number): Promise<string> {
   return started === undefined || started === '' ? '' : `${boot} ${started}`;
 }
 
-async function thisBoot(): Promise<string> {
-  return (await readFile('/proc/sys/kernel/random/boot_id', 'latin1').catch(() => '')).trim();
+let boot: Promise<string> | null = null;
+
+function thisBoot(): Promise<string> {
+  boot ??= readFile('/proc/sys/kernel/random/boot_id', 'latin1').then(
+    (id) => id.trim(),
+    () => '',
+  );
+  return boot;
 }
