@@ -1,12 +1,11 @@
-import { type ToldApart, tellAllApart } from '../embedded/told-apart.js';
+import type { ToldApart } from '../embedded/told-apart.js';
 import { markdownTable } from '../settings/text.js';
 
 /**
  * The table of `docs/replay-ci.md`: a server of each line held against each line's record by reads alone, with the number of
  * rules and operations that differ.
  */
-export async function toldApartTable(): Promise<string> {
-  const told = await tellAllApart();
+export function toldApartTable(told: readonly ToldApart[]): string {
   return markdownTable(['server, asked as', ...told.map(({ server }) => server.id)], told.map(rowOf));
 }
 
