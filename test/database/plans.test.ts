@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openConnections } from '../../src/database/connection.js';
 import { migrate } from '../../src/database/schema.js';
 import {
@@ -14,7 +14,7 @@ import {
   WRITES,
   withKey,
 } from '../../src/database/statements.js';
-import { describeDatabases, freshDatabase } from './database.js';
+import { createDatabase, describeDatabases, dropDatabase } from './database.js';
 import { key } from './gateways.js';
 
 const KEYS = 20_000;
@@ -52,13 +52,12 @@ function batch(gateway: string, keys: readonly string[]): string {
 
 /** A database with many keys that are counted by one gateway, and some by another; what came last has not been seen. */
 async function stage(isAnalyzed: boolean) {
-  const url = await freshDatabase();
+  const url = await createDatabase();
   const connections = openConnections({ url, most: 1 });
   await migrate(connections);
   await connections.close();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  onTestFinished(() => client.end());
   const run = (text: string) => client.query(text);
   for (const table of LARGE) await run(`alter table keyway.${table} set (autovacuum_enabled = false)`);
   await run(
@@ -78,7 +77,11 @@ async function stage(isAnalyzed: boolean) {
   if (isAnalyzed) await run('analyze');
   const seen: Seen = { state: 299n, stateMark: randomUUID(), counters: 4n, countersMark: randomUUID(), ...last(4n) };
   await run(batch(gateways[1] ?? '', names.slice(0, 10)));
-  return { run, seen };
+  const close = async () => {
+    await client.end();
+    await dropDatabase(url);
+  };
+  return { run, seen, close };
 }
 
 const last = (connections: bigint) => ({ connections, connectionsMark: randomUUID(), document: 0n });
@@ -97,8 +100,15 @@ describeDatabases('plans', () => {
     ['that were analyzed', true],
     ['that were never analyzed', false],
   ] as const)('over tables %s', (_, isAnalyzed) => {
+    // What is asked of them changes nothing that lasts.
+    let staged: Awaited<ReturnType<typeof stage>>;
+    beforeAll(async () => {
+      staged = await stage(isAnalyzed);
+    });
+    afterAll(() => staged.close());
+
     it('of every statement of a look go by indexes, cost little, and are not worth compiling', async () => {
-      const { run, seen } = await stage(isAnalyzed);
+      const { run, seen } = staged;
       const statements = statementsOf(seen);
       expect(statements.length).toBeGreaterThan(10);
       for (const statement of statements) {
@@ -114,7 +124,7 @@ describeDatabases('plans', () => {
     });
 
     it('of what writes do in the schema read no large table from end to end, over and over again', async () => {
-      const { run } = await stage(isAnalyzed);
+      const { run } = staged;
       const name = names[7] ?? '';
       await run('begin');
       // A function's plan may become another once it was carried out five times.

@@ -6,13 +6,12 @@ import { givenFile, type PlayOptions, type Stage } from '../../src/replay/play.j
 import type { CounterState, Scenario } from '../../src/replay/scenario.js';
 import { query } from './database.js';
 
+const EMPTIED = ['keys', 'counters', 'connections', 'batches', 'reports', 'sessions', 'audit', 'versions', 'gateways'];
+
 /** Makes a database what it was before the first Keyway but for the schema, which stays. */
 export async function emptyDatabase(url: string): Promise<void> {
-  await query(
-    url,
-    `truncate keyway.keys, keyway.counters, keyway.connections, keyway.batches, keyway.reports, keyway.sessions,
-      keyway.audit, keyway.versions, keyway.gateways`,
-  );
+  // Emptying a table by `truncate` makes files anew, each index's too, which takes longer than a scenario.
+  await query(url, EMPTIED.map((table) => `delete from keyway.${table}`).join(';'));
 }
 
 /** A gateway over a database that stands in a scenario's given state. */
