@@ -63,7 +63,7 @@ export async function runChaosRounds({ until, seed, nemesis = false, onRound }: 
   try {
     await put(gateways[0], CONFIGURATION);
     for (let round = 1; !isOver(done); round += 1) {
-      const withCopy = round % 3 === 0;
+      const withCopy = round % 3 === 2;
       const working = clients.run();
       const held = nemesis ? choose(GATEWAYS) : null;
       const others = gateways.filter((_, at) => at !== held);

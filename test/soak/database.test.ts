@@ -5,7 +5,7 @@ import { type ChaosSummary, runChaosRounds } from './database-rounds.js';
 beforeAll(buildIfOlder, 300_000);
 
 const minutes = process.env.SOAK_NEMESIS_MINUTES === undefined ? null : Number(process.env.SOAK_NEMESIS_MINUTES);
-const rounds = Number(process.env.SOAK_DATABASE_ROUNDS ?? 3);
+const rounds = Number(process.env.SOAK_DATABASE_ROUNDS ?? 2);
 const seed = Number(process.env.SOAK_SEED ?? Date.now() % 1_000_000);
 const name =
   minutes === null
