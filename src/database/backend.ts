@@ -168,6 +168,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     ...(options.observe === undefined ? {} : { observe: options.observe }),
     ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
   });
+
   /** Into a state that this Keyway must not serve it writes nothing. */
   function writesOver(connections: Connections, operation: 'write' | 'batch'): Writes {
     const sent = createWrites({ connections, asking, seen, clock, random, log });
@@ -186,6 +187,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
   const writes = writesOver(writing, 'write');
   const batches = writesOver(batching, 'batch');
   const own = new OwnWrites({ writes, follower, committed: () => hints?.changed(), clock, jitter, log });
+
   /** Rejects where what is in memory is older than it may be. */
   function expectYoungerThan(limit: number): void {
     if (!follower.isFailing()) return;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished } from 'vitest';
 import { askShared, type Shared } from '../shared.js';
 
 /** The server that the tests which run now have their databases in. */
@@ -66,3 +66,24 @@ export async function query(url: string, statement: string): Promise<readonly Re
     await client.end();
   }
 }
+
+/** Holds what a statement locks until it is called. */
+export async function holding(url: string, statement: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query('begin');
+  await client.query(statement);
+  return async () => {
+    await client.query('commit');
+  };
+}
+
+/** Resolves once so many wait for what others have locked. */
+export const waiting = (url: string, count: number) =>
+  expect
+    .poll(async () => {
+      const where = "wait_event_type = 'Lock' and datname = current_database()";
+      return (await query(url, `select from pg_stat_activity where ${where}`)).length;
+    })
+    .toBeGreaterThanOrEqual(count);

@@ -1,30 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { WRITES } from '../../src/database/statements.js';
-import { describeDatabase, freshDatabase, query } from './database.js';
+import { describeDatabase, freshDatabase, holding, query, waiting } from './database.js';
 import { key, openBackend, report } from './gateways.js';
-
-/** Holds what a statement locks until it is called. */
-async function holding(url: string, statement: string): Promise<() => Promise<void>> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  onTestFinished(() => client.end());
-  await client.query('begin');
-  await client.query(statement);
-  return async () => {
-    await client.query('commit');
-  };
-}
-
-/** Resolves once so many wait for what others have locked. */
-const waiting = (url: string, count: number) =>
-  expect
-    .poll(async () => {
-      const where = "wait_event_type = 'Lock' and datname = current_database()";
-      return (await query(url, `select from pg_stat_activity where ${where}`)).length;
-    })
-    .toBeGreaterThanOrEqual(count);
 
 describeDatabase('writes that wait', () => {
   it('for one another hold up no report, however many they are', async () => {

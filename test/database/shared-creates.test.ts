@@ -1,30 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { createSharedCreates } from '../../src/database/shared-creates.js';
 import { LEAST_PATIENCE, WRITE_PATIENCE, type Written } from '../../src/database/writes.js';
-import { describeDatabase, freshDatabase, query } from './database.js';
+import { describeDatabase, freshDatabase, holding, query, waiting } from './database.js';
 import { key, openBackend, seesAll } from './gateways.js';
 
 const HEAD = "select from keyway.heads where name = 'state' for update";
-
-/** Carries a statement out in a transaction that stays open until what it resolves to is called. */
-async function holding(url: string, statement: string): Promise<() => Promise<unknown>> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  onTestFinished(() => client.end());
-  await client.query('begin');
-  await client.query(statement);
-  return () => client.query('commit');
-}
-
-async function waiting(url: string, count: number): Promise<void> {
-  const which = "datname = current_database() and wait_event_type = 'Lock'";
-  await expect
-    .poll(() => query(url, `select count(*)::int as count from pg_stat_activity where ${which}`))
-    .toEqual([{ count }]);
-}
 
 const writesOf = (url: string) =>
   query(url, "select count(*)::int as count from keyway.operations where head = 'state' and number > 0");
