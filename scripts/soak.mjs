@@ -1,4 +1,5 @@
-// `npm run soak -- --rounds N`: kills the real process so many times under load and checks what comes back.
+// `npm run soak -- --rounds N`: kills the real process so many times under load and checks what comes back, and plays a
+// thousand crashes of its stores on a disk that forgets what was not synced.
 // `npm run soak -- --load [--minutes N]`: puts mixed load on it, abuse and edits by hand included, and checks that no
 // answer was wrong, no change lost and its memory flat.
 // `npm run soak -- --hostile [--minutes N]`: the same with clients beside it that flood, never read, guess, and close or
@@ -64,12 +65,23 @@ function partOf() {
     const env = { SOAK_DATABASE_ROUNDS: rounds ?? '200', DATABASE_SCENARIOS: 'all' };
     return { test: 'database', also: ['test/database/scenarios.test.ts'], env };
   }
-  return { test: 'kill', env: { SOAK_ROUNDS: rounds ?? '1000' } };
+  const crashes = ['counters/created-again', 'local/counters/crash', 'local/crash'].map(
+    (name) => `test/${name}.test.ts`,
+  );
+  const env = { SOAK_ROUNDS: rounds ?? '1000', STORE_RUNS: '1000', CRASH_RUNS: '1000' };
+  return { test: 'kill', also: crashes, env };
 }
 const part = partOf();
 const env = { ...process.env, ...part.env, ...(seed === undefined ? {} : { SOAK_SEED: seed }) };
 const files = [`test/soak/${part.test}.test.ts`, ...(part.also ?? [])];
 // One file after the other: what is measured there is not disturbed.
-const argv = ['vitest', 'run', ...files, '--no-file-parallelism', '--disable-console-intercept'];
+const argv = [
+  'vitest',
+  'run',
+  ...files,
+  '--no-file-parallelism',
+  '--disable-console-intercept',
+  '--testTimeout=600000',
+];
 const child = spawn('npx', argv, { env, stdio: 'inherit' });
 child.on('close', (code) => process.exit(code ?? 1));

@@ -90,7 +90,7 @@ describe('a key that is created again, on a disk that forgets what was not synce
       fc.asyncProperty(fc.array(aStep, { minLength: 1, maxLength: 12 }), fc.nat(2 ** 31), (steps, seed) =>
         play({ steps, seed }),
       ),
-      { numRuns: Number(process.env.STORE_RUNS ?? 300) },
+      { numRuns: Number(process.env.STORE_RUNS ?? 100) },
     );
   });
 });

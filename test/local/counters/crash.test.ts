@@ -82,7 +82,7 @@ describe('the store of counters, on a disk that forgets what was not synced', ()
         fc.nat(2 ** 31),
         (steps, compactBytes, seed) => play({ steps, compactBytes, seed }),
       ),
-      { numRuns: Number(process.env.STORE_RUNS ?? 400) },
+      { numRuns: Number(process.env.STORE_RUNS ?? 150) },
     );
   });
 });
