@@ -38,6 +38,30 @@ export function stateChanges(before: SavedState, after: SavedState): readonly st
   });
 }
 
+/** Whether keys came, went, or have another name or limit. */
+export function keysChanged(before: SavedState, after: SavedState): boolean {
+  return keyChanges(before.keys, after.keys).length > 0;
+}
+
+/** The sentences of `stateChanges` that are about keys and nothing else, in the list and in the configuration. */
+export function keyChangesOnly(before: SavedState, after: SavedState): readonly string[] {
+  const isOfKeys = sameJson(withoutKeyLists(before.config), withoutKeyLists(after.config));
+  return [
+    ...keyChanges(before.keys, after.keys),
+    ...(isOfKeys ? configurationChanges(before.config, after.config) : []),
+  ];
+}
+
+function withoutKeyLists(config: JsonObject | null): JsonValue {
+  if (config === null) return null;
+  const { access_keys: _, inbounds, ...others } = config;
+  if (!Array.isArray(inbounds)) return { ...others, inbounds: inbounds ?? null };
+  return {
+    ...others,
+    inbounds: inbounds.map((each: JsonValue) => (isJsonObject(each) ? { ...each, users: null } : each)),
+  };
+}
+
 function keyChanges(before: readonly GivenKey[], after: readonly GivenKey[]): readonly string[] {
   const [left, right] = [before, after].map((keys) => new Map(keys.map((each) => [each.accessKey, each])));
   const missing = before.filter(({ accessKey }) => right?.has(accessKey) !== true).length;

@@ -54,8 +54,8 @@ export async function learnFacts(caller: Caller, control: Control, asked: Asked)
   const anonymous = await statusWith(caller, target, null);
   if (anonymous !== 200 && anonymous !== 401) throw new NoApiThere(target, anonymous);
   const isOpen = anonymous === 200;
-  const hasToken =
-    credentials.token !== null && (await statusWith(caller, target, `Bearer ${credentials.token}`)) === 200 && !isOpen;
+  const { token } = credentials;
+  const hasToken = token !== null && (await statusWith(caller, target, `Bearer ${token}`)) === 200 && !isOpen;
   const hasOperator = credentials.operator !== null && revision.capabilities.login !== undefined;
   if (hasOperator) await control.login();
   if (!isOpen && !hasToken && !hasOperator) return nothingKnown;
@@ -95,6 +95,9 @@ async function statusWith(caller: Caller, target: Target, authorization: string 
     headers,
     body: undefined,
   });
+  const wait = answer.headers.get('retry-after');
+  if (answer.status === 401 && wait !== undefined)
+    throw new Error(`the server slows the guessing of tokens and does not look at this one: try again in ${wait} s`);
   return answer.status;
 }
 

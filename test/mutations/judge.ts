@@ -132,7 +132,7 @@ export async function playedOn(
     const found =
       tried.find(({ outcome, name }) => outcome === 'different' && tells(name))?.name ??
       (await firstTelling(player, files, tells));
-    const [problem] = await player.finish();
+    const [problem] = (await player.finish()).left;
     return found ?? (problem !== undefined && tells(LEFT) ? problem : null);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

@@ -92,7 +92,7 @@ test("a foreign panel's session recorded in a real browser replays equal, on the
   const file: ScenarioFile = { kind: 'scenario', name: 'panel', path: 'panel.json', scenario, register: null };
   const player = await playerOn(server.origin, 'current', { permissions: { writes: true, destructive: true } });
   expect(await player.play(file, {})).toMatchObject({ outcome: 'equal', differences: [] });
-  expect(await player.finish()).toEqual([]);
+  expect((await player.finish()).left).toEqual([]);
   const options = { revision: null, timeoutMilliseconds: 10_000, isStopped: () => false };
   expect(await playEmbedded(file, options)).toMatchObject({ outcome: 'equal', differences: [] });
 });
@@ -171,7 +171,7 @@ test("a session in Keyway's own panel, recorded by the command, replays equal on
     const putBack = await startLiveServer('current');
     const player = await playerOn(putBack.origin, 'current', { permissions: { writes: true, destructive: true } });
     expect(await player.play(file, {})).toMatchObject({ outcome: 'equal', differences: [], known: 0 });
-    expect(await player.finish()).toEqual([]);
+    expect((await player.finish()).left).toEqual([]);
     await putBack.close();
   }
   const embedded = await runKeyway(['replay', folder], { folder });

@@ -101,7 +101,7 @@ describe('the state after a run', () => {
     const { player, failing, pauses } = await failingServer();
     // Configuration, audit list, keys, rules: all of a look, and half of the next one.
     failing.reads = 6;
-    expect(await player.finish()).toEqual([]);
+    expect((await player.finish()).left).toEqual([]);
     expect(pauses).toEqual([1000, 2000]);
   });
 
@@ -109,7 +109,7 @@ describe('the state after a run', () => {
     const { player, failing, pauses } = await failingServer();
     failing.reads = Number.POSITIVE_INFINITY;
     const why = (path: string) => `GET ${path} answers 401 unauthorized and asks to wait 60 s`;
-    expect(await player.finish()).toEqual([
+    expect((await player.finish()).left).toEqual([
       `the keys could not be read: ${why('/users')}`,
       `the outbound rules could not be read: ${why('/router/rules')}`,
       `the configuration could not be read: ${why('/server/config')}`,

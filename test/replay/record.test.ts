@@ -267,7 +267,7 @@ describe('a recorded session', () => {
       const server = await startLiveServer('current');
       const player = await playerOn(server.origin, 'current', { permissions: { writes: true, destructive: false } });
       const result = await player.play(file, {});
-      expect(await player.finish()).toEqual([]);
+      expect((await player.finish()).left).toEqual([]);
       await server.close();
       expect(result.differences).toEqual([]);
       expect(result.outcome).toBe('equal');

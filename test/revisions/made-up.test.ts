@@ -174,10 +174,10 @@ describe('its recording', () => {
       outcome: 'skipped',
       reason: expect.stringMatching(/--writes/),
     });
-    expect(await reading.finish()).toEqual([]);
+    expect((await reading.finish()).left).toEqual([]);
     const writing = await playerOn(server.origin, '9.9.9', { permissions: { writes: true, destructive: false } });
     expect(await writing.play(file, {})).toMatchObject({ outcome: 'equal', reason: null });
-    expect(await writing.finish()).toEqual([]);
+    expect((await writing.finish()).left).toEqual([]);
     expect(server.keys()).toEqual(keys);
   });
 
@@ -207,7 +207,7 @@ describe('what it does to a server', () => {
     const player = await playerOn(server.origin, '9.9.9', { permissions: { writes: true, destructive: true } });
     const reason = player.whyNot({ ...scenario, exchanges: [melting] });
     expect(reason).toBe('melts everything: what was there could not be put back');
-    expect(await player.finish()).toEqual([]);
+    expect((await player.finish()).left).toEqual([]);
   });
 
   it('to a key of somebody else is not sent', async () => {
@@ -229,6 +229,6 @@ describe('what it does to a server', () => {
       outcome: 'skipped',
       reason: 'step 1 changes a key that the scenario does not make',
     });
-    expect(await player.finish()).toEqual([]);
+    expect((await player.finish()).left).toEqual([]);
   });
 });

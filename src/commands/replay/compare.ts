@@ -134,7 +134,11 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
       players.push(right);
       return await compareAll(files, { ...playing, left, right, settings });
     } finally {
-      for (const player of players) playing.changes.push(...(await player.finish()));
+      for (const player of players) {
+        const { left, byOthers } = await player.finish();
+        playing.changes.push(...left);
+        playing.byOthers.push(...byOthers);
+      }
     }
   });
 }

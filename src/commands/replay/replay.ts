@@ -171,7 +171,9 @@ async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: P
     }
     return { asked, reads, unjudged: whyUnjudged([player], [settings.credentials]) };
   } finally {
-    changes.push(...(await player.finish()));
+    const { left, byOthers } = await player.finish();
+    changes.push(...left);
+    playing.byOthers.push(...byOthers);
   }
 }
 

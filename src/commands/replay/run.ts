@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
+import type { KeptState } from '../../replay/after-run.js';
 import type { ReadReport } from '../../replay/reads/standing.js';
 import type { LineSink, Reporter } from '../../replay/report.js';
 import { createGithubReporter } from '../../replay/report-github.js';
@@ -9,12 +10,7 @@ import { createTextReporter, type TextDetail } from '../../replay/report-text.js
 import { type ScenarioResult, summaryOf } from '../../replay/result.js';
 import type { SavedState } from '../../replay/saved-state.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../../replay/scenario-files.js';
-import {
-  createTargetPlayer,
-  type KeptState,
-  type TargetOptions,
-  type TargetPlayer,
-} from '../../replay/target-player.js';
+import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../replay/target-player.js';
 import { shortfall, verdictOf } from '../../replay/verdict.js';
 import type { TargetCredentials } from '../../southbound/control.js';
 import { writeJson } from '../../wire/json/write-json.js';
@@ -199,6 +195,8 @@ export interface Playing {
   readonly problems: string[];
   /** What is not on a server as it was before; sentences for people, said last. */
   readonly changes: string[];
+  /** What others changed there meanwhile; sentences for people. */
+  readonly byOthers: string[];
   /** Told once how many results there will be. */
   begin(count: number): void;
   /** Told of every result, in order. */
@@ -245,6 +243,7 @@ export async function runPlaying(
     isStopped: watchForStop(context),
     problems: [],
     changes: [],
+    byOthers: [],
     begin: (count) => reporter.begin(count),
     done(result) {
       results.push(result);
@@ -271,6 +270,8 @@ export async function runPlaying(
   const isWhole = summary.broken === 0 && playing.problems.length === 0;
   if (short !== null && isWhole) context.complain(`keyway ${command}: ${short}`);
   for (const problem of said) context.complain(`keyway ${command}: ${problem}`);
+  for (const each of playing.byOthers)
+    context.complain(`keyway ${command}: others change the server meanwhile: ${each}`);
   if ((played?.fails ?? summary.different > 0) || playing.changes.length > 0) return 1;
   if (!isWhole) return 2;
   return short === null && (verdict?.unjudged ?? null) === null ? 0 : 3;
@@ -281,10 +282,13 @@ function whyNothing(results: readonly ScenarioResult[]): string {
   return 'nothing was played: every scenario was skipped';
 }
 
-function watchForStop({ untilStopped }: CommandContext): () => boolean {
+function watchForStop({ untilStopped, complain }: CommandContext): () => boolean {
   const stop = { asked: false };
   untilStopped().then(() => {
     stop.asked = true;
+    complain(
+      'ending, once what the run made is removed and what it replaced is put back; another signal ends it at once',
+    );
   });
   return () => stop.asked;
 }

@@ -14,6 +14,7 @@ import {
 } from './looking.js';
 
 const WRONG = 'keyway-wrong-token';
+const SLOWED = 'the server slows the guessing of tokens and does not look at every one: try again in a minute';
 
 /** Who is let in: nobody without a credential, the right ones in the spellings that the scheme takes, no wrong one. */
 export async function lookAtAuth(at: At): Promise<Found> {
@@ -27,6 +28,8 @@ export async function lookAtAuth(at: At): Promise<Found> {
       .decode(authorization)
       .some(({ kind, secret }) => secret !== '' && secret === (kind === 'session' ? look.session : look.token));
     const { answer } = await look.read({ method: 'GET', path, authorization });
+    // Seen alone where a right one was not let in before: from then on it is looked at, however many wrong ones come.
+    if (passes && answer.status === 401 && answer.headers.has('retry-after')) return { unseen: SLOWED };
     const request = `GET /server/status, Authorization: ${words}`;
     differences.push(...differing(request, 'status', passes ? 200n : 401n, BigInt(answer.status)));
   }

@@ -73,25 +73,61 @@ function keysAskedFor(operation: Operation, list: readonly JsonObject[], at: At)
   return [...new Set([...addressed.slice(0, SINGLE_KEYS), ...known])];
 }
 
-/** A listed key is there, and says of itself what the list does, where the list before and the one after agree about it. */
+/** Milliseconds before a key that is unlike its list is read again, and before the list after it: lists may be this old. */
+const LIST_AGE = 1_000;
+const SINGLE_LOOKS = 3;
+
+/**
+ * A listed key is there, and says of itself what the list does, where the list before and the one after agree about it. Counters
+ * go on where keys are used, and a list may be older than the key that is read after it: what differs is read again.
+ */
 async function besideList(
   operation: Operation,
   singles: readonly Single[],
   at: At,
   request: string,
 ): Promise<readonly ReadDifference[]> {
-  const after = new Map((await snapshots(at, 'after single keys')).map((each) => [each.access_key, each]));
-  return singles.flatMap(({ listed, seen: { answer, envelope } }) => {
-    if (!sameJson(listed, after.get(listed.access_key))) return [];
-    const { data } = envelope ?? {};
-    if (answer.status !== 200) return differing(request, 'status, of a listed key', 200n, BigInt(answer.status));
-    if (operation.name !== 'getUser' || !isJsonObject(data)) return [];
-    return Object.entries(listed).flatMap(([member, value]) =>
-      sameJson(value, data[member])
-        ? []
-        : [{ request, where: `body /data/${member}, as in the list`, expected: value, actual: data[member] }],
-    );
-  });
+  let asked = singles;
+  let after = await listedNow(at, 'after single keys');
+  let found = asked.flatMap((each) => unlikeList(operation, each, after, request));
+  for (let look = 2; look <= SINGLE_LOOKS && found.length > 0; look += 1) {
+    const turn = `single keys ${look}`;
+    await at.look.pauseBefore(turn, LIST_AGE);
+    const next: Single[] = [];
+    for (const {
+      listed: { access_key: key },
+    } of asked) {
+      const listed = after.get(key);
+      if (listed !== undefined)
+        next.push({ listed, seen: await readOperation(operation, at, { key: String(key), turn }) });
+    }
+    asked = next;
+    await at.look.pauseBefore(`after ${turn}`, LIST_AGE);
+    after = await listedNow(at, `after ${turn}`);
+    found = asked.flatMap((each) => unlikeList(operation, each, after, request));
+  }
+  return found;
+}
+
+async function listedNow(at: At, turn: string): Promise<ReadonlyMap<JsonValue | undefined, JsonObject>> {
+  return new Map((await snapshots(at, turn)).map((each) => [each.access_key, each]));
+}
+
+function unlikeList(
+  operation: Operation,
+  { listed, seen: { answer, envelope } }: Single,
+  after: ReadonlyMap<JsonValue | undefined, JsonObject>,
+  request: string,
+): readonly ReadDifference[] {
+  if (!sameJson(listed, after.get(listed.access_key))) return [];
+  const { data } = envelope ?? {};
+  if (answer.status !== 200) return differing(request, 'status, of a listed key', 200n, BigInt(answer.status));
+  if (operation.name !== 'getUser' || !isJsonObject(data)) return [];
+  return Object.entries(listed).flatMap(([member, value]) =>
+    sameJson(value, data[member])
+      ? []
+      : [{ request, where: `body /data/${member}, as in the list`, expected: value, actual: data[member] }],
+  );
 }
 
 async function lookAtPlain(operation: Operation, at: At): Promise<readonly ReadDifference[]> {
@@ -173,20 +209,37 @@ function orderDifferences(
   ];
 }
 
-/** The counts of the status beside the list, as far as nothing changed between a status before and one after it. */
+/** How often counts are held against a list that stands still meanwhile. */
+const COUNT_LOOKS = 3;
+
+/** The counts of the status beside the list, as far as nothing changes between two lists around it. */
 async function countDifferences(at: At, request: string): Promise<readonly ReadDifference[]> {
-  const before = await dataOf('getStatus', at, { turn: 'before the list' });
-  const list = await snapshots(at, 'between two statuses');
-  const after = await dataOf('getStatus', at, { turn: 'after the list' });
+  let before = await snapshots(at);
+  let found: readonly ReadDifference[] = [];
+  for (let look = 1; look <= COUNT_LOOKS; look += 1) {
+    const turn = `counts ${look}`;
+    const status = await dataOf('getStatus', at, { turn });
+    const after = await snapshots(at, turn);
+    const isStill = sameJson([...before], [...after]);
+    found = isStill ? countsUnlike(status, after, request) : [];
+    if (isStill && found.length === 0) return [];
+    before = after;
+  }
+  return found;
+}
+
+function countsUnlike(
+  status: JsonValue | undefined,
+  list: readonly JsonObject[],
+  request: string,
+): readonly ReadDifference[] {
   const counts = {
     total_users: list.length,
     active_users: list.filter(({ bytes_up, bytes_down }) => isAbove(bytes_up) || isAbove(bytes_down)).length,
   };
   return Object.entries(counts).flatMap(([member, count]) => {
-    const [first, last] = [before, after].map((each) => (isJsonObject(each) ? each[member] : undefined));
-    return typeof first === 'bigint' && first === last
-      ? differing(request, `body /data/${member}`, BigInt(count), first)
-      : [];
+    const told = isJsonObject(status) ? status[member] : undefined;
+    return typeof told === 'bigint' ? differing(request, `body /data/${member}`, BigInt(count), told) : [];
   });
 }
 

@@ -15,27 +15,34 @@ const LOOKS = [0, 2_000, 5_000];
 export async function lookAtConfiguration(at: At): Promise<Found> {
   if (at.revision.capabilities.config === undefined) return { unseen: 'this revision does not show it' };
   if ((await at.look.passing(at.api)) === undefined) return { unseen: NEEDS_CREDENTIAL };
-  let found: Found = [];
+  let found: readonly ReadDifference[] = [];
+  let before = await snapshots(at);
+  let suspects: ReadonlySet<string> | null = null;
   for (const [index, milliseconds] of LOOKS.entries()) {
     const turn = `configuration ${index}`;
     if (milliseconds > 0) await at.look.pauseBefore(turn, milliseconds);
-    found = await contradictions(at, turn);
-    if ('unseen' in found || found.length === 0) break;
+    const file = await fileShown(at, turn);
+    if ('unseen' in file) return file;
+    const after = await snapshots(at, turn);
+    const keys = keyContradictions(file, [before, after], at, suspects);
+    found = [
+      ...keys.differences,
+      ...(await ruleDifferences(file, at, turn)),
+      ...(await dnsDifferences(file.configuration, at, turn)),
+      ...(await linkDifferences(file.configuration, at, turn)),
+    ];
+    before = after;
+    suspects = keys.suspects;
+    if (found.length === 0) break;
   }
   return found;
 }
 
-async function contradictions(at: At, turn: string): Promise<Found> {
+async function fileShown(at: At, turn: string): Promise<ShownFile | { readonly unseen: string }> {
   const config = await dataOf('getConfig', at, { turn });
   const file = config === undefined ? null : readFile(config);
   if (file === null) return { unseen: 'it shows no configuration' };
-  if (file.configuration.mode !== 'server') return { unseen: 'its "mode" is not "server"' };
-  return [
-    ...keyDifferences(file, await snapshots(at, turn), at),
-    ...(await ruleDifferences(file, at, turn)),
-    ...(await dnsDifferences(file.configuration, at, turn)),
-    ...(await linkDifferences(file.configuration, at, turn)),
-  ];
+  return file.configuration.mode === 'server' ? file : { unseen: 'its "mode" is not "server"' };
 }
 
 /** What a configuration says, whatever its layout. */
@@ -62,26 +69,57 @@ function readFile(config: JsonValue): ShownFile | null {
   }
 }
 
-/** Every key of the list stands in the file, with its name and limit; where a start reads what the API stores, no other does. */
-function keyDifferences(
+interface KeyContradictions {
+  readonly differences: readonly ReadDifference[];
+  /** The keys that they are about. */
+  readonly suspects: ReadonlySet<string>;
+}
+
+/**
+ * Every key that two lists show alike stands in the file, with its name and limit; where a start reads what the API stores, no
+ * other does. `suspects` are those that an earlier look was about: others that come meanwhile may not be written yet.
+ */
+function keyContradictions(
   { configuration, isRootLayout, beside }: ShownFile,
-  list: readonly JsonObject[],
+  lists: readonly [before: readonly JsonObject[], after: readonly JsonObject[]],
   at: At,
-): ReadDifference[] {
+  suspects: ReadonlySet<string> | null,
+): KeyContradictions {
   const request = 'GET /server/config beside GET /users';
   const stored = recordsOf([...configuration.keys, ...beside]);
-  const listed = new Map(list.map((each) => [String(each.access_key), each]));
-  // No path could name it: servers of each line are of their own mind about it.
-  for (const keys of [stored, listed]) keys.delete('');
+  const [before, listed] = [listedBy(lists[0]), listedBy(lists[1])];
+  // No path could name the empty one: servers of each line are of their own mind about it.
+  const passedOver = new Set(['', ...changedBetween(before, listed)]);
+  for (const keys of [stored, listed])
+    for (const key of keys.keys()) if (passedOver.has(key) || suspects?.has(key) === false) keys.delete(key);
   const missing = [...listed.keys()].filter((key) => !stored.has(key));
   const isWhole = isRootLayout || (beside.length === 0 && at.revision.storing.startsWithKeys);
   const unlisted = isWhole ? [...stored.keys()].filter((key) => !listed.has(key)) : [];
-  return [
-    ...differing(request, 'body /data, keys of the list that it lacks', 0n, BigInt(missing.length)),
-    ...differing(request, 'body /data, its keys that the list lacks', 0n, BigInt(unlisted.length)),
-    ...firstDiffering(request, stored, listed, 'name', ({ name }) => name),
-    ...firstDiffering(request, stored, listed, 'limit_bytes', ({ limitBytes }) => limitBytes),
-  ];
+  const names = firstUnlike(stored, listed, 'name', ({ name }) => name);
+  const limits = firstUnlike(stored, listed, 'limit_bytes', ({ limitBytes }) => limitBytes);
+  return {
+    differences: [
+      ...differing(request, 'body /data, keys of the list that it lacks', 0n, BigInt(missing.length)),
+      ...differing(request, 'body /data, its keys that the list lacks', 0n, BigInt(unlisted.length)),
+      ...[...names, ...limits].map(({ key: _, ...each }) => ({ request, ...each })),
+    ],
+    suspects: new Set([...missing, ...unlisted, ...[...names, ...limits].map(({ key }) => key)]),
+  };
+}
+
+function listedBy(list: readonly JsonObject[]): Map<string, JsonObject> {
+  return new Map(list.map((each) => [String(each.access_key), each]));
+}
+
+/** Keys that others made, changed or removed between two lists: the configuration may say either. */
+function changedBetween(
+  before: ReadonlyMap<string, JsonObject>,
+  after: ReadonlyMap<string, JsonObject>,
+): readonly string[] {
+  const record = (each: JsonObject | undefined) => each && { name: each.name ?? null, limit: each.limit_bytes ?? null };
+  return [...new Set([...before.keys(), ...after.keys()])].filter(
+    (key) => !sameJson(record(before.get(key)), record(after.get(key))),
+  );
 }
 
 function recordsOf(keys: readonly AccessKey[]): Map<string, AccessKey[]> {
@@ -90,19 +128,22 @@ function recordsOf(keys: readonly AccessKey[]): Map<string, AccessKey[]> {
   return records;
 }
 
+interface UnlikeKey extends Omit<ReadDifference, 'request'> {
+  readonly key: string;
+}
+
 /** The first key of which the list says something else; of one that stands in the file twice it may say either. */
-function firstDiffering(
-  request: string,
+function firstUnlike(
   stored: ReadonlyMap<string, readonly AccessKey[]>,
   listed: ReadonlyMap<string, JsonObject>,
   member: string,
   memberOfKey: (key: AccessKey) => JsonValue,
-): ReadDifference[] {
-  for (const [accessKey, records] of stored) {
-    const shown = listed.get(accessKey)?.[member];
+): readonly UnlikeKey[] {
+  for (const [key, records] of stored) {
+    const shown = listed.get(key)?.[member];
     const [actual] = records.map(memberOfKey);
     if (shown !== undefined && !records.some((each) => memberOfKey(each) === shown))
-      return [{ request, where: `body /data, ${member} of a key`, expected: shown, actual }];
+      return [{ key, where: `body /data, ${member} of a key`, expected: shown, actual }];
   }
   return [];
 }

@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readState, restoreKeyLists, restoreState, type SavedState } from './saved-state.js';
+import { keyChangesOnly, keysChanged, stateChanges } from './state-changes.js';
+import { untilReloaded } from './take-over.js';
+import { readKeys } from './target-facts.js';
+import type { Prepared } from './target-state.js';
+
+/** A copy of what stood on a server. */
+export interface KeptState {
+  /** For people. */
+  readonly place: string;
+  remove(): Promise<void>;
+}
+
+/** How a server stands after a run, one sentence for each thing. */
+export interface Finished {
+  /** Not as it was before the run. */
+  readonly left: readonly string[];
+  /** Changed by others, who go on changing it. */
+  readonly byOthers: readonly string[];
+}
+
+/** A live server at the end of a run. */
+export interface Ended extends Prepared {
+  readonly options: Prepared['options'] & {
+    /** Resolves so many milliseconds later; real ones when left out. */
+    readonly pause?: (milliseconds: number) => Promise<unknown>;
+  };
+  /** Null where nothing lets the run in. */
+  readonly before: SavedState | null;
+  /** Where the state before is kept, once anything of it may be replaced. */
+  readonly kept: KeptState | null;
+}
+
+/** Removes what is left of the run's own keys, puts everything back, and compares with the state before. */
+export async function cleanUp(live: Ended): Promise<Finished> {
+  const { permissions } = live.options;
+  const problems = permissions.writes ? await undoAll(live).catch((error: unknown) => [whyNotUndone(live, error)]) : [];
+  const { changes, byOthers } = await changesSince(live);
+  const left = [...problems, ...changes];
+  if (left.length === 0) await live.kept?.remove();
+  else if (live.kept !== null) left.push(`what stood there before is in ${live.kept.place}`);
+  return { left, byOthers };
+}
+
+function whyNotUndone({ own }: Ended, error: unknown): string {
+  const reason = error instanceof Error ? error.message : String(error);
+  return `not all could be undone, keys that begin with ${own.prefix} may be left: ${reason}`;
+}
+
+/** Removes the run's own keys and puts back what it replaced, and again where a reload of the server's brought some back. */
+async function undoAll(live: Ended): Promise<readonly string[]> {
+  const { control, own, before, kept, options, facts } = live;
+  let problems: readonly string[] = [];
+  for (let round = 0; round < 2; round += 1) {
+    const left = await own.removeAll(control);
+    problems = left.map((accessKey) => `the key ${accessKey} could not be removed`);
+    if (before === null) return problems;
+    if (kept !== null) problems = [...problems, ...(await restoreState(live, before))];
+    const lists = await restoreKeyLists(live, before, options.revision, facts.version).catch(wordsOf);
+    if (lists !== null) problems = [...problems, lists];
+    await untilReloaded(async (path) => (await control.send('GET', path)).data);
+    const { keys } = await readKeys(control);
+    const back = own.among(keys.map(({ accessKey }) => accessKey));
+    if (back.length === 0) return problems;
+    for (const accessKey of back) own.add(accessKey);
+  }
+  return problems;
+}
+
+/** Milliseconds before what is not as before is read again: a server may be writing its file. */
+const A_MOMENT = 1000;
+/** The same before what could not be read is, each time. */
+const AWAY = [A_MOMENT, 2000, 4000];
+
+async function changesSince(live: Ended): Promise<Compared> {
+  const { pause = sleep } = live.options;
+  let seen = await compared(live, null);
+  for (const [again, milliseconds] of AWAY.entries()) {
+    if (seen.changes.length === 0 || (seen.after !== null && again > 0)) break;
+    await pause(milliseconds);
+    seen = await compared(live, seen.after);
+  }
+  return seen;
+}
+
+interface Compared {
+  readonly changes: readonly string[];
+  readonly byOthers: readonly string[];
+  /** Null where it could not be read whole. */
+  readonly after: SavedState | null;
+}
+
+/**
+ * Compares with the state before the run, and with an `earlier` one after it: where keys still change, while the run does
+ * nothing, others change them.
+ */
+async function compared({ control, before, options, own }: Ended, earlier: SavedState | null): Promise<Compared> {
+  if (before === null) return { changes: [], byOthers: [], after: null };
+  try {
+    const after = await readState(control, options.revision);
+    const isWhole = Object.keys(after.unread).length === 0;
+    const isMoving = earlier !== null && isWhole && keysChanged(earlier, after);
+    const isOurs = after.keys.some(({ accessKey }) => own.isOwn(accessKey));
+    const changes = stateChanges(before, after);
+    const others = isMoving && !isOurs ? keyChangesOnly(before, after) : [];
+    return {
+      changes: changes.filter((each) => !others.includes(each)),
+      byOthers: others,
+      after: isWhole ? after : null,
+    };
+  } catch (error) {
+    const why = `it could not be read whether all is as before: ${wordsOf(error)}`;
+    return { changes: [why], byOthers: [], after: null };
+  }
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
