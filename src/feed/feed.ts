@@ -7,7 +7,7 @@ import { withNow } from '../core/now.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
-import { acceptBody } from '../sockets/awaited-bodies.js';
+import { acceptBody, allowLongBody } from '../sockets/awaited-bodies.js';
 import { keepReading } from '../sockets/early-answer.js';
 import { type CreateServer, listenerOptions, withHostCheck } from '../sockets/http-server.js';
 import { changeBegins } from '../sockets/own-events.js';
@@ -70,15 +70,19 @@ export function createFeed(options: FeedOptions): Feed {
     status.refused += 1;
   });
   app.addHook('onRequest', (request, reply, done) => {
-    const admitted = () => {
-      acceptBody(request.raw);
+    if (token === null) {
+      allowLongBody(request.raw);
       done();
-    };
-    if (token === null) return admitted();
+      return;
+    }
     const isToken = (authorization: string) =>
       accepts(staticToken, authorization, { ...NO_OPERATOR, token }, NO_SESSION);
     withNow(options.tokens.check(options.networkOf(request.raw), request.headers.authorization, isToken), (verdict) => {
-      if (verdict === 'right') return admitted();
+      if (verdict === 'right') {
+        acceptBody(request.raw);
+        done();
+        return;
+      }
       status.refused += 1;
       keepReading(request.raw, reply.raw);
       if (verdict !== 'wrong') reply.header('retry-after', verdict);
@@ -190,7 +194,7 @@ function createBareApp({ log, createServer }: Pick<FeedOptions, 'log' | 'createS
       return send(reply, status, { error: text });
     }
     if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-      // The framework would close at once.
+      // The framework would close every connection.
       reply.removeHeader('connection');
       keepReading(request.raw, reply.raw);
       const { bodyLimit = BODY_LIMIT } = request.routeOptions;

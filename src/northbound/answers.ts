@@ -20,7 +20,6 @@ export function sendTooMany(reply: FastifyReply, seconds: number): FastifyReply 
 
 /** Sends a failure envelope to a request whose body may still be coming: a client that is sending it gets to the answer. */
 export function sendEarlyFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
-  reply.removeHeader('connection');
   keepReading(reply.request.raw, reply.raw);
   return sendFailure(reply, status, error);
 }

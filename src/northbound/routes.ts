@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../core/errors.js';
 import { type Now, withNow } from '../core/now.js';
 import type { TokenVerdict } from '../core/token-guard.js';
-import { acceptBody, acceptClient } from '../sockets/awaited-bodies.js';
+import { acceptBody, acceptClient, allowLongBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/own-events.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError, forStrangers } from '../wire/errors.js';
@@ -87,6 +87,7 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
               return;
             }
             if (request.hasCredential) acceptBody(request.raw);
+            else if (!isOpenToAll(operation, context)) allowLongBody(request.raw);
             keepBodyUninterpreted(operation, request);
             done();
           };

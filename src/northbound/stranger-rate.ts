@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
 import type { ClockPort } from '../core/ports.js';
 import type { CallerOf } from './caller.js';
-import { isThisMachine, peerOf } from './peers.js';
+import { isThisMachine } from './peers.js';
 
 /** Bytes a second that one network is sent without a credential, and bytes that it may be sent at once. */
 const PER_SECOND = 512 * 1024;
@@ -16,7 +16,7 @@ const MOST_NETWORKS = 10_000;
 
 /** Bounds what anyone is sent for a few bytes: static files and the audit list, per network (IPv6: one /56). */
 export interface StrangerRate {
-  /** Seconds until this caller may ask again; null where it may now, as always over loopback and a Unix socket. */
+  /** Seconds until this caller may ask again; null where it may now, as one of this machine always may. */
   retryAfter(request: IncomingMessage): number | null;
   /** Takes down that an answer with so many bytes of body goes out. */
   sends(request: IncomingMessage, bytes: number): void;
@@ -30,10 +30,11 @@ interface Allowance {
 export function createStrangerRate(clock: ClockPort, callerOf: CallerOf): StrangerRate {
   const allowances = new Map<string, Allowance>();
 
-  /** Null for a peer that has no bound. */
+  /** Null for a caller that has no bound. A proxy on this machine speaks for others. */
   function allowanceOf(request: IncomingMessage): Allowance | null {
-    if (isThisMachine(peerOf(request.socket).address)) return null;
-    const network = callerNetwork(callerOf(request).address, SHARE_NETWORK);
+    const { address } = callerOf(request);
+    if (isThisMachine(address)) return null;
+    const network = callerNetwork(address, SHARE_NETWORK);
     const now = clock.monotonic();
     const known = allowances.get(network);
     const bytes = known === undefined ? BURST : known.bytes + ((now - known.at) / 1000) * PER_SECOND;

@@ -15,7 +15,8 @@ export interface BodyPace {
 export const BODY_PACE: BodyPace = { whole: 10_000, window: 5_000, leastBytes: 5 * 1024 };
 
 interface AwaitedBody {
-  readonly begunAt: number;
+  /** When the whole of it has to be there. */
+  until: number;
   windowAt: number;
   bytesAtWindow: number;
   tooSlow: () => void;
@@ -39,6 +40,12 @@ export function isAccepted(socket: Socket): boolean {
 export function acceptBody(request: IncomingMessage): void {
   awaited.delete(request);
   acceptClient(request);
+}
+
+/** Lets the body of this request take as long as it keeps to the least rate: its client may do without a credential what others need one for. */
+export function allowLongBody(request: IncomingMessage): void {
+  const body = awaited.get(request);
+  if (body !== undefined) body.until = Number.POSITIVE_INFINITY;
 }
 
 /** Calls back where the body of this request keeps behind its least pace, instead of ending the connection. */
@@ -75,7 +82,7 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace): Aw
       }
       const { bytesRead } = request.socket;
       const hasFullWindow = now - body.windowAt >= window;
-      if (now - body.begunAt >= whole || (hasFullWindow && bytesRead - body.bytesAtWindow < leastBytes)) {
+      if (now >= body.until || (hasFullWindow && bytesRead - body.bytesAtWindow < leastBytes)) {
         requests.delete(request);
         awaited.delete(request);
         body.tooSlow();
@@ -94,7 +101,7 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace): Aw
       if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') return;
       const now = performance.now();
       const tooSlow = () => void socket.destroy();
-      awaited.set(request, { begunAt: now, windowAt: now, bytesAtWindow: socket.bytesRead, tooSlow });
+      awaited.set(request, { until: now + whole, windowAt: now, bytesAtWindow: socket.bytesRead, tooSlow });
       requests.add(request);
       keepLooking();
     },

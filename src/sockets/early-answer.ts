@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 
 /** Milliseconds that a client which wants its connection closed may go on sending behind its answer. */
 const LINGER = 5_000;
@@ -11,15 +12,19 @@ const LINGER = 5_000;
 export function keepReading(request: IncomingMessage, response: ServerResponse): void {
   const { headers, socket } = request;
   const isEmpty = Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined;
-  if (response.shouldKeepAlive || isEmpty) return;
-  response.shouldKeepAlive = true;
-  response.once('finish', () => {
-    if (request.complete) {
-      socket.destroySoon();
-      return;
-    }
-    const late = setTimeout(() => socket.destroySoon(), LINGER);
-    socket.once('close', () => clearTimeout(late));
-    request.once('end', () => socket.destroySoon()).resume();
+  // What is injected has no connection.
+  if (isEmpty || !(socket instanceof Socket)) return;
+  // Node says that it closes only where it does so itself, in its own listener of this event.
+  response.prependOnceListener('finish', () => {
+    const close = socket.destroySoon.bind(socket);
+    socket.destroySoon = () => {
+      if (request.complete) {
+        close();
+        return;
+      }
+      const late = setTimeout(close, LINGER);
+      socket.once('close', () => clearTimeout(late));
+      request.once('end', close).resume();
+    };
   });
 }

@@ -29,13 +29,16 @@ export interface OpenConnections<C extends BoundedConnection> extends Iterable<C
 export function createOpenConnections<C extends BoundedConnection>(most: number): OpenConnections<C> {
   const share = Math.max(1, Math.floor(most * SHARE));
   const open = new Set<C>();
-  const perNetwork = new Map<string, number>();
+  /** The same, in the same order, by network: to look through all of them at each new connection would hold up everyone. */
+  const perNetwork = new Map<string, Set<C>>();
 
-  function count(network: string | null, change: 1 | -1): void {
-    if (network === null) return;
-    const next = (perNetwork.get(network) ?? 0) + change;
-    if (next === 0) perNetwork.delete(network);
-    else perNetwork.set(network, next);
+  function remove(connection: C): void {
+    open.delete(connection);
+    const { network } = connection;
+    const own = network === null ? undefined : perNetwork.get(network);
+    if (network === null || own === undefined) return;
+    own.delete(connection);
+    if (own.size === 0) perNetwork.delete(network);
   }
 
   return {
@@ -44,19 +47,23 @@ export function createOpenConnections<C extends BoundedConnection>(most: number)
     },
     [Symbol.iterator]: () => open.values(),
     touch(connection) {
-      if (!open.delete(connection)) count(connection.network, 1);
+      remove(connection);
       open.add(connection);
+      const { network } = connection;
+      if (network === null) return;
+      const own = perNetwork.get(network);
+      if (own === undefined) perNetwork.set(network, new Set([connection]));
+      else own.add(connection);
     },
     has: (connection) => open.has(connection),
-    remove(connection) {
-      if (open.delete(connection)) count(connection.network, -1);
-    },
+    remove,
     passedBy(network) {
-      if (network !== null && (perNetwork.get(network) ?? 0) >= share) return 'share';
+      if (network !== null && (perNetwork.get(network)?.size ?? 0) >= share) return 'share';
       return open.size >= most ? 'full' : null;
     },
     idleLongest(network) {
-      for (const one of open) if (!one.isBusy() && (network === null || one.network === network)) return one;
+      const among = network === null ? open : (perNetwork.get(network) ?? []);
+      for (const one of among) if (!one.isBusy()) return one;
       return null;
     },
   };

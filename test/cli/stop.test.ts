@@ -10,6 +10,9 @@ import { createStopSteps } from '../../src/commands/stop-signals.js';
 import { buildIfOlder, ROOT } from '../build.js';
 import { freePorts } from '../free-ports.js';
 import { isInstalled } from '../installed.js';
+import { openRaw, rawRequest } from '../raw-client.js';
+import { folderForTest } from '../serve/serve-here.js';
+import { answering, bodyOf, envelope, STATUS } from '../southbound/called-server.js';
 import { type Running, runKeyway, startKeyway } from './process.js';
 import { CTRL_C, startOnTerminal } from './terminal.js';
 
@@ -109,5 +112,64 @@ describe('"End it with Ctrl-C", as the README says of npm start,', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(lines.find(({ access_key }) => access_key === KEY)).toMatchObject({ bytes_up: 200 });
+  });
+});
+
+describe("a replacement of a server's configuration that is under way when Keyway is asked to end", () => {
+  const TOKEN = { authorization: 'Bearer upstream-token', 'content-type': 'application/json' };
+  const CONFIG = JSON.stringify({ mode: 'server', note: 'replaced' });
+
+  /** A Keyway in front of a server that takes its configuration, and answers that when it is told to. */
+  async function inFront() {
+    const taken: string[] = [];
+    let answer: () => void = () => undefined;
+    const isAnswered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const { origin } = await answering(async (request, response) => {
+      const isReplacement = request.method === 'PUT';
+      if (isReplacement) {
+        taken.push(await bodyOf(request));
+        await isAnswered;
+      }
+      const path = request.url ?? '';
+      const data = path.endsWith('/status') ? STATUS : path.endsWith('/users') ? [] : JSON.parse(taken[0] ?? '{}');
+      response.writeHead(200, { 'content-type': 'application/json' }).end(envelope(isReplacement ? 'done' : data));
+    });
+    const running = startKeyway(['serve', '--upstream', `${origin}/panel`, '--bind', '127.0.0.1:0'], {
+      folder: await folderForTest(),
+      environment: { KEYWAY_UPSTREAM_TOKEN: 'upstream-token' },
+    });
+    onTestFinished(() => void running.child.kill('SIGKILL'));
+    const { url } = await running.logged((record) => typeof record.url === 'string');
+    const { hostname, port } = new URL(String(url));
+    return { running, taken, answer, client: await openRaw({ host: hostname, port: Number(port) }) };
+  }
+
+  it('is answered by the server first, and told to its client', async () => {
+    const { running, taken, answer, client } = await inFront();
+    client.socket.write(rawRequest('PUT', '/panel/api/server/config', TOKEN, CONFIG));
+    await expect.poll(() => taken, { timeout: 30_000 }).toEqual([CONFIG]);
+    running.child.kill('SIGTERM');
+    await stopping(running);
+    expect([running.child.exitCode, client.text()]).toEqual([null, '']);
+    answer();
+    expect(await client.ended).toMatch(/^HTTP\/1\.1 200 .*"ok":true/s);
+    expect(await running.ended).toMatchObject({ code: 0, signal: null });
+    expect(taken).toEqual([CONFIG]);
+  });
+
+  it('is taken to its end where half of it is still to come', async () => {
+    const { running, taken, answer, client } = await inFront();
+    const headers = { ...TOKEN, expect: '100-continue', 'content-length': `${CONFIG.length}` };
+    client.socket.write(rawRequest('PUT', '/panel/api/server/config', headers, CONFIG.slice(0, 9)));
+    await client.received(/^HTTP\/1\.1 100 /);
+    running.child.kill('SIGTERM');
+    await stopping(running);
+    answer();
+    client.socket.write(CONFIG.slice(9));
+    expect(await client.ended).toMatch(/HTTP\/1\.1 200 .*"ok":true/s);
+    expect(await running.ended).toMatchObject({ code: 0, signal: null });
+    expect(taken).toEqual([CONFIG]);
   });
 });

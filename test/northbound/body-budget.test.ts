@@ -100,6 +100,26 @@ describe('a gateway that many long bodies are sent to without a credential', () 
     expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 413 .*at most 16777216 bytes/s);
   });
 
+  it.each([
+    '/panel/api/login',
+    '/nowhere',
+  ])('answers a client that wants its connection closed so, and reads what it still sends: %s', async (path) => {
+    const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER });
+    const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
+    const errors: Error[] = [];
+    client.socket.on('error', (error) => errors.push(error));
+    const headers = { ...JSON_TYPE, connection: 'close', 'content-length': `${8 * MEBIBYTE}` };
+    client.socket.write(rawRequest('POST', path, headers));
+    const answer = await client.received(/\}$/);
+    expect(answer).toMatch(/^HTTP\/1\.1 4(?:04|13) .*^connection: close\r$/ims);
+    for (let n = 0; n < 8; n += 1) {
+      expect(client.isEnded()).toBe(false);
+      await new Promise((resolve) => client.socket.write(Buffer.alloc(MEBIBYTE), resolve));
+    }
+    await client.ended;
+    expect(errors).toEqual([]);
+  });
+
   it('answers what no route serves before its body has come', async () => {
     const app = await gatewayForTest({ mounts: [{ revision: 'current' }] });
     const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
@@ -114,13 +134,38 @@ describe('a body that does not come', () => {
     followConnections(createHttpServer(options, listener), {}, pace);
   const login = rawRequest('POST', '/panel/api/login', { ...JSON_TYPE, 'content-length': '50' }, '{');
 
-  it('without an accepted credential is answered 408 and its connection ends', async () => {
+  it('without an accepted credential is answered 408, and its connection ends as the answer says', async () => {
     const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER, createServer });
     const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
     client.socket.write(login);
-    expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 408 .*"the request took too long to arrive"/s);
+    const answer = await client.received(/\}$/);
+    expect(answer).toMatch(/^HTTP\/1\.1 408 .*"the request took too long to arrive"/s);
+    expect(answer).toMatch(/^connection: close\r$/im);
+    expect(answer).not.toMatch(/keep-alive/i);
     client.socket.end();
     await client.ended;
+  });
+
+  it('on an open mount is waited for as long as it keeps to the least rate', async () => {
+    const patient: CreateServer = (options, listener) =>
+      followConnections(createHttpServer(options, listener), {}, { whole: 200, window: 100, leastBytes: 0 });
+    const [slow, waiting] = await Promise.all(
+      [createServer, patient].map(async (create) => {
+        const app = await gatewayForTest({ mounts: [{ revision: 'current' }], createServer: create });
+        const port = await listen(app);
+        const client = await openRaw({ port, host: '127.0.0.1' });
+        const headers = { ...JSON_TYPE, 'content-length': '18' };
+        client.socket.write(rawRequest('POST', '/panel/api/users', headers, '{"access_key"'));
+        return { client, port };
+      }),
+    );
+    await slow?.client.received(/^HTTP\/1\.1 408 /);
+    // One that nobody waits for any longer had begun later.
+    const stranger = await openRaw({ port: waiting?.port ?? 0, host: '127.0.0.1' });
+    stranger.socket.write(login);
+    await stranger.received(/^HTTP\/1\.1 408 /);
+    waiting?.client.socket.write(':"a"}');
+    expect(await waiting?.client.received(/\}$/)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('with an accepted one is waited for', async () => {

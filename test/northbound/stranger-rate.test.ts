@@ -1,5 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import type { GatewayOptions } from '../../src/index.js';
 import { openRaw, rawRequest } from '../raw-client.js';
 import { gatewayForTest, listen, PASSWORD_HASH } from './gateway.js';
 
@@ -9,17 +10,17 @@ const LISTENER = { token: 'right', username: 'admin', passwordHash: PASSWORD_HAS
 const MEBIBYTE = 1024 * 1024;
 
 /** A gateway with a full audit list, whose clock goes on by itself alone when it is told to. */
-async function full() {
+async function full(options: Partial<GatewayOptions> = {}) {
   let now = 0;
   const clock = { now: () => 0, monotonic: () => now };
-  const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER, clock });
+  const app = await gatewayForTest({ mounts: [{ revision: 'current' }], listener: LISTENER, clock, ...options });
   for (let n = 0; n < 100; n += 1)
     app.keyway.core.audit.add({ eventEn: 'x'.repeat(2_000), eventRu: 'y'.repeat(2_000), success: true });
   const ask = (remoteAddress: string, headers = {}, url = AUDIT) => app.inject({ url, headers, remoteAddress });
   /** Reads until it is refused; gives how many bytes came. */
-  async function drained(remoteAddress: string, url = AUDIT) {
+  async function drained(remoteAddress: string, url = AUDIT, headers = {}) {
     for (let bytes = 0; ; ) {
-      const answer = await ask(remoteAddress, {}, url);
+      const answer = await ask(remoteAddress, headers, url);
       if (answer.statusCode !== 200) return { bytes, answer };
       bytes += answer.rawPayload.length;
       if (bytes > 50 * MEBIBYTE) throw new Error('nothing is refused');
@@ -61,6 +62,13 @@ it('a caller with a credential, and a peer of this machine, read on', async () =
   expect((await ask('203.0.113.5', { authorization: 'Bearer right' })).statusCode).toBe(200);
   expect((await ask('203.0.113.5', { authorization: 'Bearer wrong' })).statusCode).toBe(429);
   for (const peer of ['127.0.0.1', '::1']) await expect(drained(peer)).rejects.toThrow('nothing is refused');
+});
+
+it('a network behind a proxy of this machine is refused as any other, and none for what others read', async () => {
+  const { ask, drained } = await full({ trustProxy: ['127.0.0.1'] });
+  const by = (address: string) => ({ 'x-forwarded-for': address });
+  expect((await drained('127.0.0.1', AUDIT, by('203.0.113.5'))).answer.statusCode).toBe(429);
+  expect((await ask('127.0.0.1', by('203.0.113.6'))).statusCode).toBe(200);
 });
 
 it('static files count, too', async () => {

@@ -12,6 +12,7 @@ import type { LogPort } from '../../src/core/ports.js';
 import { type ConnectionsOptions, createConnections } from '../../src/serve/connections.js';
 import { acceptBody } from '../../src/sockets/awaited-bodies.js';
 import type { CreateServer } from '../../src/sockets/http-server.js';
+import { type BoundedConnection, createOpenConnections } from '../../src/sockets/open-connections.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { openRaw, type RawClient, rawClient, rawRequest } from '../raw-client.js';
 
@@ -182,6 +183,29 @@ describe('one address', () => {
     expect(local.figures()).toMatchObject({ closedIdle: { full: 1, share: 0 } });
     expect(first.isEnded()).toBe(false);
   });
+});
+
+it('a network that has its share costs a look at its own connections, however many others have', () => {
+  const open = createOpenConnections<BoundedConnection>(4_096);
+  let looks = 0;
+  const connection = (network: string): BoundedConnection => ({
+    network,
+    isBusy: () => {
+      looks += 1;
+      return false;
+    },
+  });
+  for (let n = 0; n < 3_000; n += 1) open.touch(connection(`others ${n % 3}`));
+  const own = Array.from({ length: 1_024 }, () => connection('own'));
+  for (const one of own) open.touch(one);
+  const [first, second] = own;
+  if (first !== undefined) open.touch(first);
+  expect([open.passedBy('own'), open.passedBy('others 1')]).toEqual(['share', null]);
+  expect(open.idleLongest('own')).toBe(second);
+  expect(looks).toBe(1);
+  for (const one of own) open.remove(one);
+  expect(open.idleLongest('own')).toBeNull();
+  expect([open.size, open.passedBy('own')]).toEqual([3_000, null]);
 });
 
 describe('a body that no credential vouches for', () => {

@@ -30,6 +30,21 @@ describe('Dockerfile', () => {
     expect(ignore.split('\n')).toContain('*');
   });
 
+  it('and the compose files name every image that is not built here by one exact tag', async () => {
+    const files = ['compose.yaml', 'docs/proxy/compose.yaml', 'docs/database/compose.yaml'];
+    const composed = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')));
+    const images = [
+      ...instructions.filter(({ name }) => name === 'FROM').map(({ text }) => text.split(' ')[0] ?? ''),
+      ...composed.flatMap((text) => [...text.matchAll(/^\s*image: (\S+)$/gm)].map(([, named = '']) => named)),
+    ];
+    const others = [...new Set(images)].filter((named) => named !== 'keyway');
+    expect(others.toSorted()).toEqual([
+      expect.stringMatching(/^nginx:\d+\.\d+\.\d+$/),
+      expect.stringMatching(/^node:\d+\.\d+\.\d+-[\w-]+$/),
+      expect.stringMatching(/^postgres:\d+\.\d+$/),
+    ]);
+  });
+
   it('lets through everything that the package ships and its build reads', async () => {
     const ignore = await readFile(join(ROOT, '.dockerignore'), 'utf8');
     const { files } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
