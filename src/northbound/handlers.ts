@@ -165,8 +165,9 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   ),
   listAudit: ({ context: { audit, rate }, request }) => {
     const coding = acceptedCoding(request.headers['accept-encoding']);
+    const told = request.hasCredential ? null : rate.begins(request.raw);
     return withNow(audit(coding), (payload) => {
-      if (!request.hasCredential) rate.sends(request.raw, payload.length);
+      told?.(payload.length);
       const encoding = coding === null ? {} : { 'content-encoding': coding };
       return { payload, headers: { vary: 'accept-encoding', ...encoding } };
     });

@@ -40,7 +40,8 @@ export function servePanel(app: FastifyInstance, mount: Mount, { mounts, observi
     allowAnyOrigin(reply);
     const wait = rate.retryAfter(request.raw);
     if (wait !== null) return sendTooMany(reply, wait);
-    const sends = (bytes: number) => rate.sends(request.raw, request.method === 'HEAD' ? 0 : bytes);
+    const told = rate.begins(request.raw);
+    const sends = (bytes: number) => told(request.method === 'HEAD' ? 0 : bytes);
     return sendFile(mount, request.params['*'], { reply, accepted: request.headers['accept-encoding'], sends });
   });
   const refuse = unmatched.around((request, reply) => {

@@ -11,6 +11,9 @@ const BURST = 2 * 1024 * 1024;
 /** Bytes of an answer beside its body, about. */
 const HEAD = 512;
 
+/** Bytes that an answer counts for until its length is known. */
+const UNKNOWN = 64 * 1024;
+
 /** Networks that are remembered; one forgotten begins anew. */
 const MOST_NETWORKS = 10_000;
 
@@ -20,6 +23,11 @@ export interface StrangerRate {
   retryAfter(request: IncomingMessage): number | null;
   /** Takes down that an answer with so many bytes of body goes out. */
   sends(request: IncomingMessage, bytes: number): void;
+  /**
+   * Takes down that an answer is on its way whose length is told later, once, to the function returned: until then it counts
+   * for 64 KiB, since many requests of one packet are looked at before the first of their answers.
+   */
+  begins(request: IncomingMessage): (bytes: number) => void;
 }
 
 interface Allowance {
@@ -48,14 +56,20 @@ export function createStrangerRate(clock: ClockPort, callerOf: CallerOf): Strang
     return allowance;
   }
 
+  function take(request: IncomingMessage, bytes: number): void {
+    const allowance = allowanceOf(request);
+    if (allowance !== null) allowance.bytes -= bytes;
+  }
+
   return {
     retryAfter(request) {
       const { bytes } = allowanceOf(request) ?? { bytes: BURST };
       return bytes > 0 ? null : Math.max(1, Math.ceil(-bytes / PER_SECOND));
     },
-    sends(request, bytes) {
-      const allowance = allowanceOf(request);
-      if (allowance !== null) allowance.bytes -= bytes + HEAD;
+    sends: (request, bytes) => take(request, bytes + HEAD),
+    begins(request) {
+      take(request, UNKNOWN);
+      return (bytes) => take(request, bytes + HEAD - UNKNOWN);
     },
   };
 }

@@ -299,6 +299,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
         if (next === null) throw refused(at.access === 'session' ? SESSION_USELESS : TOKEN_REFUSED);
         at = next;
       } catch (error) {
+        pieces?.giveUp();
         if (error instanceof NoEnvelope) isDoubtful = true;
         const told = isTooLong(error) ? longerThan(error, bounds.exceeded(size)) : error;
         const fail = () => away(told, of, !isRead && mayHaveArrived(error));

@@ -27,6 +27,8 @@ export interface PieceReader<T> {
   end(): Promise<T | null>;
   /** What was not read: the whole body where it has no such data. */
   unread(): Buffer;
+  /** Lets go of what was read: the answer is given up. */
+  giveUp(): void;
   /** Bytes, and keys, that were taken. */
   readonly length: number;
   readonly keys: number;
@@ -55,7 +57,7 @@ export function createListReader(
   line: SnapshotLine,
   { known = () => undefined, mostKeys = Number.POSITIVE_INFINITY, strike = asItIs }: ListOptions = {},
 ): PieceReader<readonly KeySnapshot[]> {
-  const keys: KeySnapshot[] = [];
+  let keys: KeySnapshot[] = [];
   const readKey = createSnapshotReader(line, known, strike);
   /** What is not read yet, and how much of it there is. */
   let window = Buffer.allocUnsafeSlow(FIRST_WINDOW);
@@ -178,6 +180,10 @@ export function createListReader(
       return isOk ? keys : null;
     },
     unread: () => window.subarray(0, filled),
+    giveUp() {
+      failure ??= tooLong('a list that was given up');
+      keys = [];
+    },
     get length() {
       return length;
     },

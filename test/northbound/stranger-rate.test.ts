@@ -71,6 +71,20 @@ it('a network behind a proxy of this machine is refused as any other, and none f
   expect((await ask('127.0.0.1', by('203.0.113.6'))).statusCode).toBe(200);
 });
 
+it('a network that asks many times in one packet is sent no more than one that asks once at a time', async () => {
+  const app = await gatewayForTest({ mounts: [{ revision: 'current' }], trustProxy: ['127.0.0.1'] });
+  const client = await openRaw({ port: await listen(app), host: '127.0.0.1' });
+  const from = { 'x-forwarded-for': '203.0.113.5' };
+  const last = rawRequest('GET', '/panel/', { ...from, connection: 'close' });
+  client.socket.write(rawRequest('GET', '/panel/', from).repeat(199) + last);
+  const answers = await client.ended;
+  const count = (status: number) => answers.split(`HTTP/1.1 ${status} `).length - 1;
+  // 2 MiB at once, and 64 KiB for each whose length is not known yet.
+  expect(count(200)).toBeGreaterThan(0);
+  expect(count(200)).toBeLessThanOrEqual(40);
+  expect(count(200) + count(429)).toBe(200);
+});
+
 it('static files count, too', async () => {
   const { ask, drained } = await full();
   const { answer } = await drained('203.0.113.5', '/panel/');

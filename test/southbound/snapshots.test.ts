@@ -146,6 +146,15 @@ it('what has no list is there as it came', async () => {
   expect(reader.length).toBe(body.length);
 });
 
+it('a list that is given up keeps none of its keys, and takes no more of them', async () => {
+  const body = listOf(SNAPSHOT, SNAPSHOT, SNAPSHOT);
+  const reader = createListReader(line);
+  expect([await reader.take(body.subarray(0, -5)), reader.keys]).toEqual([true, 2]);
+  reader.giveUp();
+  expect([await reader.take(body.subarray(-5)), reader.keys]).toEqual([false, 0]);
+  await expect(reader.end()).rejects.toThrow('a list that was given up');
+});
+
 it('members that a later version may have, and what it may say of last_seen, do not matter', async () => {
   const later = SNAPSHOT.replace('"last_seen":null', '"last_seen":1763000000,"devices":[{"id":1}]');
   const keys = await readSnapshots(line, listOf(SNAPSHOT));
