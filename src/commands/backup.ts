@@ -9,17 +9,15 @@ import type { Pieces } from '../local/file/file-pieces.js';
 import { settleRequest } from '../local/settle-jobs.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
-import { settingsHelp } from '../settings/help.js';
-import type { Command } from './command.js';
-import { givenPieces, inFile, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import { givenPieces, inFile, storedCommand } from './stored-place.js';
 
 /** It holds every key and credential. */
 const FILE_MODE = 0o600;
 
-const backingUp: StoredCommand = {
+export const backup = storedCommand({
   name: 'backup',
   words: ['FILE'],
-  async work({ fileSystem, dataFolder, configPath, progress }, [file = ''], { folder, output, clock }) {
+  async work({ fileSystem, dataFolder, configPath, progress }, { words: [file = ''] }, { folder, output, clock }) {
     if (configPath === null)
       throw new Error('there is no configuration file: "keyway counters export" has all there is');
     const path = resolve(folder, file);
@@ -33,7 +31,17 @@ const backingUp: StoredCommand = {
       `Wrote ${path}: the configuration file, counters of ${counters.length} keys, ${reports?.length ?? 0} remembered reports`,
     );
   },
-};
+  offered: 'paths',
+  help: (settings) => `Usage: keyway backup FILE [--config FILE] [--data-dir DIR]
+
+Writes the configuration file, the counters and the remembered reports as one consistent state into
+a new file (mode 0600: it holds every key and credential). It may run while Keyway serves: what it
+takes is what was durable at one moment, and what a crash at that moment would have left.
+
+${settings}
+
+  keyway backup /var/backups/keyway-$(date +%F).jsonl`,
+});
 
 async function writeNew(fileSystem: FileSystemPort, path: string, content: Pieces): Promise<void> {
   try {
@@ -53,10 +61,10 @@ async function writeNew(fileSystem: FileSystemPort, path: string, content: Piece
   }
 }
 
-const restoring: StoredCommand = {
+export const restore = storedCommand({
   name: 'restore',
   words: ['FILE'],
-  async work(place, [file = ''], { folder, output }) {
+  async work(place, { words: [file = ''] }, { folder, output }) {
     if (place.configPath === null) throw new Error('there is no configuration file to restore into');
     const { fileSystem, progress } = place;
     const path = resolve(folder, file);
@@ -69,7 +77,19 @@ const restoring: StoredCommand = {
     await settleRequest(place, 'restore', givenPieces(fileSystem, path), configuration);
     output.line(`${place.configPath} and the counters of ${counters} keys are again what ${file} holds`);
   },
-};
+  offered: 'paths',
+  help: (settings) => `Usage: keyway restore FILE [--config FILE] [--data-dir DIR] [--in-place]
+
+Makes the configuration file, the counters and the remembered reports what a backup holds. The
+present configuration file is kept as a version first. A Keyway that serves from it takes both over
+in one moment. Counters of keys that the backup does not have wait for their return, as after an
+edit. A backup that is damaged or not whole changes nothing, nor does one that holds what the API
+refuses, a key twice, or no credentials where the present file has them.
+
+${settings}
+
+  keyway restore /var/backups/keyway-2026-11-21.jsonl`,
+});
 
 function refuseUnfit(file: string, content: Buffer, present: Buffer | null): void {
   try {
@@ -78,37 +98,3 @@ function refuseUnfit(file: string, content: Buffer, present: Buffer | null): voi
     throw new Error(`${file}: ${failureWords(error)}`, { cause: error });
   }
 }
-
-export const backup: Command = {
-  name: 'backup',
-  flags: STORED_FLAGS,
-  words: 'paths',
-  help: () => `Usage: keyway backup FILE [--config FILE] [--data-dir DIR]
-
-Writes the configuration file, the counters and the remembered reports as one consistent state into
-a new file (mode 0600: it holds every key and credential). It may run while Keyway serves: what it
-takes is what was durable at one moment, and what a crash at that moment would have left.
-
-${settingsHelp(STORED_SETTINGS)}
-
-  keyway backup /var/backups/keyway-$(date +%F).jsonl`,
-  run: (argv, context) => runStored(backingUp, argv, context),
-};
-
-export const restore: Command = {
-  name: 'restore',
-  flags: STORED_FLAGS,
-  words: 'paths',
-  help: () => `Usage: keyway restore FILE [--config FILE] [--data-dir DIR] [--in-place]
-
-Makes the configuration file, the counters and the remembered reports what a backup holds. The
-present configuration file is kept as a version first. A Keyway that serves from it takes both over
-in one moment. Counters of keys that the backup does not have wait for their return, as after an
-edit. A backup that is damaged or not whole changes nothing, nor does one that holds what the API
-refuses, a key twice, or no credentials where the present file has them.
-
-${settingsHelp(STORED_SETTINGS)}
-
-  keyway restore /var/backups/keyway-2026-11-21.jsonl`,
-  run: (argv, context) => runStored(restoring, argv, context),
-};

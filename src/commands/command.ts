@@ -83,17 +83,19 @@ export interface Command {
   run(argv: readonly string[], context: CommandContext): Promise<ExitCode>;
 }
 
-/** What the help text shows commands under. */
-export type CommandGroup = 'serve' | 'keys' | 'file' | 'replay' | 'look';
-
 /** A command as the list of commands shows it. Its module is loaded when it is asked for: `serve` brings a whole server. */
 export interface ListedCommand {
   /** One word or two, such as `config list`. */
   readonly name: string;
-  readonly group: CommandGroup;
   /** One line. */
   readonly summary: string;
   load(): Promise<Command>;
+}
+
+/** Commands that the help text shows under one heading. */
+export interface CommandGroup {
+  readonly heading: string;
+  readonly commands: readonly ListedCommand[];
 }
 
 /** Says what is wrong with a command line, and where its help is. */

@@ -5,18 +5,17 @@ import { readSalvage, readStored } from '../local/counters/stored.js';
 import { settleRequest } from '../local/settle-jobs.js';
 import { exists } from '../platform/presence.js';
 import type { FlagShape } from '../settings/flags.js';
-import { settingsHelp } from '../settings/help.js';
-import type { Command, Output } from './command.js';
-import { givenPieces, inFile, runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import type { Output } from './command.js';
+import { givenPieces, inFile, storedCommand } from './stored-place.js';
 
 const FROM: FlagShape = { flag: 'from', placeholder: 'DIR', repeatable: false, offered: 'paths' };
 
-const exporting: StoredCommand = {
+export const countersExport = storedCommand({
   name: 'counters export',
   words: [],
   flags: [FROM],
-  async work({ fileSystem, dataFolder, configPath }, _words, { folder, output }, given) {
-    const from = given.get(FROM.flag)?.[0];
+  async work({ fileSystem, dataFolder, configPath }, { values }, { folder, output }) {
+    const from = values.get(FROM.flag)?.[0];
     if (from === undefined) {
       // The file decides over a create that a crash interrupted; without it the counters are told as they are.
       const isThere = configPath !== null && (await exists(fileSystem, configPath));
@@ -33,7 +32,20 @@ const exporting: StoredCommand = {
     print(counters, output);
     if (damage.length > 0) throw new Error(`${from} is damaged, and this is what can be read: ${damage.join('; ')}`);
   },
-};
+  help: (settings) => `Usage: keyway counters export [--from DIR] [--config FILE] [--data-dir DIR]
+
+Prints the counters as they are stored, one JSON object a line: access_key, bytes_up, bytes_down,
+connections, created_at (milliseconds since 1970) and, of keys that left the configuration file and
+whose counters wait for their return, left_at. Integers are exact. It may run while Keyway serves,
+and then shows what is durable at one moment.
+
+  --from DIR  a damaged store that Keyway has moved aside, as its log names it: prints what can be
+              read of it, and says what cannot
+
+${settings}
+
+  keyway counters export > counters.jsonl`,
+});
 
 /** A line for each of a million keys, in pieces that a pipe takes. */
 function print(counters: readonly KeptCounters[], output: Output): void {
@@ -47,10 +59,10 @@ function print(counters: readonly KeptCounters[], output: Output): void {
   }
 }
 
-const importing: StoredCommand = {
+export const countersImport = storedCommand({
   name: 'counters import',
   words: ['FILE'],
-  async work(place, [file = ''], { folder, input, output, clock }) {
+  async work(place, { words: [file = ''] }, { folder, input, output, clock }) {
     const told = (share: number) => place.progress.show(`reading ${file}`, share);
     const text = file === '-' ? input.pieces() : givenPieces(place.fileSystem, resolve(folder, file), told);
     const counters = await inFile(file === '-' ? 'standard input' : file, readCountersLines(text));
@@ -59,40 +71,15 @@ const importing: StoredCommand = {
     await settleRequest(place, 'import', content, null);
     output.line(`Took over the counters of ${counters.length} keys`);
   },
-};
-
-export const countersExport: Command = {
-  name: 'counters export',
-  flags: [...STORED_FLAGS, FROM],
-  help: () => `Usage: keyway counters export [--from DIR] [--config FILE] [--data-dir DIR]
-
-Prints the counters as they are stored, one JSON object a line: access_key, bytes_up, bytes_down,
-connections, created_at (milliseconds since 1970) and, of keys that left the configuration file and
-whose counters wait for their return, left_at. Integers are exact. It may run while Keyway serves,
-and then shows what is durable at one moment.
-
-  --from DIR  a damaged store that Keyway has moved aside, as its log names it: prints what can be
-              read of it, and says what cannot
-
-${settingsHelp(STORED_SETTINGS)}
-
-  keyway counters export > counters.jsonl`,
-  run: (argv, context) => runStored(exporting, argv, context),
-};
-
-export const countersImport: Command = {
-  name: 'counters import',
-  flags: STORED_FLAGS,
-  words: 'paths',
-  help: () => `Usage: keyway counters import FILE [--config FILE] [--data-dir DIR]
+  offered: 'paths',
+  help: (settings) => `Usage: keyway counters import FILE [--config FILE] [--data-dir DIR]
 
 Takes over counters from lines as "keyway counters export" prints them, - for standard input: each
 replaces that key's counters, others stay. Counters of a key that is not in the configuration file
 wait for it. All lines are taken over, or none; a line that is wrong is named. It may run while
 Keyway serves: its answers show the imported counters at once.
 
-${settingsHelp(STORED_SETTINGS)}
+${settings}
 
   keyway counters import counters.jsonl`,
-  run: (argv, context) => runStored(importing, argv, context),
-};
+});

@@ -5,10 +5,10 @@ import { COMMAND_GROUPS, COMMANDS } from './commands.js';
 import { COMPLETE, complete } from './completion/complete.js';
 
 function overview(): string {
-  const groups = Object.entries(COMMAND_GROUPS).map(([group, heading]) => {
-    const entries = COMMANDS.filter((command) => command.group === group);
-    return { heading, entries: entries.map(({ name, summary }) => ({ term: name, meaning: summary })) };
-  });
+  const groups = COMMAND_GROUPS.map(({ heading, commands }) => ({
+    heading,
+    entries: commands.map(({ name, summary }) => ({ term: name, meaning: summary })),
+  }));
   const width = Math.max(...COMMANDS.map(({ name }) => name.length));
   return `Usage: keyway COMMAND [flags]
 

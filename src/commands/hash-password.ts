@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { resolveRevision } from '../../revisions/index.js';
 import { pbkdf2Hash, SALT_BYTES, sha256Hash } from '../core/password.js';
 import type { RandomPort } from '../core/ports.js';
-import { parseFlags, problemText } from '../settings/flags.js';
 import { readsPbkdf2 } from '../wire/traits/password-form.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import { type CommandContext, wordsOf } from './command.js';
+import { defineCommand, NO_HOME } from './define-command.js';
 import { valueFlag } from './replay/settings.js';
 
 /** The version of the server that is to read a hash. */
@@ -58,31 +58,28 @@ export async function readPassword(context: CommandContext): Promise<Given> {
   return 'password' in given && given.password === '' ? { problem: 'no password was given' } : given;
 }
 
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const flags = parseFlags(argv, [FOR]);
-  const problems = [...flags.problems.map(problemText), ...(flags.words.length > 0 ? [NO_WORDS] : [])];
-  if (problems.length > 0) return usageProblem(context, 'hash-password', problems);
-  let isStretched: boolean;
-  try {
-    isStretched = wantsPbkdf2(flags.values.get(FOR.flag)?.[0]) ?? false;
-  } catch (error) {
-    return usageProblem(context, 'hash-password', [wordsOf(error)]);
-  }
-  const given = await readPassword(context);
-  if ('problem' in given) {
-    context.complain(`keyway hash-password: ${given.problem}`);
-    return 1;
-  }
-  context.output.line(await passwordHashOf(given.password, isStretched, context.random));
-  return 0;
-}
-
 const NO_WORDS =
   'hash-password takes no arguments but --for: the password comes from the terminal or a pipe, never from the command line';
 
-export const hashPassword: Command = {
+export const hashPassword = defineCommand<boolean, null>({
   name: 'hash-password',
   flags: [FOR],
+  home: NO_HOME,
+  ask(reading, { words }) {
+    if (words.length > 0) reading.problems.push(NO_WORDS);
+    try {
+      return wantsPbkdf2(reading.value(FOR.flag) ?? undefined) ?? false;
+    } catch (error) {
+      reading.problems.push(wordsOf(error));
+      return false;
+    }
+  },
+  async work(_home, isStretched, context) {
+    const given = await readPassword(context);
+    if ('problem' in given) throw new Error(given.problem);
+    context.output.line(await passwordHashOf(given.password, isStretched, context.random));
+    return 0;
+  },
   help: () => `Usage: keyway hash-password [--for VERSION]
 
 Reads a password and prints its lowercase hexadecimal SHA-256, which is what the member
@@ -94,5 +91,4 @@ On a terminal the password is asked for twice and not shown. From a pipe one lin
 
   --for VERSION  The server that reads it. From 0.4.7 on it is PBKDF2, which is slow to guess, and
                  which no older server lets anybody in with.`,
-  run,
-};
+});

@@ -2,8 +2,8 @@ import { dirname, join, parse, resolve } from 'node:path';
 import type { FileSystemPort } from '../core/ports.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { isMissing } from '../platform/presence.js';
-import { parseFlags, problemText } from '../settings/flags.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import type { CommandContext } from './command.js';
+import { defineCommand, NO_HOME } from './define-command.js';
 import { createStarterSecrets, starterFile } from './starter-file.js';
 
 const PRIVATE = 0o600;
@@ -78,29 +78,22 @@ export function passwordSentence({ password }: Starter): string {
   return `The password of the user admin stands in ${password.file} (readable by you alone)`;
 }
 
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const { words, problems } = parseFlags(argv, []);
-  if (problems.length > 0 || words.length > 1) {
-    const tooMany = words.length > 1 ? ['expected one file at most'] : [];
-    return usageProblem(context, 'init', [...problems.map(problemText), ...tooMany]);
-  }
-  try {
-    const starter = await writeStarterFile(resolve(context.folder, words[0] || 'keyway.jsonc'), context);
-    context.output.line(`Wrote ${starter.path}`);
-    context.output.line(passwordSentence(starter));
-    const place = words[0] === undefined ? '' : ` --config ${words[0]}`;
-    context.output.line(`Next: keyway serve${place}`);
-    return 0;
-  } catch (error) {
-    context.complain(`keyway init: ${wordsOf(error)}`);
-    return 1;
-  }
-}
-
-export const init: Command = {
+export const init = defineCommand<string | undefined, null>({
   name: 'init',
-  flags: [],
-  words: 'paths',
+  offered: 'paths',
+  home: NO_HOME,
+  ask({ problems }, { words }) {
+    if (words.length > 1) problems.push('expected one file at most');
+    return words[0];
+  },
+  async work(_home, named, context) {
+    const { folder, output } = context;
+    const starter = await writeStarterFile(resolve(folder, named || 'keyway.jsonc'), context);
+    output.line(`Wrote ${starter.path}`);
+    output.line(passwordSentence(starter));
+    output.line(`Next: keyway serve${named === undefined ? '' : ` --config ${named}`}`);
+    return 0;
+  },
   help: () => `Usage: keyway init [FILE]
 
 Writes a commented starter configuration file, by default ./keyway.jsonc, with one access key, an
@@ -112,5 +105,4 @@ On a terminal the password is shown, once. Otherwise it is written to a file bes
 
   keyway init
   keyway serve`,
-  run,
-};
+});

@@ -1,9 +1,8 @@
 import { REVISIONS } from '../../revisions/all.js';
 import { revisionTable } from '../../revisions/table.js';
-import { type FlagShape, isOn, parseFlags, problemText } from '../settings/flags.js';
 import { markdownTable } from '../settings/text.js';
 import { capabilitiesOf } from '../wire/traits/revision.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem } from './command.js';
+import { defineCommand, NO_HOME } from './define-command.js';
 import { textTable } from './text-table.js';
 
 /** The README's table of revisions, oldest first. */
@@ -24,23 +23,19 @@ function asJson(): string {
   return JSON.stringify(records, null, 2);
 }
 
-const FLAGS: readonly FlagShape[] = [{ flag: 'json', placeholder: null, repeatable: false }];
-
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const flags = parseFlags(argv, FLAGS);
-  const { words, problems } = flags;
-  if (problems.length > 0 || words.length > 0) {
-    const strayWords = words.length > 0 ? ['revisions takes no arguments but --json'] : [];
-    return usageProblem(context, 'revisions', [...problems.map(problemText), ...strayWords]);
-  }
-  const [head = [], ...rows] = revisionTable();
-  context.output.line(isOn(flags, 'json') ? asJson() : textTable(head, rows));
-  return 0;
-}
-
-export const revisions: Command = {
+export const revisions = defineCommand<boolean, null>({
   name: 'revisions',
-  flags: FLAGS,
+  flags: [{ flag: 'json', placeholder: null, repeatable: false }],
+  home: NO_HOME,
+  ask(reading, { words }) {
+    if (words.length > 0) reading.problems.push('revisions takes no arguments but --json');
+    return reading.isOn('json');
+  },
+  async work(_home, json, { output }) {
+    const [head = [], ...rows] = revisionTable();
+    output.line(json ? asJson() : textTable(head, rows));
+    return 0;
+  },
   help: () => `Usage: keyway revisions [--json]
 
 Lists every API shape that Keyway speaks, oldest first: its name for --revision, the first and last
@@ -49,5 +44,4 @@ server package version that speak it, where its API stands, and its traits. A ve
 answers Keyway's tests play.
 
   --json  print the same as JSON`,
-  run,
-};
+});

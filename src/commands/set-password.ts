@@ -4,22 +4,21 @@ import { rewriteFile } from '../local/file/rewrite-file.js';
 import { readTarget, TargetChangedError, type TargetFile } from '../local/file/write-file.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { FlagShape } from '../settings/flags.js';
-import { settingsHelp } from '../settings/help.js';
 import { shellWord } from '../settings/text.js';
-import type { Command, CommandContext } from './command.js';
+import type { CommandContext } from './command.js';
 import { FOR, passwordHashOf, readPassword, wantsPbkdf2 } from './hash-password.js';
-import { runStored, STORED_FLAGS, STORED_SETTINGS, type StoredCommand } from './stored-place.js';
+import { storedCommand } from './stored-place.js';
 
 const USERNAME: FlagShape = { flag: 'username', placeholder: 'NAME', repeatable: false };
 
 /** How often a file is read again that somebody has changed meanwhile. */
 const ATTEMPTS = 5;
 
-const setting: StoredCommand = {
+export const setPassword = storedCommand({
   name: 'set-password',
   words: [],
   flags: [USERNAME, FOR],
-  async work({ configPath: path, dataFolder, inPlace, fileSystem, clock, log }, _words, context, given) {
+  async work({ configPath: path, dataFolder, inPlace, fileSystem, clock, log }, { values: given }, context) {
     if (path === null) throw new Error('expected a configuration file to write the password into');
     const username = given.get(USERNAME.flag)?.[0] ?? null;
     if (username === '') throw new Error('--username: expected a name that is not empty');
@@ -47,7 +46,21 @@ const setting: StoredCommand = {
     );
     context.output.line(`What the file was is kept: keyway config list --config ${shellWord(path)}`);
   },
-};
+  help: (settings) => `Usage: keyway set-password [--config FILE] [--username NAME] [--for VERSION]
+
+Writes the hash of a new password for the panel into a configuration file, as its password_hash. On a
+terminal the password is asked for twice and not shown. Otherwise one line of standard input is it.
+
+Everything else in the file stays as it is, and what the file was is kept. A Keyway that serves the
+file ends every session.
+
+${settings}
+  --username NAME  Writes the name to sign in with, too. Default: the one in the file.
+  --for VERSION    The server that reads it: PBKDF2 from 0.4.7 on, SHA-256 before. Default: SHA-256,
+                   which all of them read, unless the file holds PBKDF2.
+
+  keyway set-password --config server.jsonc < password.txt`,
+});
 
 async function readFileAt(path: string, { fileSystem }: CommandContext): Promise<TargetFile> {
   try {
@@ -56,23 +69,3 @@ async function readFileAt(path: string, { fileSystem }: CommandContext): Promise
     throw new Error(`${path} cannot be read: ${failureWords(error)}`, { cause: error });
   }
 }
-
-export const setPassword: Command = {
-  name: 'set-password',
-  flags: [...STORED_FLAGS, USERNAME, FOR],
-  help: () => `Usage: keyway set-password [--config FILE] [--username NAME] [--for VERSION]
-
-Writes the hash of a new password for the panel into a configuration file, as its password_hash. On a
-terminal the password is asked for twice and not shown. Otherwise one line of standard input is it.
-
-Everything else in the file stays as it is, and what the file was is kept. A Keyway that serves the
-file ends every session.
-
-${settingsHelp(STORED_SETTINGS)}
-  --username NAME  Writes the name to sign in with, too. Default: the one in the file.
-  --for VERSION    The server that reads it: PBKDF2 from 0.4.7 on, SHA-256 before. Default: SHA-256,
-                   which all of them read, unless the file holds PBKDF2.
-
-  keyway set-password --config server.jsonc < password.txt`,
-  run: (argv, context) => runStored(setting, argv, context),
-};

@@ -1,5 +1,4 @@
-import { parseFlags, problemText } from '../../settings/flags.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
+import { defineCommand, NO_HOME } from '../define-command.js';
 import { COMPLETE } from './complete.js';
 
 const SCRIPTS: ReadonlyMap<string, string> = new Map([
@@ -59,21 +58,19 @@ complete -c keyway -f -a '(__keyway_offers)'`,
 ]);
 const SHELLS = [...SCRIPTS.keys()];
 
-async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const { words, problems } = parseFlags(argv, []);
-  const script = words.length === 1 ? SCRIPTS.get(words[0] ?? '') : undefined;
-  if (script === undefined || problems.length > 0) {
-    const expected = script === undefined ? [`expected one shell: ${SHELLS.join(', ')}`] : [];
-    return usageProblem(context, 'completion', [...problems.map(problemText), ...expected]);
-  }
-  context.output.line(script);
-  return 0;
-}
-
-export const completion: Command = {
+export const completion = defineCommand<string, null>({
   name: 'completion',
-  flags: [],
-  words: SHELLS,
+  offered: SHELLS,
+  home: NO_HOME,
+  ask({ problems }, { words: [shell = '', ...others] }) {
+    const script = others.length === 0 ? SCRIPTS.get(shell) : undefined;
+    if (script === undefined) problems.push(`expected one shell: ${SHELLS.join(', ')}`);
+    return script ?? '';
+  },
+  async work(_home, script, { output }) {
+    output.line(script);
+    return 0;
+  },
   help: () => `Usage: keyway completion bash|zsh|fish
 
 Prints a script for the shell. It completes commands, flags, revisions, other values that are one of a
@@ -82,5 +79,4 @@ few words, and paths, by asking the keyway that is typed: after an update it nee
   bash:  keyway completion bash > ~/.local/share/bash-completion/completions/keyway
   zsh:   keyway completion zsh > FOLDER/_keyway      # a folder of $fpath
   fish:  keyway completion fish > ~/.config/fish/completions/keyway.fish`,
-  run,
-};
+});

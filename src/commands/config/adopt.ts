@@ -3,21 +3,16 @@ import { MANY_KEYS } from '../../local/configuration/reloads.js';
 import { rewriteFile } from '../../local/file/rewrite-file.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { isOn } from '../../settings/flags.js';
-import { settingsHelp } from '../../settings/help.js';
-import type { SettingName } from '../../settings/read.js';
 import { encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';
-import type { Command } from '../command.js';
 import { carriedText, keyJson, keyText } from './check.js';
-import { type FileCommand, fileFlags, JSON_FLAG, plainText, runOnFile } from './file.js';
-
-const SETTINGS: readonly SettingName[] = ['dataDir', 'inPlace'];
+import { fileCommand, JSON_FLAG, plainText } from './file.js';
 
 const toggle = (flag: string): FlagShape => ({ flag, placeholder: null, repeatable: false });
 
-const adopt: FileCommand = {
+export const configAdopt = fileCommand({
   name: 'config adopt',
-  settings: SETTINGS,
+  settings: ['dataDir', 'inPlace'],
   flags: [
     toggle('add'),
     toggle('remove'),
@@ -25,7 +20,6 @@ const adopt: FileCommand = {
     { flag: 'key', placeholder: 'K', repeatable: true },
     JSON_FLAG,
   ],
-  problems: () => [],
   work: async ({ named, target, versions, flags }, { output }) => {
     const asked = isOn(flags, 'add') || isOn(flags, 'remove') || isOn(flags, 'update');
     const adoption = planAdoption(target.bytes, requestOf(flags));
@@ -45,7 +39,30 @@ const adopt: FileCommand = {
     else if (changes) output.line(`${named} is written. What it was is kept: keyway config list --config ${named}`);
     return 0;
   },
-};
+  help: (settings) => `Usage: keyway config adopt FILE [--add] [--remove] [--update] [--key K…] [--json]
+
+Servers whose file has inbounds write the keys of their own API to a root access_keys, which may be
+months old and which Keyway does not read. This takes over from it what is asked for, and shows it
+before it writes:
+
+  --add     keys that stand only in access_keys go to the first inbound for keys
+  --remove  keys that stand only in the inbounds go; they may have been deleted through that API
+  --update  keys in both get the name and the limit that access_keys has
+  --key K   only this key; repeatable
+
+Without --add, --remove and --update it shows how the two differ and changes nothing. The root
+access_keys stays whole until every element of it says what the inbounds say, because a server takes
+it for all keys that there are; then it is removed. Servers up to 0.3.10 need it: the next change of
+a key through a Keyway that serves with --server-version makes it anew. Stop the server before: what
+it holds in memory it writes again. Everything else in the file stays as it is, and what the file was
+is kept as a version ("keyway config list"). A Keyway that serves the file takes it as an edit by hand.
+
+${settings}
+  --json           Print what was done as JSON.
+
+  keyway config adopt server.jsonc
+  keyway config adopt server.jsonc --add --update`,
+});
 
 const NOTHING: Omit<Adoption, 'bytes'> = {
   added: [],
@@ -121,33 +138,3 @@ function jsonText(
   };
   return prettyJson(Buffer.from(encodeJson(record))).toString('utf8');
 }
-
-export const configAdopt: Command = {
-  name: adopt.name,
-  flags: fileFlags(adopt),
-  words: 'paths',
-  help: () => `Usage: keyway config adopt FILE [--add] [--remove] [--update] [--key K…] [--json]
-
-Servers whose file has inbounds write the keys of their own API to a root access_keys, which may be
-months old and which Keyway does not read. This takes over from it what is asked for, and shows it
-before it writes:
-
-  --add     keys that stand only in access_keys go to the first inbound for keys
-  --remove  keys that stand only in the inbounds go; they may have been deleted through that API
-  --update  keys in both get the name and the limit that access_keys has
-  --key K   only this key; repeatable
-
-Without --add, --remove and --update it shows how the two differ and changes nothing. The root
-access_keys stays whole until every element of it says what the inbounds say, because a server takes
-it for all keys that there are; then it is removed. Servers up to 0.3.10 need it: the next change of
-a key through a Keyway that serves with --server-version makes it anew. Stop the server before: what
-it holds in memory it writes again. Everything else in the file stays as it is, and what the file was
-is kept as a version ("keyway config list"). A Keyway that serves the file takes it as an edit by hand.
-
-${settingsHelp(SETTINGS)}
-  --json           Print what was done as JSON.
-
-  keyway config adopt server.jsonc
-  keyway config adopt server.jsonc --add --update`,
-  run: (argv, context) => runOnFile(adopt, argv, context),
-};

@@ -7,22 +7,34 @@ import { isOn } from '../../settings/flags.js';
 import { type Encodable, encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';
 import { didYouMean } from '../../wire/suggest.js';
-import type { Command } from '../command.js';
 import { textTable } from '../text-table.js';
-import { type FileCommand, fileFlags, JSON_FLAG, plainText, runOnFile } from './file.js';
+import { fileCommand, JSON_FLAG, plainText } from './file.js';
 
-const check: FileCommand = {
+export const configCheck = fileCommand({
   name: 'config check',
   settings: [],
   flags: [JSON_FLAG],
-  problems: () => [],
   work: async ({ named, target, flags }, { output }) => {
     const found = checkFile(target.bytes);
     if (isOn(flags, JSON_FLAG.flag)) output.line(prettyText(asJson(found)));
     else for (const line of textOf(found, named)) output.line(line);
     return 0;
   },
-};
+  help: () => `Usage: keyway config check FILE [--json]
+
+Says what stands in a server's configuration file, and changes nothing: its layout, where its keys
+are, keys that stand there twice, what is read past because it has a wrong type, members that Keyway
+does not look at, how a root access_keys beside inbounds differs from them, whether a server of each
+line starts from it, and what it would read. Access keys are shown in full; tokens and hashes are not.
+
+A member that is not looked at may be a server's own, or misspelt. Keyway leaves it as it is.
+
+Exit code 0 whatever it finds, 1 when the file is no configuration at all.
+
+  --json  print the same as JSON
+
+  keyway config check /etc/tunnel/server.jsonc`,
+});
 
 function prettyText(value: Encodable): string {
   return prettyJson(Buffer.from(encodeJson(value))).toString('utf8');
@@ -203,24 +215,3 @@ function rootListJson(list: NonNullable<FileCheck['rootList']>): Encodable {
 export function keyJson({ accessKey, name, limitBytes }: AccessKey): Encodable {
   return { access_key: accessKey, name, limit_bytes: limitBytes };
 }
-
-export const configCheck: Command = {
-  name: check.name,
-  flags: fileFlags(check),
-  words: 'paths',
-  help: () => `Usage: keyway config check FILE [--json]
-
-Says what stands in a server's configuration file, and changes nothing: its layout, where its keys
-are, keys that stand there twice, what is read past because it has a wrong type, members that Keyway
-does not look at, how a root access_keys beside inbounds differs from them, whether a server of each
-line starts from it, and what it would read. Access keys are shown in full; tokens and hashes are not.
-
-A member that is not looked at may be a server's own, or misspelt. Keyway leaves it as it is.
-
-Exit code 0 whatever it finds, 1 when the file is no configuration at all.
-
-  --json  print the same as JSON
-
-  keyway config check /etc/tunnel/server.jsonc`,
-  run: (argv, context) => runOnFile(check, argv, context),
-};

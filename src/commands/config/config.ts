@@ -1,31 +1,20 @@
 import { resolve } from 'node:path';
 import { type HomeVersions, recordOf, versionsOf } from '../../gateway/homes/versions.js';
 import type { KeptVersion } from '../../local/document/retention.js';
-import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
-import { settingsHelp } from '../../settings/help.js';
-import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
-import { UPSTREAM_SETTINGS } from '../../settings/table.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
+import { type Settings, UPSTREAM_SETTINGS } from '../../settings/table.js';
+import type { CommandContext } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
+import { defineCommand, UsageError } from '../define-command.js';
+import type { FlagReading } from '../replay/settings.js';
 import { textTable } from '../text-table.js';
 
 const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: false };
 const OUT: FlagShape = { flag: 'out', placeholder: 'FILE', repeatable: false, offered: 'paths' };
 const DROP_WAITING: FlagShape = { flag: 'drop-waiting', placeholder: null, repeatable: false };
 
-/** A command over the kept versions of one home's configuration. */
-interface VersionsCommand {
-  readonly name: string;
-  /** The settings that it looks at. */
-  readonly settings: readonly SettingName[];
-  /** What its words are called; it takes at most these. */
-  readonly words: readonly string[];
-  /** Flags besides those of its settings and --json. */
-  readonly flags?: readonly FlagShape[];
-  work(versions: HomeVersions, given: Given, context: CommandContext): Promise<void>;
-}
-
-interface Given {
+/** What both read of a command line. */
+interface Asked {
   readonly json: boolean;
   readonly wanted: string | undefined;
   readonly dropWaiting: boolean;
@@ -33,36 +22,20 @@ interface Given {
   readonly out: string | null;
 }
 
-function flagsOf({ settings, flags = [] }: VersionsCommand): readonly FlagShape[] {
-  return [...settingFlags(settings), ...flags, JSON_FLAG];
-}
-
-async function runOn(command: VersionsCommand, argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const flags = parseFlags(argv, flagsOf(command));
-  const { environment, folder, fileSystem } = context;
-  try {
-    const answer = await readSettings({ flags, environment, folder, readFile: fileSystem.read }, command.settings);
-    const problems = answer.ok ? [] : answer.problems.map(problemText);
-    if (flags.words.length > command.words.length)
-      problems.push(`expected ${['keyway', command.name, ...command.words].join(' ')}, and flags`);
-    if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
-    const versions = versionsOf(answer.settings.home, { ...context, log: complainingLog(context) });
-    if (versions === null)
-      return usageProblem(context, command.name, ['without a configuration file there are no kept versions']);
-    const given = {
-      json: isOn(flags, 'json'),
-      wanted: flags.words[0],
-      dropWaiting: isOn(flags, DROP_WAITING.flag),
-      out: flags.values.get(OUT.flag)?.[0] ?? null,
-    };
-    await command.work(versions, given, context);
-    return 0;
-  } catch (error) {
-    context.progress.clear();
-    context.complain(`keyway ${command.name}: ${wordsOf(error)}`);
-    return 1;
-  }
-}
+/** What both have in common: how they read their command line, and the kept versions of one home's configuration. */
+const OVER_VERSIONS = {
+  ask: (reading: FlagReading, { words }: ParsedFlags): Asked => ({
+    json: reading.isOn('json'),
+    wanted: words[0],
+    dropWaiting: reading.isOn(DROP_WAITING.flag),
+    out: reading.value(OUT.flag),
+  }),
+  async home({ home }: Settings, _asked: Asked, { context }: { readonly context: CommandContext }) {
+    const versions = versionsOf(home, { ...context, log: complainingLog(context) });
+    if (versions === null) throw new UsageError('without a configuration file there are no kept versions');
+    return versions;
+  },
+};
 
 /** The last one before a great loss, then the others as they are. */
 function offeredFirst(versions: readonly KeptVersion[]): readonly KeptVersion[] {
@@ -70,10 +43,12 @@ function offeredFirst(versions: readonly KeptVersion[]): readonly KeptVersion[] 
   return lost < 0 ? versions : [versions[lost], ...versions.toSpliced(lost, 1)].flatMap((version) => version ?? []);
 }
 
-const list: VersionsCommand = {
+export const configList = defineCommand<Asked, HomeVersions>({
+  ...OVER_VERSIONS,
   name: 'config list',
   settings: ['config', 'upstream', 'dataDir', 'database'],
-  words: [],
+  flags: [JSON_FLAG],
+  words: { names: [] },
   async work(versions, { json }, { output }) {
     const records = offeredFirst((await versions.list()).toReversed()).map(recordOf);
     if (json) output.line(JSON.stringify(records, null, 2));
@@ -83,13 +58,24 @@ const list: VersionsCommand = {
       output.line(textTable(['version', 'kept at (UTC)', 'kept'], rows));
     }
   },
-};
+  help: (settings) => `Usage: keyway config list [--config FILE | --upstream URL] [--data-dir DIR] [--json]
 
-const restore: VersionsCommand = {
+Lists the kept versions of the server's configuration file, or with --upstream of the configuration of that
+running server, newest first. Keyway keeps one before
+its first write after a start, after every edit from outside, before every replacement through the
+API, and at most one an hour for further key writes: the last 10, one a day for 30 days, the very
+first and those before a great loss for ever. In a database it keeps one before every replacement.
+
+${settings}
+  --json                      Print the same as JSON.`,
+});
+
+export const configRestore = defineCommand<Asked, HomeVersions>({
+  ...OVER_VERSIONS,
   name: 'config restore',
   settings: ['config', ...UPSTREAM_SETTINGS, 'dataDir', 'inPlace', 'database'],
-  words: ['VERSION'],
-  flags: [DROP_WAITING, OUT],
+  words: { names: ['VERSION'], least: 0 },
+  flags: [DROP_WAITING, OUT, JSON_FLAG],
   async work(versions, { json, wanted, dropWaiting, out }, { output, folder }) {
     if (wanted === undefined) throw new Error(offerOf(await versions.list()));
     if (out !== null && versions.writeOut === null) throw new Error('--out: expected --upstream with it');
@@ -100,37 +86,9 @@ const restore: VersionsCommand = {
     for (const line of json ? [JSON.stringify(done.json, null, 2)] : done.lines) output.line(line);
     if (done.problem !== null) throw new Error(done.problem);
   },
-};
-
-/** What to restore, for who names nothing: what was kept before a great loss comes first. */
-function offerOf(versions: readonly KeptVersion[]): string {
-  const beforeLoss = versions.findLast(({ forever }) => forever);
-  const offered = beforeLoss ?? versions.at(-1);
-  if (offered === undefined) return 'no versions are kept';
-  const what = beforeLoss === undefined ? 'The newest one' : 'The last good content before a loss';
-  return `expected a VERSION. ${what} was kept on ${new Date(offered.keptAt).toISOString()}: keyway config restore ${offered.id}`;
-}
-
-export const configList: Command = {
-  name: list.name,
-  flags: flagsOf(list),
-  help: () => `Usage: keyway config list [--config FILE | --upstream URL] [--data-dir DIR] [--json]
-
-Lists the kept versions of the server's configuration file, or with --upstream of the configuration of that
-running server, newest first. Keyway keeps one before
-its first write after a start, after every edit from outside, before every replacement through the
-API, and at most one an hour for further key writes: the last 10, one a day for 30 days, the very
-first and those before a great loss for ever. In a database it keeps one before every replacement.
-
-${settingsHelp(list.settings)}
-  --json                      Print the same as JSON.`,
-  run: (argv, context) => runOn(list, argv, context),
-};
-
-export const configRestore: Command = {
-  name: restore.name,
-  flags: flagsOf(restore),
-  help: () => `Usage: keyway config restore VERSION [--config FILE | --upstream URL] [--data-dir DIR] [--in-place]
+  help: (
+    settings,
+  ) => `Usage: keyway config restore VERSION [--config FILE | --upstream URL] [--data-dir DIR] [--in-place]
                              [--drop-waiting] [--out FILE] [--json]
 
 Makes the server's configuration file, byte for byte, what it was in that version; what it is now
@@ -148,12 +106,20 @@ and come back over the restored version; they are named, keys as in the log by t
 their SHA-256. With --drop-waiting the Keyway that serves restores the version itself and gives
 them up, so that the version is what stands.
 
-${settingsHelp(restore.settings)}
+${settings}
   --drop-waiting              Give up the changes that wait for a write.
   --out FILE                  Write it to this new file, readable by you alone; with --upstream.
   --json                      Print what was restored as JSON.
 
   keyway config list
   keyway config restore 20261121T032400`,
-  run: (argv, context) => runOn(restore, argv, context),
-};
+});
+
+/** What to restore, for who names nothing: what was kept before a great loss comes first. */
+function offerOf(versions: readonly KeptVersion[]): string {
+  const beforeLoss = versions.findLast(({ forever }) => forever);
+  const offered = beforeLoss ?? versions.at(-1);
+  if (offered === undefined) return 'no versions are kept';
+  const what = beforeLoss === undefined ? 'The newest one' : 'The last good content before a loss';
+  return `expected a VERSION. ${what} was kept on ${new Date(offered.keptAt).toISOString()}: keyway config restore ${offered.id}`;
+}

@@ -6,18 +6,15 @@ import { createTarget } from '../../local/file/write-file.js';
 import { exists } from '../../platform/presence.js';
 import type { ParsedFlags } from '../../settings/flags.js';
 import { isOn } from '../../settings/flags.js';
-import { settingsHelp } from '../../settings/help.js';
-import type { SettingName } from '../../settings/read.js';
 import { wrap } from '../../settings/text.js';
-import type { Command, CommandContext, ExitCode } from '../command.js';
-import { type FileCommand, fileFlags, JSON_FLAG, type NamedFile, runOnFile } from './file.js';
+import type { CommandContext, ExitCode } from '../command.js';
+import { fileCommand, JSON_FLAG, type NamedFile } from './file.js';
 
-const SETTINGS: readonly SettingName[] = ['dataDir', 'inPlace'];
 const LAYOUTS: readonly LayoutName[] = ['inbounds', 'access_keys'];
 
-const convert: FileCommand = {
+export const configConvert = fileCommand({
   name: 'config convert',
-  settings: SETTINGS,
+  settings: ['dataDir', 'inPlace'],
   flags: [
     { flag: 'layout', placeholder: 'LAYOUT', repeatable: false, offered: LAYOUTS },
     { flag: 'force', placeholder: null, repeatable: false },
@@ -42,7 +39,24 @@ const convert: FileCommand = {
     } else if (!refused) context.output.line(writtenText(file, layout, out));
     return exitCode(refused);
   },
-};
+  help: (settings) => `Usage: keyway config convert FILE --layout inbounds|access_keys [--force] [--out FILE] [--json]
+
+Converts a server's configuration file to the layout of newer servers (keys and listener under
+inbounds, from server version 0.3.7 on) or to that of older ones (a root access_keys, api and
+outbound). Keys, names, limits, their order, all comments and the members that Keyway does not know
+stay. What has no place in the other layout, such as a second inbound or a listener that is not
+enabled, is named, and the file is not converted unless --force says that it may be left out.
+
+  --layout LAYOUT  inbounds or access_keys
+  --force          Convert although something is left out.
+  --out FILE       Write to this new file, readable by you alone, and leave the other as it is.
+                   Without it the file itself is replaced, and what it was is kept for ever.
+
+${settings}
+  --json           Print what was lost and written as JSON.
+
+  keyway config convert server.jsonc --layout inbounds --out server-new.jsonc`,
+});
 
 function exitCode(refused: boolean): ExitCode {
   return refused ? 1 : 0;
@@ -79,27 +93,3 @@ function writtenText({ named }: NamedFile, layout: LayoutName, out: string | nul
   const kept = `What it was is kept for ever: keyway config list --config ${named}`;
   return out === null ? `${named} has the layout with ${layout} now. ${kept}` : `${out} is ${named} with ${layout}.`;
 }
-
-export const configConvert: Command = {
-  name: convert.name,
-  flags: fileFlags(convert),
-  words: 'paths',
-  help: () => `Usage: keyway config convert FILE --layout inbounds|access_keys [--force] [--out FILE] [--json]
-
-Converts a server's configuration file to the layout of newer servers (keys and listener under
-inbounds, from server version 0.3.7 on) or to that of older ones (a root access_keys, api and
-outbound). Keys, names, limits, their order, all comments and the members that Keyway does not know
-stay. What has no place in the other layout, such as a second inbound or a listener that is not
-enabled, is named, and the file is not converted unless --force says that it may be left out.
-
-  --layout LAYOUT  inbounds or access_keys
-  --force          Convert although something is left out.
-  --out FILE       Write to this new file, readable by you alone, and leave the other as it is.
-                   Without it the file itself is replaced, and what it was is kept for ever.
-
-${settingsHelp(SETTINGS)}
-  --json           Print what was lost and written as JSON.
-
-  keyway config convert server.jsonc --layout inbounds --out server-new.jsonc`,
-  run: (argv, context) => runOnFile(convert, argv, context),
-};

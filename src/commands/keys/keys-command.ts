@@ -1,11 +1,10 @@
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
-import { type FlagShape, isOn, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
-import { settingsHelp } from '../../settings/help.js';
-import { readSettings, type SettingName, settingFlags } from '../../settings/read.js';
+import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { wrap } from '../../settings/text.js';
 import type { UpstreamServer } from '../../southbound/server.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
+import { type Command, type CommandContext, wordsOf } from '../command.js';
+import { defineCommand } from '../define-command.js';
 import {
   baseUrlOf,
   CA_FLAG,
@@ -32,8 +31,6 @@ export interface KeysCommand<Asked> {
   work(server: UpstreamServer, asked: Asked, context: CommandContext): Promise<void>;
 }
 
-const SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace', 'database'];
-
 const TARGET_FLAGS: readonly FlagShape[] = [
   valueFlag('target', 'URL'),
   valueFlag('revision', 'R', 'revisions'),
@@ -47,16 +44,18 @@ const CREDENTIALS = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', 
 export const CHANGING: readonly FlagShape[] = [switchFlag('dry-run'), switchFlag('no-wait')];
 export const NO_WAIT_HELP = `  --no-wait        Does not look 7 s later whether a server from 0.3.7 on (--target) has kept it.`;
 
-/** The command with the flags, the help and the opening of a place that all of them have. */
+/** Makes it a command with the flags, the help and the opening of a place that all of them have. */
 export function keysCommand<Asked>(command: KeysCommand<Asked>): Command {
-  const flags = [...settingFlags(SETTINGS), ...TARGET_FLAGS, ...command.flags];
-  return {
-    name: command.name,
-    flags,
-    help: () => `${command.help}
+  return defineCommand<{ readonly target: TargetPlace | null; readonly isDone: boolean; readonly own: Asked }, KeyHome>(
+    {
+      name: command.name,
+      settings: ['config', 'dataDir', 'inPlace', 'database'],
+      flags: [...TARGET_FLAGS, ...command.flags],
+      fixed: () => ({ noMigrate: true }),
+      help: (settings) => `${command.help}
 
 Where the keys are:
-${settingsHelp(SETTINGS)}
+${settings}
   --target URL     A running server instead, with its web path when it has one. Its token comes from
                    KEYWAY_TOKEN, or its password from KEYWAY_PASSWORD.
   --revision R     The line that the target speaks. Default: what its version says.
@@ -64,41 +63,24 @@ ${settingsHelp(SETTINGS)}
   --ca FILE        Certificates in PEM that are trusted of the target instead of the system's.
 
 A file that a Keyway serves is changed through that Keyway, any other is opened by itself.`,
-    run: (argv, context) => run(command, flags, argv, context),
-  };
-}
-
-async function run<Asked>(
-  command: KeysCommand<Asked>,
-  shapes: readonly FlagShape[],
-  argv: readonly string[],
-  context: CommandContext,
-): Promise<ExitCode> {
-  const { environment, folder, fileSystem } = context;
-  const flags = parseFlags(argv, shapes);
-  const sources = { flags, environment, folder, readFile: fileSystem.read };
-  const answer = await readSettings(sources, SETTINGS, { noMigrate: true });
-  const reading = readFlags(flags);
-  const target = targetOf(reading, context);
-  const asked = command.read(reading, flags);
-  const problems = [...(answer.ok ? [] : answer.problems.map(problemText)), ...reading.problems];
-  if (!answer.ok || problems.length > 0) return usageProblem(context, command.name, problems);
-  let home: KeyHome | null = null;
-  try {
-    home =
-      target === null
-        ? await openState(answer.settings.home, context)
-        : openTarget({ ...target, ...(await trustedBy(reading.value('ca'), context)) }, context);
-    if (target === null) await command.work(home.server, asked, context);
-    else await workOnTarget(command, home.server, asked, isOn(flags, 'no-wait'), context);
-    return 0;
-  } catch (error) {
-    context.complain(`keyway ${command.name}: ${wordsForTarget(wordsOf(error))}`);
-    return 1;
-  } finally {
-    await home?.close();
-    context.progress.clear();
-  }
+      ask: (reading, flags, context) => ({
+        target: targetOf(reading, context),
+        isDone: reading.isOn('no-wait'),
+        own: command.read(reading, flags),
+      }),
+      home: async ({ home }, { target }, { context, sources }) =>
+        target === null
+          ? openState(home, context)
+          : openTarget({ ...target, ...(await trustedBy(readFlags(sources.flags).value('ca'), context)) }, context),
+      async work({ server }, { target, isDone, own }, context) {
+        if (target === null) await command.work(server, own, context);
+        else await workOnTarget(command, server, own, isDone, context);
+        return 0;
+      },
+      close: (home) => home.close(),
+      failure: (error) => wordsForTarget(wordsOf(error)),
+    },
+  );
 }
 
 /** As `command.work`; says of changes that do not last, and looks whether the server has kept them. */

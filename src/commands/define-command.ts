@@ -1,0 +1,94 @@
+import { type FlagShape, type Offered, type ParsedFlags, parseFlags, problemText } from '../settings/flags.js';
+import { settingsHelp } from '../settings/help.js';
+import { readSettings, type SettingName, settingFlags } from '../settings/read.js';
+import type { SettingsSources } from '../settings/sources.js';
+import type { Settings, SettingValues } from '../settings/table.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
+import { type FlagReading, readFlags } from './replay/settings.js';
+
+/** Something wrong with a command line that shows only when its home is looked for. */
+export class UsageError extends Error {}
+
+/** What a command is, but for how its command line is read and how what goes wrong is told. */
+export interface CommandPlan<Asked, Home> {
+  readonly name: string;
+  /** The whole help text; `settings` is the list of those that it reads. */
+  help(settings: string): string;
+  /** The settings that it reads; none, and no settings file, where it is left out. */
+  readonly settings?: readonly SettingName[];
+  /** Flags besides those of its settings. */
+  readonly flags?: readonly FlagShape[];
+  /** The names of its words, all of them needed unless `least` says less; not counted where it is left out. */
+  readonly words?: { readonly names: readonly string[]; readonly least?: number };
+  /** What shells offer for its words. */
+  readonly offered?: Offered;
+  /** Settings that its command line says otherwise than by their flags. */
+  fixed?(flags: ParsedFlags, context: CommandContext): Partial<SettingValues>;
+  /** What is asked for; what is wrong with it goes to the reading's problems. */
+  ask(reading: FlagReading, flags: ParsedFlags, context: CommandContext): Asked;
+  /** Opens what it works on. Rejects with a `UsageError` where the command line names none of the kind. */
+  home(settings: Settings, asked: Asked, given: Given): Promise<Home>;
+  /** Resolves to the exit code, 0 where to nothing. */
+  work(home: Home, asked: Asked, context: CommandContext): Promise<ExitCode | undefined>;
+  /** Lets go of what was opened. */
+  close?(home: Home): Promise<void>;
+  /** Words for people about a failure; default the error's own. */
+  failure?(error: unknown, asked: Asked): string;
+}
+
+/** For a command that works on nothing which is opened. */
+export const NO_HOME = async (): Promise<null> => null;
+
+interface Given {
+  readonly context: CommandContext;
+  readonly sources: SettingsSources;
+}
+
+/**
+ * Makes a command: reads flags and settings, says all that is wrong with them at once (exit code 2), opens the home, does the work,
+ * and tells a failure in one line (exit code 1).
+ */
+export function defineCommand<Asked, Home>(plan: CommandPlan<Asked, Home>): Command {
+  const { name, settings, flags: own = [], offered } = plan;
+  // The settings file is named where settings are.
+  const flags = settings === undefined || settings.length === 0 ? own : [...settingFlags(settings), ...own];
+  return {
+    name,
+    flags,
+    ...(offered === undefined ? {} : { words: offered }),
+    help: () => plan.help(settings === undefined ? '' : settingsHelp(settings)),
+    run: (argv, context) => run(plan, parseFlags(argv, flags), context),
+  };
+}
+
+async function run<Asked, Home>(
+  plan: CommandPlan<Asked, Home>,
+  flags: ParsedFlags,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { environment, folder, fileSystem } = context;
+  const sources = { flags, environment, folder, readFile: fileSystem.read };
+  // Where no settings are read, what is wrong with the settings file that the environment names is of no interest.
+  const read = plan.settings === undefined ? { ...sources, environment: {} } : sources;
+  const answer = await readSettings(read, plan.settings ?? [], plan.fixed?.(flags, context));
+  const reading = readFlags(flags);
+  const asked = plan.ask(reading, flags, context);
+  const problems = [...(answer.ok ? [] : answer.problems.map(problemText)), ...reading.problems];
+  const { names, least = names?.length } = plan.words ?? {};
+  if (names !== undefined && (flags.words.length > names.length || flags.words.length < (least ?? 0)))
+    problems.push(`expected ${['keyway', plan.name, ...names].join(' ')}, and flags`);
+  if (!answer.ok || problems.length > 0) return usageProblem(context, plan.name, problems);
+  let home: Home | null = null;
+  try {
+    home = await plan.home(answer.settings, asked, { context, sources });
+    return (await plan.work(home, asked, context)) ?? 0;
+  } catch (error) {
+    context.progress.clear();
+    if (error instanceof UsageError) return usageProblem(context, plan.name, [error.message]);
+    context.complain(`keyway ${plan.name}: ${plan.failure?.(error, asked) ?? wordsOf(error)}`);
+    return 1;
+  } finally {
+    if (home !== null) await plan.close?.(home);
+    context.progress.clear();
+  }
+}
