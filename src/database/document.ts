@@ -5,6 +5,7 @@ import type { ConfigurationDocumentPort } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
 import type { KeyReader } from '../core/keys/types.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
+import { judgeReplacement } from '../core/replace-policy.js';
 import { losesInbounds, type ReadConfiguration, readDocument } from '../local/document/document.js';
 import { toReplacement } from '../local/document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../local/document/retention.js';
@@ -45,11 +46,7 @@ export interface DocumentOptions {
 const DEADLINE = 30_000;
 /** Tries to replace a configuration that others go on changing. */
 const ATTEMPTS = 10;
-/** A replacement that removes more keys than this may be a mishap: the version before is kept for ever. */
-const MANY_KEYS = 10;
 const CHANGED_MEANWHILE = 'KW001';
-const KEYS_LOST =
-  'the configuration has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
 
 const FORMAT = { read: readDocument };
 
@@ -76,12 +73,11 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
     const content = await store(next.document.bytes);
     for (let attempt = 1; ; attempt += 1) {
       const before = await kept.current();
-      const losesKeys = reason === 'replaced' && losesInbounds(before.document, next.document);
-      if (losesKeys && options.guard) throw new DomainError('configRefused', KEYS_LOST);
       const isServer = configuration.mode === 'server';
       const given = new Set(configuration.keys.map(({ accessKey }) => accessKey));
       const removed = isServer ? [...keys.entries()].filter(({ accessKey }) => !given.has(accessKey)).length : 0;
-      const forever = losesKeys || removed > MANY_KEYS;
+      const isLosing = losesInbounds(before.document, next.document);
+      const verdict = judgeReplacement({ reason, losesInbounds: isLosing, removed }, options.guard);
       const written = await writes.write(
         WRITES.putDocument({
           expected: before.number,
@@ -91,14 +87,13 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
           version: {
             id: versionId(before.document.bytes, clock.now()),
             content: await store(before.document.bytes),
-            forever,
+            forever: verdict.forever,
           },
         }),
         { until: clock.monotonic() + 2 * DEADLINE, statement: DEADLINE },
       );
       if (written.kind === 'done') {
-        if (losesKeys) log.error({}, `${KEYS_LOST}; the version before is kept for ever`);
-        else if (forever) log.warn({ removed }, `${removed} keys were removed; the version before is kept for ever`);
+        verdict.report(log);
         if (!isServer)
           log.warn({ mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
         return;

@@ -20,6 +20,8 @@ export interface StagedOptions {
   readonly trip?: (call: string) => Trip;
   readonly configuration?: string;
   readonly guard?: boolean;
+  /** In place of `logged` and `lines`. */
+  readonly log?: LogPort;
   readonly hasOneSession?: boolean;
   readonly settle?: 'auto' | 'always';
   readonly servesStale?: boolean;
@@ -54,7 +56,7 @@ export async function staged(options: StagedOptions = {}): Promise<Staged> {
     logged.push(message);
     lines.push({ ...fields, message });
   };
-  const log: LogPort = { debug() {}, info: say, warn: say, error: say };
+  const { log = { debug() {}, info: say, warn: say, error: say } } = options;
   const server = createFakeServer({
     revision: line(revision),
     monotonic: world.clock.monotonic,

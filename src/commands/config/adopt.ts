@@ -1,5 +1,5 @@
+import { MANY_KEYS } from '../../core/replace-policy.js';
 import { type Adoption, planAdoption } from '../../local/check/adoption.js';
-import { MANY_KEYS } from '../../local/configuration/reloads.js';
 import { rewriteFile } from '../../local/file/rewrite-file.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { isOn } from '../../settings/flags.js';

@@ -3,6 +3,7 @@ import { DomainError } from '../../core/errors.js';
 import { createSpareRoom } from '../../core/keys/spare-room.js';
 import type { ConfigurationChange, DnsConfig } from '../../core/model.js';
 import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../../core/ports.js';
+import { judgeReplacement } from '../../core/replace-policy.js';
 import { createFailure, failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import type { InPlaceWriting } from '../file/in-place.js';
@@ -12,7 +13,7 @@ import type { FileState } from './file-state.js';
 import type { InboundsWatch } from './inbounds-watch.js';
 import type { ConfigurationFormat, DocumentReading, FoundFile, KnownFile } from './known-file.js';
 import { changeCount, differences, mergeChanges } from './pending-changes.js';
-import { MANY_KEYS, type Reloads } from './reloads.js';
+import type { Reloads } from './reloads.js';
 
 /** What goes into the file: each of these alone, one after the other. */
 export interface FileWrites<D> {
@@ -53,8 +54,6 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
 
 const WRITE_ATTEMPTS = 20;
 const HOUR_MS = 3_600_000;
-const KEYS_LOST =
-  'the file has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
 
 export function createFileWrites<D extends { readonly bytes: Buffer }>(options: FileWritesOptions<D>): FileWrites<D> {
   const { path, fileSystem, clock, log, format, state, file, versions, reloads, inbounds, overwriting } = options;
@@ -209,10 +208,10 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
 
   async function replaceWith({ document, configuration }: DocumentReading<D>, reason: WholeReason): Promise<void> {
     const present = await reading(() => unlessMissing(readTarget(fileSystem, path)));
-    // Whoever restores a backup says what the file is to be: that is no old panel's copy.
-    const losesKeys = reason === 'replaced' && format.losesKeys(documentOf(present), document);
-    if (losesKeys && options.guard === true) throw new DomainError('configRefused', KEYS_LOST);
-    const forever = losesKeys || reloads.wouldRemove(configuration) > MANY_KEYS;
+    const losesInbounds = format.losesInbounds(documentOf(present), document);
+    const removed = reloads.wouldRemove(configuration);
+    const verdict = judgeReplacement({ reason, losesInbounds, removed }, options.guard ?? false);
+    const { forever } = verdict;
     // The last good content goes first where the file holds something else by now.
     if (forever) await versions.keep(file.document().bytes, { forever });
     if (present !== null) await versions.keep(present.bytes, { forever });
@@ -220,7 +219,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     const stat =
       present === null ? await createTarget(fileSystem, path, document.bytes) : await put(present, document.bytes);
     file.holds(document, stat);
-    if (losesKeys) log.error({ file: path }, `${KEYS_LOST}; the version before is kept for ever`);
+    verdict.report(log, { file: path });
   }
 
   /** What is there now as a document; where it is none, the last that was. */

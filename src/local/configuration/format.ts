@@ -21,7 +21,7 @@ export function formatBeside(beside: RootListBeside): ConfigurationFormat<Config
     read: readDocument,
     change: (document, asked, room) => changeDocument(document, asked, room, beside),
     records: recordsOf,
-    losesKeys: losesInbounds,
+    losesInbounds,
     inRootList: keysInRootList,
     trouble(document, { isTakenBack }) {
       if (document.layout.name !== 'inbounds') return null;

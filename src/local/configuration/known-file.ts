@@ -18,7 +18,7 @@ export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
   /** Which of these keys stand in a root list beside inbounds. */
   inRootList(document: D, keys: readonly string[]): readonly string[];
   /** Whether replacing the one by the other takes away where the keys of such a file stand (design: "Saving keys"). */
-  losesKeys(before: D, after: D): boolean;
+  losesInbounds(before: D, after: D): boolean;
 }
 
 export interface DocumentReading<D> {

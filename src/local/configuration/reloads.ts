@@ -3,6 +3,7 @@ import type { ConfigurationObserverPort } from '../../core/configuration-observe
 import { keyDigest } from '../../core/key-digest.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { LogPort } from '../../core/ports.js';
+import { MANY_KEYS, reportRemoved } from '../../core/replace-policy.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { type FileState, present, unwritten } from './file-state.js';
@@ -42,9 +43,6 @@ export interface ReloadsOptions<D extends { readonly bytes: Buffer }> {
   readonly observer?: ConfigurationObserverPort;
 }
 
-/** A change from outside that removes more keys than this may be a mishap: the version before is kept for ever. */
-export const MANY_KEYS = 10;
-
 export function createReloads<D extends { readonly bytes: Buffer }>(options: ReloadsOptions<D>): Reloads<D> {
   const { path, state, versions, log, observer } = options;
   const listeners: ReloadListener[] = [];
@@ -81,9 +79,7 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
     state.live.becomes(configuration);
     const next = present(state);
     log.info({ file: path, reason, keys: next.keys.length }, 'the configuration file was read again');
-    if (removed > MANY_KEYS) {
-      log.warn({ file: path, removed }, `${removed} keys were removed; the version before is kept for ever`);
-    }
+    if (reason === 'edited') reportRemoved(removed, log, { file: path });
     for (const listener of listeners) tell(() => listener(next, reason));
     observer?.reloaded(reason, 'applied');
     return removed;

@@ -3,6 +3,7 @@ import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
+import { judgeReplacement } from '../../core/replace-policy.js';
 import { changeDocument } from '../../local/document/change.js';
 import {
   ConfigurationShapeError,
@@ -159,14 +160,25 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     }
   }
 
+  /** The keys that go are those of the server and of its file: either may have some that the other lacks. */
+  function lossesOf(present: ReadConfiguration | null, next: ReadConfiguration | null) {
+    if (next === null) return { losesInbounds: false, removed: 0 };
+    const staying = new Set(next.configuration.keys.map(({ accessKey }) => accessKey));
+    const all = [...keys.entries(), ...(present?.configuration.keys ?? [])].map(({ accessKey }) => accessKey);
+    const removed = new Set(all.filter((accessKey) => !staying.has(accessKey))).size;
+    return {
+      losesInbounds: present !== null && losesInbounds(present.document, next.document),
+      removed: next.configuration.mode === 'server' ? removed : 0,
+    };
+  }
+
   async function replace(body: Buffer): Promise<ReadConfiguration | null> {
     const present = await before();
     const next = asConfiguration(body, server.texts);
-    if (guard && present !== null && next !== null && losesInbounds(present.document, next.document)) {
-      throw new DomainError('configRefused', LOSES_INBOUNDS);
-    }
-    if (present !== null) await keep(present.document.bytes);
+    const verdict = judgeReplacement({ reason: 'replaced', ...lossesOf(present, next) }, guard);
+    if (present !== null) await keep(present.document.bytes, verdict);
     await server.putConfig(body);
+    verdict.report(log, { upstream: server.name });
     settling.overruled();
     if (next !== null) onReplaced(next.configuration);
     return next;
@@ -220,9 +232,6 @@ export const REPLACEABLE: ReadonlySet<string> = new Set([
 ]);
 
 const HALF_WRITTEN: ReadonlySet<string> = new Set(['configStripFailed', 'configParseFailed']);
-
-const LOSES_INBOUNDS =
-  'this configuration has no inbound for keys, and the present one has: it is an old copy. Load the configuration again, or take --guard-config away';
 
 /** Rejects with `configRefused` where it is not known how the server, which may have been updated just now, reads its configuration. */
 export async function refuseLater(server: Pick<UpstreamServer, 'isLater' | 'version' | 'status'>): Promise<void> {

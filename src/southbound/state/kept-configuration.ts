@@ -1,5 +1,6 @@
 import { DomainError } from '../../core/errors.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
+import { MANY_KEYS } from '../../core/replace-policy.js';
 import type { KeptVersions } from '../../local/file/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { UpstreamError } from '../upstream-error.js';
@@ -33,8 +34,6 @@ const LEAST_GAP = 10 * 60 * 1000;
 const MOST_GAP = 24 * 60 * 60 * 1000;
 /** After a failure, ms. */
 const AGAIN = 60_000;
-/** Where more keys than that are gone, what was there before is kept for ever. */
-const MANY_KEYS = 10;
 /** What a server is just writing can be read the next time. */
 const UNTIL_LOST = 2;
 /** How it says that its file is none; one that was started without a file has lost nothing. */

@@ -1,0 +1,52 @@
+import { DomainError } from './errors.js';
+import type { LogPort } from './ports.js';
+
+/** A removal of more keys than this may be a mishap: the version before is kept for ever. */
+export const MANY_KEYS = 10;
+
+/** A configuration that is to take another's place, in any home. */
+export interface Replacement {
+  /** A version that is restored is meant to be what it is. */
+  readonly reason: 'replaced' | 'restored';
+  /** The present configuration has inbounds for keys, and the new one has none. */
+  readonly losesInbounds: boolean;
+  /** How many of the present keys the new one does not have. */
+  readonly removed: number;
+}
+
+/** The decision over a replacement that may be made. */
+export interface ReplacementVerdict {
+  /** The version before is kept for ever. */
+  readonly forever: boolean;
+  /** Says in the log, once it has happened, that it may be a mishap; `fields` name the home. */
+  report(log: Pick<LogPort, 'error' | 'warn'>, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+const INBOUNDS_LOST =
+  'the configuration has inbounds, and the new one has no inbound with the protocol "ostp", so that its keys would go: it may be an old panel\'s copy';
+
+/** Decides over a replacement; `guard` is the setting `guard_config`. Throws `configRefused`. */
+export function judgeReplacement(replacement: Replacement, guard: boolean): ReplacementVerdict {
+  const { reason, removed } = replacement;
+  const losesInbounds = replacement.losesInbounds && reason === 'replaced';
+  if (losesInbounds && guard) {
+    throw new DomainError('configRefused', `${INBOUNDS_LOST}. Load it again, or take --guard-config away`);
+  }
+  return {
+    forever: losesInbounds || removed > MANY_KEYS,
+    report(log, fields = {}) {
+      if (losesInbounds) log.error(fields, `${INBOUNDS_LOST}; the version before is kept for ever`);
+      reportRemoved(removed, log, fields);
+    },
+  };
+}
+
+/** Says in the log that many keys are gone, if many are. */
+export function reportRemoved(
+  removed: number,
+  log: Pick<LogPort, 'warn'>,
+  fields: Readonly<Record<string, unknown>> = {},
+): void {
+  if (removed <= MANY_KEYS) return;
+  log.warn({ ...fields, removed }, `${removed} keys were removed; the version before is kept for ever`);
+}

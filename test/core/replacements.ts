@@ -1,0 +1,58 @@
+import { expect, it } from 'vitest';
+import type { LogPort } from '../../src/core/ports.js';
+
+/** A home that holds a configuration, as far as replacing it goes. */
+export interface ReplaceableHome {
+  replace(body: Buffer): Promise<void>;
+  /** Per kept version, oldest first, whether it is kept for ever. */
+  versions(): Promise<readonly boolean[]>;
+  close(): Promise<void>;
+}
+
+export type OpenHome = (before: string, guard: boolean, log: LogPort) => Promise<ReplaceableHome>;
+
+const users = (count: number) => Array.from({ length: count }, (_, n) => ({ key: `k${n}` }));
+const inbounds = (count: number) =>
+  JSON.stringify({ mode: 'server', inbounds: [{ protocol: 'ostp', users: users(count) }] });
+const rootList = (count: number) => JSON.stringify({ mode: 'server', access_keys: users(count).map(({ key }) => key) });
+
+const LOST = 'error: the configuration has inbounds, and the new one has no inbound with the protocol "ostp"';
+
+/** What every home does with a replacement (`src/core/replace-policy.ts`). */
+export function itReplaces(open: OpenHome): void {
+  it.each([
+    ['few keys fewer', inbounds(12), inbounds(2), false, [], false],
+    ['more than 10 keys fewer', inbounds(12), inbounds(1), false, ['warn: 11 keys were removed'], true],
+    ['no inbound', inbounds(2), rootList(2), false, [LOST], true],
+    ['no inbound and no keys', inbounds(12), rootList(0), false, [LOST, 'warn: 12 keys were removed'], true],
+    ['more than 10 keys fewer, guarded', inbounds(12), inbounds(1), true, ['warn: 11 keys were removed'], true],
+  ])('by one with %s: kept and logged as it should be', async (_, before, after, guard, logged, forever) => {
+    const { home, lines } = await staged(open, before, guard);
+    await home.replace(Buffer.from(after));
+    expect((await home.versions()).at(-1)).toBe(forever);
+    expect(lines).toEqual(logged.map((line) => expect.stringContaining(line)));
+    expect(lines.every((line) => line.endsWith('the version before is kept for ever'))).toBe(true);
+    await home.close();
+  });
+
+  it('by one that has lost the inbounds is refused where that is guarded, and nothing is kept or logged', async () => {
+    const { home, lines } = await staged(open, inbounds(2), true);
+    const versions = await home.versions();
+    await expect(home.replace(Buffer.from(rootList(2)))).rejects.toMatchObject({
+      code: 'configRefused',
+      detail: expect.stringMatching(/no inbound with the protocol "ostp".*take --guard-config away$/),
+    });
+    expect(await home.versions()).toEqual(versions);
+    expect(lines).toEqual([]);
+    await home.close();
+  });
+}
+
+async function staged(open: OpenHome, before: string, guard: boolean) {
+  const lines: string[] = [];
+  const say = (level: string) => (_: object, message: string) => {
+    if (message.includes('kept for ever')) lines.push(`${level}: ${message}`);
+  };
+  const log: LogPort = { debug() {}, info() {}, warn: say('warn'), error: say('error') };
+  return { home: await open(before, guard, log), lines };
+}
