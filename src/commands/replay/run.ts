@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
+import { failureCode, failureWords } from '../../platform/failure-words.js';
 import type { KeptState } from '../../replay/after-run.js';
 import type { ReadReport } from '../../replay/reads/standing.js';
 import type { LineSink, Reporter } from '../../replay/report.js';
@@ -30,8 +31,15 @@ async function keepSaved(
   const { config, rules, dns, audit } = saved;
   const keys = saved.keys.map(({ accessKey }) => accessKey);
   const content = writeJson({ config, rules, dns, audit: [...audit], keys }, 2);
-  await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
-  await fileSystem.sync(path);
+  try {
+    await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
+    await fileSystem.sync(path);
+  } catch (error) {
+    // What was begun of it would look like a copy; one that stood there before is not the run's.
+    if (failureCode(error) !== 'EEXIST') await fileSystem.remove(path).catch(() => undefined);
+    const why = failureWords(error);
+    throw new Error(`nothing was replaced: what stands there cannot be saved in ${path}: ${why}`, { cause: error });
+  }
   complain(`what stood there is saved in ${path} until it is put back`);
   return { place: path, remove: () => fileSystem.remove(path) };
 }
