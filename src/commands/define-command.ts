@@ -7,7 +7,14 @@ import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf
 import { type FlagReading, readFlags } from './replay/settings.js';
 
 /** Something wrong with a command line that shows only when its home is looked for. */
-export class UsageError extends Error {}
+export class UsageError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(...problems: readonly string[]) {
+    super(problems.join('; '));
+    this.problems = problems;
+  }
+}
 
 /** What a command is, but for how its command line is read and how what goes wrong is told. */
 export interface CommandPlan<Asked, Home> {
@@ -16,6 +23,8 @@ export interface CommandPlan<Asked, Home> {
   help(settings: string): string;
   /** The settings that it reads; none, and no settings file, where it is left out. */
   readonly settings?: readonly SettingName[];
+  /** Those of its settings that `home` reads by itself, because they name another home than the others. */
+  readonly apart?: readonly SettingName[];
   /** Flags besides those of its settings. */
   readonly flags?: readonly FlagShape[];
   /** The names of its words, all of them needed unless `least` says less; not counted where it is left out. */
@@ -70,13 +79,15 @@ async function run<Asked, Home>(
   const sources = { flags, environment, folder, readFile: fileSystem.read };
   // Where no settings are read, what is wrong with the settings file that the environment names is of no interest.
   const read = plan.settings === undefined ? { ...sources, environment: {} } : sources;
-  const answer = await readSettings(read, plan.settings ?? [], plan.fixed?.(flags, context));
+  const { settings = [], apart = [] } = plan;
+  const names = settings.filter((name) => !apart.includes(name));
+  const answer = await readSettings(read, names, plan.fixed?.(flags, context));
   const reading = readFlags(flags);
   const asked = plan.ask(reading, flags, context);
   const problems = [...(answer.ok ? [] : answer.problems.map(problemText)), ...reading.problems];
-  const { names, least = names?.length } = plan.words ?? {};
-  if (names !== undefined && (flags.words.length > names.length || flags.words.length < (least ?? 0)))
-    problems.push(`expected ${['keyway', plan.name, ...names].join(' ')}, and flags`);
+  const { names: words, least = words?.length } = plan.words ?? {};
+  if (words !== undefined && (flags.words.length > words.length || flags.words.length < (least ?? 0)))
+    problems.push(`expected ${['keyway', plan.name, ...words].join(' ')}, and flags`);
   if (!answer.ok || problems.length > 0) return usageProblem(context, plan.name, problems);
   let home: Home | null = null;
   try {
@@ -84,7 +95,7 @@ async function run<Asked, Home>(
     return (await plan.work(home, asked, context)) ?? 0;
   } catch (error) {
     context.progress.clear();
-    if (error instanceof UsageError) return usageProblem(context, plan.name, [error.message]);
+    if (error instanceof UsageError) return usageProblem(context, plan.name, error.problems);
     context.complain(`keyway ${plan.name}: ${plan.failure?.(error, asked) ?? wordsOf(error)}`);
     return 1;
   } finally {
