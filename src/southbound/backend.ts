@@ -12,6 +12,7 @@ import { createKnownKeys, KNOWN_KEYS_FILE } from './state/known-keys.js';
 import type { SettleRule } from './state/lost-creates.js';
 import { NO_NOTES, NOTES_FILE, openNotes } from './state/notes.js';
 import { createServerState, type ServerStateStatus } from './state/server-state.js';
+import { withOwnTexts } from './state/struck-configuration.js';
 import { systemTimers, type TimersPort } from './state/timers.js';
 
 export interface UpstreamBackendOptions {
@@ -65,7 +66,10 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
     if (hold !== null)
       for (const name of [NOTES_FILE, KNOWN_KEYS_FILE])
         await removeStaleTemporaries(fileSystem, join(hold.folder.path, name));
-    const notes = hold === null ? NO_NOTES : await openNotes({ fileSystem, folder: hold.folder.path, log });
+    const notes =
+      hold === null
+        ? NO_NOTES
+        : withOwnTexts(await openNotes({ fileSystem, folder: hold.folder.path, log }), server.texts);
     const versions = hold === null ? null : createKeptVersions({ fileSystem, folder: hold.folder.versions, clock });
     const knownKeys =
       hold === null

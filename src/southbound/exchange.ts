@@ -424,7 +424,7 @@ interface ReadWith<T> {
 /** Rejects with `NoEnvelope`, or with `NoAnswer` for more than is read. */
 async function outcomeOf<T>(
   answer: Answer,
-  { read, readWhole }: Asked<T>,
+  { operation, read, readWhole }: Asked<T>,
   { line, pieces, secrets }: ReadWith<T>,
 ): Promise<Outcome<T>> {
   await pieces?.take(answer.body);
@@ -434,7 +434,7 @@ async function outcomeOf<T>(
     if (whole !== null) return { kind: 'value', value: whole };
     const envelope = readEnvelope({ ...answer, body: pieces?.unread() ?? answer.body });
     if (envelope === null) throw new NoEnvelope(inWords(), !wasTurnedAway(answer.status));
-    if (envelope.ok) return { kind: 'value', value: read(secrets.struckIn(envelope.data), line) };
+    if (envelope.ok) return { kind: 'value', value: read(struckFor(operation, envelope.data, secrets), line) };
     return { kind: 'refusal', status: envelope.status, text: envelope.text };
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new NoEnvelope(inWords(), true);
@@ -442,6 +442,10 @@ async function outcomeOf<T>(
       throw new NoEnvelope(`its answer is none of line ${line.id}: ${error.message}`, true);
     throw error;
   }
+}
+
+function struckFor(operation: OperationName, data: JsonValue, secrets: Secrets): JsonValue {
+  return operation === 'listAudit' ? secrets.struckForStrangers(data) : secrets.struckIn(data);
 }
 
 /** RFC 9110, 15.5.14. */
@@ -470,18 +474,16 @@ interface CallWith<T> {
 
 function callOf<T>(
   asked: Asked<T>,
-  { name, method, path }: Operation,
+  { name, method, path, effect }: Operation,
   at: Known,
   { authorization, pieces, secrets, answerLimit }: CallWith<T>,
 ): Call {
   const headers = new Map(Object.entries(asked.headers ?? {}));
   if (authorization !== null) headers.set('authorization', authorization);
   const given = asked.body?.(at.revision);
-  // A configuration is the server's own text, whoever sends it.
-  if (given !== undefined && name !== 'putConfig') secrets.giveBody(given);
   const key = asked.key ?? '';
-  secrets.give(key);
-  const body = given && secrets.restored(given);
+  if (effect.kind !== 'reads') secrets.give(key);
+  const body = given && bodyOf(name, given, secrets);
   if (body !== undefined) headers.set('content-type', 'application/json');
   const { onProgress } = asked;
   const query = asked.query === undefined ? '' : `?${asked.query}`;
@@ -495,6 +497,13 @@ function callOf<T>(
     ...(onProgress === undefined ? {} : { onProgress }),
     ...(pieces === null ? {} : { take: pieces.take }),
   };
+}
+
+/** The body as it is sent. A configuration is the server's own text as it is, and an audit entry whatever anybody wrote. */
+function bodyOf(operation: OperationName, given: Buffer, secrets: Secrets): Buffer {
+  if (operation === 'putConfig') return given;
+  secrets.giveBody(given);
+  return operation === 'addAudit' ? given : secrets.restored(given);
 }
 
 /** A key of dots would be a step between folders to whoever reads paths on the way (RFC 3986, 5.2.4). */

@@ -1,5 +1,6 @@
 import { DomainError } from '../core/errors.js';
 import { isJsonObject, type JsonValue, parseJson } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
 import type { TargetCredentials } from './control.js';
 
 /** What stands where a credential stood. */
@@ -9,8 +10,10 @@ export const STRUCK = '[struck out]';
 export const LEAST_HIDDEN = 8;
 /** Sessions that are remembered: an answer that is on its way may hold the one before. */
 const MOST_SESSIONS = 8;
-/** Texts that are remembered of either kind: those of the server that were struck, and those of callers that were not. */
-const MOST_TEXTS = 1_000;
+/** Characters of a credential that nobody guesses: what anybody may have a text stored with shows whether he has guessed a shorter one. */
+const LEAST_UNGUESSABLE = 12;
+/** Characters of texts that are remembered of either kind: those of the server that were struck, and those of callers that were not. */
+const MOST_CHARACTERS = 8_000_000;
 
 /** The server's texts as Keyway shows them, and as the server has them. */
 export interface ServerTexts {
@@ -20,6 +23,8 @@ export interface ServerTexts {
   readonly inSentence: (text: string) => string;
   /** The server's own text for one that was struck; others are as they are. */
   readonly own: (text: string) => string;
+  /** The same of a text that is to be written. Throws `configRefused` for a struck one that the server never said. */
+  readonly written: (text: string) => string;
 }
 
 /**
@@ -30,9 +35,10 @@ export class Secrets implements ServerTexts {
   readonly #credentials: TargetCredentials;
   readonly #sessions: string[] = [];
   /** The server's own text by the struck one; null where there are two. */
-  readonly #own = new Map<string, string | null>();
-  readonly #given = new Set<string>();
+  readonly #own = new RecentTexts();
+  readonly #given = new RecentTexts();
   #anywhere: RegExp | null = null;
+  #unguessable: RegExp | null = null;
   #asWords: RegExp | null = null;
 
   constructor(credentials: TargetCredentials) {
@@ -59,10 +65,9 @@ export class Secrets implements ServerTexts {
   readonly struck = (text: string): string => {
     if (this.#anywhere === null || text.length < LEAST_HIDDEN) return text;
     const struck = text.replace(this.#anywhere, STRUCK);
-    if (struck === text || this.#given.has(text)) return text;
+    if (struck === text ? !text.includes(STRUCK) : this.#given.has(text)) return text;
     const known = this.#own.get(struck);
-    if (known === undefined) keep(this.#own, () => this.#own.set(struck, text));
-    else if (known !== text) this.#own.set(struck, null);
+    this.#own.set(struck, known === undefined || known === text ? text : null);
     return struck;
   };
 
@@ -77,15 +82,28 @@ export class Secrets implements ServerTexts {
     return inTexts(value, this.struck);
   }
 
+  /** The same in texts that anybody may have stored, and of which he is to learn nothing: none of them is remembered. */
+  struckForStrangers(value: JsonValue): JsonValue {
+    const pattern = this.#unguessable;
+    if (pattern === null) return value;
+    return inTexts(value, (text) => (this.#given.has(text) ? text : text.replace(pattern, STRUCK)));
+  }
+
   readonly own = (text: string): string => this.#own.get(text) ?? text;
 
+  readonly written = (text: string): string => {
+    if (this.#anywhere === null || !text.includes(STRUCK)) return text;
+    const own = this.#own.get(text) ?? null;
+    if (own === null) throw new DomainError('configRefused', HOLDS_STRUCK);
+    return own;
+  };
+
   /**
-   * A text that a caller gives Keyway, and not the server: it is shown again as he gave it. To strike it would change what
+   * A text that a caller gave Keyway, and not the server: it is shown again as he gave it. To strike it would change what
    * he wrote, and would tell everybody who can have a text stored whether he has guessed a credential.
    */
   give(text: string): void {
-    if (this.#anywhere === null || text.replace(this.#anywhere, STRUCK) === text) return;
-    keep(this.#given, () => this.#given.add(text));
+    if (this.#anywhere !== null && text.replace(this.#anywhere, STRUCK) !== text) this.#given.set(text, null);
   }
 
   /** The same with every text of a request's body, JSON. */
@@ -99,17 +117,10 @@ export class Secrets implements ServerTexts {
     });
   }
 
-  /** A body, JSON, with the server's own texts for those that were struck. Throws `configRefused` for one that the server never said. */
+  /** A body of Keyway's own making, JSON, with the server's own texts for those that were struck. Throws as `written` does. */
   restored(body: Buffer): Buffer {
-    if (this.#own.size === 0 || !body.includes(STRUCK)) return body;
-    const restored = body.toString('utf8').replace(LITERAL, (literal) => {
-      if (!literal.includes(STRUCK)) return literal;
-      const text: unknown = JSON.parse(literal);
-      const own = typeof text === 'string' ? this.#own.get(text) : undefined;
-      return own === undefined || own === null ? literal : JSON.stringify(own);
-    });
-    if (restored.includes(STRUCK)) throw new DomainError('configRefused', HOLDS_STRUCK);
-    return Buffer.from(restored);
+    if (this.#anywhere === null || !body.includes(STRUCK)) return body;
+    return Buffer.from(writeJson(inTexts(parseJson(body), this.written)));
   }
 
   #collect(): void {
@@ -120,7 +131,10 @@ export class Secrets implements ServerTexts {
     const all = [token ?? '', operator?.password ?? '', ...this.#sessions].filter((secret) => secret !== '');
     const long = all.filter((secret) => secret.length >= LEAST_HIDDEN);
     const short = all.filter((secret) => secret.length < LEAST_HIDDEN);
+    const unguessable = all.filter((secret) => secret.length >= LEAST_UNGUESSABLE);
+    const ofUnguessable = (operator?.password ?? '').length >= LEAST_UNGUESSABLE ? pairs : [];
     this.#anywhere = patternOf([...long.flatMap(spellings), ...pairs], (forms) => forms);
+    this.#unguessable = patternOf([...unguessable.flatMap(spellings), ...ofUnguessable], (forms) => forms);
     this.#asWords = patternOf(
       short.flatMap(spellings),
       (forms) => `(?<![\\p{L}\\p{N}_])(?:${forms})(?![\\p{L}\\p{N}_])`,
@@ -130,14 +144,35 @@ export class Secrets implements ServerTexts {
 
 const HOLDS_STRUCK = `this would write ${STRUCK} to the server, which stands where the server's text holds a credential of Keyway's: give the whole text as it was shown, or another without it`;
 
-/** A text as JSON writes it (RFC 8259, 7). */
-const LITERAL = /"[^"\\]*(?:\\.[^"\\]*)*"/gs;
+/** Texts with what is known of them; those that nobody came by for longest go where there are too many. */
+class RecentTexts {
+  readonly #texts = new Map<string, string | null>();
+  #characters = 0;
 
-/** The oldest goes where there are too many. */
-function keep(texts: Map<string, unknown> | Set<string>, add: () => void): void {
-  const [oldest] = texts.keys();
-  if (oldest !== undefined && texts.size >= MOST_TEXTS) texts.delete(oldest);
-  add();
+  has(text: string): boolean {
+    return this.#texts.has(text);
+  }
+
+  get(text: string): string | null | undefined {
+    return this.#texts.get(text);
+  }
+
+  set(text: string, of: string | null): void {
+    this.#delete(text);
+    this.#texts.set(text, of);
+    this.#characters += text.length + (of?.length ?? 0);
+    for (const oldest of this.#texts.keys()) {
+      if (this.#characters <= MOST_CHARACTERS) return;
+      this.#delete(oldest);
+    }
+  }
+
+  #delete(text: string): void {
+    const of = this.#texts.get(text);
+    if (of === undefined) return;
+    this.#texts.delete(text);
+    this.#characters -= text.length + (of?.length ?? 0);
+  }
 }
 
 function inTexts(value: JsonValue, change: (text: string) => string): JsonValue {

@@ -172,17 +172,38 @@ describe('a text with a credential in it', () => {
       response.end(envelope(request.url?.endsWith('/users') === true ? [key] : STATUS));
     });
     const server = call(origin, { credentials: { token, operator: null } });
-    await server.createUser({ accessKey: 'b', name: `my ${STRUCK}`, limitBytes: null });
-    expect(written).toHaveLength(1);
+    // Before it has read anything, as after a restart.
+    await expect(server.updateUser({ accessKey: 'a', name: `has ${STRUCK}`, limitBytes: null })).rejects.toMatchObject({
+      code: 'configRefused',
+    });
+    expect(written).toEqual([]);
     const shown = (await server.listUsers()).value[0] ?? expect.fail('there is no key');
     expect(shown.name).toBe(`has ${STRUCK}`);
     await server.updateUser({ ...shown, limitBytes: 5n });
-    expect(JSON.parse(written[1] ?? '')).toEqual({ name: `has ${token}`, limit_bytes: 5 });
-    const elsewhere = Buffer.from(JSON.stringify({ rules: [`has ${STRUCK}`, `had ${STRUCK}`] }));
-    for (const write of [server.updateUser({ ...shown, name: `had ${STRUCK}` }), server.putConfig(elsewhere)])
-      await expect(write).rejects.toMatchObject({ code: 'configRefused', detail: expect.stringContaining(STRUCK) });
+    expect(JSON.parse(written[0] ?? '')).toEqual({ name: `has ${token}`, limit_bytes: 5 });
+    await expect(server.updateUser({ ...shown, name: `had ${STRUCK}` })).rejects.toMatchObject({
+      code: 'configRefused',
+      detail: expect.stringContaining(STRUCK),
+    });
     await server.setLimit('a', 5n);
-    expect(written).toHaveLength(3);
+    const configuration = `{"name": "has ${STRUCK}" // it"s its own\n}`;
+    await server.putConfig(Buffer.from(configuration));
+    await server.addAudit({ eventEn: `has ${STRUCK}`, eventRu: '', success: true });
+    expect([written.length, written[2], JSON.parse(written[3] ?? '')]).toEqual([
+      4,
+      configuration,
+      { eventEn: `has ${STRUCK}`, eventRu: '', success: true },
+    ]);
+  });
+
+  it('keeps its own text for thousands of them, and for one in which the words themselves stand', () => {
+    const secrets = new Secrets({ token: 'password', operator: null });
+    const texts = Array.from({ length: 3_000 }, (_, n) => `password of user ${n}`);
+    const shown = [...texts, `my ${STRUCK}`].map(secrets.struck);
+    expect(shown.map(secrets.written)).toEqual([...texts, `my ${STRUCK}`]);
+    expect(() => secrets.written(`mine ${STRUCK}`)).toThrow(STRUCK);
+    secrets.struck('my password');
+    expect(() => secrets.written(`my ${STRUCK}`)).toThrow(STRUCK);
   });
 });
 
@@ -217,6 +238,28 @@ describe('what is struck out', () => {
     expect(secrets.struck('is it guessable?')).toBe('is it guessable?');
     expect(secrets.struck('guessable')).toBe('guessable');
     expect(secrets.struck('it is guessable')).toBe(`it is ${STRUCK}`);
+  });
+
+  it('is no text of audit entries that somebody could guess, which a later Keyway would tell him, and changes no other text', () => {
+    const entry = (text: string) => ({ eventEn: text });
+    const secrets = new Secrets({ token: 'guessable', operator: { username: 'boss', password: 'beyond guessing' } });
+    expect(secrets.struckForStrangers(entry('is it guessable?'))).toEqual(entry('is it guessable?'));
+    expect(secrets.struckForStrangers(entry('beyond guessing'))).toEqual(entry(STRUCK));
+    secrets.struckForStrangers(entry(`x ${STRUCK}`));
+    expect(secrets.written(secrets.struck('x guessable'))).toBe('x guessable');
+  });
+
+  it('stays struck out in lists after somebody has asked for it by name', async () => {
+    const token = 'token-of-the-server';
+    const key = { ...{ access_key: `k ${token}`, name: null, bytes_up: 0, bytes_down: 0 } };
+    const snapshot = { ...key, connections: 0, limit_bytes: null, online: false };
+    const { origin } = await answering((request, response) => {
+      if (request.url?.endsWith('/status') === true) response.end(envelope(STATUS));
+      else response.end(envelope(request.url?.endsWith('/users') === true ? [snapshot] : snapshot));
+    });
+    const server = call(origin, { credentials: { token, operator: null } });
+    await server.getUser(`k ${token}`);
+    expect((await server.listUsers()).value.map(({ accessKey }) => accessKey)).toEqual([`k ${STRUCK}`]);
   });
 
   it('becomes the server’s own text again, and none where two look alike', () => {

@@ -163,7 +163,7 @@ export function createFakeServer(options: FakeServerOptions): FakeServer {
 
   const server: FakeServer & { mostWrites: number } = {
     name: 'http://127.0.0.1:9090',
-    texts: { struck: (text) => text, inSentence: (text) => text, own: (text) => text },
+    texts: { struck: (text) => text, inSentence: (text) => text, own: (text) => text, written: (text) => text },
     keys,
     calls,
     mostWrites: 0,

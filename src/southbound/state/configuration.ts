@@ -21,7 +21,7 @@ import { mayHaveHappened } from '../upstream-error.js';
 import { SETTLED_AFTER } from './fate.js';
 import type { Renewals } from './renewals.js';
 import type { Settling } from './settling.js';
-import { struckConfiguration } from './struck-configuration.js';
+import { ownChange, struckConfiguration } from './struck-configuration.js';
 import type { TimersPort } from './timers.js';
 import type { WriteQueue } from './write-queue.js';
 
@@ -213,7 +213,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
       queue.take(async () => {
         await refuseLater(server);
         const { document } = (await read('caller')).value;
-        const changed = shaped(() => changeDocument(document, change));
+        const changed = shaped(() => changeDocument(document, ownChange(change, server.texts)));
         if (changed !== document) {
           await keep(document.bytes);
           await send(changed.bytes);

@@ -149,14 +149,14 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     }
     const isDeleted = (accessKey: string) => gone.has(accessKey) || settling.watched().get(accessKey)?.after === null;
     // The document has the server's own texts, and memory those that may be shown.
-    const { own } = server.texts;
-    const records = [...wanted.values()].map((key) => inKey(key, own));
+    const { own, written: ownWritten } = server.texts;
+    const records = [...wanted.values()].map((key) => inKey(key, ownWritten));
     const changes = new Map<string, AccessKey | null>(records.map((key) => [key.accessKey, key]));
     for (const { accessKey } of present) {
       if (!wanted.has(accessKey) && isDeleted(accessKey)) changes.set(own(accessKey), null);
     }
     const withKeys = changeDocument(document, { keys: changes });
-    const stored = rules === null ? withKeys : withRules(withKeys, rules, log);
+    const stored = rules === null ? withKeys : withRules(withKeys, rules, options);
     rules = null;
     const needsList = server.line()?.storing.needsRootList(server.version() ?? '') === true;
     return replaceRootList(stored, needsList ? records : null);

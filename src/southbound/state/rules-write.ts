@@ -8,10 +8,11 @@ import { failureWords } from '../../platform/failure-words.js';
 import type { UpstreamServer } from '../server.js';
 import { mayHaveHappened } from '../upstream-error.js';
 import { type ConfigurationDoor, refuseLater } from './configuration.js';
+import { ownChange } from './struck-configuration.js';
 import type { WriteQueue } from './write-queue.js';
 
 export interface RulesWriteOptions {
-  readonly server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'status' | 'putRules'>;
+  readonly server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'status' | 'putRules' | 'texts'>;
   readonly keys: Pick<KeyReader, 'get'>;
   readonly queue: WriteQueue;
   readonly configuration: Pick<ConfigurationDoor, 'read' | 'readBytes' | 'keep' | 'send'>;
@@ -52,7 +53,7 @@ export function createRulesWrite(options: RulesWriteOptions): (rules: readonly O
 
   async function mend(before: ConfigurationDocument, rules: readonly OutboundRule[]): Promise<void> {
     await configuration.keep(before.bytes, { forever: true });
-    await configuration.send(withRules(before, rules, log).bytes);
+    await configuration.send(withRules(before, rules, options).bytes);
     log.error({ upstream: server.name }, DESTROYED);
   }
 
@@ -93,10 +94,10 @@ const NOT_PUT_RIGHT =
 export function withRules(
   document: ConfigurationDocument,
   rules: readonly OutboundRule[],
-  log: LogPort,
+  { server, log }: { readonly server: Pick<UpstreamServer, 'texts'>; readonly log: LogPort },
 ): ConfigurationDocument {
   try {
-    return readDocument(changeDocument(document, { rules }).bytes).document;
+    return readDocument(changeDocument(document, ownChange({ rules }, server.texts)).bytes).document;
   } catch (error) {
     if (!(error instanceof ConfigurationShapeError)) throw error;
     log.warn({ reason: error.message }, 'the rules cannot be stored for the next start of the server');
