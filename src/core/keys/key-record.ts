@@ -70,6 +70,16 @@ export function valueIn(field: KeyField, value: unknown): KeyFieldValue {
   return isValueOf(field, value) ? value : null;
 }
 
+/** What a note says of a record besides its key. */
+export function notedFields(key: KeyFieldValues): Readonly<Record<string, KeyFieldValue>> {
+  return Object.fromEntries(keyFields.map(({ name, noted }) => [noted, key[name]]));
+}
+
+/** The record of which a note says this; null where a value is none of its column. */
+export function recordFromNoted(accessKey: string, members: Readonly<Record<string, unknown>>): AccessKey {
+  return recordBy(accessKey, (field) => valueIn(field, members[field.noted]));
+}
+
 /** Tells whether a value that is no null is one of the column. */
 export function isValueOf({ kind }: KeyField, value: unknown): value is string | bigint {
   return typeof value === TYPES[kind];

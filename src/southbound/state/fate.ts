@@ -1,4 +1,4 @@
-import { type KeyState, sameState } from './key-state.js';
+import { type KeyState, sameState, type Tells } from './key-state.js';
 
 /** After so many milliseconds without a change a server has stored a write and read it back (design: "When a write is settled"). */
 export const SETTLED_AFTER = 7_000;
@@ -18,10 +18,10 @@ export interface Unsettled {
  */
 export type Fate = 'waits' | 'settled' | 'undone' | 'overtaken';
 
-export function fateOf(write: Unsettled, seen: KeyState, sentAt: number, tellsNames: boolean): Fate {
+export function fateOf(write: Unsettled, seen: KeyState, sentAt: number, tells?: Tells): Fate {
   if (sentAt <= write.answeredAt) return 'waits';
-  if (sameState(seen, write.after, tellsNames)) return sentAt >= write.answeredAt + SETTLED_AFTER ? 'settled' : 'waits';
-  return write.formers.some((former) => sameState(seen, former, tellsNames)) ? 'undone' : 'overtaken';
+  if (sameState(seen, write.after, tells)) return sentAt >= write.answeredAt + SETTLED_AFTER ? 'settled' : 'waits';
+  return write.formers.some((former) => sameState(seen, former, tells)) ? 'undone' : 'overtaken';
 }
 
 /** Whether a key may look as the write left it, and have the name of before. */
@@ -50,7 +50,7 @@ export function followed(
   const known = earlier === undefined ? [before] : [...earlier.formers, earlier.after, before];
   const formers: KeyState[] = [];
   for (const former of known) {
-    if (sameState(former, after, true) || formers.some((each) => sameState(each, former, true))) continue;
+    if (sameState(former, after) || formers.some((each) => sameState(each, former))) continue;
     formers.push(former);
   }
   return formers.length === 0 ? null : { after, formers, answeredAt };

@@ -1,4 +1,5 @@
 import { DomainError } from '../../core/errors.js';
+import { copyOf, sameFields } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, OutboundRule } from '../../core/model.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
@@ -9,7 +10,6 @@ import { failureWords } from '../../platform/failure-words.js';
 import type { UpstreamServer } from '../server.js';
 import type { ConfigurationDoor } from './configuration.js';
 import { SETTLED_AFTER } from './fate.js';
-import { stateOf } from './key-state.js';
 import type { Renewals } from './renewals.js';
 import { withRules } from './rules-write.js';
 import type { Settling } from './settling.js';
@@ -121,7 +121,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     return queue.take(async () => {
       firstAt = null;
       const taken = await renewals.fresh('poll');
-      const wanted = new Map([...keys.entries()].map((key) => [key.accessKey, plain(key)]));
+      const wanted = new Map([...keys.entries()].map((key) => [key.accessKey, copyOf(key)]));
       // It may have been updated since these keys came to wait.
       await server.status('poll');
       if (!isNeeded()) return { until: taken.sentAt, keys: wanted };
@@ -178,7 +178,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
   function hasNew(stored: ReadonlyMap<string, AccessKey>): boolean {
     for (const key of keys.entries()) {
       const known = stored.get(key.accessKey);
-      if (known === undefined || known.limitBytes !== key.limitBytes || known.name !== key.name) return true;
+      if (known === undefined || !sameFields(known, key)) return true;
     }
     return false;
   }
@@ -227,7 +227,3 @@ const REFUSED =
   'keys are not stored in the configuration of the server: what its API makes is gone with its next start, and made again one by one';
 const NO_HOME =
   'the server has no inbound that keys could be stored in: what its API makes is gone with its next start, and made again';
-
-function plain(key: AccessKey): AccessKey {
-  return stateOf(key) ?? key;
-}

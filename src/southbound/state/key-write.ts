@@ -1,3 +1,5 @@
+import type { KeyUpdate } from '../../core/backend.js';
+import { changedRecord, recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { Purpose, Sent, UpstreamServer } from '../server.js';
 import type { KeyState } from './key-state.js';
@@ -14,10 +16,13 @@ export interface KeyWrite {
   shows(read: KeySnapshot | undefined, before: KeyState): boolean;
 }
 
+/** A key with what is to be another of its record. */
+export type ChangedRecord = { readonly accessKey: string } & KeyUpdate & Pick<AccessKey, 'name'>;
+
 /** The changes that a server's API makes of one key. */
 export interface KeyWriteKinds {
   creates(record: AccessKey): KeyWrite;
-  updates(record: AccessKey): KeyWrite;
+  updates(record: ChangedRecord): KeyWrite;
   limits(accessKey: string, limitBytes: bigint | null): KeyWrite;
   deletes(accessKey: string): KeyWrite;
   resets(accessKey: string): KeyWrite;
@@ -35,18 +40,18 @@ export function createKeyWriteKinds(
     effect: () => ({ kind: 'created', record }),
     shows: hasNoTraffic,
   });
-  const updates = (record: AccessKey): KeyWrite => ({
+  const updates = (record: ChangedRecord): KeyWrite => ({
     accessKey: record.accessKey,
     send: (purpose) => server.updateUser(record, purpose),
-    after: (before) => before && record,
-    effect: () => ({ kind: 'changed', record }),
+    after: (before) => before && changedRecord(before, record),
+    effect: (after) => ({ kind: 'changed', record: after ?? recordOf(record.accessKey, record) }),
     shows: () => true,
   });
   const limits = (accessKey: string, limitBytes: bigint | null): KeyWrite => ({
     accessKey,
     send: (purpose) => server.setLimit(accessKey, limitBytes, purpose),
     after: (before) => before && { ...before, limitBytes },
-    effect: (after) => ({ kind: 'changed', record: after ?? { accessKey, name: null, limitBytes } }),
+    effect: (after) => ({ kind: 'changed', record: after ?? recordOf(accessKey, { limitBytes }) }),
     shows: () => true,
   });
   const deletes = (accessKey: string): KeyWrite => ({

@@ -1,5 +1,6 @@
 import type { Backend } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
+import { recordOf } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, ProgressPort } from '../../core/ports.js';
@@ -53,7 +54,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       const { value, serverMilliseconds } = await server.bulkCreateUsers(made.length, limitBytes);
       lostCreates.took(serverMilliseconds);
       const answeredAt = clock.monotonic();
-      const records = value.map((accessKey) => ({ accessKey, name: null, limitBytes }));
+      const records = value.map((accessKey) => recordOf(accessKey, { limitBytes }));
       for (const record of records) {
         facts.writeBegins(record.accessKey);
         facts.writeEnds(record.accessKey, 'answered', answeredAt);
@@ -105,9 +106,9 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       const line = server.line() ?? (await server.find('caller'));
       return line.capabilities.bulk === true ? bulk(made) : singly(made);
     },
-    updateKey: (accessKey, { name, limitBytes }) =>
+    updateKey: (accessKey, { name, ...update }) =>
       changeRecord(
-        name === undefined ? kinds.limits(accessKey, limitBytes) : kinds.updates({ accessKey, name, limitBytes }),
+        name === undefined ? kinds.limits(accessKey, update.limitBytes) : kinds.updates({ accessKey, name, ...update }),
       ),
     deleteKey: (accessKey) => changeRecord(kinds.deletes(accessKey)),
     async resetKey(accessKey) {

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
+import { notedFields, recordFromNoted } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
@@ -57,8 +58,8 @@ export function createKnownKeys({ keys, own, fileSystem, folder, clock, timers, 
     const pieces: Buffer[] = [];
     let lines: string[] = [];
     for (const key of [...keys.entries()]) {
-      const { accessKey, name, limitBytes } = inKey(key, own);
-      lines.push(`${writeJson({ key: accessKey, name, limit: limitBytes })}\n`);
+      const record = inKey(key, own);
+      lines.push(`${writeJson({ key: record.accessKey, ...notedFields(record) })}\n`);
       if (lines.length < AT_ONCE) continue;
       pieces.push(Buffer.from(lines.join('')));
       lines = [];
@@ -132,12 +133,7 @@ export async function readKnownKeys(
   for (const line of bytes?.toString('utf8').split('\n') ?? []) {
     const value = jsonIn(Buffer.from(line));
     if (!isJsonObject(value) || typeof value.key !== 'string') continue;
-    const { key: accessKey, name, limit } = value;
-    keys.set(accessKey, {
-      accessKey,
-      name: typeof name === 'string' ? name : null,
-      limitBytes: typeof limit === 'bigint' ? limit : null,
-    });
+    keys.set(value.key, recordFromNoted(value.key, value));
   }
   for (const { accessKey, after } of (await readNotes(fileSystem, folder)).values()) {
     if (after === null) keys.delete(accessKey);

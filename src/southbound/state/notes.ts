@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
+import { isValueOf, keyFields, notedFields, recordFromNoted } from '../../core/keys/key-record.js';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
 import { createWhole, temporaryPath } from '../../local/file/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
@@ -167,7 +168,7 @@ function lineOf({ accessKey, after, formers, isSlow, at }: Note): string {
 }
 
 function wireOf(state: KeyState): JsonValue {
-  return state === null ? null : { name: state.name, limit: state.limitBytes };
+  return state === null ? null : notedFields(state);
 }
 
 /** What waits to be settled. A line that is torn, or was never one of ours, says nothing. */
@@ -197,8 +198,10 @@ function noteOf(accessKey: string, { after, formers, slow, at }: JsonObject): No
 function stateIn(accessKey: string, value: JsonValue | undefined): KeyState | undefined {
   if (value === null) return null;
   if (!isJsonObject(value)) return undefined;
-  const { name, limit } = value;
-  const isName = name === null || typeof name === 'string';
-  const isLimit = limit === null || typeof limit === 'bigint';
-  return isName && isLimit ? { accessKey, name, limitBytes: limit } : undefined;
+  const isOurs = keyFields.every((field) => {
+    // A Keyway that did not have the column said nothing of it.
+    const { [field.noted]: noted = null } = value;
+    return noted === null || isValueOf(field, noted);
+  });
+  return isOurs ? recordFromNoted(accessKey, value) : undefined;
 }

@@ -1,8 +1,9 @@
-import type { KeyEntry, KeyRegistry } from '../../core/keys/types.js';
+import { changedRecord, recordBy, sameFields } from '../../core/keys/key-record.js';
+import type { KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { Sent } from '../server.js';
 import type { KeyFacts } from './key-facts.js';
-import { type KeyState, stateOf } from './key-state.js';
+import { type KeyState, stateOf, type Tells } from './key-state.js';
 import type { TimersPort } from './timers.js';
 
 /** Those who must know what is seen of some keys before it is shown. */
@@ -39,8 +40,7 @@ export interface KeyReplicaOptions {
   readonly facts: KeyFacts;
   readonly witness: Witness;
   readonly timers: Pick<TimersPort, 'pause'>;
-  /** Whether snapshots of the line tell names. */
-  readonly tellsNames: () => boolean;
+  readonly tells: Tells;
   /** Called for a key that the server no longer has, whoever took it away. */
   readonly onGone: (accessKey: string) => void;
 }
@@ -49,7 +49,7 @@ export interface KeyReplicaOptions {
 const AT_ONCE = 1_000;
 
 export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
-  const { keys, facts, witness, timers, tellsNames, onGone } = options;
+  const { keys, facts, witness, timers, tells, onGone } = options;
   const own = { total: 0, active: 0 };
   /** By slot, the list in which its key was seen last. */
   let seenIn = new Uint32Array(1024);
@@ -84,17 +84,19 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
   }
 
   function put(snapshot: KeySnapshot): void {
-    const { accessKey, limitBytes, counters } = snapshot;
+    const { accessKey, counters } = snapshot;
     const entry = keys.get(accessKey);
-    const name = tellsNames() ? snapshot.name : (entry?.name ?? snapshot.name);
-    const record = { accessKey, name, limitBytes };
+    const record = recordBy(
+      accessKey,
+      ({ name }) => (tells(name) ? snapshot[name] : (entry?.[name] ?? snapshot[name])) ?? null,
+    );
     const known = entry?.counters ?? null;
     if (counters === null) {
-      if (entry === undefined || known !== null || !sameRecord(entry, record)) keys.createWithoutCounters(record);
+      if (entry === undefined || known !== null || !sameFields(entry, record)) keys.createWithoutCounters(record);
       return;
     }
     if (entry === undefined) keys.create(record);
-    else if (known === null || !sameRecord(entry, record)) keys.update(record);
+    else if (known === null || !sameFields(entry, record)) keys.update(record);
     const present = known ?? { bytesUp: 0n, bytesDown: 0n, connections: 0n };
     const isSame =
       present.bytesUp === counters.bytesUp &&
@@ -107,7 +109,7 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
     const name = witness.watched().has(accessKey) ? witness.seeName(accessKey, told, sentAt) : told;
     const entry = keys.get(accessKey);
     if (entry === undefined || entry.name === name || !facts.listMayChange(accessKey, sentAt)) return;
-    const record = { accessKey, name, limitBytes: entry.limitBytes };
+    const record = changedRecord(entry, { name });
     if (entry.counters === null) keys.createWithoutCounters(record);
     else keys.update(record);
   }
@@ -187,8 +189,4 @@ function follow(keys: KeyRegistry, effect: Effect): void {
       keys.setAside(effect.accessKey);
       keys.forget(effect.accessKey);
   }
-}
-
-function sameRecord(entry: KeyEntry, { name, limitBytes }: AccessKey): boolean {
-  return entry.name === name && entry.limitBytes === limitBytes;
 }

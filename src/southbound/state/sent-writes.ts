@@ -5,7 +5,7 @@ import type { ClockPort } from '../../core/ports.js';
 import type { Purpose, Sent, UpstreamServer } from '../server.js';
 import { mayHaveHappened } from '../upstream-error.js';
 import type { KeyFacts } from './key-facts.js';
-import { type KeyState, sameState, stateOf } from './key-state.js';
+import { type KeyState, sameState, stateOf, type Tells } from './key-state.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
 import type { LostCreates } from './lost-creates.js';
 import type { KeyReplica } from './replica.js';
@@ -32,7 +32,7 @@ export interface SentWritesOptions {
   readonly lostCreates: LostCreates;
   readonly report: Pick<UndoneReport, 'add'>;
   readonly clock: ClockPort;
-  readonly tellsNames: () => boolean;
+  readonly tells: Tells;
   /** Called after every write that the server has taken, and for one that somebody has undone. */
   readonly onWritten: () => void;
 }
@@ -41,7 +41,7 @@ export interface SentWritesOptions {
 const RECENT = 1_000;
 
 export function createSentWrites(options: SentWritesOptions): SentWrites {
-  const { server, kinds, keys, facts, replica, settling, lostCreates, report, clock, tellsNames, onWritten } = options;
+  const { server, kinds, keys, facts, replica, settling, lostCreates, report, clock, tells, onWritten } = options;
 
   async function present(accessKey: string, purpose: Purpose): Promise<KeyState> {
     const isWatched = settling.watched().has(accessKey);
@@ -71,7 +71,7 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
   }
 
   function withKnownName(state: KeyState, write: Waiting | undefined): KeyState {
-    if (state === null || tellsNames()) return state;
+    if (state === null || tells('name')) return state;
     if (write?.formerName !== undefined) return { ...state, name: write.formerName };
     return { ...state, name: keys.get(state.accessKey)?.name ?? state.name };
   }
@@ -116,9 +116,7 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     if (mayHaveHappened(error)) {
       const read = await server.getUser(accessKey, purpose).catch(() => null);
       const isDone =
-        read !== null &&
-        sameState(stateOf(read.value), write.after(before), tellsNames()) &&
-        write.shows(read.value, before);
+        read !== null && sameState(stateOf(read.value), write.after(before), tells) && write.shows(read.value, before);
       if (isDone) return true;
       facts.writeEnds(accessKey, 'lost', clock.monotonic());
       if (read !== null) replica.takeRead(accessKey, read);

@@ -3,6 +3,7 @@ import type { KeyReader } from '../../core/keys/types.js';
 import type { ClockPort, LogPort, ProgressPort } from '../../core/ports.js';
 import type { UpstreamServer } from '../server.js';
 import { createKeyFacts } from './key-facts.js';
+import type { Tells } from './key-state.js';
 import { createKeyWriteKinds } from './key-write.js';
 import { createKeyWrites, type KeyWrites } from './key-writes.js';
 import { createLostCreates, type SettleRule } from './lost-creates.js';
@@ -38,7 +39,7 @@ export interface ServerKeysOptions {
   readonly timers: TimersPort;
   readonly log: LogPort;
   readonly progress?: ProgressPort;
-  readonly tellsNames: () => boolean;
+  readonly tells: Tells;
   /** Whether names are read from the configuration. */
   readonly readsNames: () => boolean;
   /** What else comes with every list; it does not reject. */
@@ -50,7 +51,7 @@ export interface ServerKeysOptions {
 }
 
 export function createServerKeys(options: ServerKeysOptions): ServerKeys {
-  const { server, notes, clock, timers, log, progress, tellsNames, readsNames, onTaken, onGone, onWritten } = options;
+  const { server, notes, clock, timers, log, progress, tells, readsNames, onTaken, onGone, onWritten } = options;
   const lostCreates = createLostCreates({ server, rule: options.settle, clock });
   const report = createUndoneReport(log);
   const keys = createKeyRegistry(clock.now);
@@ -67,14 +68,14 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     notes,
     clock,
     log,
-    tellsNames,
+    tells,
     readsNames,
     // Of a later version nobody knows it, and nothing would ever settle what waited for a start.
     startsWithKeys: () => server.isLater() || (server.line()?.storing.startsWithKeys ?? false),
     isSlow: lostCreates.isSlow,
     onUndone: undone.found,
   });
-  const replica = createKeyReplica({ keys, facts, witness: settling, timers, tellsNames, onGone });
+  const replica = createKeyReplica({ keys, facts, witness: settling, timers, tells, onGone });
   const renewals = createRenewals({
     server,
     keys,
@@ -97,7 +98,7 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     lostCreates,
     report,
     clock,
-    tellsNames,
+    tells,
     onWritten() {
       renewals.look();
       onWritten();

@@ -4,13 +4,14 @@ import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import type { KeptVersions } from '../../local/file/kept-versions.js';
-import { hasNames } from '../../wire/traits/snapshot.js';
+import { tellsField } from '../../wire/traits/snapshot.js';
 import type { UpstreamServer } from '../server.js';
 import { createAnnouncement } from './announcement.js';
 import { createServerAudit } from './audit.js';
 import { createConfigurationDoor } from './configuration.js';
 import { createInboundsKeeper } from './inbounds-keeper.js';
 import { createConfigurationKeeper } from './kept-configuration.js';
+import type { Tells } from './key-state.js';
 import type { KnownKeys } from './known-keys.js';
 import { createKnownListener } from './listener.js';
 import { createStatusKeeper } from './live-status.js';
@@ -75,11 +76,11 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const listeners: ((reason: ChangeReason) => void)[] = [];
   let isClosed = false;
 
-  const tellsNames = () => {
+  const tells: Tells = (name) => {
     const line = server.line();
-    return line === null || hasNames(line.snapshot);
+    return line === null || tellsField(line.snapshot, name);
   };
-  const readsNames = () => !tellsNames() && server.line()?.capabilities.config === true;
+  const readsNames = () => !tells('name') && server.line()?.capabilities.config === true;
   const changed = (reason: ChangeReason): void => {
     for (const listener of listeners) listener(reason);
   };
@@ -93,7 +94,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     timers,
     log,
     ...(progress === undefined ? {} : { progress }),
-    tellsNames,
+    tells,
     readsNames,
     async onTaken() {
       keeper.listed();
@@ -238,7 +239,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     sessions: null,
     countPosted: countedElsewhere,
     live: {
-      key: createLiveKey({ server, keys, replica, renewals, tellsNames, clock }),
+      key: createLiveKey({ server, keys, replica, renewals, tells, clock }),
       status: () => status.read('caller'),
       rules: sections.rules,
       dns: sections.dns,

@@ -1,6 +1,6 @@
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import { fateOf, followed, mayLackName, nameFateOf, SETTLED_AFTER, type Unsettled } from './fate.js';
-import { type KeyState, sameState } from './key-state.js';
+import { type KeyState, sameState, type Tells } from './key-state.js';
 import type { Notes } from './notes.js';
 import type { Witness } from './replica.js';
 import { namedInLog } from './undone-report.js';
@@ -47,7 +47,7 @@ export interface SettlingOptions {
   readonly notes: Notes;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  readonly tellsNames: () => boolean;
+  readonly tells: Tells;
   /** Whether names are read from the configuration. */
   readonly readsNames: () => boolean;
   /** Whether a server of the line starts with the keys that its API made. */
@@ -66,7 +66,7 @@ const MOST_ABSENCE = 10 * 60 * 1000;
 const UNSEEN = { isSettled: false, isListed: false };
 
 export function createSettling(options: SettlingOptions): Settling {
-  const { notes, clock, log, tellsNames, readsNames, startsWithKeys, isSlow, onUndone } = options;
+  const { notes, clock, log, tells, readsNames, startsWithKeys, isSlow, onUndone } = options;
   /** In the order in which they were acknowledged. */
   const waiting = new Map<string, Waiting>();
   /** Found undone, and not made again yet. */
@@ -124,7 +124,7 @@ export function createSettling(options: SettlingOptions): Settling {
 
   /** Whether a write is one that waited already. */
   function isAgain(earlier: Waiting | undefined, { before, after }: Pick<Acknowledged, 'before' | 'after'>): boolean {
-    return earlier !== undefined && sameState(earlier.after, after, true) && !sameState(before, after, true);
+    return earlier !== undefined && sameState(earlier.after, after) && !sameState(before, after);
   }
 
   return {
@@ -137,7 +137,7 @@ export function createSettling(options: SettlingOptions): Settling {
         drop(accessKey);
         return true;
       }
-      const fate = fateOf(write, state, sentAt, tellsNames());
+      const fate = fateOf(write, state, sentAt, tells);
       const lacksName = readsNames() && write.formerName !== undefined && fate !== 'overtaken';
       switch (lacksName ? 'undone' : fate) {
         case 'undone':

@@ -5,6 +5,7 @@ import type { ClockPort } from '../../core/ports.js';
 import type { UpstreamServer } from '../server.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { Announcement } from './announcement.js';
+import type { Tells } from './key-state.js';
 import type { Renewals } from './renewals.js';
 import type { KeyReplica } from './replica.js';
 import type { StrangerGate } from './stranger-gate.js';
@@ -59,12 +60,12 @@ export function createSubscribers(options: SubscribersOptions): (accessKey: stri
 const UNKNOWN_A_SECOND = 10;
 
 export interface LiveKeyOptions extends Pick<SubscribersOptions, 'server' | 'keys' | 'replica' | 'renewals' | 'clock'> {
-  readonly tellsNames: () => boolean;
+  readonly tells: Tells;
 }
 
 /** One key as the server has it now; as last known where somebody else has the one session, or a write is made again. */
 export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => Promise<KeySnapshot | undefined> {
-  const { server, keys, replica, renewals, tellsNames, clock } = options;
+  const { server, keys, replica, renewals, tells, clock } = options;
   let second = Number.NEGATIVE_INFINITY;
   let asked = 0;
 
@@ -90,7 +91,7 @@ export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => P
       await renewals.lastKnown();
       return keys.get(accessKey);
     }
-    if (read.value === undefined || tellsNames()) return read.value;
+    if (read.value === undefined || tells('name')) return read.value;
     return { ...read.value, name: keys.get(accessKey)?.name ?? null };
   };
 }

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { KEY_FIELDS, type KeyFieldName } from '../../core/keys/key-fields.js';
 import type { KeySnapshot, TrafficCounters } from '../../core/model.js';
 import type { JsonValue } from '../json/json.js';
 import { type JsonScanner, stringValue, Token, u64Here } from '../json/scanner.js';
@@ -56,9 +57,14 @@ export interface SnapshotForm {
   decode(wire: JsonValue): ReadSnapshot;
 }
 
-/** Whether a server of the form tells the names of keys. */
-export function hasNames({ members }: Pick<SnapshotForm, 'members'>): boolean {
-  return members.includes(nameMember);
+/** Tells whether a server of the form shows a column of keys. */
+export function tellsField({ members }: Pick<SnapshotForm, 'members'>, field: KeyFieldName): boolean {
+  return members.some(({ name }) => name === KEY_FIELDS[field].member);
+}
+
+/** Tells whether a server of the form shows the names of keys. */
+export function hasNames(form: Pick<SnapshotForm, 'members'>): boolean {
+  return tellsField(form, 'name');
 }
 
 const limit = 'an unsigned 64-bit integer or null';
