@@ -1,185 +1,136 @@
-import type { CommandGroup } from './command.js';
+import type { Command, CommandGroup, ListedCommand } from './command.js';
 
 /** Every command, in the groups and the order of the help text. */
 export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     heading: 'Serve',
     commands: [
-      { name: 'serve', summary: 'start the gateway', load: async () => (await import('./serve.js')).serve },
-      {
-        name: 'start',
-        summary: 'serve ./keyway.jsonc, written first when it is missing',
-        load: async () => (await import('./start.js')).start,
-      },
-      {
-        name: 'init',
-        summary: 'write a commented starter configuration file',
-        load: async () => (await import('./init.js')).init,
-      },
-      {
-        name: 'install-service',
-        summary: 'print a systemd unit for serving with given settings',
-        load: async () => (await import('./service/install-service.js')).installService,
-      },
+      listed('serve', 'start the gateway', () => import('./serve.js')),
+      listed('start', 'serve ./keyway.jsonc, written first when it is missing', () => import('./start.js')),
+      listed('init', 'write a commented starter configuration file', () => import('./init.js')),
+      listed(
+        'install-service',
+        'print a systemd unit for serving with given settings',
+        () => import('./service/install-service.js'),
+      ),
     ],
   },
   {
     heading: 'Keys, counters and passwords',
     commands: [
-      {
-        name: 'keys list',
-        summary: 'list keys, of a file or a running server',
-        load: async () => (await import('./keys/list.js')).keysList,
-      },
-      { name: 'keys add', summary: 'add keys', load: async () => (await import('./keys/change.js')).keysAdd },
-      {
-        name: 'keys set',
-        summary: 'give keys another name or limit',
-        load: async () => (await import('./keys/change.js')).keysSet,
-      },
-      { name: 'keys remove', summary: 'remove keys', load: async () => (await import('./keys/change.js')).keysRemove },
-      {
-        name: 'keys reset',
-        summary: 'set the traffic of keys to zero',
-        load: async () => (await import('./keys/change.js')).keysReset,
-      },
-      {
-        name: 'keys link',
-        summary: 'print the share link of a key, or its QR code',
-        load: async () => (await import('./keys/link.js')).keysLink,
-      },
-      {
-        name: 'keys import',
-        summary: 'take keys over from a table',
-        load: async () => (await import('./keys/transfer.js')).keysImport,
-      },
-      {
-        name: 'keys export',
-        summary: 'write keys as a table',
-        load: async () => (await import('./keys/transfer.js')).keysExport,
-      },
-      {
-        name: 'counters export',
-        summary: 'print the stored counters as JSON lines',
-        load: async () => (await import('./counters.js')).countersExport,
-      },
-      {
-        name: 'counters import',
-        summary: 'take counters over from JSON lines',
-        load: async () => (await import('./counters.js')).countersImport,
-      },
-      {
-        name: 'set-password',
-        summary: 'write a new password for the panel into a configuration file',
-        load: async () => (await import('./set-password.js')).setPassword,
-      },
-      {
-        name: 'hash-password',
-        summary: 'read a password, print its password_hash',
-        load: async () => (await import('./hash-password.js')).hashPassword,
-      },
+      listed('keys list', 'list keys, of a file or a running server', () => import('./keys/list.js')),
+      listed('keys add', 'add keys', () => import('./keys/change.js')),
+      listed('keys set', 'give keys another name or limit', () => import('./keys/change.js')),
+      listed('keys remove', 'remove keys', () => import('./keys/change.js')),
+      listed('keys reset', 'set the traffic of keys to zero', () => import('./keys/change.js')),
+      listed('keys link', 'print the share link of a key, or its QR code', () => import('./keys/link.js')),
+      listed('keys import', 'take keys over from a table', () => import('./keys/transfer.js')),
+      listed('keys export', 'write keys as a table', () => import('./keys/transfer.js')),
+      listed('counters export', 'print the stored counters as JSON lines', () => import('./counters.js')),
+      listed('counters import', 'take counters over from JSON lines', () => import('./counters.js')),
+      listed(
+        'set-password',
+        'write a new password for the panel into a configuration file',
+        () => import('./set-password.js'),
+      ),
+      listed('hash-password', 'read a password, print its password_hash', () => import('./hash-password.js')),
     ],
   },
   {
     heading: 'The configuration file and what stands beside it',
     commands: [
-      {
-        name: 'config list',
-        summary: 'list the kept versions of the configuration file',
-        load: async () => (await import('./config/config.js')).configList,
-      },
-      {
-        name: 'config restore',
-        summary: 'bring a kept version of the configuration file back',
-        load: async () => (await import('./config/config.js')).configRestore,
-      },
-      {
-        name: 'config check',
-        summary: 'say what stands in a configuration file, and what each server line reads of it',
-        load: async () => (await import('./config/check.js')).configCheck,
-      },
-      {
-        name: 'config adopt',
-        summary: "take keys over that a server's own API has left in a root access_keys",
-        load: async () => (await import('./config/adopt.js')).configAdopt,
-      },
-      {
-        name: 'config convert',
-        summary: 'convert a configuration file to the other layout',
-        load: async () => (await import('./config/convert.js')).configConvert,
-      },
-      {
-        name: 'backup',
-        summary: 'write configuration file, counters and remembered reports as one state',
-        load: async () => (await import('./backup.js')).backup,
-      },
-      {
-        name: 'restore',
-        summary: 'bring such a state back, also while serving',
-        load: async () => (await import('./backup.js')).restore,
-      },
-      {
-        name: 'database migrate',
-        summary: 'make or bring up to date the schema of a shared database',
-        load: async () => (await import('./database.js')).databaseMigrate,
-      },
-      {
-        name: 'database import',
-        summary: 'take a configuration file and its counters over into a database',
-        load: async () => (await import('./database.js')).databaseImport,
-      },
-      {
-        name: 'database export',
-        summary: 'write what a database holds as a configuration file and its counters',
-        load: async () => (await import('./database.js')).databaseExport,
-      },
+      listed('config list', 'list the kept versions of the configuration file', () => import('./config/config.js')),
+      listed(
+        'config restore',
+        'bring a kept version of the configuration file back',
+        () => import('./config/config.js'),
+      ),
+      listed(
+        'config check',
+        'say what stands in a configuration file, and what each server line reads of it',
+        () => import('./config/check.js'),
+      ),
+      listed(
+        'config adopt',
+        "take keys over that a server's own API has left in a root access_keys",
+        () => import('./config/adopt.js'),
+      ),
+      listed('config convert', 'convert a configuration file to the other layout', () => import('./config/convert.js')),
+      listed(
+        'backup',
+        'write configuration file, counters and remembered reports as one state',
+        () => import('./backup.js'),
+      ),
+      listed('restore', 'bring such a state back, also while serving', () => import('./backup.js')),
+      listed(
+        'database migrate',
+        'make or bring up to date the schema of a shared database',
+        () => import('./database.js'),
+      ),
+      listed(
+        'database import',
+        'take a configuration file and its counters over into a database',
+        () => import('./database.js'),
+      ),
+      listed(
+        'database export',
+        'write what a database holds as a configuration file and its counters',
+        () => import('./database.js'),
+      ),
     ],
   },
   {
     heading: 'Other servers: record, play, compare',
     commands: [
-      {
-        name: 'replay',
-        summary: 'play recorded scenarios on a server, or on an embedded core',
-        load: async () => (await import('./replay/replay.js')).replay,
-      },
-      {
-        name: 'record',
-        summary: 'write what passes between clients and a server as scenarios',
-        load: async () => (await import('./replay/record.js')).record,
-      },
-      {
-        name: 'compare',
-        summary: 'play scenarios on two servers and show where they differ',
-        load: async () => (await import('./replay/compare.js')).compare,
-      },
-      {
-        name: 'identify',
-        summary: 'say which line a running server speaks, by reads alone',
-        load: async () => (await import('./replay/identify.js')).identify,
-      },
+      listed(
+        'replay',
+        'play recorded scenarios on a server, or on an embedded core',
+        () => import('./replay/replay.js'),
+      ),
+      listed(
+        'record',
+        'write what passes between clients and a server as scenarios',
+        () => import('./replay/record.js'),
+      ),
+      listed(
+        'compare',
+        'play scenarios on two servers and show where they differ',
+        () => import('./replay/compare.js'),
+      ),
+      listed(
+        'identify',
+        'say which line a running server speaks, by reads alone',
+        () => import('./replay/identify.js'),
+      ),
     ],
   },
   {
     heading: 'Look up',
     commands: [
-      {
-        name: 'revisions',
-        summary: 'list the revisions and the server versions that speak them',
-        load: async () => (await import('./revisions.js')).revisions,
-      },
-      {
-        name: 'completion',
-        summary: 'print what completes command lines in bash, zsh or fish',
-        load: async () => (await import('./completion/completion.js')).completion,
-      },
-      {
-        name: 'openapi',
-        summary: "print a revision's OpenAPI document",
-        load: async () => (await import('./openapi.js')).openapi,
-      },
+      listed('revisions', 'list the revisions and the server versions that speak them', () => import('./revisions.js')),
+      listed(
+        'completion',
+        'print what completes command lines in bash, zsh or fish',
+        () => import('./completion/completion.js'),
+      ),
+      listed('openapi', "print a revision's OpenAPI document", () => import('./openapi.js')),
     ],
   },
 ];
 
 export const COMMANDS = COMMAND_GROUPS.flatMap(({ commands }) => commands);
+
+/** A command whose module exports it, under any name. */
+function listed(name: string, summary: string, module: () => Promise<object>): ListedCommand {
+  const isIt = (each: unknown): each is Command =>
+    typeof each === 'object' && each !== null && 'run' in each && 'name' in each && each.name === name;
+  return {
+    name,
+    summary,
+    async load() {
+      const command = Object.values(await module()).find(isIt);
+      if (command === undefined) throw new Error(`its module exports no command ${name}`);
+      return command;
+    },
+  };
+}
