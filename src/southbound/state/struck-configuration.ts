@@ -1,3 +1,4 @@
+import { recordBy, sameFields } from '../../core/keys/key-record.js';
 import type { AccessKey, ConfigurationChange, DnsChange, OutboundRule, ServerConfiguration } from '../../core/model.js';
 import type { ServerTexts } from '../secrets.js';
 import type { KeyState } from './key-state.js';
@@ -57,8 +58,11 @@ function inDns(dns: DnsChange, change: ChangeOfText): DnsChange {
 /** A key with each of its texts changed; the same object where none becomes another. */
 export function inKey(key: AccessKey, change: (text: string) => string): AccessKey {
   const accessKey = change(key.accessKey);
-  const name = key.name === null ? null : change(key.name);
-  return accessKey === key.accessKey && name === key.name ? key : { ...key, accessKey, name };
+  const record = recordBy(accessKey, ({ name }) => {
+    const value = key[name];
+    return typeof value === 'string' ? change(value) : value;
+  });
+  return accessKey === key.accessKey && sameFields(key, record) ? key : { ...key, ...record };
 }
 
 /**
