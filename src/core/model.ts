@@ -153,3 +153,11 @@ export interface AnnouncedServer {
   /** The configured share-link query, written with its `?`; empty for none. */
   readonly shareQuery: string;
 }
+
+/** The server as Keyway announces it where nothing else is known. */
+export const DEFAULT_ANNOUNCED: AnnouncedServer = {
+  host: '127.0.0.1',
+  port: 50000,
+  shareScheme: 'ostp',
+  shareQuery: '',
+};

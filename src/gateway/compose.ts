@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { newestRevision } from '../../revisions/index.js';
 import type { Backend } from '../core/backend.js';
 import { type Core, createCore } from '../core/core.js';
-import type { AnnouncedServer, Credentials } from '../core/model.js';
+import { type AnnouncedServer, type Credentials, DEFAULT_ANNOUNCED } from '../core/model.js';
 import { createTokenGuard, NO_TOKEN_GUARD, type TokenGuard } from '../core/token-guard.js';
 import { noResolver } from '../dns/no-resolver.js';
 import { createApp } from '../northbound/app.js';
@@ -157,10 +157,8 @@ function whenCredentialsChange(credentials: () => Credentials, changed: () => vo
   };
 }
 
-const ANNOUNCED_BY_DEFAULT: AnnouncedServer = { host: '127.0.0.1', port: 50000, shareScheme: 'ostp', shareQuery: '' };
-
 function announcedBy(options: AssembleOptions, stated: Partial<AnnouncedServer>): AnnouncedServer {
-  return { ...ANNOUNCED_BY_DEFAULT, ...stated, ...options.announced };
+  return { ...DEFAULT_ANNOUNCED, ...stated, ...options.announced };
 }
 
 function createMounts(

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { type CreateServer, createPlain, hostProblem } from '../sockets/http-server.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
 import { answerUnderWay } from './broken-connection.js';
+import { ANY_ORIGIN } from './cors.js';
 import { methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
 
@@ -45,10 +46,7 @@ const UNKNOWN_EXPECTATION = 'the expectation is not known: expected "Expect: 100
 
 function refuse(response: ServerResponse, status: number, error: string): void {
   const body = failureEnvelope(error);
-  response.writeHead(status, {
-    'access-control-allow-origin': '*',
-    'content-type': JSON_TYPE,
-    'content-length': body.length,
-  });
+  response.setHeader(...ANY_ORIGIN);
+  response.writeHead(status, { 'content-type': JSON_TYPE, 'content-length': body.length });
   response.end(body);
 }

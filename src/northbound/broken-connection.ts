@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
+import { ANY_ORIGIN } from './cors.js';
 
 const ANSWERS: Readonly<Record<string, readonly [status: string, error: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to arrive'],
@@ -27,7 +28,7 @@ export function answerBrokenConnections(error: Error & { readonly code?: string 
     `HTTP/1.1 ${status}`,
     `content-type: ${JSON_TYPE}`,
     `content-length: ${body.length}`,
-    'access-control-allow-origin: *',
+    ANY_ORIGIN.join(': '),
     'connection: close',
   ];
   endBehindAnswers(socket, Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]));

@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Any origin may call (protocol: "Addressing"). */
+/** The header by which any origin may call (protocol: "Addressing"). */
+export const ANY_ORIGIN = ['access-control-allow-origin', '*'] as const;
+
 export function allowAnyOrigin(reply: FastifyReply): void {
-  reply.header('access-control-allow-origin', '*');
+  reply.header(...ANY_ORIGIN);
 }
 
 /**

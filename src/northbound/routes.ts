@@ -11,6 +11,7 @@ import { accepts } from '../wire/traits/auth.js';
 import { whenAnswerIsOver } from './answer-over.js';
 import { answerUnmatched, sendEarlyFailure, sendFailure, sendTooMany } from './answers.js';
 import type { AppOptions } from './app-options.js';
+import { ANY_ORIGIN } from './cors.js';
 import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.js';
 import type { Mount } from './mount.js';
 import { jsonBytes, readBody } from './request-body.js';
@@ -196,7 +197,7 @@ function sendAnswer({ payload, headers, settled }: OperationAnswer, reply: Fasti
   reply.hijack();
   if (settled !== undefined) whenAnswerIsOver(reply.raw, reply.request.raw.socket, settled);
   const length = bodyLength(payload);
-  const fields = ['access-control-allow-origin', '*', 'content-type', JSON_TYPE, 'content-length', `${length}`];
+  const fields = [...ANY_ORIGIN, 'content-type', JSON_TYPE, 'content-length', `${length}`];
   if (headers !== undefined) fields.push(...Object.entries(headers).flat());
   reply.raw.writeHead(200, fields);
   sendBody(reply.raw, payload, length);

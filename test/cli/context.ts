@@ -4,7 +4,7 @@ import { runCommandLine } from '../../src/commands/dispatch.js';
 import { linesWithProgress } from '../../src/commands/progress-line.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
-import { SETTLED_AFTER } from '../../src/southbound/state/fate.js';
+import { SETTLED_AFTER } from '../../src/wire/traits/storing.js';
 
 /** Real as long as it may be waited for what a server reads from its file; over at once where it is longer. */
 async function untilReloaded(milliseconds: number): Promise<void> {

@@ -1,6 +1,6 @@
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { Sent, UpstreamServer } from '../../southbound/server.js';
-import { SETTLED_AFTER } from '../../southbound/state/fate.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { CommandContext } from '../command.js';
 import { printableKey } from './printable.js';
 

@@ -6,6 +6,7 @@ import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import type { ProcessesPort } from '../../platform/processes.js';
 import type { RootListBeside } from '../../wire/traits/file-reading.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { ConfigurationDocument } from '../document/document.js';
 import { toReplacement } from '../document/replacement.js';
 import { type Hold, holdForServing } from '../file/hold.js';
@@ -118,8 +119,6 @@ export class ConfigurationFileError extends Error {
 }
 
 const POLL_MS = 500;
-/** Servers look at their file every 5 s, and take a while to read it. */
-const UNREAD_MS = 7_000;
 
 /**
  * Takes the configuration file and its data folder, and serves from them until `close`. Rejects with `InUseError`,
@@ -189,7 +188,7 @@ interface Unread {
 
 /** Takes over what the Keyway before noted, unless a person has replaced the file since. */
 async function openUnread(
-  { fileSystem, clock, log, unreadMilliseconds = UNREAD_MS }: ConfigurationFileOptions,
+  { fileSystem, clock, log, unreadMilliseconds = SETTLED_AFTER }: ConfigurationFileOptions,
   processes: ProcessesPort,
   { target, hold: { folder } }: Pick<Opened, 'target' | 'hold'>,
 ): Promise<Unread> {

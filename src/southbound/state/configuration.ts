@@ -14,11 +14,11 @@ import {
 import type { KeptVersions } from '../../local/file/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import { UNCHANGED } from '../find-line.js';
 import type { ServerTexts } from '../secrets.js';
 import type { Purpose, Sent, UpstreamServer } from '../server.js';
 import { mayHaveHappened } from '../upstream-error.js';
-import { SETTLED_AFTER } from './fate.js';
 import type { Renewals } from './renewals.js';
 import type { Settling } from './settling.js';
 import { ownChange, struckConfiguration } from './struck-configuration.js';

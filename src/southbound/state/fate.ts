@@ -1,7 +1,5 @@
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import { type KeyState, sameState, type Tells } from './key-state.js';
-
-/** After so many milliseconds without a change a server has stored a write and read it back (design: "When a write is settled"). */
-export const SETTLED_AFTER = 7_000;
 
 /** A write that the server has acknowledged, and that it may still lose. */
 export interface Unsettled {

@@ -1,3 +1,5 @@
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
+
 /**
  * Of what is known of a key, when it was asked for (design: "The replica never goes back"). All times are those of
  * `ClockPort.monotonic()`, ms.
@@ -10,9 +12,6 @@ export interface KeyFact {
   /** Until when a write may still take effect that was never answered. */
   readonly unansweredUntil: number;
 }
-
-/** How long a write without an answer may still be on its way inside the server, ms. */
-const UNANSWERED = 7_000;
 
 /** Whether a list may change the key: what was sent before something that is known already shows an earlier state. */
 export function listMayChange(fact: KeyFact | undefined, sentAt: number): boolean {
@@ -76,7 +75,7 @@ export function createKeyFacts(): KeyFacts {
       change(accessKey, ({ open }) => ({
         open: open - 1,
         ...(how === 'answered' ? { latest: at } : {}),
-        ...(how === 'lost' ? { unansweredUntil: at + UNANSWERED } : {}),
+        ...(how === 'lost' ? { unansweredUntil: at + SETTLED_AFTER } : {}),
       }));
     },
     listBegins(at) {

@@ -1,9 +1,9 @@
 import type { AccessKey } from '../../core/model.js';
 import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { ConfigurationDoor } from './configuration.js';
-import { SETTLED_AFTER } from './fate.js';
 import { nextRenewalAt, type TakenLists, withList } from './renewal-plan.js';
 import type { KeyReplica } from './replica.js';
 

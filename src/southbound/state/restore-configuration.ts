@@ -5,9 +5,9 @@ import type { ClockPort } from '../../core/ports.js';
 import { readDocument } from '../../local/document/document.js';
 import type { KeptVersion } from '../../local/document/retention.js';
 import type { KeptVersions } from '../../local/file/kept-versions.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { UpstreamServer } from '../server.js';
 import { REPLACEABLE } from './configuration.js';
-import { SETTLED_AFTER } from './fate.js';
 
 /** What was sent back to a server. */
 export interface RestoredConfiguration {

@@ -1,5 +1,6 @@
 import type { ClockPort, LogPort } from '../../core/ports.js';
-import { fateOf, followed, mayLackName, nameFateOf, SETTLED_AFTER, type Unsettled } from './fate.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
+import { fateOf, followed, mayLackName, nameFateOf, type Unsettled } from './fate.js';
 import { type KeyState, sameState, type Tells } from './key-state.js';
 import type { Notes } from './notes.js';
 import type { Witness } from './replica.js';

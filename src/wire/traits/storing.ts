@@ -2,6 +2,12 @@ import gte from 'semver/functions/gte.js';
 import lte from 'semver/functions/lte.js';
 import valid from 'semver/functions/valid.js';
 
+/**
+ * How many milliseconds a server takes at most to settle a change: to read one of its file, which it looks at every 5 s, and to
+ * store and read back one that its API has acknowledged (design: "When a write is settled").
+ */
+export const SETTLED_AFTER = 7_000;
+
 /** How servers of a line store what their own API changes (protocol: "What servers store"). */
 export interface Storing {
   readonly name: string;
