@@ -6,7 +6,7 @@ import { endpointOf } from '../../src/southbound/announcement.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { call } from '../southbound/called-server.js';
 import { CREDENTIALS } from '../stand-in/files.js';
-import { standInOf } from '../stand-in/test-stand-in.js';
+import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { openFrontBackend } from './open-front.js';
 
 const RULE = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'direct' as const };
@@ -16,7 +16,7 @@ test.each([
   ['without TLS', {}],
 ])('links of a server %s name its UDP port, host and port as its status tells them, whatever stands in the key', async (_, tls) => {
   const announced = { host: '2001:db8::1', port: 50_001, shareScheme: 'ostp', shareQuery: '' };
-  const standIn = await standInOf('0.4.6', { announced, ...tls });
+  const standIn = await standInOf('0.4.6', { ...LOSES_NOTHING, announced, ...tls });
   const server = call(standIn.origin, { webpath: 'panel', credentials: { token: CREDENTIALS.token, operator: null } });
   const key = 'ключ a@b';
   await server.createUser({ accessKey: key, name: null, limitBytes: null });
