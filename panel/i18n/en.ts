@@ -255,6 +255,13 @@ export const en = {
   'delete.typeWrong': 'Type the number of keys: {n}.',
   'delete.waiting': { one: 'Deleting {name}…', other: 'Deleting {n} keys…' },
   'delete.done': { one: 'Key deleted.', other: '{n} keys deleted.' },
+  'delete.unaddressable': {
+    one: 'A browser cannot address this key, so that this page cannot delete it. Run this where Keyway is installed:',
+    other:
+      'A browser cannot address {n} of these keys, so that this page cannot delete them. Run this where Keyway is installed:',
+  },
+  'delete.credential': 'The command takes the token from KEYWAY_TOKEN, or KEYWAY_USERNAME and KEYWAY_PASSWORD.',
+  'delete.copyCommand': 'Copy the command',
   'delete.kept': 'Nothing was deleted.',
   'limit.title': { one: 'Set the limit', other: 'Set the limit of {n} keys' },
   'limit.done': { one: 'Limit set.', other: 'Limit of {n} keys set.' },

@@ -314,6 +314,15 @@ export const ru: Readonly<Record<keyof typeof en, Message>> = {
     many: 'Удалено {n} ключей.',
     other: 'Удалено {n} ключа.',
   },
+  'delete.unaddressable': {
+    single:
+      'Браузер не может обратиться к этому ключу, поэтому здесь его не удалить. Выполните там, где установлен Keyway:',
+    one: 'Браузер не может обратиться к {n} из этих ключей, поэтому здесь его не удалить. Выполните там, где установлен Keyway:',
+    other:
+      'Браузер не может обратиться к {n} из этих ключей, поэтому здесь их не удалить. Выполните там, где установлен Keyway:',
+  },
+  'delete.credential': 'Команда берёт токен из KEYWAY_TOKEN либо KEYWAY_USERNAME и KEYWAY_PASSWORD.',
+  'delete.copyCommand': 'Скопировать команду',
   'delete.kept': 'Ничего не удалено.',
   'limit.title': {
     single: 'Задать лимит',

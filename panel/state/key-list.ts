@@ -23,9 +23,12 @@ export type Query =
   | { readonly kind: 'part'; readonly text: string }
   | { readonly kind: 'lines'; readonly lines: readonly string[] };
 
+/** An empty key as `keyway keys list` shows it. */
+const EMPTY_KEY = '(digest e3b0c442)';
+
 /** What people call the key: its name, else the key. */
 export function titleOf(user: Pick<User, 'access_key' | 'name'>): string {
-  return visible(user.name === undefined || user.name === null || user.name === '' ? user.access_key : user.name);
+  return visible(user.name || user.access_key) || EMPTY_KEY;
 }
 
 function passes(user: User, filter: Filter): boolean {

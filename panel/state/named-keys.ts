@@ -1,5 +1,7 @@
+import type { Place } from '../api/places.js';
 import type { User } from '../api/wire.js';
 import { sentence, type Words } from '../i18n/text.js';
+import { sha256 } from '../text/sha256.js';
 import { visible } from '../text/visible.js';
 import type { Failed } from './batch.js';
 import { titleOf } from './key-list.js';
@@ -13,6 +15,16 @@ export interface NamedKey {
 /** Keys that something is done with, as they stood when it was asked for. */
 export function namedKeys(keys: readonly string[], byKey: ReadonlyMap<string, User>): readonly NamedKey[] {
   return keys.map((key) => ({ key, name: byKey.get(key)?.name ?? '' }));
+}
+
+/** Whether a browser can address a key: an empty one has no path of its own, and one of dots is a step between folders (URL Standard, 4.4). */
+export function isAddressable(key: string): boolean {
+  return key !== '' && key !== '.' && key !== '..';
+}
+
+/** The command line that removes a key which no browser can address from the server. */
+export function removalCommand(key: string, { root }: Place): string {
+  return `keyway keys remove --digest ${sha256(key).slice(0, 8)} --target ${root.replace(/\/api$/, '')}`;
 }
 
 /** What a list of keys calls one of them, short enough for a line. */

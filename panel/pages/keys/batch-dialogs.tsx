@@ -3,10 +3,18 @@ import { type MessageName, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { type Batch, runBatch } from '../../state/batch.js';
 import { deleteLater, UNDO_TIME } from '../../state/deletion.js';
-import { type Action, failureText, labelOf, type NamedKey } from '../../state/named-keys.js';
+import {
+  type Action,
+  failureText,
+  isAddressable,
+  labelOf,
+  type NamedKey,
+  removalCommand,
+} from '../../state/named-keys.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
+import { CopyButton } from '../../ui/copy.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Field } from '../../ui/field.js';
 import { LimitField, useLimit } from './limit-field.js';
@@ -56,10 +64,30 @@ function NameList({ keys }: { readonly keys: readonly NamedKey[] }) {
   );
 }
 
+/** How keys are removed that the page cannot delete; at most three of them are there. */
+function Unaddressable({ keys }: Pick<KeysDialogProps, 'keys'>) {
+  const words = useWords();
+  const { place } = useWorkspace();
+  return (
+    <>
+      <p>{words('delete.unaddressable', { n: keys.length })}</p>
+      {keys.map(({ key }) => (
+        <div key={key} class="copy-line">
+          <code class="wrap">{removalCommand(key, place)}</code>
+          <CopyButton text={removalCommand(key, place)} label={words('delete.copyCommand')} />
+        </div>
+      ))}
+      <p class="hint">{words('delete.credential')}</p>
+    </>
+  );
+}
+
 /** Asks before keys are deleted, and then leaves a few seconds to take it back. */
-export function DeleteDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) {
+export function DeleteDialog({ keys: all, unseen, onClose, onDone }: KeysDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
+  const keys = all.filter(({ key }) => isAddressable(key));
+  const others = all.filter(({ key }) => !isAddressable(key));
   const [typed, setTyped] = useState('');
   const [wrong, setWrong] = useState(false);
   const mustType = keys.length > TYPED_FROM;
@@ -73,10 +101,15 @@ export function DeleteDialog({ keys, unseen, onClose, onDone }: KeysDialogProps)
     onDone();
   };
   return (
-    <Dialog title={words('delete.title', { n: keys.length })} onClose={onClose}>
+    <Dialog title={words('delete.title', { n: all.length })} onClose={onClose}>
       <form class="dialog-body" onSubmit={submit}>
-        <Names keys={keys} unseen={unseen} />
-        <p>{words('delete.text', { n: keys.length, s: UNDO_TIME / 1000 })}</p>
+        {others.length > 0 && <Unaddressable keys={others} />}
+        {keys.length > 0 && (
+          <>
+            <Names keys={keys} unseen={unseen} />
+            <p>{words('delete.text', { n: keys.length, s: UNDO_TIME / 1000 })}</p>
+          </>
+        )}
         {mustType && (
           <Field
             label={words('delete.type', { n: String(keys.length) })}
@@ -98,9 +131,11 @@ export function DeleteDialog({ keys, unseen, onClose, onDone }: KeysDialogProps)
           <button type="button" class="button" data-autofocus={mustType ? undefined : ''} onClick={onClose}>
             {words('action.cancel')}
           </button>
-          <button type="submit" class="button button-danger">
-            {words('key.delete')}
-          </button>
+          {keys.length > 0 && (
+            <button type="submit" class="button button-danger">
+              {words('key.delete')}
+            </button>
+          )}
         </footer>
       </form>
     </Dialog>
