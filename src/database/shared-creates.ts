@@ -30,6 +30,10 @@ const TOO_LATE = 'it has waited for others for too long';
 interface Waiting {
   readonly key: AccessKey;
   readonly since: number;
+  /** Whether a write of it is on its way. */
+  isSent: boolean;
+  /** Ends the wait once its caller's time is over. */
+  readonly timer: NodeJS.Timeout;
   resolve(): void;
   reject(error: unknown): void;
 }
@@ -46,18 +50,17 @@ export function createSharedCreates({
   const lane = createLane(takeSome, carryOut);
 
   const leftOf = ({ since }: Waiting): number => since + WRITE_PATIENCE - clock.monotonic();
+  const tooLate = () => errorOf({ kind: 'nothing', reason: TOO_LATE, sqlState: null });
   const isLate = (one: Waiting): boolean => leftOf(one) <= LEAST_LEFT;
 
   async function carryOut(some: readonly Waiting[]): Promise<void> {
-    for (const { reject } of some.filter(isLate))
-      reject(errorOf({ kind: 'nothing', reason: TOO_LATE, sqlState: null }));
+    for (const { reject } of some.filter(isLate)) reject(tooLate());
     const sent = some.filter((one) => !isLate(one));
     if (sent.length === 0) return;
-    // The write may go on for longer than the first of its callers waits.
-    const timers = sent.map((one) => setTimeout(() => one.reject(new DomainError('outcomeUnknown')), leftOf(one)));
     const rejectAll = (error: unknown) => {
       for (const { reject } of sent) reject(error);
     };
+    for (const one of sent) one.isSent = true;
     const resolveAll = () => {
       for (const { resolve } of sent) resolve();
     };
@@ -66,11 +69,13 @@ export function createSharedCreates({
       const keys = sent.map(({ key }) => key);
       const { written, show } = await write(keys, { until });
       if (written.kind === 'done') {
+        for (const { timer } of sent) clearTimeout(timer);
         // The next write need not wait until this one shows.
         show().then(resolveAll, rejectAll);
         return;
       }
       if (written.kind === 'nothing' && sent.length > 1) {
+        for (const one of sent) one.isSent = false;
         if (OF_ONE_KEY.test(written.sqlState ?? '')) return await carryOutHalves(sent);
         // It was given up for the sake of those whose time is over.
         if (sent.some(isLate)) return await carryOut(sent);
@@ -78,8 +83,6 @@ export function createSharedCreates({
       rejectAll(errorOf(written));
     } catch (error) {
       rejectAll(error);
-    } finally {
-      for (const timer of timers) clearTimeout(timer);
     }
   }
 
@@ -92,7 +95,17 @@ export function createSharedCreates({
 
   return (key) =>
     new Promise((resolve, reject) => {
-      lane.add({ key, since: clock.monotonic(), resolve, reject });
+      // Also behind writes that take long, and while its own goes on for longer than it waits.
+      const endWait = () => one.reject(one.isSent ? new DomainError('outcomeUnknown') : tooLate());
+      const timer = setTimeout(endWait, WRITE_PATIENCE);
+      const one: Waiting = {
+        ...{ key, since: clock.monotonic(), isSent: false, timer, resolve },
+        reject(error) {
+          clearTimeout(timer);
+          reject(error);
+        },
+      };
+      lane.add(one);
     });
 }
 

@@ -108,6 +108,7 @@ describe('creates', () => {
     const first = create(key('first'));
     await sentAre(1);
     const elder = create(key('elder'));
+    vi.advanceTimersByTime(7_000);
     clock.time = 7_000;
     const others = endsOf([create(key('a')), create(key('b'))]);
     ends[0]?.(DONE);
@@ -124,6 +125,30 @@ describe('creates', () => {
       ['a', 'b'],
     ]);
     expect(times).toEqual([WRITE_PATIENCE, LEAST_PATIENCE, 7_000]);
+  });
+
+  it('are told at the end of their time what is so, also where the write before takes longer, or that of the other half', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { sent, ends, clock, create, sentAre } = stage();
+    const pass = (milliseconds: number) => {
+      clock.time += milliseconds;
+      vi.advanceTimersByTime(milliseconds);
+    };
+    const halves = endsOf([create(key('a')), create(key('b'))]);
+    await sentAre(1);
+    const behind = endsOf([create(key('c'))]);
+    ends[0]?.(refusedWith('23514'));
+    await sentAre(2);
+    pass(WRITE_PATIENCE);
+    expect(await halves).toEqual(['outcomeUnknown', 'saveFailed']);
+    expect(await behind).toEqual(['saveFailed']);
+    ends[1]?.(DONE);
+    const later = create(key('d'));
+    await sentAre(3);
+    ends[2]?.(DONE);
+    await later;
+    expect(sent).toEqual([['a', 'b'], ['a'], ['d']]);
   });
 
   it('are refused together where the database refuses them for what none of them is the reason of', async () => {
