@@ -6,6 +6,7 @@ import { DomainError } from '../core/errors.js';
 import type { KeyReader } from '../core/keys/types.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { judgeReplacement } from '../core/replace-policy.js';
+import { createTurns } from '../core/turns.js';
 import { losesInbounds, type ReadConfiguration, readDocument } from '../local/document/document.js';
 import { toReplacement } from '../local/document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../local/document/retention.js';
@@ -13,7 +14,7 @@ import { type Connections, StatementError } from './connection.js';
 import { type KeptDocument, type PresentDocument, unpack } from './kept-document.js';
 import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
-import { forgetVersions, INSERT_CONTENT, VERSIONS, versionContent, WRITES } from './statements.js';
+import { forgetVersions, HOLD_CHANGES, INSERT_CONTENT, VERSIONS, versionContent, WRITES } from './statements.js';
 import type { Writes, Written } from './writes.js';
 
 /** The configuration as a document with its kept versions. */
@@ -31,7 +32,7 @@ export interface DatabaseDocument extends ConfigurationDocumentPort {
 }
 
 export interface DocumentOptions {
-  readonly connections: Pick<Connections, 'run' | 'send'>;
+  readonly connections: Pick<Connections, 'run' | 'send' | 'session'>;
   readonly writes: Pick<Writes, 'write'>;
   readonly keys: KeyReader;
   readonly kept: Pick<KeptDocument, 'current'>;
@@ -46,12 +47,17 @@ export interface DocumentOptions {
 const DEADLINE = 30_000;
 /** Tries to replace a configuration that others go on changing. */
 const ATTEMPTS = 10;
+/** Those of them after which the others wait. */
+const ATTEMPTS_BESIDE = 2;
 const CHANGED_MEANWHILE = 'KW001';
 
 const FORMAT = { read: readDocument };
 
 export function createDatabaseDocument(options: DocumentOptions): DatabaseDocument {
   const { connections, writes, keys, kept, clock, random, log } = options;
+  const turns = createTurns();
+  /** One at a time: each takes a connection, and asks over another. */
+  const held = (work: () => Promise<Written>) => turns.take('held', () => holdingChanges(connections, work));
 
   async function current(): Promise<PresentDocument> {
     try {
@@ -71,7 +77,7 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
     const problem = configurationProblem(configuration);
     if (problem !== null) throw new DomainError('configFormatFailed', problem);
     const content = await store(next.document.bytes);
-    for (let attempt = 1; ; attempt += 1) {
+    const attempt = async (): Promise<Written> => {
       const before = await kept.current();
       const isServer = configuration.mode === 'server';
       const given = new Set(configuration.keys.map(({ accessKey }) => accessKey));
@@ -96,10 +102,14 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
         verdict.report(log);
         if (!isServer)
           log.warn({ mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
-        return;
       }
-      if (attempt < ATTEMPTS && written.kind === 'nothing' && written.sqlState === CHANGED_MEANWHILE) continue;
-      throw failureOf(written);
+      return written;
+    };
+    for (let count = 1; ; count += 1) {
+      const written = count <= ATTEMPTS_BESIDE ? await attempt() : await held(attempt);
+      if (written.kind === 'done') return;
+      const isOvertaken = written.kind === 'nothing' && written.sqlState === CHANGED_MEANWHILE;
+      if (!isOvertaken || count === ATTEMPTS) throw failureOf(written);
     }
   }
 
@@ -148,6 +158,28 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
       return version;
     },
   };
+}
+
+/** Does `work` while changes of others wait; all the same where the database does not let them, or no longer. */
+async function holdingChanges<T>(connections: Pick<Connections, 'session'>, work: () => Promise<T>): Promise<T> {
+  let end = (): void => undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  await new Promise<void>((held) => {
+    const session = connections.session(async (run) => {
+      await run(HOLD_CHANGES, DEADLINE);
+      held();
+      await ended;
+      await run('rollback', DEADLINE);
+    });
+    session.then(held, () => held());
+  });
+  try {
+    return await work();
+  } finally {
+    end();
+  }
 }
 
 interface Storing {

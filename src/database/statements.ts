@@ -318,16 +318,21 @@ export const rememberReports = (ids: readonly string[]): string =>
   `insert into keyway.reports (id) select r from unnest(${texts(ids)}) with ordinality as g (r, place) order by place
     on conflict (id) do nothing`;
 
-/** The gateways wait for it: where the import stands still for so many milliseconds, the database undoes it. */
-export const beginImport = (standing: number): string =>
+/** For what gateways wait for: where it stands still for so many milliseconds, the database undoes it. */
+export const beginHolding = (standing: number): string =>
   `begin; set local idle_in_transaction_session_timeout = ${standing}`;
+
+/** Holds up changes of the state, but for a replacement of the configuration: for no longer than these wait for a lock. */
+export const HOLD_CHANGES = [beginHolding(WRITE_LOCK), lockTimeout(WRITE_LOCK), 'select keyway.hold_changes()'].join(
+  '; ',
+);
 
 /** What an import starts from: the number of the state, which stays until its end, and the keys that there are. */
 export const IMPORT_STATE = `select number, (select count(*) from keyway.keys where not removed) from keyway.heads
   where name = 'state' for update`;
 
 /** What was counted before an import that replaces it. Batches wait until its end, so that neither waits for rows of the other. */
-export const FORGET_COUNTED = `select from keyway.heads where name = 'counters' for update;
+export const FORGET_COUNTED = `select keyway.hold_forgetting(); select from keyway.heads where name = 'counters' for update;
   delete from keyway.connections; delete from keyway.counters; delete from keyway.reports`;
 
 /** What is read of one moment, in one transaction. */

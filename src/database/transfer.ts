@@ -8,7 +8,7 @@ import type { ChangeRefused } from './document-changes.js';
 import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import {
-  beginImport,
+  beginHolding,
   FORGET_COUNTED,
   IMPORT_STATE,
   listKeys,
@@ -83,7 +83,7 @@ export async function importState(state: TransferredState, options: ImportOption
         answeredAt = clock.monotonic();
         return rows;
       };
-      await one(beginImport(standing));
+      await one(beginHolding(standing));
       const [[number = null, count] = []] = await one(IMPORT_STATE);
       if (!replaces && count !== '0')
         throw new Error(`the database holds ${count} keys already: --replace replaces what it holds`);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { WRITES } from '../../src/database/statements.js';
+import { forget, WRITES } from '../../src/database/statements.js';
 import { describeDatabase, freshDatabase, holding, query, waiting } from './database.js';
 import { key, openBackend, report } from './gateways.js';
 
@@ -46,6 +46,84 @@ describeDatabase('writes that wait', () => {
     await put(['c', 'b', 'a', 'd']);
     await release();
     expect(one.keys.size).toBe(4);
+  });
+
+  it('are those of the state, while a configuration is replaced that they go on changing, and nothing else', async () => {
+    const { url, one, put } = await stage();
+    const release = await holding(url, 'select keyway.hold_changes()');
+    const created = one.createKey(key('d'));
+    await waiting(url, 1);
+    await one.count(report('r', 'a', 1n), 'durable');
+    await put(['a']);
+    expect([...one.keys.entries()].map(({ accessKey }) => accessKey)).toEqual(['a']);
+    await release();
+    await created;
+    expect(one.keys.size).toBe(2);
+  });
+
+  it('are no reason to refuse a configuration, however many come while it is replaced', async () => {
+    const { url, one } = await stage();
+    const other = await openBackend(url);
+    let isOver = false;
+    const creating = (async () => {
+      for (let n = 0; !isOver; n += 1) await other.createKey(key(`beside-${n}`));
+    })();
+    const names = ['d', 'e', 'f', 'g'];
+    for (const name of names)
+      await one.document.replace(Buffer.from(JSON.stringify({ mode: 'server', access_keys: [name] })));
+    isOver = true;
+    await creating;
+    expect(one.keys.get('g')).toBeDefined();
+    expect(one.keys.get('f')).toBeUndefined();
+    expect(await one.document.versions()).toHaveLength(1 + names.length);
+  });
+
+  it('are never waited for by what forgets, which could lock them in: it leaves what they hold to the next time', async () => {
+    const { url, one, put } = await stage();
+    for (const name of ['c', 'b']) await one.deleteKey(name);
+    await put([]);
+    await one.createKey(key('new'));
+    const old = "clock_timestamp() - interval '40 days'";
+    await query(
+      url,
+      `update keyway.operations set at = ${old}; update keyway.counters set left_at = ${old} where access_key = 'a'`,
+    );
+    const [held, free] = [randomUUID(), randomUUID()];
+    await query(url, `insert into keyway.gateways values ('${held}', ${old}), ('${free}', ${old})`);
+    await query(url, `insert into keyway.connections values (1, '${held}', 1), (2, '${held}', 1), (2, '${free}', 1)`);
+    await query(url, `insert into keyway.reports (id, at) values ('r1', ${old}), ('r2', ${old})`);
+    const locks = [
+      "select from keyway.keys where access_key = 'b' for update",
+      "select from keyway.counters where access_key = 'a' for update",
+      `select from keyway.connections where id = 1 and gateway = '${held}' for update`,
+    ];
+    const forgetNow = () => query(url, `set lock_timeout = 1; ${forget(10, 0)}`);
+    const left = async () => {
+      const asked = `select (select array_agg(access_key order by access_key) from keyway.keys where removed) as keys,
+        (select array_agg(id order by id) from keyway.reports) as reports,
+        (select count(*)::int from keyway.counters where access_key = 'a') as counters,
+        (select array_agg(id order by id) from keyway.gateways where id in ('${held}', '${free}')) as gateways,
+        (select count(*)::int from keyway.connections) as connections`;
+      return (await query(url, asked))[0];
+    };
+    const importIsOver = await holding(url, 'select keyway.hold_forgetting()');
+    await forgetNow();
+    expect(await left()).toMatchObject({ keys: ['a', 'b', 'c'], reports: ['r1', 'r2'] });
+    await importIsOver();
+    const releases = await Promise.all(locks.map((lock) => holding(url, lock)));
+    await forgetNow();
+    expect(await left()).toEqual({
+      keys: ['b'],
+      reports: null,
+      counters: 1,
+      gateways: [held, free].sort(),
+      connections: 3,
+    });
+    for (const release of releases) await release();
+    await one.createKey(key('newer'));
+    await query(url, `update keyway.operations set at = ${old}`);
+    await forgetNow();
+    expect(await left()).toEqual({ keys: null, reports: null, counters: 0, gateways: null, connections: 0 });
   });
 
   it.each([

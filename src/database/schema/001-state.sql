@@ -163,6 +163,11 @@ create view keyway.key_rows as
 
 create function keyway.max_u64() returns numeric language sql immutable as 'select 18446744073709551615::numeric';
 
+create function keyway.changes_lock() returns bigint language sql immutable as 'select 7737239610487554401';
+
+-- Holds up changes of the state, but for a replacement of the configuration, until the transaction ends.
+create function keyway.hold_changes() returns void language sql as 'select pg_advisory_xact_lock(keyway.changes_lock())';
+
 -- Takes the next number for a write. A second write of the same id fails: it was counted, or prevented.
 create function keyway.take(op uuid, head_name text) returns bigint language plpgsql as $$
 declare
@@ -171,6 +176,14 @@ begin
   update keyway.heads set number = number + 1 where name = head_name returning number into taken;
   insert into keyway.operations (id, head, number, outcome) values (op, head_name, taken, 'done');
   return taken;
+end $$;
+
+-- Takes the next number for a change of the state. It waits where others may not change it for a moment, so that a configuration
+-- can be replaced that they go on changing.
+create function keyway.take_change(op uuid) returns bigint language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(keyway.changes_lock());
+  return keyway.take(op, 'state');
 end $$;
 
 -- Waits for the write of this id where it is on its way, and prevents it where it has not come. `forgotten` where nobody can
@@ -228,7 +241,7 @@ $$;
 create function keyway.create_keys(op uuid, keys text[], names text[], limits numeric[], are_present boolean,
   out number bigint, out outcome text) language plpgsql as $$
 begin
-  number := keyway.take(op, 'state');
+  number := keyway.take_change(op);
   perform keyway.put_keys(keys, names, limits, number);
   -- Whoever changes many counters holds their head, so that no two wait for rows of one another.
   if cardinality(keys) > 1 then
@@ -243,7 +256,7 @@ end $$;
 create function keyway.update_key(op uuid, key text, sets_name boolean, new_name text, new_limit numeric,
   out number bigint, out outcome text) language plpgsql as $$
 declare
-  taken bigint := keyway.take(op, 'state');
+  taken bigint := keyway.take_change(op);
 begin
   number := taken;
   outcome := 'done';
@@ -260,7 +273,7 @@ end $$;
 
 create function keyway.delete_key(op uuid, key text, out number bigint, out outcome text) language plpgsql as $$
 declare
-  taken bigint := keyway.take(op, 'state');
+  taken bigint := keyway.take_change(op);
 begin
   number := taken;
   outcome := 'done';
@@ -277,7 +290,7 @@ end $$;
 
 create function keyway.reset_key(op uuid, key text, out number bigint, out outcome text) language plpgsql as $$
 declare
-  taken bigint := keyway.take(op, 'state');
+  taken bigint := keyway.take_change(op);
   reset bigint;
 begin
   number := taken;
@@ -295,7 +308,7 @@ end $$;
 
 create function keyway.replace_rules(op uuid, rules jsonb, out number bigint, out outcome text) language plpgsql as $$
 declare
-  taken bigint := keyway.take(op, 'state');
+  taken bigint := keyway.take_change(op);
 begin
   number := taken;
   outcome := 'done';
@@ -309,7 +322,7 @@ end $$;
 
 create function keyway.change_dns(op uuid, change jsonb, out number bigint, out outcome text) language plpgsql as $$
 declare
-  taken bigint := keyway.take(op, 'state');
+  taken bigint := keyway.take_change(op);
 begin
   number := taken;
   outcome := 'done';
@@ -393,7 +406,7 @@ end $$;
 create function keyway.begin_session(op uuid, path text, token_digest bytea, out number bigint, out outcome text)
 language plpgsql as $$
 declare
-  taken bigint := keyway.take(op, 'state');
+  taken bigint := keyway.take_change(op);
 begin
   number := taken;
   outcome := 'done';
@@ -404,7 +417,7 @@ end $$;
 create function keyway.add_audit(op uuid, entry_id text, entry_time text, en text, ru text, is_success boolean,
   most integer, out number bigint, out outcome text) language plpgsql as $$
 declare
-  taken bigint := keyway.take(op, 'state');
+  taken bigint := keyway.take_change(op);
 begin
   number := taken;
   outcome := 'done';
@@ -416,7 +429,7 @@ end $$;
 
 create function keyway.clear_audit(op uuid, out number bigint, out outcome text) language plpgsql as $$
 declare
-  taken bigint := keyway.take(op, 'state');
+  taken bigint := keyway.take_change(op);
 begin
   number := taken;
   outcome := 'done';
@@ -506,16 +519,28 @@ create function keyway.put_counters(taken bigint, gateway uuid, keys text[], up 
   on conflict on constraint connections_pkey do update set value = excluded.value
 $$;
 
+create function keyway.forget_lock() returns bigint language sql immutable as 'select 7737239610487554402';
+
+-- Lets nothing be forgotten until the transaction ends: for an import, which removes the same rows.
+create function keyway.hold_forgetting() returns void language sql as 'select pg_advisory_xact_lock(keyway.forget_lock())';
+
 -- What nobody needs any more. A follower that has not seen all that is forgotten misses the mark of its number, and loads anew.
+-- It waits for no row that a write holds, which may wait for another of its: what is held the next time forgets.
 create function keyway.forget(most_reports bigint, keep_gone interval) returns void language plpgsql as $$
 declare
   seen bigint;
+  gone uuid[];
 begin
+  if not pg_try_advisory_xact_lock(keyway.forget_lock()) then
+    return;
+  end if;
   select max(o.number) into seen from keyway.operations o
     where o.head = 'state' and o.at < clock_timestamp() - interval '1 hour'
       and o.number < (select h.number from keyway.heads h where h.name = 'state');
   delete from keyway.operations o where o.head = 'state' and o.number <= seen;
-  delete from keyway.keys k where k.removed and k.number <= seen;
+  delete from keyway.keys k using (
+    select r.access_key from keyway.keys r where r.removed and r.number <= seen for update skip locked
+  ) free where k.access_key = free.access_key;
   select max(b.number) into seen from keyway.batches b
     where b.at < clock_timestamp() - interval '5 minutes'
       and b.number < (select h.number from keyway.heads h where h.name = 'counters');
@@ -528,9 +553,18 @@ begin
     delete from keyway.reports r where r.place <=
       (select l.place from keyway.reports l order by l.place desc offset most_reports limit 1);
   end if;
-  delete from keyway.counters c where c.left_at < clock_timestamp() - keep_gone;
-  with gone as (delete from keyway.gateways g where g.seen_at < clock_timestamp() - interval '10 minutes' returning g.id)
-  delete from keyway.connections x using gone where x.gateway = gone.id;
+  delete from keyway.counters c using (
+    select l.id from keyway.counters l where l.left_at < clock_timestamp() - keep_gone for update skip locked
+  ) free where c.id = free.id;
+  gone := array(select g.id from keyway.gateways g where g.seen_at < clock_timestamp() - interval '10 minutes'
+    for update skip locked);
+  -- A gateway goes with all that it said, or stays.
+  begin
+    perform from keyway.connections x where x.gateway = any (gone) for update nowait;
+    delete from keyway.connections x where x.gateway = any (gone);
+    delete from keyway.gateways g where g.id = any (gone);
+  exception when lock_not_available then null;
+  end;
   delete from keyway.contents c where c.at < clock_timestamp() - interval '1 hour'
     and not exists (select from keyway.document d where d.content = c.id)
     and not exists (select from keyway.versions v where v.content = c.id);
