@@ -8,6 +8,7 @@ import { creates } from './creates.js';
 import { databaseMeasures } from './database.js';
 import { databaseHorizon } from './database-horizon.js';
 import { dns } from './dns.js';
+import { durableCreates } from './durable-creates.js';
 import { countersOfMillion, feedRates, listsBesideFeed } from './feed.js';
 import { layouts } from './layouts.js';
 import { compressedLists, lists, userBesideLists } from './lists.js';
@@ -27,6 +28,7 @@ const MEASURES: readonly Measure[] = [
   ...lists,
   userBesideLists,
   ...creates,
+  durableCreates,
   layouts,
   statusOfMany,
   startWithMillion,

@@ -54,6 +54,12 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
+/** What a new file is to have, whatever the umask. */
+export interface FileRights extends Pick<FileStat, 'mode'> {
+  /** Default: this process's. */
+  readonly owner?: Pick<FileStat, 'uid' | 'gid'>;
+}
+
 /**
  * The file system as the gateway uses it. Every call rejects with a Node `ErrnoException` (its `code` is what callers
  * look at). Nothing is durable before `sync` (a file's content) and `syncFolder` (its directory entries).
@@ -73,6 +79,8 @@ export interface FileSystemPort {
   realPath(path: string): Promise<string>;
   /** Creates a new file with these bytes; EEXIST when there is one. The mode is applied exactly, whatever the umask. */
   create(path: string, content: Buffer, mode: number): Promise<void>;
+  /** As `create`, but with the content synced; resolves to the stat that it was written with. */
+  createSynced(path: string, content: Buffer, rights: FileRights): Promise<FileStat>;
   /** Truncates an existing file and writes these bytes into it, keeping the inode. */
   overwrite(path: string, content: Buffer): Promise<void>;
   /** Adds these bytes at the end of an existing file. After a rejection some of them may be there. */

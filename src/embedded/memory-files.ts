@@ -70,6 +70,16 @@ export function createMemoryFiles(): FileSystemPort {
     changed(path);
   }
 
+  function create(path: string, content: Buffer, mode: number): Entry {
+    if (entries.has(path)) throw failure('EEXIST', 'open', path);
+    parentFolder(path, 'open');
+    const changedAt = tick();
+    const entry: Entry = { kind: 'file', content: Buffer.from(content), ino: changedAt, mode, changedAt };
+    entries.set(path, entry);
+    changed(path);
+    return entry;
+  }
+
   function makeFolder(path: string): void {
     const entry = entries.get(path);
     if (entry?.kind === 'folder') return;
@@ -103,13 +113,8 @@ export function createMemoryFiles(): FileSystemPort {
       present(path, 'realpath');
       return path;
     },
-    async create(path, content, mode) {
-      if (entries.has(path)) throw failure('EEXIST', 'open', path);
-      parentFolder(path, 'open');
-      const changedAt = tick();
-      entries.set(path, { kind: 'file', content: Buffer.from(content), ino: changedAt, mode, changedAt });
-      changed(path);
-    },
+    create: async (path, content, mode) => void create(path, content, mode),
+    createSynced: async (path, content, { mode }) => statOf(create(path, content, mode), 1),
     overwrite: async (path, content) => write(path, file(path, 'open'), content),
     async append(path, content) {
       const entry = file(path, 'open');

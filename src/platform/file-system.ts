@@ -1,4 +1,4 @@
-import { watch as watchFolder } from 'node:fs';
+import { type BigIntStats, watch as watchFolder } from 'node:fs';
 import {
   access,
   chown,
@@ -14,7 +14,7 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { FileStat, FileSystemPort, OpenFile } from '../core/ports.js';
+import type { FileRights, FileStat, FileSystemPort, OpenFile } from '../core/ports.js';
 import { createFailure, failureCode, noRegularFile, tooLarge } from './failure-words.js';
 
 /** Some network file systems cannot sync a folder and say so with one of these; there is nothing more to be done there. */
@@ -31,7 +31,8 @@ export function createFileSystem(): FileSystemPort {
   return {
     read: (path, limit) => withRegularFile(path, (file, size) => readWhole(file, { path, size, limit })),
     open: openForPieces,
-    matches: (path, content) => withRegularFile(path, (file) => holds(file, content)),
+    matches: (path, content) =>
+      withRegularFile(path, async (file, size) => size === content.length && holds(file, content)),
     stat: statOf,
     realPath: (path) => realpath(path),
     create: (path, content, mode) =>
@@ -39,6 +40,7 @@ export function createFileSystem(): FileSystemPort {
         await writeWhole(file, content);
         await file.chmod(mode);
       }),
+    createSynced: (path, content, rights) => withFile(path, 'wx', (file) => writeSynced(file, content, rights)),
     overwrite: (path, content) =>
       withFile(path, 'r+', async (file) => {
         await file.truncate(0);
@@ -87,10 +89,25 @@ async function isFolder(path: string): Promise<boolean> {
   );
 }
 
+/** A new file is readable by its owner alone until its real mode is set, which happens once the content is in. */
+const OWNER_ONLY = 0o600;
+
+/** Rights that the file has already cost no call. */
+async function writeSynced(file: FileHandle, content: Buffer, { mode, owner }: FileRights): Promise<FileStat> {
+  await writeWhole(file, content);
+  const made = statFrom(await file.stat({ bigint: true }));
+  const isGiven = owner !== undefined && (made.uid !== owner.uid || made.gid !== owner.gid);
+  if (isGiven) await file.chown(owner.uid, owner.gid);
+  // Another owner takes bits of the mode away.
+  if (isGiven || made.mode !== mode) await file.chmod(mode);
+  await file.sync();
+  return made;
+}
+
 /** Bytes compared at a time: enough to be quick, little enough that the memory of a large file is not taken twice. */
 const COMPARED_AT_ONCE = 512 * 1024;
 
-/** One more byte is asked for than the content has, so that a longer file does not pass. */
+/** Whether the file, which has as many bytes as the content, holds it. */
 async function holds(file: FileHandle, content: Buffer): Promise<boolean> {
   const found = spareSlice ?? Buffer.allocUnsafeSlow(COMPARED_AT_ONCE);
   spareSlice = null;
@@ -105,18 +122,18 @@ async function holds(file: FileHandle, content: Buffer): Promise<boolean> {
 let spareSlice: Buffer | null = null;
 
 async function holdsBySlices(file: FileHandle, content: Buffer, found: Buffer): Promise<boolean> {
-  for (let at = 0; ; ) {
+  for (let at = 0; at < content.length; ) {
     const { bytesRead } = await file.read(found, 0, found.length, at);
-    if (bytesRead === 0) return at === content.length;
+    if (bytesRead === 0) return false;
     const expected = content.subarray(at, at + bytesRead);
     if (!expected.equals(found.subarray(0, bytesRead))) return false;
     at += bytesRead;
   }
+  return true;
 }
 
 async function withFile<T>(path: string, flags: string | number, use: (file: FileHandle) => Promise<T>): Promise<T> {
-  // A new file is readable by its owner alone until its real mode is set, which happens once the content is in.
-  const file = await open(path, flags, 0o600);
+  const file = await open(path, flags, OWNER_ONLY);
   try {
     return await use(file);
   } finally {
@@ -201,7 +218,10 @@ async function appendWhole(file: FileHandle, content: Buffer): Promise<void> {
 }
 
 async function statOf(path: string): Promise<FileStat> {
-  const found = await stat(path, { bigint: true });
+  return statFrom(await stat(path, { bigint: true }));
+}
+
+function statFrom(found: BigIntStats): FileStat {
   return {
     dev: found.dev,
     ino: found.ino,

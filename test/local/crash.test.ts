@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
-import type { CallName } from '../ports/forgetful-file-system.js';
+import { type CallName, createSyncedBy } from '../ports/forgetful-file-system.js';
 import { DATA, type Interruption, PATH, play, type Step, type Story } from './crash-story.js';
 
 const call = fc.integer({ min: 0, max: 24 });
@@ -105,7 +105,7 @@ function naming(port: FileSystemPort, seen: Set<string>, omit: string | null): F
     seen.add(label);
     if (label !== omit) await sync();
   };
-  return {
+  const steps = {
     ...port,
     create: async (path, content, mode) => {
       await port.create(path, content, mode);
@@ -133,7 +133,8 @@ function naming(port: FileSystemPort, seen: Set<string>, omit: string | null): F
     },
     sync: (path) => synced('sync', path, () => port.sync(path)),
     syncFolder: (path) => synced('syncFolder', path, () => port.syncFolder(path)),
-  };
+  } satisfies FileSystemPort;
+  return { ...steps, createSynced: createSyncedBy(steps) };
 }
 
 /** Every sync that may be done, each at its place. */

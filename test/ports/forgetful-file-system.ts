@@ -32,7 +32,21 @@ export interface ForgetfulFileSystem {
   isLink(path: string): boolean;
 }
 
-export type CallName = Exclude<keyof FileSystemPort, 'watch'>;
+export type CallName = Exclude<keyof FileSystemPort, 'watch' | 'createSynced'>;
+
+/** `createSynced` in the steps that it consists of: each may fail, and be what a crash falls on. */
+export function createSyncedBy(
+  steps: Pick<FileSystemPort, 'create' | 'stat' | 'setOwner' | 'sync'>,
+): FileSystemPort['createSynced'] {
+  return async (path, content, { mode, owner }) => {
+    await steps.create(path, content, mode);
+    const made = await steps.stat(path);
+    const isGiven = owner !== undefined && (made.uid !== owner.uid || made.gid !== owner.gid);
+    if (isGiven) await steps.setOwner(path, owner.uid, owner.gid);
+    await steps.sync(path);
+    return made;
+  };
+}
 
 interface Meta {
   mode: number;
@@ -208,7 +222,7 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
       return work();
     }
 
-    return {
+    const steps: Omit<FileSystemPort, 'createSynced'> = {
       read: (path, limit) =>
         call('read', path, () => {
           const { content } = fileAt(path).state;
@@ -297,6 +311,7 @@ export function createForgetfulFileSystem(): ForgetfulFileSystem {
       checkWritable: (path) => call('checkWritable', path, () => void fileAt(path)),
       watch: () => () => undefined,
     };
+    return { ...steps, createSynced: createSyncedBy(steps) };
   }
 
   function makeFolders(path: string, mode: number): void {

@@ -1,5 +1,5 @@
 import type { ConfigurationChange } from '../../core/model.js';
-import type { FileSystemPort } from '../../core/ports.js';
+import type { FileStat, FileSystemPort } from '../../core/ports.js';
 import { failureCode } from '../../platform/failure-words.js';
 import type { CommitQueue } from './commit-queue.js';
 import type { FileState } from './file-state.js';
@@ -41,22 +41,20 @@ export function createEditCheck<D extends { readonly bytes: Buffer }>(
   return async () => {
     // A write reads the file itself.
     if (queue.busy()) return;
-    const seen = await signatureOf(fileSystem, path);
+    const stat = await fileSystem.stat(path).catch((error: unknown) => failureCode(error) ?? 'unknown');
+    const seen = typeof stat === 'string' ? stat : signatureOf(stat);
     // Two edits within a tick of the system's clock look like one: what has changed is read once more the next time.
     const isNew = seen !== lastSeen || state.looksAgain;
     if (!isNew && seenTwice) return;
-    seenTwice = !isNew;
+    const isKnown = typeof stat !== 'string' && !state.looksAgain && !state.isUnreadable && file.isKnown(stat);
+    seenTwice = !isNew || isKnown;
     lastSeen = seen;
+    if (isKnown) return;
     state.looksAgain = false;
     await queue.exclusive(look);
   };
 }
 
-async function signatureOf(fileSystem: FileSystemPort, path: string): Promise<string> {
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await fileSystem.stat(path);
-    return [dev, ino, size, mtimeNs, ctimeNs].join(':');
-  } catch (error) {
-    return failureCode(error) ?? 'unknown';
-  }
+function signatureOf({ dev, ino, size, mtimeNs, ctimeNs }: FileStat): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(':');
 }

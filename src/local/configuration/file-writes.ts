@@ -101,11 +101,14 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     }
   }
 
-  async function write(asked: ConfigurationChange): Promise<Attempt> {
-    const found = await reading(file.settled);
+  async function write(asked: ConfigurationChange, mayAssume = overwriting === null): Promise<Attempt> {
+    const assumed = mayAssume ? await file.assumed() : null;
+    const found = assumed ?? (await reading(file.settled));
     // What this reading has shown to be taken back goes with it.
     const change = mergeChanges(state.pending, asked);
     const { document, refused } = applyParts(found.document, change);
+    // Only before a replacement is compared what was assumed.
+    if (document === found.document && assumed !== null) return write(asked, false);
     const former = formerOf(found.document, change);
     if (document === found.document) {
       await file.makeDurable(found);

@@ -3,7 +3,7 @@ import type { Room } from '../../core/keys/spare-room.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { FileStat, FileSystemPort } from '../../core/ports.js';
 import { failureCode } from '../../platform/failure-words.js';
-import { readTarget, sameFile, type TargetFile } from '../file/write-file.js';
+import { readTarget, sameFile, showsChanges, type TargetFile } from '../file/write-file.js';
 
 /** How the bytes of a configuration file are read and changed; see `document/`. */
 export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
@@ -60,6 +60,13 @@ export interface KnownFile<D> {
   document(): D;
   /** Reads the file now, once. Rejects with `BrokenFileError` or the file system's error. */
   look(): Promise<LookedAtFile<D>>;
+  /**
+   * The file as it is known, unread, where its stat is the known one: for a write, which compares what could be hidden behind
+   * that before it replaces the file. Null where the file has to be read.
+   */
+  assumed(): Promise<FoundFile<D> | null>;
+  /** Whether a file with this stat holds what is known: then there is nothing to look for. */
+  isKnown(stat: FileStat): boolean;
   /** As `look`, but gives a program that is writing the file up to 1 s to come to its end. */
   settled(): Promise<FoundFile<D>>;
   /** This content is about to be written: finding it later is no edit from outside. */
@@ -130,9 +137,20 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
     return { target, document: known.document, touched };
   }
 
+  async function assumed(): Promise<FoundFile<D> | null> {
+    const { document, stat } = known;
+    // An attempt that did not come to its end may have met what the stat does not show.
+    if (stat === null || attempted !== null) return null;
+    const [realPath, present] = await Promise.all([fileSystem.realPath(path), fileSystem.stat(path)]);
+    if (!sameFile(stat, present)) return null;
+    return { target: { path, realPath, bytes: document.bytes, stat, isAssumed: true }, document };
+  }
+
   return {
     document: () => known.document,
     look,
+    assumed: () => assumed().catch(() => null),
+    isKnown: (stat) => known.stat !== null && sameFile(known.stat, stat) && showsChanges(stat),
     settled: () => patiently(wait, look),
     attempts: (next) => {
       attempted = next;

@@ -40,20 +40,22 @@ export interface UnreadJournalOptions {
 
 const MODE = 0o600;
 /** What no longer counts may take so many bytes before the rest is written anew. */
-const SPARE_BYTES = 1024 * 1024;
+const SPARE_BYTES = 256 * 1024;
+
+/** A line that counts, as it stands in the file. */
+interface WrittenLine {
+  readonly at: number;
+  readonly text: Buffer;
+}
 
 export function createUnreadJournal(options: UnreadJournalOptions): UnreadJournal {
   const { path, boot, milliseconds, fileSystem, clock, log } = options;
-  /** The lines that count, as they stand in the file. */
-  let lines: { readonly at: number; readonly text: Buffer }[] = [];
+  let lines: WrittenLine[] = [];
+  /** Bytes of the file that no longer count; infinite where it does not stand as it should. */
   let spare = Number.POSITIVE_INFINITY;
   let isFailing = false;
 
-  async function put(text: Buffer): Promise<void> {
-    if (lines.length > 1 && spare <= SPARE_BYTES) {
-      await fileSystem.append(path, text);
-      return;
-    }
+  async function writeAnew(): Promise<void> {
     const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
     const head = Buffer.from(`${encodeJson({ boot })}\n`);
     const content = Buffer.concat([head, ...lines.map((line) => line.text)]);
@@ -61,22 +63,34 @@ export function createUnreadJournal(options: UnreadJournalOptions): UnreadJourna
     spare = 0;
   }
 
+  /** Whatever becomes of an append, all that counts is written where it fails: to a folder that was made again, too. */
+  async function put(text: Buffer): Promise<void> {
+    if (spare > SPARE_BYTES) return writeAnew();
+    await fileSystem.append(path, text).catch(writeAnew);
+  }
+
   return {
     async read() {
       const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.configuration)).catch(() => null);
       const [head, ...rest] = (bytes?.toString('utf8') ?? '').split('\n').map(parsed);
       if (boot === '' || !isJsonObject(head) || head.boot !== boot) return [];
-      return rest.flatMap((value) => (isJsonObject(value) ? (lineOf(value) ?? []) : []));
+      const found = rest.flatMap((value) => (isJsonObject(value) ? (lineOf(value) ?? []) : []));
+      // The first one that is added goes into a file of its own, with these.
+      lines = found.map(writtenLine);
+      return found;
     },
     async add(line) {
       if (milliseconds === 0 || boot === '') return;
-      const text = Buffer.from(`${encodeJson(encodeLine(line))}\n`);
-      const since = clock.now() - milliseconds;
-      const old = lines.filter(({ at }) => at < since);
-      spare += old.reduce((sum, one) => sum + one.text.length, 0);
-      lines = [...lines.slice(old.length), { at: line.at, text }];
+      const added = writtenLine(line);
+      const now = clock.now();
+      // After a clock was set back there are lines of the future.
+      for (let [first] = lines; first && (first.at < now - milliseconds || first.at > now); [first] = lines) {
+        spare += first.text.length;
+        lines.shift();
+      }
+      lines.push(added);
       try {
-        await put(text);
+        await put(added.text);
         isFailing = false;
       } catch (error) {
         // Whatever stands there, the next one writes all of it.
@@ -86,6 +100,10 @@ export function createUnreadJournal(options: UnreadJournalOptions): UnreadJourna
       }
     },
   };
+}
+
+function writtenLine(line: JournalLine): WrittenLine {
+  return { at: line.at, text: Buffer.from(`${encodeJson(encodeLine(line))}\n`) };
 }
 
 const NOT_NOTED =

@@ -14,10 +14,9 @@ import { otherNames } from './write-file.js';
 export interface FileHold {
   /** Nothing is taken while there is no such file. Rejects with `InUseError`, or an `Error` for people. */
   take(): Promise<void>;
-  /**
-   * Takes it again where somebody has removed the lock, or the path leads to another file by now. Resolves to whether the
-   * lock had been removed; rejects as `take` does.
-   */
+  /** Whether the path leads to the file that was taken, and its lock is there. */
+  isHeld(): Promise<boolean>;
+  /** Takes it again where `isHeld` is false. Resolves to whether the lock had been removed; rejects as `take` does. */
   renew(): Promise<boolean>;
   release(): Promise<void>;
 }
@@ -56,13 +55,19 @@ export function createFileHold(ports: LockPorts, path: string): FileHold {
     await before?.lock?.release();
   }
 
+  async function isHeld(): Promise<boolean> {
+    if (!held?.lock) return false;
+    const [isLocked, realPath] = await Promise.all([held.lock.isHeld(), realPathOf(fileSystem, path)]);
+    return isLocked && realPath === held.realPath;
+  }
+
   return {
     take,
+    isHeld,
     renew: async () => {
       const lock = held?.lock ?? null;
       const wasRemoved = lock !== null && !(await lock.isHeld());
-      const isThere = lock !== null && !wasRemoved && (await realPathOf(fileSystem, path)) === held?.realPath;
-      if (!isThere) await take();
+      await take();
       return wasRemoved && (await lock.isHeld());
     },
     release: async () => held?.lock?.release(),

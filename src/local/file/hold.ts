@@ -58,13 +58,14 @@ function holdOf(options: HoldOptions, folder: DataFolder, ofFolder: Lock, ofFile
   let said: string | null = null;
 
   async function renewNow(): Promise<void> {
-    if (!(await ofFolder.isHeld())) {
+    const [isHeld, isFileHeld] = await Promise.all([ofFolder.isHeld(), ofFile?.isHeld() ?? true]);
+    if (!isHeld) {
       await openFolder(options, folder.path);
       await inFolder(folder.path, ofFolder.takeAgain);
       log.warn({ folder: folder.path }, 'the data folder was removed while serving: it is made again and held again');
       for (const listener of listeners) listener();
     }
-    if (await ofFile?.renew()) {
+    if (!isFileHeld && (await ofFile?.renew())) {
       log.warn({ file: configurationPath }, 'the lock of the configuration file was removed: it is held again');
     }
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
-import type { FileStat, FileSystemPort } from '../../core/ports.js';
+import type { FileRights, FileStat, FileSystemPort } from '../../core/ports.js';
 import { createFailure, failureCode, tooLarge } from '../../platform/failure-words.js';
 import { exists } from '../../platform/presence.js';
 
@@ -13,6 +13,8 @@ export interface TargetFile {
   readonly realPath: string;
   readonly bytes: Buffer;
   readonly stat: FileStat;
+  /** The bytes were not read for this, but are what was known of a file with this stat. */
+  readonly isAssumed?: boolean;
 }
 
 /** The file was changed by somebody else between reading and replacing it. Nothing was written; read it again. */
@@ -55,15 +57,21 @@ export function checkReadable(path: string, content: Buffer): void {
   if (content.length > FILE_LIMITS.configuration) throw tooLarge(path, FILE_LIMITS.configuration);
 }
 
-/** Rejects with `TargetChangedError` unless the file still is the one that was read. */
+/** Whether every later change of the content shows in the stat: it comes with a time after the one of the last content. */
+export function showsChanges({ mtimeNs, ctimeNs }: FileStat): boolean {
+  return ctimeNs > mtimeNs;
+}
+
+/** Rejects with `TargetChangedError` unless the file still is the one that was read, or holds what was assumed. */
 export async function checkUnchanged(fileSystem: FileSystemPort, target: TargetFile, nowNs: bigint): Promise<void> {
+  const { path, bytes, stat, isAssumed = false } = target;
+  const couldHide = isAssumed ? !showsChanges(stat) : nowNs - stat.mtimeNs < TICK_NS;
   try {
-    const realPath = await fileSystem.realPath(target.path);
-    const present = await fileSystem.stat(realPath);
-    if (realPath === target.realPath && sameFile(present, target.stat)) {
-      const couldHide = nowNs - present.mtimeNs < TICK_NS;
-      if (!couldHide || (await fileSystem.matches(realPath, target.bytes))) return;
-    }
+    const isSame = !couldHide || (await fileSystem.matches(path, bytes));
+    // A network file system asks its server for the stat of a file that is opened, and may remember it otherwise.
+    if (isAssumed && !couldHide) await (await fileSystem.open(path)).close();
+    // Two paths to one file are none here: a file with further names is not taken.
+    if (isSame && sameFile(await fileSystem.stat(path), stat)) return;
   } catch (error) {
     if (failureCode(error) !== 'ENOENT') throw error;
   }
@@ -81,23 +89,23 @@ export async function replaceTarget(
   content: Buffer,
 ): Promise<FileStat | null> {
   checkReadable(target.realPath, content);
-  const { mode, uid, gid } = target.stat;
-  const displaced = temporaryPath(target.realPath);
-  const prepare = async (temporary: string): Promise<void> => {
-    const made = await fileSystem.stat(temporary);
-    if (made.uid !== uid || made.gid !== gid) await fileSystem.setOwner(temporary, uid, gid);
-    await fileSystem.sync(temporary);
-    await checkUnchanged(fileSystem, target, made.mtimeNs);
-    // Where there are no further names, what follows is left out.
-    await fileSystem.hardLink(target.realPath, displaced).catch(() => undefined);
-  };
+  const { realPath, stat } = target;
+  const displaced = temporaryPath(realPath);
+  const rights = { mode: stat.mode, owner: stat };
+  const letGo = () => fileSystem.remove(displaced).catch(() => undefined);
   try {
-    return await throughTemporary(fileSystem, target.realPath, content, mode, {
-      prepare,
-      replaced: () => putBackWritten(fileSystem, target, displaced),
-    });
-  } finally {
-    await fileSystem.remove(displaced).catch(() => undefined);
+    const prepare = async ({ mtimeNs }: FileStat): Promise<void> => {
+      await checkUnchanged(fileSystem, target, mtimeNs);
+      // Where there are no further names, what follows is left out.
+      await fileSystem.hardLink(realPath, displaced).catch(() => undefined);
+    };
+    const written = await throughTemporary(fileSystem, { realPath, content, rights }, prepare);
+    await putBackWritten(fileSystem, target, displaced);
+    const [present] = await Promise.all([syncName(fileSystem, realPath, written), letGo()]);
+    return present;
+  } catch (error) {
+    await letGo();
+    throw error;
   }
 }
 
@@ -119,15 +127,14 @@ export async function createTarget(
   path: string,
   content: Buffer,
 ): Promise<FileStat | null> {
-  return throughTemporary(fileSystem, path, content, NEW_FILE_MODE, {
-    prepare: async (temporary) => {
-      await fileSystem.sync(temporary);
-      if (!(await fileSystem.list(dirname(path))).includes(basename(path))) return;
-      if (await exists(fileSystem, path)) throw new TargetChangedError(path);
-      throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
-    },
-    replaced: async () => undefined,
+  checkReadable(path, content);
+  const file = { realPath: path, content, rights: { mode: NEW_FILE_MODE } };
+  const written = await throughTemporary(fileSystem, file, async () => {
+    if (!(await fileSystem.list(dirname(path))).includes(basename(path))) return;
+    if (await exists(fileSystem, path)) throw new TargetChangedError(path);
+    throw createFailure('ENOENT', `${path} is a symbolic link to a file that does not exist`);
   });
+  return syncName(fileSystem, path, written);
 }
 
 /** Removes what a Keyway that was killed has left beside the file. Only call while no other one writes it. */
@@ -159,26 +166,29 @@ function isTemporary(name: string, target: string): boolean {
   return name.startsWith(prefix) && /^[0-9a-f]{12}\.tmp$/.test(name.slice(prefix.length));
 }
 
+interface NewContent {
+  readonly realPath: string;
+  readonly content: Buffer;
+  readonly rights: FileRights;
+}
+
+/** Renames the synced content over the file; resolves to the stat that it was written with. */
 async function throughTemporary(
   fileSystem: FileSystemPort,
-  realPath: string,
-  content: Buffer,
-  mode: number,
-  {
-    prepare,
-    replaced,
-  }: { readonly prepare: (temporary: string) => Promise<void>; readonly replaced: () => Promise<void> },
-): Promise<FileStat | null> {
-  checkReadable(realPath, content);
+  { realPath, content, rights }: NewContent,
+  prepare: (written: FileStat) => Promise<void>,
+): Promise<FileStat> {
   const temporary = temporaryPath(realPath);
-  const written = await createWhole(fileSystem, { path: realPath, temporary }, async () => {
-    await fileSystem.create(temporary, content, mode);
-    await prepare(temporary);
-    return fileSystem.stat(temporary);
+  return createWhole(fileSystem, { path: realPath, temporary }, async () => {
+    const written = await fileSystem.createSynced(temporary, content, rights);
+    await prepare(written);
+    return written;
   });
-  await replaced();
-  await fileSystem.syncFolder(dirname(realPath));
-  const present = await fileSystem.stat(realPath);
+}
+
+/** Syncs the name of what was written; resolves to its stat now, null when the file has already been changed again. */
+async function syncName(fileSystem: FileSystemPort, realPath: string, written: FileStat): Promise<FileStat | null> {
+  const [present] = await Promise.all([fileSystem.stat(realPath), fileSystem.syncFolder(dirname(realPath))]);
   return present.ino === written.ino && present.mtimeNs === written.mtimeNs ? present : null;
 }
 
