@@ -31,18 +31,23 @@ async function busyServer(revision: string) {
     await proxy.close();
     await Promise.all(under);
   });
-  return { url: `${proxy.url}/panel`, change };
+  /** A pause in which what others had begun comes to its end, and they begin something else. */
+  const pause = async () => {
+    await Promise.all(under);
+    change();
+  };
+  return { url: `${proxy.url}/panel`, pause };
 }
 
 test.each([
   ['0.2.96', []],
   ['0.3.21', ['--writes']],
 ])('a server of %s that others change all the time is compatible, asked with %j', async (revision, flags) => {
-  const { url, change } = await busyServer(revision);
+  const { url, pause } = await busyServer(revision);
   const argv = ['replay', '--target', url, '--revision', revision, '--username', USERNAME, '--verbose', ...flags];
   const ended = await runHere(argv, {
     environment: { KEYWAY_PASSWORD: PASSWORD, KEYWAY_TOKEN: TOKEN },
-    wait: async () => change(),
+    wait: pause,
   });
   expect(ended.output).not.toMatch(/^(DIFFERENT|BROKEN)/m);
   expect(ended.complaints).toMatch(/others change the server meanwhile: keys that were not there before: \d+$/m);
