@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json
 import type { Revision } from '../wire/traits/revision.js';
 import { type GivenKey, keyOf, keysOfFile } from './given-state.js';
 import { sameJson } from './json-difference.js';
+import { withKeysOfNow } from './keys-of-now.js';
 import type { OwnKeys } from './own-keys.js';
 import { listKeys, readKeys } from './target-facts.js';
 
@@ -69,7 +70,8 @@ export interface Restoring {
  * Puts back what differs from the saved state; lists the parts that could not be put back, with the server's words. Keys
  * that others made or removed since then stay as they are now.
  */
-export async function restoreState({ control, own }: Restoring, saved: SavedState): Promise<readonly string[]> {
+export async function restoreState(live: Restoring, saved: SavedState): Promise<readonly string[]> {
+  const { control } = live;
   const problems: string[] = [];
   const put = async (part: Part, work: () => Promise<string | null>): Promise<void> => {
     const problem = await work().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
@@ -80,9 +82,10 @@ export async function restoreState({ control, own }: Restoring, saved: SavedStat
   if (dns !== null) await put('DNS settings', () => restorePart(control, ['POST', '/dns/config'], dns));
   // Last, since the others write into the file in words of their own.
   if (config !== null)
-    await put('configuration', async () =>
-      putConfiguration(control, withKeysOfNow(config, saved.keys, await othersKeys(control, own))),
-    );
+    await put('configuration', async () => {
+      const present = await configurationOf(control);
+      return putConfiguration(live, present, (keys) => withKeysOfNow(config, saved.keys, keys));
+    });
   await put('audit list', () => restoreAudit(control, audit));
   return problems;
 }
@@ -92,19 +95,23 @@ export async function restoreState({ control, own }: Restoring, saved: SavedStat
  * is the server's. Resolves to why it could not, or null.
  */
 export async function restoreKeyLists(
-  { control, own }: Restoring,
-  saved: SavedState,
+  live: Restoring,
+  { config, keys: keysBefore }: SavedState,
   { storing }: Revision,
   version: string | null,
 ): Promise<string | null> {
-  const present = (await control.send('GET', '/server/config')).data;
-  if (saved.config === null || present === undefined || !isJsonObject(present)) return null;
-  const { access_keys: list } = withKeysOfNow(saved.config, saved.keys, await othersKeys(control, own));
+  const present = await configurationOf(live.control);
+  if (config === null || present === null) return null;
+  const listOf = (keys: readonly GivenKey[]) => withKeysOfNow(config, keysBefore, keys).access_keys;
+  const list = listOf(await othersKeys(live));
   const { access_keys: now, ...others } = present;
   if (sameKeyLists(now, list)) return null;
   if (list === undefined && version !== null && storing.needsRootList(version))
     return 'the configuration keeps a root access_keys, without which this server drops every key';
-  return putConfiguration(control, list === undefined ? others : { ...present, access_keys: list });
+  return putConfiguration(live, present, (keys) => {
+    const wanted = listOf(keys);
+    return wanted === undefined ? others : { ...others, access_keys: wanted };
+  });
 }
 
 /** Whether two key lists hold the same elements: servers write them in no order, and a key without name and limit as a text. */
@@ -126,38 +133,44 @@ function whole(element: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(element).filter(([, value]) => value !== null));
 }
 
-async function othersKeys(control: Control, own: OwnKeys): Promise<readonly GivenKey[]> {
+async function othersKeys({ control, own }: Restoring): Promise<readonly GivenKey[]> {
   return (await listKeys(control)).filter(({ accessKey }) => !own.isOwn(accessKey));
 }
 
-async function putConfiguration(control: Control, wanted: JsonObject): Promise<string | null> {
-  const present = (await control.send('GET', '/server/config')).data;
-  if (present !== undefined && sameJson(present, wanted)) return null;
-  const { status, error } = await control.send('PUT', '/server/config', wanted);
-  return status === 200 ? null : `${status} ${error}`;
+/** How often a configuration is sent while others go on changing keys. */
+const ROUNDS = 3;
+
+/**
+ * Puts a configuration there with others' keys of now, which are read right before, unless it is what stands there. It is
+ * sent again where keys changed meanwhile, since a server goes by the file alone from its next reload on. Resolves to why it
+ * could not, or null.
+ */
+export async function putConfiguration(
+  live: Restoring,
+  present: JsonObject | null,
+  wantedWith: (keys: readonly GivenKey[]) => JsonObject,
+): Promise<string | null> {
+  let standing = present;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const wanted = wantedWith(await othersKeys(live));
+    if (standing !== null && sameJson(standing, wanted)) return null;
+    const { status, error } = await live.control.send('PUT', '/server/config', wanted);
+    if (status !== 200) return `${status} ${error}`;
+    standing = wanted;
+  }
+  return null;
 }
 
-/** The saved file with the keys that came since, and without those that went. */
-function withKeysOfNow(config: JsonObject, keysBefore: readonly GivenKey[], now: readonly GivenKey[]): JsonObject {
-  const before = new Set(keysBefore.map(({ accessKey }) => accessKey));
-  const list = Array.isArray(config.access_keys) ? config.access_keys : [];
-  const present = new Set(now.map(({ accessKey }) => accessKey));
-  const inFile = new Set(keysOfFile(config).map(({ accessKey }) => accessKey));
-  const kept = list.filter((element) =>
-    keyOf(element).every(({ accessKey }) => present.has(accessKey) || !before.has(accessKey)),
-  );
-  const fresh = now.filter(({ accessKey }) => !before.has(accessKey) && !inFile.has(accessKey));
-  if (fresh.length === 0 && kept.length === list.length) return config;
-  return { ...config, access_keys: [...kept, ...fresh.map(asElement)] };
+/** Has a server write its file without comments, and resolves to why it could not, or null: a write of rules into a file with comments leaves nothing of it on many. */
+export async function dropComments(live: Restoring): Promise<string | null> {
+  const keys = await othersKeys(live);
+  const config = await configurationOf(live.control);
+  return config === null ? null : putConfiguration(live, null, (now) => withKeysOfNow(config, keys, now));
 }
 
-function asElement({ accessKey, name, limitBytes }: GivenKey): JsonValue {
-  if (name === null && limitBytes === null) return accessKey;
-  return {
-    access_key: accessKey,
-    ...(name === null ? {} : { name }),
-    ...(limitBytes === null ? {} : { limit_bytes: limitBytes }),
-  };
+async function configurationOf(control: Control): Promise<JsonObject | null> {
+  const { data } = await control.send('GET', '/server/config');
+  return data !== undefined && isJsonObject(data) ? data : null;
 }
 
 async function restorePart(

@@ -15,7 +15,7 @@ import { playFile } from './play-file.js';
 import { createLook } from './reads/look.js';
 import { type LineOf, type ReadReport, readServer } from './reads/standing.js';
 import { type ScenarioResult, unplayedResult } from './result.js';
-import { readState, restoreState, type SavedState, whyNotToReplace } from './saved-state.js';
+import { dropComments, readState, restoreState, type SavedState, whyNotToReplace } from './saved-state.js';
 import { type Exchange, isExchange, type Scenario } from './scenario.js';
 import type { ScenarioFile } from './scenario-files.js';
 import { fillCredentials } from './secrets.js';
@@ -84,7 +84,7 @@ export async function createTargetPlayer(options: TargetOptions): Promise<Target
   );
   const isLetIn = facts.isOpen || facts.hasToken || facts.hasOperator;
   const before = isLetIn ? await readState(control, revision) : null;
-  const live: Live = { options, target, caller, control, facts, own, before, kept: null };
+  const live: Live = { options, target, caller, control, facts, own, before, kept: null, isRewritten: false };
   const { isCompared = false } = options;
   const reason = (scenario: Scenario) =>
     whyNot(scenario, { facts: live.facts, permissions, revision, target, isCompared });
@@ -139,6 +139,8 @@ interface Live extends Prepared {
   readonly before: SavedState | null;
   /** Where the state before is kept, once anything of it may be replaced. */
   kept: KeptState | null;
+  /** Whether its file is as the server writes it, where rules are written. */
+  isRewritten: boolean;
 }
 
 function planOf(scenarios: readonly Scenario[], { options, own, facts }: Live): readonly string[] {
@@ -257,9 +259,10 @@ function withoutFile(file: ScenarioFile): ScenarioFile {
 }
 
 async function keepState(live: Live): Promise<void> {
-  if (live.kept !== null || live.before === null) return;
-  live.kept = await live.options.keepSaved(live.before);
-  const { config } = live.before;
-  // A write of rules into a file with comments leaves nothing of it on many servers; what is sent back has none.
-  if (config !== null) await live.control.send('PUT', '/server/config', config);
+  if (live.before === null) return;
+  live.kept ??= await live.options.keepSaved(live.before);
+  if (live.isRewritten || live.options.revision.capabilities.rules === undefined) return;
+  const problem = await dropComments(live);
+  if (problem !== null) throw new Error(`its configuration cannot be written anew: ${problem}`);
+  live.isRewritten = true;
 }

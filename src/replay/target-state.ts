@@ -8,6 +8,7 @@ import { matchOperation, operationPath } from './effects.js';
 import { type GivenState, givenStateOf, hasGivenState } from './given-state.js';
 import type { OwnKeys } from './own-keys.js';
 import type { Stage } from './play.js';
+import { putConfiguration } from './saved-state.js';
 import { type Exchange, isExchange, type Scenario } from './scenario.js';
 import { CountsAtStart, takeOver } from './take-over.js';
 import type { TargetFacts } from './target-facts.js';
@@ -101,16 +102,18 @@ async function install(
   if (state.root === null || facts.config === null || facts.config === 'none') return null;
   const current = replaceAddressesInJson(state.root, DEFAULT_ADDRESSES);
   if (!isJsonObject(current)) return null;
-  const merged = mergedConfiguration(current, facts.config, own);
+  const configuration = { saved: facts.config, keys: facts.keys, current };
   const put = async () => {
-    const { status, error } = await control.send('PUT', '/server/config', merged);
-    if (status !== 200) throw new Error(`the scenario's configuration could not be put there: ${status} ${error}`);
+    const problem = await putConfiguration({ control, own }, null, (keys) =>
+      mergedConfiguration(current, configuration, keys, own),
+    );
+    if (problem !== null) throw new Error(`the scenario's configuration could not be put there: ${problem}`);
   };
   await put();
   // What was told through the API stands in the file in the server's own words.
   if (await takeOver(control, options.revision, current, exchanges)) await put();
   await checkLinks({ control, own, facts, options }, state, exchanges);
-  return { saved: facts.config, current };
+  return configuration;
 }
 
 /** Where no operation changes DNS, a link says whether the server goes by the new configuration. */

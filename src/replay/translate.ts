@@ -4,8 +4,9 @@ import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { OperationName } from '../wire/operations.js';
 import { type MatchedRequest, matchOperation, pathWithKey } from './effects.js';
-import { type GivenState, isPassword, keyOf } from './given-state.js';
+import { type GivenKey, type GivenState, isPassword, keyOf } from './given-state.js';
 import { sameJson } from './json-difference.js';
+import { withKeysOfNow } from './keys-of-now.js';
 import type { OwnKeys } from './own-keys.js';
 import { movedPlace } from './parse-place.js';
 import type { GivenServer } from './scenario.js';
@@ -35,6 +36,8 @@ export interface Cast {
 export interface CastConfiguration {
   /** The server's own file as it stood. */
   readonly saved: JsonObject;
+  /** The keys that it listed then. */
+  readonly keys: readonly GivenKey[];
   /** The scenario's, as it stands now; grows with every replacement. */
   current: JsonObject;
 }
@@ -57,25 +60,37 @@ export function translate(caller: Caller, cast: Cast): Caller {
         await cast.onManyWrongLogins();
         wrong.count = 0;
       }
-      const body = bodyOut(call.body, name, cast);
-      const answer = await caller.send({
-        ...call,
-        path: matched === null ? call.path : pathOut(call.path, matched, cast),
-        headers: headersOut(call.headers, cast),
-        body,
-      });
+      const send = (body: Buffer | undefined) =>
+        caller.send({
+          ...call,
+          path: matched === null ? call.path : pathOut(call.path, matched, cast),
+          headers: headersOut(call.headers, cast),
+          body,
+        });
+      const keysOfNow = async () => (name === 'putConfig' ? listedAs(call, caller, cast) : []);
+      const body = bodyOut(call.body, name, cast, await keysOfNow());
+      const answer = await send(body);
       if (name === 'login') {
         wrong.count = answer.status === 401 ? wrong.count + 1 : 0;
         wrong.sessionTold ||= answer.status === 200;
       }
       if (name === 'putConfig' && answer.status === 200) {
         replaced(call.body, cast);
+        // Keys that others changed in that instant: from its next reload on, a server goes by the file alone.
+        const again = bodyOut(call.body, name, cast, await keysOfNow());
+        if (body !== undefined && again?.equals(body) === false) await send(again);
         // With the scenario's own credential: a login of the run's would end its session.
         await untilReloaded((path) => readAs(call, path, caller, cast));
       }
       return name === null ? answer : answerIn(withPlaceOf(call.body, body, answer), name, cast);
     },
   };
+}
+
+/** The keys that a server lists; those that stood there before where the call's credential reads none. */
+async function listedAs(call: Call, caller: Caller, cast: Cast): Promise<readonly GivenKey[]> {
+  const list = await readAs(call, '/users', caller, cast);
+  return Array.isArray(list) ? list.flatMap(keyOf) : (cast.configuration?.keys ?? []);
 }
 
 async function readAs({ headers }: Call, path: string, caller: Caller, cast: Cast): Promise<JsonValue | undefined> {
@@ -109,18 +124,26 @@ function headersOut(headers: ReadonlyMap<string, string>, { state, bearer, token
 }
 
 /** What becomes of a body, by the operation that it is for; one that is no JSON object keeps its bytes. */
-const BODIES_OUT: Partial<Readonly<Record<OperationName, (body: JsonObject, cast: Cast) => JsonObject>>> = {
+const BODIES_OUT: Partial<
+  Readonly<Record<OperationName, (body: JsonObject, cast: Cast, keys: readonly GivenKey[]) => JsonObject>>
+> = {
   login: loginOut,
   createUser: newKeyOut,
-  putConfig: (body, { configuration, own }) =>
-    configuration === null ? body : mergedConfiguration(body, configuration.saved, own),
+  putConfig: (body, { configuration, own }, keys) =>
+    configuration === null ? body : mergedConfiguration(body, configuration, keys, own),
 };
 
-function bodyOut(body: Buffer | undefined, name: OperationName | null, cast: Cast): Buffer | undefined {
+/** `keys` are those that the server lists now. */
+function bodyOut(
+  body: Buffer | undefined,
+  name: OperationName | null,
+  cast: Cast,
+  keys: readonly GivenKey[],
+): Buffer | undefined {
   const change = name === null ? undefined : BODIES_OUT[name];
   const value = body === undefined || change === undefined ? undefined : jsonIn(body, LAST_WINS);
   if (change === undefined || !isJsonObject(value)) return body;
-  const changed = change(value, cast);
+  const changed = change(value, cast, keys);
   return changed === value ? body : Buffer.from(writeJson(changed));
 }
 
@@ -141,13 +164,20 @@ function loginOut(body: JsonObject, { state, operator }: Cast): JsonObject {
 }
 
 /** A scenario's file as it goes to a live server: its own keys beside those of others, the server's own listener. */
-export function mergedConfiguration(wanted: JsonObject, saved: JsonObject, own: OwnKeys): JsonObject {
+export function mergedConfiguration(
+  wanted: JsonObject,
+  { saved, keys }: Pick<CastConfiguration, 'saved' | 'keys'>,
+  now: readonly GivenKey[],
+  own: OwnKeys,
+): JsonObject {
+  const others = now.filter(({ accessKey }) => !own.isOwn(accessKey));
+  const { access_keys: list } = withKeysOfNow(saved, keys, others);
   const merged: JsonObject = { ...wanted };
   for (const name of STAYING) {
     if (saved[name] === undefined) delete merged[name];
     else merged[name] = saved[name];
   }
-  const foreign = Array.isArray(saved.access_keys) ? saved.access_keys : [];
+  const foreign = Array.isArray(list) ? list : [];
   const ours = Array.isArray(wanted.access_keys) ? wanted.access_keys : [];
   merged.access_keys = [...foreign, ...ours.map((element) => prefixed(element, own))];
   return merged;

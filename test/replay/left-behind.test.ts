@@ -3,8 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
 import { createOwnKeys } from '../../src/replay/own-keys.js';
 import { readState, restoreState } from '../../src/replay/saved-state.js';
+import { readScenarioFiles } from '../../src/replay/scenario-files.js';
 import { stateChanges } from '../../src/replay/state-changes.js';
 import type { TargetOptions } from '../../src/replay/target-player.js';
 import { createCaller } from '../../src/southbound/caller.js';
@@ -12,18 +14,25 @@ import { createControl } from '../../src/southbound/control.js';
 import { ROOT } from '../build.js';
 import { runHere } from '../cli/context.js';
 import { apiOf, CREDENTIALS, fileOf } from '../stand-in/files.js';
+import type { StandIn } from '../stand-in/stand-in.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
 import { PASSWORD, playerOn, revisionNamed, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 /** What a front does with a request: headers that it adds, or an answer of its own. */
-type Front = (request: { readonly method: string; readonly path: string }) => {
+type Front = (request: {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+}) => Fronted | Promise<Fronted>;
+
+interface Fronted {
   /** Whether nothing answers. */
   readonly isGone?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly answer?: unknown;
   /** Of that answer; 200 when left out. */
   readonly status?: number;
-};
+}
 
 function controlOf({ origin, webpath, credentials }: Pick<TargetOptions, 'origin' | 'webpath' | 'credentials'>) {
   const revision = revisionNamed('0.2.96');
@@ -47,7 +56,7 @@ async function wrongServer(front: Front) {
     const { method = '', url: path = '' } = request;
     const body = await bodyOf(request);
     bodies.push(body);
-    const { headers: added = {}, answer, status = 200, isGone = false } = front({ method, path });
+    const { headers: added = {}, answer, status = 200, isGone = false } = await front({ method, path, body });
     if (isGone) {
       request.socket.destroy();
       return;
@@ -74,7 +83,7 @@ async function wrongServer(front: Front) {
 
 /** A server of which so many reads fail from a moment on, the player that met it before, and the pauses that it made. */
 async function failingServer() {
-  const failing = { reads: 0, answer: { status: 401, headers: { 'retry-after': '60' } } as ReturnType<Front> };
+  const failing = { reads: 0, answer: { status: 401, headers: { 'retry-after': '60' } } as Fronted };
   const server = await wrongServer(({ method }) => {
     if (method !== 'GET' || failing.reads === 0) return {};
     failing.reads -= 1;
@@ -140,6 +149,86 @@ describe('the state after a run', () => {
     );
     expect(bodies.filter((body) => body.includes('"debug"'))).toEqual([]);
     expect(standIn.keys()).toHaveLength(2);
+  });
+});
+
+function destructiveOn(url: string) {
+  const { token, username, password } = CREDENTIALS;
+  return playerOn(new URL(url).origin, '0.2.96', {
+    webpath: 'panel',
+    credentials: { token, operator: { username, password } },
+    permissions: { writes: true, destructive: true },
+  });
+}
+
+describe('what others do while configurations are replaced', () => {
+  const CONFIG = '/server/config';
+  const isPutOfConfig = (method: string, path: string) => method === 'PUT' && path.endsWith(CONFIG);
+
+  test('stays: keys that they made, removed and limited since the run began, and in the instant of a replacement', async () => {
+    const made: string[] = [];
+    const told = new Set<string>();
+    const others: { standIn?: StandIn } = {};
+    const { standIn, url } = await wrongServer(async ({ method, path, body }) => {
+      if (others.standIn === undefined || !isPutOfConfig(method, path)) return {};
+      // One for each replacement: what is sent again after it holds it.
+      const last = made.at(-1);
+      if (last !== undefined && !told.has(last)) {
+        if (body.includes(`"${last}"`)) told.add(last);
+        return {};
+      }
+      const key = `instant-${made.length}`;
+      made.push(key);
+      await apiOf(others.standIn)('POST', '/users', { access_key: key });
+      return {};
+    });
+    const player = await destructiveOn(url);
+    const api = apiOf(standIn);
+    await api('POST', '/users', { access_key: 'late', name: 'Late', limit_bytes: 3 });
+    await api('PUT', '/users/alpha/limit', { limit_bytes: 5 });
+    await api('DELETE', '/users/beta');
+    others.standIn = standIn;
+    const [file] = await readScenarioFiles(
+      [join(ROOT, 'fixtures/recorded/0.2.96/config-replace.json')],
+      createFileSystem(),
+    );
+    if (file?.kind !== 'scenario') throw new Error('the scenario cannot be read');
+    const { outcome, reason } = await player.play(file, { isStopped: () => false });
+    expect({ outcome, reason }).toEqual({ outcome: 'equal', reason: null });
+    delete others.standIn;
+    expect(made.length).toBeGreaterThan(2);
+    await player.finish();
+    await standIn.reload();
+    const keys = standIn.keys().map(({ accessKey, name, limitBytes }) => `${accessKey} ${name} ${limitBytes}`);
+    expect(keys.sort()).toEqual(['alpha null 5', 'late Late 3', ...made.map((key) => `${key} null null`)].sort());
+  });
+
+  test('a server that takes a configuration without its mode has a whole one at once', async () => {
+    const sent: boolean[] = [];
+    let taken: unknown;
+    const { url } = await wrongServer(({ method, path, body }) => {
+      if (method === 'GET' && path.endsWith(CONFIG) && taken !== undefined)
+        return { answer: { ok: true, data: taken } };
+      if (!isPutOfConfig(method, path)) return {};
+      sent.push(body.includes('"mode"'));
+      taken = sent.at(-1) === true ? undefined : JSON.parse(body);
+      return taken === undefined ? {} : { answer: { ok: true, data: true } };
+    });
+    const player = await destructiveOn(url);
+    const results = await player.tryChanges(() => false);
+    expect(results.map(({ name, outcome }) => `${name} ${outcome}`)).toContain('writes/changes different');
+    const spoiled = sent.indexOf(false);
+    expect(sent.slice(spoiled, spoiled + 2)).toEqual([false, true]);
+  });
+
+  test('nothing is tried on a server that does not take its own configuration back', async () => {
+    const { url } = await wrongServer(({ method, path }) =>
+      isPutOfConfig(method, path) ? { status: 400, answer: { ok: false, error: 'read-only' } } : {},
+    );
+    const player = await destructiveOn(url);
+    await expect(player.tryChanges(() => false)).rejects.toThrow(
+      'its configuration cannot be written anew: 400 read-only',
+    );
   });
 });
 

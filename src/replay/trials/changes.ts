@@ -18,8 +18,8 @@ export interface Trial {
   body?(ground: Ground): Promise<JsonValue | undefined>;
   /** Whether reads show that it was made; left out where none has to. */
   isMade?(ground: Ground): Promise<boolean>;
-  /** A body that is refused, and how. */
-  readonly refused?: { readonly failure: FailureName; body(ground: Ground): Promise<JsonValue | undefined> };
+  /** How that body is refused once `spoiled`. */
+  readonly refused?: { readonly failure: FailureName; spoiled(body: JsonValue): JsonValue };
   /** A failure that says no more than how the server is configured. */
   readonly mayFail?: FailureName;
 }
@@ -72,6 +72,16 @@ export const TRIALS: readonly Trial[] = [
     },
   },
   {
+    operation: 'addAudit',
+    body: async () => EVENT,
+    isMade: async ({ read }) => isIn(await read('/audit'), isOwnEvent),
+  },
+  {
+    operation: 'clearAudit',
+    isMade: async ({ read }) => !isIn(await read('/audit'), isOwnEvent),
+  },
+  {
+    // Last but one: the removal of a key has a server store the keys that it holds, those that others made meanwhile among them.
     operation: 'putConfig',
     body: async ({ key, read }) => withNamedKey(await read('/server/config'), key),
     isMade: async ({ key, read }) => {
@@ -80,22 +90,11 @@ export const TRIALS: readonly Trial[] = [
     },
     refused: {
       failure: 'configModeMissing',
-      body: async ({ read }) => {
-        const config = await read('/server/config');
-        if (!isJsonObject(config)) return undefined;
-        const { mode: _, ...others } = config;
+      spoiled: (config) => {
+        const { mode: _, ...others } = isJsonObject(config) ? config : {};
         return others;
       },
     },
-  },
-  {
-    operation: 'addAudit',
-    body: async () => EVENT,
-    isMade: async ({ read }) => isIn(await read('/audit'), isOwnEvent),
-  },
-  {
-    operation: 'clearAudit',
-    isMade: async ({ read }) => !isIn(await read('/audit'), isOwnEvent),
   },
   {
     operation: 'deleteUser',

@@ -81,7 +81,7 @@ class Trying {
   async whole(trial: Trial, operation: Operation): Promise<boolean> {
     try {
       if (operation.access === 'protected' && !this.#live.facts.isOpen) await this.#asNobody(trial, operation);
-      if (trial.refused !== undefined) await this.#refused(trial.refused, operation);
+      await this.#refused(trial, operation);
       return await this.#asPage(trial, operation);
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
@@ -106,12 +106,15 @@ class Trying {
       this.byNobody.push({ request, where: 'what it changes', expected: 'as before', actual: 'changed' });
   }
 
-  async #refused(refused: NonNullable<Trial['refused']>, operation: Operation): Promise<void> {
-    const body = await refused.body(this.#ground);
-    if (body === undefined) return;
-    const seen = await this.#send(operation, body, await this.#live.control.authorization());
+  async #refused(trial: Trial, operation: Operation): Promise<void> {
+    const body = trial.refused === undefined ? undefined : await trial.body?.(this.#ground);
+    if (trial.refused === undefined || body === undefined) return;
+    const authorization = await this.#live.control.authorization();
+    const seen = await this.#send(operation, trial.refused.spoiled(body), authorization);
+    // At once: a server that has taken it would not start from it.
+    if (seen.answer.status === 200) await this.#send(operation, body, authorization);
     const request = `${shown(operation)}, refused`;
-    this.byPage.push(...failureDifferences(request, this.#failure(operation, refused.failure), seen));
+    this.byPage.push(...failureDifferences(request, this.#failure(operation, trial.refused.failure), seen));
   }
 
   async #asPage(trial: Trial, operation: Operation): Promise<boolean> {
