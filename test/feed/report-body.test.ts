@@ -4,6 +4,7 @@ import { DomainError } from '../../src/core/errors.js';
 import { MAX_U64 } from '../../src/core/model.js';
 import { readReport } from '../../src/feed/report-body.js';
 import { isJsonObject, type JsonValue, parseJson } from '../../src/wire/json/json.js';
+import { codePoint } from '../code-points.js';
 
 const aNumber = fc.oneof(
   fc.nat().map(String),
@@ -14,7 +15,7 @@ const anOddNumber = fc.constantFrom('-1', '1.5', '1e3', '01', '', 'null', String
 const aKey = fc.oneof(
   fc.constantFrom('a', 'b'),
   fc.string({ minLength: 1 }),
-  fc.string({ minLength: 1, unit: 'binary' }),
+  fc.string({ minLength: 1, unit: codePoint }),
 );
 const aBlank = fc.constantFrom('', '', '', ' ', '  ', '\n');
 

@@ -5,6 +5,7 @@ import { type KeySnapshot, MAX_U64 } from '../../src/core/model.js';
 import { createListReader } from '../../src/southbound/list-reader.js';
 import { type KnownKey, readSnapshot, type SnapshotLine } from '../../src/southbound/snapshots.js';
 import { JsonSyntaxError, parseJson } from '../../src/wire/json/json.js';
+import { codePoint } from '../code-points.js';
 
 /** What a list says that comes in pieces of so many bytes. */
 async function readSnapshots(line: SnapshotLine, body: Buffer, { known, piece = body.length }: Reading = {}) {
@@ -22,8 +23,8 @@ const u64 = fc.oneof(fc.bigInt({ min: 0n, max: MAX_U64 }), fc.constantFrom(0n, 1
 const limit = fc.option(u64);
 const key: fc.Arbitrary<KeySnapshot> = fc
   .record({
-    accessKey: fc.string({ unit: 'binary', minLength: 1 }),
-    name: fc.option(fc.string({ unit: 'binary' })),
+    accessKey: fc.string({ unit: codePoint, minLength: 1 }),
+    name: fc.option(fc.string({ unit: codePoint })),
     limitBytes: limit,
     bytesUp: u64,
     bytesDown: u64,

@@ -4,6 +4,7 @@ import { REVISIONS } from '../../revisions/all.js';
 import { DomainError } from '../../src/core/errors.js';
 import { commonErrors, decodeError, type ErrorTable, encodeError } from '../../src/wire/errors.js';
 import { OPERATIONS } from '../../src/wire/operations.js';
+import { codePoint } from '../code-points.js';
 
 const tables: readonly ErrorTable[] = [...new Set(REVISIONS.map(({ errors }) => errors))];
 const codes = [...new Set(Object.values(commonErrors).map(({ code }) => code))];
@@ -11,7 +12,7 @@ const codes = [...new Set(Object.values(commonErrors).map(({ code }) => code))];
 describe.each(tables.map((table) => ({ table })))('the errors of a line', ({ table }) => {
   it('of any operation are read as the failures that they were written for, with their detail', () => {
     // A detail of a body's fault names a place in it: it is never the whole text of another failure.
-    const detail = fc.string({ unit: 'binary', minLength: 1 }).map((text) => `member: expected ${text}`);
+    const detail = fc.string({ unit: codePoint, minLength: 1 }).map((text) => `member: expected ${text}`);
     fc.assert(
       fc.property(fc.constantFrom(...OPERATIONS), fc.constantFrom(...codes), detail, (operation, code, text) => {
         const withDetail = Object.values(table).some((row) => row.code === code && row.withDetail === true);

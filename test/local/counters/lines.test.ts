@@ -9,11 +9,12 @@ import {
   readState,
   writeState,
 } from '../../../src/local/counters/lines.js';
+import { codePoint } from '../../code-points.js';
 
 const count = fc.bigInt({ min: 0n, max: MAX_U64 });
 const time = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const counters = fc.record({
-  accessKey: fc.string({ minLength: 1, unit: 'binary' }),
+  accessKey: fc.string({ minLength: 1, unit: codePoint }),
   bytesUp: count,
   bytesDown: count,
   connections: count,

@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
 import { createSession } from '../../../src/core/session.js';
 import { accepts, type Credential } from '../../../src/wire/traits/auth.js';
+import { codePoint } from '../../code-points.js';
 
 const schemes = [...new Set(REVISIONS.map(({ auth }) => auth))];
-const secret = fc.string({ unit: 'binary', minLength: 1 });
+const secret = fc.string({ unit: codePoint, minLength: 1 });
 const credential: fc.Arbitrary<Credential> = fc.record({ kind: fc.constantFrom('session', 'token'), secret });
 
 describe.each(schemes)('the access check by $name', (scheme) => {

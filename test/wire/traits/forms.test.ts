@@ -5,8 +5,9 @@ import { DEFAULT_DNS, type DnsConfig, type OutboundRule } from '../../../src/cor
 import { encodeJson } from '../../../src/wire/json/encode.js';
 import { parseJson } from '../../../src/wire/json/json.js';
 import { checked } from '../../../src/wire/schema-check.js';
+import { codePoint } from '../../code-points.js';
 
-const texts = fc.array(fc.string({ unit: 'binary' }), { maxLength: 3 });
+const texts = fc.array(fc.string({ unit: codePoint }), { maxLength: 3 });
 const rule: fc.Arbitrary<OutboundRule> = fc.record({
   domainSuffix: texts,
   ipCidr: texts,

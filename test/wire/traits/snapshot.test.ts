@@ -4,6 +4,7 @@ import { REVISIONS } from '../../../revisions/all.js';
 import { type KeySnapshot, MAX_U64 } from '../../../src/core/model.js';
 import { parseJson } from '../../../src/wire/json/json.js';
 import { type SnapshotForm, snapshotWithNameAndLastSeen } from '../../../src/wire/traits/snapshot.js';
+import { codePoint } from '../../code-points.js';
 
 const u64 = fc.bigInt({ min: 0n, max: MAX_U64 });
 const limit = fc.option(u64);
@@ -15,8 +16,8 @@ const counters = fc.record({
   createdAt: fc.constant(0),
 });
 const key: fc.Arbitrary<KeySnapshot> = fc.record({
-  accessKey: fc.string({ unit: 'binary', minLength: 1 }),
-  name: fc.option(fc.string({ unit: 'binary' })),
+  accessKey: fc.string({ unit: codePoint, minLength: 1 }),
+  name: fc.option(fc.string({ unit: codePoint })),
   limitBytes: limit,
   counters: fc.option(counters),
 });
