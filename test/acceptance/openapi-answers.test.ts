@@ -89,7 +89,15 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
   const described = new Map(
     Object.values(document.paths)
       .flatMap((methods) => Object.values(methods))
-      .map(({ operationId, responses }) => [operationId, responses]),
+      .map(({ operationId, responses }) => [
+        operationId,
+        Object.fromEntries(
+          Object.entries(responses).map(([status, { content }]) => [
+            status,
+            strict(content['application/json'].schema, document),
+          ]),
+        ),
+      ]),
   );
 
   it('describes every answer to the fixtures of the line exactly, and none that they do not show', async () => {
@@ -97,8 +105,8 @@ describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
     for (const packed of fixturesOf(revision))
       answers.push(...(await answersTo(packed, revision.id, new Set(described.keys()))));
     const undescribed = answers.filter(({ operation, status, text }) => {
-      const schema = described.get(operation)?.[status]?.content['application/json'].schema;
-      return schema === undefined || !Check(strict(schema, document), JSON.parse(text));
+      const schema = described.get(operation)?.[status];
+      return schema === undefined || !Check(schema, JSON.parse(text));
     });
     expect(undescribed.filter(({ text }) => !text.includes(NO_OPERATION))).toEqual([]);
     const seen = new Set(answers.map(({ operation, status }) => `${operation} ${status}`));
