@@ -1,4 +1,4 @@
-import { type Browser, type BrowserContext, chromium, type LaunchOptions } from 'playwright-core';
+import type { Browser, BrowserContext, LaunchOptions } from 'playwright-core';
 import { inject } from 'vitest';
 
 export type Shared = 'browser' | 'build' | 'installed-postgres' | 'port' | 'postgres';
@@ -14,13 +14,19 @@ export async function askShared(what: Shared): Promise<unknown> {
 /** The one browser of the run. Closing it closes what was opened through it. */
 export async function connectBrowser(): Promise<Browser> {
   const { endpoint } = await sharedBrowser();
-  return chromium.connect(endpoint);
+  return (await loadChromium()).connect(endpoint);
 }
 
 /** A browser of its own that keeps what it remembers in a folder, as people's do. */
 export async function openProfile(folder: string): Promise<BrowserContext> {
   const { options } = await sharedBrowser();
-  return chromium.launchPersistentContext(folder, options);
+  return (await loadChromium()).launchPersistentContext(folder, options);
+}
+
+/** Most files that share something need no browser, and its library takes most of a second to load. */
+async function loadChromium() {
+  const { chromium } = await import('playwright-core');
+  return chromium;
 }
 
 async function sharedBrowser(): Promise<SharedBrowser> {
