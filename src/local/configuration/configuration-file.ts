@@ -7,7 +7,7 @@ import { failureCode, failureWords } from '../../platform/failure-words.js';
 import type { ProcessesPort } from '../../platform/processes.js';
 import type { RootListBeside } from '../../wire/traits/file-reading.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
-import type { ConfigurationDocument } from '../document/document.js';
+import { type ReadConfiguration, readDocument } from '../document/document.js';
 import { toReplacement } from '../document/replacement.js';
 import { type Hold, holdForServing } from '../file/hold.js';
 import { createInPlaceWriting, type InPlaceWriting } from '../file/in-place.js';
@@ -21,9 +21,8 @@ import { createEditCheck } from './edit-check.js';
 import { startEditWatch } from './edit-watch.js';
 import { createFileState, present } from './file-state.js';
 import { createFileWrites } from './file-writes.js';
-import { formatBeside } from './format.js';
 import { InboundsWatch } from './inbounds-watch.js';
-import { BrokenFileError, createKnownFile, type DocumentReading, type FoundFile, readFirst } from './known-file.js';
+import { BrokenFileError, createKnownFile, type FoundFile, readFirst } from './known-file.js';
 import { createLiveConfiguration } from './live-configuration.js';
 import { changeCount } from './pending-changes.js';
 import { createReloads, type ReloadListener } from './reloads.js';
@@ -146,10 +145,6 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
   }
 }
 
-function formatOf({ rootListBeside = 'union' }: ConfigurationFileOptions) {
-  return formatBeside(rootListBeside);
-}
-
 type Options = ConfigurationFileOptions & Pick<Required<ConfigurationFileOptions>, 'wait'>;
 
 type ServeOptions = Options & Pick<Required<ConfigurationFileOptions>, 'pollMilliseconds'>;
@@ -159,7 +154,7 @@ async function openFile(options: Options, overwriting: InPlaceWriting): Promise<
   const { fileSystem, path, wait, log } = options;
   try {
     await overwriting.recover(path);
-    const first = await readFirst({ fileSystem, path, format: formatOf(options), wait });
+    const first = await readFirst({ fileSystem, path, wait });
     await removeStaleTemporaries(fileSystem, first.target.realPath).catch((error: unknown) => {
       log.debug({ file: path, reason: failureWords(error) }, 'left-over temporary files could not be removed');
     });
@@ -169,7 +164,7 @@ async function openFile(options: Options, overwriting: InPlaceWriting): Promise<
   }
 }
 
-type FirstReading = FoundFile<ConfigurationDocument> & DocumentReading<ConfigurationDocument>;
+type FirstReading = FoundFile & ReadConfiguration;
 
 interface Opened extends FirstReading {
   readonly versions: KeptVersions;
@@ -213,19 +208,18 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
   const { versions, hold, unread } = opened;
   const overwriting = options.inPlace ? opened.overwriting : null;
   const state = createFileState(createLiveConfiguration(opened.configuration), unread.changes);
-  const format = formatOf(options);
-  const inbounds = new InboundsWatch({ path, log, state, format });
+  const { rootListBeside = 'union' } = options;
+  const inbounds = new InboundsWatch({ path, log, state, rootListBeside });
   inbounds.look(opened.document);
   const reloads = createReloads({
     ...options,
     state,
     versions,
-    format,
     inbounds,
   });
   reloads.giveAgain(opened, unread.writtenAt);
   const isMeant = async (bytes: Buffer) => unread.changes.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
-  const file = createKnownFile({ fileSystem, path, format, wait, isMeant, onEdit: reloads.found }, opened);
+  const file = createKnownFile({ fileSystem, path, wait, isMeant, onEdit: reloads.found }, opened);
   const { renew } = hold;
   const note = async (former: ConfigurationChange, written: ConfigurationChange) => {
     unread.changes.wrote(former, written);
@@ -233,7 +227,7 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
   };
   const writes = createFileWrites({
     ...options,
-    format,
+    rootListBeside,
     state,
     file,
     versions,
@@ -285,14 +279,14 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     },
     restore: async (bytes, restoreOptions) => {
       refuseWhenClosing();
-      const whole = format.read(bytes);
+      const whole = readDocument(bytes);
       return queue.exclusive(() => writes.putWhole(whole, 'restored', restoreOptions));
     },
     waiting: () => state.pending,
     goneMeanwhile: (keys) => reloads.goneMeanwhile(keys, file.document().bytes),
     replace: async (body) => {
       refuseWhenClosing();
-      const whole = toReplacement(body, format);
+      const whole = toReplacement(body, { read: readDocument });
       await queue.exclusive(() => writes.putWhole(whole, 'replaced'));
     },
     readAsJson: () => {

@@ -7,19 +7,17 @@ import { BrokenFileError, type KnownFile } from './known-file.js';
 import { changeCount } from './pending-changes.js';
 import type { Reloads } from './reloads.js';
 
-export interface FileEditsOptions<D extends { readonly bytes: Buffer }> {
+export interface FileEditsOptions {
   readonly path: string;
   readonly fileSystem: FileSystemPort;
   readonly state: FileState;
-  readonly file: KnownFile<D>;
-  readonly reloads: Reloads<D>;
+  readonly file: KnownFile;
+  readonly reloads: Reloads;
   readonly queue: CommitQueue<ConfigurationChange, ConfigurationChange>;
 }
 
 /** What looks whether the file was edited; never rejects. */
-export function createEditCheck<D extends { readonly bytes: Buffer }>(
-  options: FileEditsOptions<D>,
-): () => Promise<void> {
+export function createEditCheck(options: FileEditsOptions): () => Promise<void> {
   const { path, fileSystem, state, file, reloads, queue } = options;
   let lastSeen: string | null = null;
   let seenTwice = false;

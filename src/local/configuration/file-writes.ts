@@ -6,17 +6,26 @@ import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../../core/po
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { createFailure, failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
+import type { RootListBeside } from '../../wire/traits/file-reading.js';
+import { changeDocument } from '../document/change.js';
+import {
+  type ConfigurationDocument,
+  losesInbounds,
+  type ReadConfiguration,
+  readDocument,
+} from '../document/document.js';
+import { recordsOf } from '../document/key-changes.js';
 import type { InPlaceWriting } from '../file/in-place.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { createTarget, readTarget, replaceTarget, TargetChangedError, type TargetFile } from '../file/write-file.js';
 import type { FileState } from './file-state.js';
 import type { InboundsWatch } from './inbounds-watch.js';
-import type { ConfigurationFormat, DocumentReading, FoundFile, KnownFile } from './known-file.js';
+import type { FoundFile, KnownFile } from './known-file.js';
 import { changeCount, differences, mergeChanges } from './pending-changes.js';
 import type { Reloads } from './reloads.js';
 
 /** What goes into the file: each of these alone, one after the other. */
-export interface FileWrites<D> {
+export interface FileWrites {
   /** Writes all that is pending and these changes at once; per change what the write carried, or an error. Never rejects. */
   commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]>;
   /**
@@ -24,23 +33,24 @@ export interface FileWrites<D> {
    * Rejects with configRefused/WriteFailed.
    */
   putWhole(
-    whole: DocumentReading<D>,
+    whole: ReadConfiguration,
     reason: WholeReason,
     options?: { readonly dropWaiting?: boolean },
   ): Promise<ConfigurationChange>;
 }
 
-export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
+export interface FileWritesOptions {
   readonly path: string;
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  readonly format: ConfigurationFormat<D>;
+  /** What its servers read of a root list beside inbounds. */
+  readonly rootListBeside: RootListBeside;
   readonly state: FileState;
-  readonly file: KnownFile<D>;
+  readonly file: KnownFile;
   readonly versions: KeptVersions;
-  readonly reloads: Reloads<D>;
-  readonly inbounds: Pick<InboundsWatch<D>, 'look'>;
+  readonly reloads: Reloads;
+  readonly inbounds: Pick<InboundsWatch, 'look'>;
   /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
   readonly note: (former: ConfigurationChange, written: ConfigurationChange) => Promise<void>;
   /** Rejects while the file or its data folder is not this process's. */
@@ -55,8 +65,9 @@ export interface FileWritesOptions<D extends { readonly bytes: Buffer }> {
 const WRITE_ATTEMPTS = 20;
 const HOUR_MS = 3_600_000;
 
-export function createFileWrites<D extends { readonly bytes: Buffer }>(options: FileWritesOptions<D>): FileWrites<D> {
-  const { path, fileSystem, clock, log, format, state, file, versions, reloads, inbounds, overwriting } = options;
+export function createFileWrites(options: FileWritesOptions): FileWrites {
+  const { path, fileSystem, clock, log, rootListBeside, state, file, versions, reloads, inbounds, overwriting } =
+    options;
   /** What failed last was the reading of the file: with that, the reason is gone. */
   let unread = false;
   let lastKept = Number.NEGATIVE_INFINITY;
@@ -124,18 +135,18 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   }
 
   /** What the file says of what is to be changed. */
-  function formerOf(document: D, { keys, rules, dns }: ConfigurationChange): ConfigurationChange {
+  function formerOf(document: ConfigurationDocument, { keys, rules, dns }: ConfigurationChange): ConfigurationChange {
     const { outbound, dns: present } = rules || dns ? state.live.present() : NOTHING;
     const members = Object.keys(dns ?? {}).map((member) => [member, present?.[member as keyof DnsConfig]]);
     return {
-      ...(keys && { keys: format.records(document, keys.keys()) }),
+      ...(keys && { keys: recordsOf(document, keys.keys()) }),
       ...(outbound && { rules: outbound.rules }),
       ...(dns && { dns: Object.fromEntries(members) }),
     };
   }
 
   /** A part that has no place in this file (rules where there is no outbound) must not hold up the others. */
-  function applyParts(document: D, { keys, rules, dns }: ConfigurationChange) {
+  function applyParts(document: ConfigurationDocument, { keys, rules, dns }: ConfigurationChange) {
     const parts: ConfigurationChange[] = [
       ...(keys ? [{ keys }] : []),
       ...(dns ? [{ dns }] : []),
@@ -145,7 +156,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     let refused: ConfigurationChange = {};
     for (const part of parts) {
       try {
-        changed = format.change(changed, part, spare.room);
+        changed = changeDocument(changed, part, spare.room, rootListBeside);
       } catch (error) {
         refused = mergeChanges(refused, part);
         failed(error);
@@ -155,7 +166,7 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   }
 
   /** A version that nobody else has must be safe before it goes; the hourly one may come about beside the write. */
-  async function keepBeforeChange({ document: { bytes } }: FoundFile<D>): Promise<void> {
+  async function keepBeforeChange({ document: { bytes } }: FoundFile): Promise<void> {
     if (state.keepsNext) {
       await versions.keep(bytes);
       state.keepsNext = false;
@@ -209,11 +220,11 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
     };
   }
 
-  async function replaceWith({ document, configuration }: DocumentReading<D>, reason: WholeReason): Promise<void> {
+  async function replaceWith({ document, configuration }: ReadConfiguration, reason: WholeReason): Promise<void> {
     const present = await reading(() => unlessMissing(readTarget(fileSystem, path)));
-    const losesInbounds = format.losesInbounds(documentOf(present), document);
+    const losing = losesInbounds(documentOf(present), document);
     const removed = reloads.wouldRemove(configuration);
-    const verdict = judgeReplacement({ reason, losesInbounds, removed }, options.guard ?? false);
+    const verdict = judgeReplacement({ reason, losesInbounds: losing, removed }, options.guard ?? false);
     const { forever } = verdict;
     // The last good content goes first where the file holds something else by now.
     if (forever) await versions.keep(file.document().bytes, { forever });
@@ -226,18 +237,18 @@ export function createFileWrites<D extends { readonly bytes: Buffer }>(options: 
   }
 
   /** What is there now as a document; where it is none, the last that was. */
-  function documentOf(present: TargetFile | null): D {
+  function documentOf(present: TargetFile | null): ConfigurationDocument {
     const known = file.document();
     if (present === null || present.bytes.equals(known.bytes)) return known;
     try {
-      return format.read(present.bytes).document;
+      return readDocument(present.bytes).document;
     } catch {
       return known; // What cannot be read holds no keys that could be lost.
     }
   }
 
   async function putWhole(
-    whole: DocumentReading<D>,
+    whole: ReadConfiguration,
     reason: WholeReason,
     { dropWaiting = false }: { readonly dropWaiting?: boolean } = {},
   ): Promise<ConfigurationChange> {

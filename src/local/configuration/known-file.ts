@@ -1,35 +1,13 @@
 import { dirname } from 'node:path';
-import type { Room } from '../../core/keys/spare-room.js';
-import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { FileStat, FileSystemPort } from '../../core/ports.js';
 import { failureCode } from '../../platform/failure-words.js';
+import { type ConfigurationDocument, type ReadConfiguration, readDocument } from '../document/document.js';
 import { readTarget, sameFile, showsChanges, type TargetFile } from '../file/write-file.js';
 
-/** How the bytes of a configuration file are read and changed; see `document/`. */
-export interface ConfigurationFormat<D extends { readonly bytes: Buffer }> {
-  /** Throws an error that says what is wrong and where. */
-  read(bytes: Buffer): DocumentReading<D>;
-  /** Throws when the change has no place in this file. What is long may be put into `room`. */
-  change(document: D, change: ConfigurationChange, room?: Room): D;
-  /** What the document says of these keys; null for one that it does not have. */
-  records(document: D, keys: Iterable<string>): ReadonlyMap<string, AccessKey | null>;
-  /** What servers do not read, or not keep, of a file with inbounds that others write, too; null where nothing is wrong. */
-  trouble(document: D, seen: { readonly isTakenBack: boolean }): string | null;
-  /** Which of these keys stand in a root list beside inbounds. */
-  inRootList(document: D, keys: readonly string[]): readonly string[];
-  /** Whether replacing the one by the other takes away where the keys of such a file stand (design: "Saving keys"). */
-  losesInbounds(before: D, after: D): boolean;
-}
-
-export interface DocumentReading<D> {
-  readonly document: D;
-  readonly configuration: ServerConfiguration;
-}
-
 /** The file as it is now. */
-export interface FoundFile<D> {
+export interface FoundFile {
   readonly target: TargetFile;
-  readonly document: D;
+  readonly document: ConfigurationDocument;
 }
 
 /** The file holds something that is no configuration. */
@@ -49,43 +27,42 @@ export class BrokenFileError extends Error {
 }
 
 /** The file as it was looked at. */
-export interface LookedAtFile<D> extends FoundFile<D> {
+export interface LookedAtFile extends FoundFile {
   /** Somebody else has changed it, or only its rights or its owner, since it was last read or written here. */
   readonly touched: boolean;
 }
 
 /** What is known of the file: its last good content, and whether that is durable. */
-export interface KnownFile<D> {
+export interface KnownFile {
   /** The last content that could be read, as a document. */
-  document(): D;
+  document(): ConfigurationDocument;
   /** Reads the file now, once. Rejects with `BrokenFileError` or the file system's error. */
-  look(): Promise<LookedAtFile<D>>;
+  look(): Promise<LookedAtFile>;
   /**
    * The file as it is known, unread, where its stat is the known one: for a write, which compares what could be hidden behind
    * that before it replaces the file. Null where the file has to be read.
    */
-  assumed(): Promise<FoundFile<D> | null>;
+  assumed(): Promise<FoundFile | null>;
   /** Whether a file with this stat holds what is known: then there is nothing to look for. */
   isKnown(stat: FileStat): boolean;
   /** As `look`, but gives a program that is writing the file up to 1 s to come to its end. */
-  settled(): Promise<FoundFile<D>>;
+  settled(): Promise<FoundFile>;
   /** This content is about to be written: finding it later is no edit from outside. */
-  attempts(document: D): void;
+  attempts(document: ConfigurationDocument): void;
   /** This content is in the file, durably. */
-  holds(document: D, stat: FileStat | null): void;
+  holds(document: ConfigurationDocument, stat: FileStat | null): void;
   /** Makes what was found durable, when it is not known to be. */
-  makeDurable(found: FoundFile<D>): Promise<void>;
+  makeDurable(found: FoundFile): Promise<void>;
 }
 
-export interface KnownFileOptions<D extends { readonly bytes: Buffer }> {
+export interface KnownFileOptions {
   readonly fileSystem: FileSystemPort;
   readonly path: string;
-  readonly format: ConfigurationFormat<D>;
   readonly wait: (milliseconds: number) => Promise<void>;
   /** Whether somebody has said that he means the file to hold these bytes. */
   readonly isMeant: (bytes: Buffer) => Promise<boolean>;
   /** Called when the file has another content than the last good one, which nobody here has written. */
-  readonly onEdit: (before: Buffer, reading: DocumentReading<D>, edit: { readonly isMeant: boolean }) => void;
+  readonly onEdit: (before: Buffer, reading: ReadConfiguration, edit: { readonly isMeant: boolean }) => void;
 }
 
 const WAIT_MS = 50;
@@ -94,31 +71,30 @@ const BROKEN_ATTEMPTS = 20;
 const MISSING_ATTEMPTS = 5;
 
 /** Reads the file for the first time; rejects as `settled` does. */
-export async function readFirst<D extends { readonly bytes: Buffer }>({
+export async function readFirst({
   fileSystem,
   path,
-  format,
   wait,
-}: Omit<KnownFileOptions<D>, 'onEdit' | 'isMeant'>): Promise<FoundFile<D> & DocumentReading<D>> {
+}: Omit<KnownFileOptions, 'onEdit' | 'isMeant'>): Promise<FoundFile & ReadConfiguration> {
   return patiently(wait, async () => {
     const target = await readTarget(fileSystem, path);
-    return { target, ...readWith(format, target.bytes) };
+    return { target, ...readWith(target.bytes) };
   });
 }
 
-export function createKnownFile<D extends { readonly bytes: Buffer }>(
-  { fileSystem, path, format, wait, isMeant, onEdit }: KnownFileOptions<D>,
-  first: FoundFile<D>,
-): KnownFile<D> {
+export function createKnownFile(
+  { fileSystem, path, wait, isMeant, onEdit }: KnownFileOptions,
+  first: FoundFile,
+): KnownFile {
   // What is found may still be in the system's memory alone, written by a Keyway that was killed before its sync.
-  let known: { readonly document: D; readonly stat: FileStat | null; readonly durable: boolean } = {
+  let known: { readonly document: ConfigurationDocument; readonly stat: FileStat | null; readonly durable: boolean } = {
     document: first.document,
     stat: first.target.stat,
     durable: false,
   };
-  let attempted: D | null = null;
+  let attempted: ConfigurationDocument | null = null;
 
-  async function look(): Promise<LookedAtFile<D>> {
+  async function look(): Promise<LookedAtFile> {
     const target = await readTarget(fileSystem, path, known.document.bytes);
     const { bytes, stat: present } = target;
     const isSame = bytes === known.document.bytes;
@@ -128,7 +104,7 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
     } else if (attempted !== null && bytes.equals(attempted.bytes)) {
       known = { document: attempted, stat: present, durable: false };
     } else {
-      const reading = readWith(format, bytes);
+      const reading = readWith(bytes);
       const edit = { isMeant: await isMeant(bytes) };
       const before = known.document.bytes;
       known = { document: reading.document, stat: present, durable: false };
@@ -137,7 +113,7 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
     return { target, document: known.document, touched };
   }
 
-  async function assumed(): Promise<FoundFile<D> | null> {
+  async function assumed(): Promise<FoundFile | null> {
     const { document, stat } = known;
     // An attempt that did not come to its end may have met what the stat does not show.
     if (stat === null || attempted !== null) return null;
@@ -168,12 +144,9 @@ export function createKnownFile<D extends { readonly bytes: Buffer }>(
   };
 }
 
-function readWith<D extends { readonly bytes: Buffer }>(
-  format: ConfigurationFormat<D>,
-  bytes: Buffer,
-): DocumentReading<D> {
+function readWith(bytes: Buffer): ReadConfiguration {
   try {
-    return format.read(bytes);
+    return readDocument(bytes);
   } catch (cause) {
     throw new BrokenFileError(bytes, { cause });
   }

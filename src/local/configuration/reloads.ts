@@ -5,24 +5,26 @@ import type { ConfigurationChange, ServerConfiguration } from '../../core/model.
 import type { LogPort } from '../../core/ports.js';
 import { MANY_KEYS, reportRemoved } from '../../core/replace-policy.js';
 import { failureWords } from '../../platform/failure-words.js';
+import { keysInRootList } from '../document/beside-inbounds.js';
+import type { ReadConfiguration } from '../document/document.js';
 import type { KeptVersions } from '../file/kept-versions.js';
 import { type FileState, present, unwritten } from './file-state.js';
 import type { InboundsWatch } from './inbounds-watch.js';
-import { BrokenFileError, type ConfigurationFormat, type DocumentReading } from './known-file.js';
+import { BrokenFileError } from './known-file.js';
 import { changeCount, layOver, mergeChanges, removedKeys } from './pending-changes.js';
 
 /** Told of each configuration that became live from outside or as a whole, in that turn of the event loop. */
 export type ReloadListener = (configuration: ServerConfiguration, reason: ReloadReason) => void;
 
 /** What the file turned out to hold, and who is told of it. */
-export interface Reloads<D> {
+export interface Reloads {
   onReload(listener: ReloadListener): void;
   /** The file holds something new, which nobody here has written; `isMeant` where a person said so. */
-  found(before: Buffer, reading: DocumentReading<D>, edit: { readonly isMeant: boolean }): void;
+  found(before: Buffer, reading: ReadConfiguration, edit: { readonly isMeant: boolean }): void;
   /** What the file holds is another program's: what it took back is to be made again. */
-  giveAgain(reading: DocumentReading<D>, at?: number): void;
+  giveAgain(reading: ReadConfiguration, at?: number): void;
   /** The file was replaced by this, through the API or from a backup. */
-  replaced(reading: DocumentReading<D>, reason: 'replaced' | 'restored'): void;
+  replaced(reading: ReadConfiguration, reason: 'replaced' | 'restored'): void;
   /** So many keys went while no Keyway served the file, which holds this now. */
   goneMeanwhile(keys: number, content: Buffer): void;
   /** How many keys are live now and would not be with this configuration. */
@@ -33,17 +35,16 @@ export interface Reloads<D> {
   unreadable(error: unknown, before: Buffer): void;
 }
 
-export interface ReloadsOptions<D extends { readonly bytes: Buffer }> {
+export interface ReloadsOptions {
   readonly path: string;
   readonly state: FileState;
-  readonly format: Pick<ConfigurationFormat<D>, 'inRootList'>;
-  readonly inbounds: Pick<InboundsWatch<D>, 'look' | 'tookBack'>;
+  readonly inbounds: Pick<InboundsWatch, 'look' | 'tookBack'>;
   readonly versions: KeptVersions;
   readonly log: LogPort;
   readonly observer?: ConfigurationObserverPort;
 }
 
-export function createReloads<D extends { readonly bytes: Buffer }>(options: ReloadsOptions<D>): Reloads<D> {
+export function createReloads(options: ReloadsOptions): Reloads {
   const { path, state, versions, log, observer } = options;
   const listeners: ReloadListener[] = [];
   /** The unreadable content, or the reason, that was met last; a content seen a single time may be one that is being written. */
@@ -52,9 +53,9 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
   /** Changes that were taken back and made again, since the start. */
   let givenAgain = 0;
 
-  function giveAgain({ document, configuration }: DocumentReading<D>, at?: number): void {
+  function giveAgain({ document, configuration }: ReadConfiguration, at?: number): void {
     const inInbounds = state.unread.takenBack(configuration, at);
-    const revived = options.format.inRootList(document, state.unread.deleted()).map((key) => [key, null] as const);
+    const revived = keysInRootList(document, state.unread.deleted()).map((key) => [key, null] as const);
     const again = revived.length === 0 ? inInbounds : mergeChanges({ keys: new Map(revived) }, inInbounds);
     const changes = changeCount(again);
     if (changes === 0) return;
@@ -69,7 +70,7 @@ export function createReloads<D extends { readonly bytes: Buffer }>(options: Rel
     return isServer(configuration) ? removedKeys(present(state), layOver(configuration, unwritten(state))) : 0;
   }
 
-  function goLive({ configuration }: DocumentReading<D>, reason: ReloadReason): number {
+  function goLive({ configuration }: ReadConfiguration, reason: ReloadReason): number {
     if (!isServer(configuration)) {
       log.warn({ file: path, mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
       observer?.reloaded(reason, 'refused');
