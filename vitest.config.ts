@@ -76,6 +76,7 @@ class LongestFirst extends BaseSequencer {
 /** What puts other modules in the place of the project's own: nobody after it in the same process may get those. */
 const ALONE = [
   'test/core/keys/made-up-column.test.ts',
+  'test/database/made-up-column.test.ts',
   'test/revisions/made-up.test.ts',
   'test/revisions/taken-out.test.ts',
 ];

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { copyOf, sameFields } from '../core/keys/key-record.js';
 import type { KeyReader } from '../core/keys/types.js';
 import type { AccessKey, OutboundRule } from '../core/model.js';
 import { inTurns, type Steps } from '../core/steps.js';
@@ -153,10 +154,11 @@ export class KeptDocument implements KeyObserver {
   *#noteChangesSince(number: number, listed: readonly AccessKey[]): Steps<void> {
     const { keys, registeredAt } = this.#options;
     let looked = 0;
-    for (const { accessKey, name, limitBytes } of listed) {
+    for (const key of listed) {
+      const { accessKey } = key;
       const entry = keys.get(accessKey);
       if (entry === undefined || registeredAt(accessKey) > number) this.placeChanged(accessKey);
-      else if (entry.name !== name || entry.limitBytes !== limitBytes) this.recordChanged(accessKey);
+      else if (!sameFields(entry, key)) this.recordChanged(accessKey);
       looked += 1;
       if (looked % STEP_KEYS === 0) yield;
     }
@@ -185,7 +187,7 @@ export class KeptDocument implements KeyObserver {
 
   readonly #recordOf = (accessKey: string): AccessKey | null => {
     const entry = this.#options.keys.get(accessKey);
-    return entry === undefined ? null : { accessKey, name: entry.name, limitBytes: entry.limitBytes };
+    return entry === undefined ? null : copyOf(entry);
   };
 
   /** The sections are those of the moment of the call. */

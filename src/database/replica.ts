@@ -1,7 +1,9 @@
+import { sameFields } from '../core/keys/key-record.js';
 import type { KeyRegistry } from '../core/keys/types.js';
 import type { AccessKey, TrafficCounters } from '../core/model.js';
 import type { Steps } from '../core/steps.js';
 import type { Row } from './connection.js';
+import { COLUMN_COUNT, recordIn } from './key-columns.js';
 
 /** A key's row as the database has it. Numbers of writes stay below 2^53. */
 export interface KeyRow extends AccessKey {
@@ -81,7 +83,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
 
   /** `anew` has the connections of all keys where older rows are taken too. */
   function take(row: KeyRow, anew: ReadonlyMap<string, bigint> | null): void {
-    const { accessKey, name, limitBytes, position, ordinal, counters } = row;
+    const { accessKey, position, ordinal, counters } = row;
     const before = keys.get(accessKey);
     if (row.removed) {
       if (before !== undefined) drop(accessKey);
@@ -89,10 +91,9 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
     }
     const isSame = before !== undefined && known.isAt(before.slot, position, ordinal);
     if (before !== undefined && !isSame && anew === null) drop(accessKey);
-    const record = { accessKey, name, limitBytes };
     const entry = keys.get(accessKey);
-    if (entry === undefined || (counters === null && entry.counters !== null)) keys.createWithoutCounters(record);
-    else if (entry.name !== name || entry.limitBytes !== limitBytes) putRecord(record, counters !== null);
+    if (entry === undefined || (counters === null && entry.counters !== null)) keys.createWithoutCounters(row);
+    else if (!sameFields(entry, row)) putRecord(row, counters !== null);
     if (entry === undefined) observer.placeChanged(accessKey);
     else observer.recordChanged(accessKey);
     const { slot = -1, counters: present = null } = keys.get(accessKey) ?? {};
@@ -261,13 +262,11 @@ function createSlots() {
 }
 
 export function readKeyRow(row: Row): KeyRow {
-  const [accessKey, removed, name = null, limit, position, ordinal, incarnation, number, present, up, down, createdAt] =
-    row;
+  const [accessKey, removed] = row;
+  const [position, ordinal, incarnation, number, present, up, down, createdAt] = row.slice(2 + COLUMN_COUNT);
   return {
-    accessKey: accessKey ?? '',
+    ...recordIn(accessKey ?? '', row, 2),
     removed: removed === 't',
-    name,
-    limitBytes: limit == null ? null : BigInt(limit),
     position: Number(position),
     ordinal: Number(ordinal),
     incarnation: Number(incarnation),

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Connections, StatementError } from './connection.js';
+import { withColumns } from './key-columns.js';
 
 /** The version of the schema that this Keyway is made for: the number of the last file in `schema/`. */
 export const SCHEMA_VERSION = 1;
@@ -116,7 +117,7 @@ async function readSteps(): Promise<readonly Step[]> {
   return Promise.all(
     names.map(async (name) => ({
       version: Number.parseInt(name, 10),
-      sql: await readFile(join(folder, name), 'utf8'),
+      sql: withColumns(await readFile(join(folder, name), 'utf8')),
     })),
   );
 }

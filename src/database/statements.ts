@@ -2,6 +2,7 @@ import { AUDIT_LENGTH } from '../core/audit.js';
 import { type KeyUpdate, REMEMBERED_REPORTS } from '../core/backend.js';
 import type { KeptCounters } from '../core/keys/types.js';
 import type { AccessKey, AuditEntry } from '../core/model.js';
+import { arraysOf, columnsOf, givenOf } from './key-columns.js';
 import * as literals from './literals.js';
 
 const { bytes, flag, json, number, numbers, text, texts } = literals;
@@ -37,21 +38,11 @@ const write =
   (operation) =>
     `select * from keyway.${name}(${[text(operation), ...values].join(', ')})`;
 
-const recordsOf = (keys: readonly AccessKey[]): readonly literals.Literal[] => [
-  texts(keys.map(({ accessKey }) => accessKey)),
-  texts(keys.map(({ name }) => name)),
-  numbers(
-    keys.map(({ limitBytes }) => limitBytes),
-    'numeric',
-  ),
-];
-
 /** Each is a function of the schema, which says what it does. */
 export const WRITES = {
   createKeys: (keys: readonly AccessKey[], withCounters: boolean) =>
-    write('create_keys', ...recordsOf(keys), flag(withCounters)),
-  updateKey: (accessKey: string, { name, limitBytes }: KeyUpdate) =>
-    write('update_key', text(accessKey), flag(name !== undefined), text(name ?? null), number(limitBytes)),
+    write('create_keys', ...arraysOf(keys), flag(withCounters)),
+  updateKey: (accessKey: string, update: KeyUpdate) => write('update_key', text(accessKey), ...givenOf(update)),
   deleteKey: (accessKey: string) => write('delete_key', text(accessKey)),
   resetKey: (accessKey: string) => write('reset_key', text(accessKey)),
   replaceRules: (rules: unknown) => write('replace_rules', json(rules)),
@@ -67,7 +58,7 @@ export const WRITES = {
       text(put.content),
       flag(put.settings !== null),
       json(put.settings),
-      ...recordsOf(put.keys),
+      ...arraysOf(put.keys),
       text(put.version?.id ?? null),
       text(put.version?.content ?? null),
       flag(put.version?.forever ?? false),
@@ -136,7 +127,7 @@ export const INSERT_CONTENT = `insert into keyway.contents (id, content)
 const milliseconds = (column: string): string => `(date_part('epoch', ${column}) * 1000)::bigint`;
 
 /** Columns of a key's row, as `replica.ts` reads them. */
-const KEY_COLUMNS = `r.access_key, r.removed, r.name, r.limit_bytes, r.position, r.ordinal, r.incarnation, r.counted, r.present,
+const KEY_COLUMNS = `r.access_key, r.removed, ${columnsOf('r')}, r.position, r.ordinal, r.incarnation, r.counted, r.present,
   r.bytes_up, r.bytes_down, r.created_at`;
 
 /**
@@ -284,7 +275,7 @@ export const notify = (gateway: string): string => `select pg_notify('${NOTIFY_C
 
 /** One message of an import, in the transaction of the configuration's write: keys that stand behind so many others. */
 export const listKeys = (taken: bigint, others: number, keys: readonly AccessKey[]): string =>
-  `select keyway.list_keys(${[...recordsOf(keys), number(taken), number(others)].join(', ')})`;
+  `select keyway.list_keys(${[...arraysOf(keys), number(taken), number(others)].join(', ')})`;
 
 /** Likewise. */
 export const putCounters = (taken: bigint, gateway: string, counters: readonly KeptCounters[]): string =>
@@ -339,16 +330,13 @@ export const FORGET_COUNTED = `select keyway.hold_forgetting(); select from keyw
 export const SNAPSHOT = {
   begin: `begin ${ONE_SNAPSHOT}`,
   /** Of listed keys those that are gone or were written after `number`: place in the list, whether the key is there, its record. */
-  changed: (
-    listed: readonly string[],
-    number: bigint,
-  ) => `select g.place, k.access_key is not null, k.name, k.limit_bytes
+  changed: (listed: readonly string[], number: bigint) => `select g.place, k.access_key is not null, ${columnsOf('k')}
     from unnest(${texts(listed)}) with ordinality g (access_key, place)
     left join lateral (select * from keyway.keys k where k.access_key = g.access_key and not k.removed limit 1) k on true
     where k.access_key is null or k.number > ${number} order by g.place`,
   /** Keys that were registered after `number`. */
   declareRegistered: (number: bigint) => `declare keyway_registered no scroll cursor for
-    select k.access_key, k.name, k.limit_bytes from keyway.keys k
+    select k.access_key, ${columnsOf('k')} from keyway.keys k
     where ${after('k.number', number)} and k.position > ${number} and not k.removed order by k.position, k.ordinal`,
   fetchRegistered: 'fetch 20000 from keyway_registered',
   declareCounters: `declare keyway_counters no scroll cursor for select c.access_key, c.bytes_up, c.bytes_down,

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { sameFields } from '../core/keys/key-record.js';
 import type { AccessKey } from '../core/model.js';
 import { inTurns } from '../core/steps.js';
 import { type ConfigurationDocument, readDocumentSteps } from '../local/document/document.js';
@@ -6,6 +7,7 @@ import { readHeads } from './changes.js';
 import type { Row } from './connection.js';
 import { type ChangeRefused, changedDocument, KeyChanges, sectionChanges } from './document-changes.js';
 import { unpack } from './kept-document.js';
+import { recordIn } from './key-columns.js';
 import { readDnsChange, readSettings, type StoredSettings } from './server-settings.js';
 import { DOCUMENT, HEADS, SERVER_SETTINGS, SNAPSHOT } from './statements.js';
 
@@ -60,7 +62,8 @@ async function readChanged(ask: Ask, bytes: Buffer, number: bigint) {
   for (let from = 0; from < configuration.keys.length; from += AT_ONCE) {
     const listed = configuration.keys.slice(from, from + AT_ONCE);
     const names = listed.map(({ accessKey }) => accessKey);
-    for (const [place, isThere, name = null, limit = null] of await ask(SNAPSHOT.changed(names, number))) {
+    for (const row of await ask(SNAPSHOT.changed(names, number))) {
+      const [place, isThere] = row;
       const before = listed[Number(place) - 1];
       if (before === undefined) continue;
       const { accessKey } = before;
@@ -68,8 +71,8 @@ async function readChanged(ask: Ask, bytes: Buffer, number: bigint) {
         changes.place(accessKey);
         continue;
       }
-      const record = { accessKey, name, limitBytes: limit === null ? null : BigInt(limit) };
-      if (before.name !== record.name || before.limitBytes !== record.limitBytes) changes.record(accessKey);
+      const record = recordIn(accessKey, row, 2);
+      if (!sameFields(before, record)) changes.record(accessKey);
       records.set(accessKey, record);
     }
   }
@@ -77,10 +80,11 @@ async function readChanged(ask: Ask, bytes: Buffer, number: bigint) {
   for (;;) {
     const rows = await ask(SNAPSHOT.fetchRegistered);
     if (rows.length === 0) break;
-    for (const [accessKey, name = null, limit = null] of rows) {
+    for (const row of rows) {
+      const [accessKey] = row;
       if (accessKey == null) continue;
       changes.place(accessKey);
-      records.set(accessKey, { accessKey, name, limitBytes: limit === null ? null : BigInt(limit) });
+      records.set(accessKey, recordIn(accessKey, row, 1));
     }
   }
   return { document, rules: configuration.outbound?.rules ?? [], changes, records };

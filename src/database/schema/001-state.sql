@@ -30,10 +30,10 @@ insert into keyway.heads values ('state', 0), ('counters', 0);
 insert into keyway.operations (id, head, number, outcome)
   select gen_random_uuid(), name, number, 'done' from keyway.heads;
 
+-- Braces are repeated for each column of a key's record (`key-columns.ts`).
 create table keyway.keys (
   access_key text collate "C" primary key,
-  name text,
-  limit_bytes numeric(20),
+  {{$column $type}},
   -- Of the last write of this row.
   number bigint not null,
   -- The order of registration: the write that registered the key, and the key's place in it.
@@ -157,7 +157,7 @@ create table keyway.versions (
 
 -- Keys with their counters, as gateways read them; times are milliseconds since the epoch.
 create view keyway.key_rows as
-  select k.access_key, k.removed, k.name, k.limit_bytes, k.position, k.ordinal, c.incarnation, c.number as counted, c.present,
+  select k.access_key, k.removed, {{k.$column}}, k.position, k.ordinal, c.incarnation, c.number as counted, c.present,
     c.bytes_up, c.bytes_down, (date_part('epoch', c.created_at) * 1000)::bigint as created_at, k.number
   from keyway.keys k left join keyway.counters c on c.access_key = k.access_key;
 
@@ -227,22 +227,22 @@ begin
 end $$;
 
 -- Registers these keys, in this order; one that is there keeps its place.
-create function keyway.put_keys(keys text[], names text[], limits numeric[], taken bigint) returns void
+create function keyway.put_keys(keys text[], {{given_$column $array}}, taken bigint) returns void
 language sql as $$
-  insert into keyway.keys as k (access_key, name, limit_bytes, number, position, ordinal, removed)
-  select e.access_key, e.name, e.limit_bytes, taken, taken, e.ordinal, false
-  from unnest(keys, names, limits) with ordinality as e (access_key, name, limit_bytes, ordinal)
-  on conflict (access_key) do update set name = excluded.name, limit_bytes = excluded.limit_bytes, number = taken,
+  insert into keyway.keys as k (access_key, {{$column}}, number, position, ordinal, removed)
+  select e.access_key, {{e.$column}}, taken, taken, e.ordinal, false
+  from unnest(keys, {{given_$column}}) with ordinality as e (access_key, {{$column}}, ordinal)
+  on conflict (access_key) do update set {{$column = excluded.$column}}, number = taken,
     position = case when k.removed then taken else k.position end,
     ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
     removed = false
 $$;
 
-create function keyway.create_keys(op uuid, keys text[], names text[], limits numeric[], are_present boolean,
+create function keyway.create_keys(op uuid, keys text[], {{given_$column $array}}, are_present boolean,
   out number bigint, out outcome text) language plpgsql as $$
 begin
   number := keyway.take_change(op);
-  perform keyway.put_keys(keys, names, limits, number);
+  perform keyway.put_keys(keys, {{given_$column}}, number);
   -- Whoever changes many counters holds their head, so that no two wait for rows of one another.
   if cardinality(keys) > 1 then
     if exists (select from unnest(keys) g cross join lateral (select from keyway.counters c where c.access_key = g limit 1) p) then
@@ -253,14 +253,14 @@ begin
   outcome := 'done';
 end $$;
 
-create function keyway.update_key(op uuid, key text, sets_name boolean, new_name text, new_limit numeric,
+create function keyway.update_key(op uuid, key text, {{sets_$column boolean, new_$column $type}},
   out number bigint, out outcome text) language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
 begin
   number := taken;
   outcome := 'done';
-  update keyway.keys k set name = case when sets_name then new_name else k.name end, limit_bytes = new_limit,
+  update keyway.keys k set {{$column = case when sets_$column then new_$column else k.$column end}},
     number = taken where k.access_key = key and not k.removed;
   if found then
     update keyway.counters c set present = true, incarnation = taken, number = 0, created_at = now()
@@ -277,7 +277,7 @@ declare
 begin
   number := taken;
   outcome := 'done';
-  update keyway.keys k set removed = true, name = null, limit_bytes = null, number = taken
+  update keyway.keys k set removed = true, {{$column = null}}, number = taken
     where k.access_key = key and not k.removed;
   if found then
     with gone as (delete from keyway.counters c where c.access_key = key returning c.id)
@@ -335,18 +335,18 @@ end $$;
 
 -- Registers keys as a configuration lists them, behind so many of its others: one that is there keeps its place, and counters
 -- that wait for their key come back.
-create function keyway.list_keys(keys text[], names text[], limits numeric[], taken bigint, others integer) returns void
+create function keyway.list_keys(keys text[], {{given_$column $array}}, taken bigint, others integer) returns void
 language plpgsql as $$
 begin
-  insert into keyway.keys as k (access_key, name, limit_bytes, number, position, ordinal, removed)
-  select e.access_key, e.name, e.limit_bytes, taken, taken, others + e.ordinal, false
-  from unnest(keys, names, limits) with ordinality as e (access_key, name, limit_bytes, ordinal)
+  insert into keyway.keys as k (access_key, {{$column}}, number, position, ordinal, removed)
+  select e.access_key, {{e.$column}}, taken, taken, others + e.ordinal, false
+  from unnest(keys, {{given_$column}}) with ordinality as e (access_key, {{$column}}, ordinal)
   left join keyway.keys p on p.access_key = e.access_key
   left join keyway.counters c on c.access_key = e.access_key
-  where p.access_key is null or p.removed or p.name is distinct from e.name
-    or p.limit_bytes is distinct from e.limit_bytes or c.present is not true
+  where p.access_key is null or p.removed or ({{p.$column}}) is distinct from ({{e.$column}})
+    or c.present is not true
   order by e.ordinal
-  on conflict (access_key) do update set name = excluded.name, limit_bytes = excluded.limit_bytes, number = taken,
+  on conflict (access_key) do update set {{$column = excluded.$column}}, number = taken,
     position = case when k.removed then taken else k.position end,
     ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
     removed = false;
@@ -361,7 +361,7 @@ end $$;
 -- Replaces the configuration; `version` is the text that it replaces. Where other writes came between `expected` and this
 -- one, that text is not what stands there: nothing happens, and the caller looks again.
 create function keyway.put_document(op uuid, expected bigint, new_content uuid, is_applied boolean, server jsonb,
-  keys text[], names text[], limits numeric[], version text, version_content uuid, version_forever boolean,
+  keys text[], {{given_$column $array}}, version text, version_content uuid, version_forever boolean,
   out number bigint, out outcome text) language plpgsql as $$
 declare
   taken bigint := keyway.take(op, 'state');
@@ -395,12 +395,12 @@ begin
   end if;
   with given as (select unnest(keys) as access_key),
   gone as (
-    update keyway.keys k set removed = true, name = null, limit_bytes = null, number = taken
+    update keyway.keys k set removed = true, {{$column = null}}, number = taken
     where not k.removed and not exists (select from given g where g.access_key = k.access_key)
     returning k.access_key
   )
   update keyway.counters c set left_at = now() from gone g where c.access_key = g.access_key;
-  perform keyway.list_keys(keys, names, limits, taken, 0);
+  perform keyway.list_keys(keys, {{given_$column}}, taken, 0);
 end $$;
 
 create function keyway.begin_session(op uuid, path text, token_digest bytea, out number bigint, out outcome text)
