@@ -1,13 +1,23 @@
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
 import { openLocalBackend } from './backend.js';
-import { ConfigurationFileError } from './configuration/configuration-file.js';
+import { replaceContent } from './configuration/replace-content.js';
+import { readBesides } from './counters/lines.js';
+import { replaceStore } from './counters/replace-store.js';
+import { readDocument } from './document/document.js';
 import { noFileIn, openDataFolder } from './file/data-folder.js';
-import type { Pieces } from './file/file-pieces.js';
-import { InUseError } from './file/lock.js';
-import { withRewriting } from './file/rewrite-file.js';
-import { readTarget } from './file/write-file.js';
-import { type RequestKind, requestOutcome, submitRequest } from './jobs/folder-requests.js';
+import { type Pieces, piecesOf } from './file/file-pieces.js';
+import { holdForServing } from './file/hold.js';
+import { InUseError, lockPorts } from './file/lock.js';
+import {
+  type FolderRequest,
+  finishRequest,
+  type RequestKind,
+  requestOutcome,
+  submitRequest,
+  waitingRequests,
+} from './jobs/folder-requests.js';
 
 /** A configuration file and its data folder, as a command names them. */
 export interface StoredPlace {
@@ -45,7 +55,7 @@ export async function settleRequest(
       if (outcome?.refused) throw new Error(outcome.refused);
       if (outcome !== null) return;
       // What is done here is done, however long it took.
-      if (!(await isServed(place, configuration))) continue;
+      if (!(await isServed(place, request, configuration))) continue;
       const waited = clock.monotonic() - begun;
       if (waited >= LIMIT_MS) {
         throw new Error(
@@ -63,19 +73,15 @@ export async function settleRequest(
 }
 
 /** True when another Keyway serves from the folder; else does here what waits there. */
-async function isServed(place: StoredPlace, configuration: Buffer | null): Promise<boolean> {
+async function isServed(place: StoredPlace, request: FolderRequest, configuration: Buffer | null): Promise<boolean> {
   try {
-    await doHere(place);
+    if (configuration === null || place.configPath === null) await doHere(place);
+    else await restoreHere({ ...place, path: place.configPath }, request, configuration);
     return false;
   } catch (error) {
-    if (error instanceof InUseError) {
-      if (error.of === 'folder') return true;
-      throw new Error(`${error.message} ${OTHER_FOLDER}`, { cause: error });
-    }
-    const isUnreadable = error instanceof ConfigurationFileError && error.reason !== 'unreadable';
-    if (!isUnreadable || configuration === null) throw error;
-    await putConfiguration(place, configuration);
-    return false;
+    if (!(error instanceof InUseError)) throw error;
+    if (error.of === 'folder') return true;
+    throw new Error(`${error.message} ${OTHER_FOLDER}`, { cause: error });
   }
 }
 
@@ -91,10 +97,32 @@ async function doHere({ configPath, dataFolder, ...place }: StoredPlace): Promis
   await backend.jobs.look().finally(backend.close);
 }
 
-/** A file that is missing or broken, which is what backups are for, is put back before anything opens it. */
-async function putConfiguration({ configPath, ...place }: StoredPlace, bytes: Buffer): Promise<void> {
-  if (configPath === null) return;
-  await withRewriting({ ...place, path: configPath }, async ({ rewrite }) =>
-    rewrite(await readTarget(place.fileSystem, configPath).catch(() => null), bytes),
-  );
+/**
+ * Makes file and folder what the request says, which needs none of their counters in memory, nor a file that can be read.
+ * The request waits until then: a crash leaves it to the next start. What waited before it is over with it.
+ */
+async function restoreHere(
+  place: StoredPlace & { readonly path: string },
+  request: FolderRequest,
+  configuration: Buffer,
+): Promise<void> {
+  const { path, dataFolder, fileSystem, log, progress } = place;
+  const held = { ...lockPorts(fileSystem), log, dataFolder, configurationPath: path, lookMilliseconds: 0 };
+  const hold = await holdForServing(held);
+  try {
+    const requests = await waitingRequests(fileSystem, dataFolder);
+    // One that has ended meanwhile did it.
+    if (!requests.some((one) => one.path === request.path)) return;
+    const shown = (share: number) => progress.show('taking over', share);
+    const state = await readBesides(piecesOf(fileSystem, request.path, shown));
+    progress.show('writing');
+    const registered = () => readDocument(configuration).configuration.keys.map(({ accessKey }) => accessKey);
+    await replaceStore(place, { ...state, report: basename(request.path), registered }, () =>
+      replaceContent({ ...place, folder: hold.folder }, configuration),
+    );
+    for (const one of requests) if (one.path !== request.path) await finishRequest(fileSystem, dataFolder, one);
+    await finishRequest(fileSystem, dataFolder, request);
+  } finally {
+    await hold.release();
+  }
 }

@@ -146,7 +146,7 @@ describe('keyway backup and restore', () => {
       expect((await runApart('backup', `state-${i}.jsonl`)).code).toBe(0);
       const { counters, reports } = await readState([await readFile(join(folder, `state-${i}.jsonl`))]);
       const bytes = new Set(
-        counters.filter(({ accessKey }) => accessKey !== 'extra').map(({ bytesDown }) => Number(bytesDown)),
+        [...counters].filter(({ accessKey }) => accessKey !== 'extra').map(({ bytesDown }) => Number(bytesDown)),
       );
       expect([...bytes]).toHaveLength(1);
       expect(reports?.length).toBe([...bytes][0]);

@@ -44,20 +44,29 @@ export function differences(
   before: ServerConfiguration,
   after: ServerConfiguration,
 ): { readonly former: ConfigurationChange; readonly written: ConfigurationChange } {
-  const [had, has] = [recordsByKey(before), recordsByKey(after)];
-  const keys = [...new Set([...had.keys(), ...has.keys()])].filter((key) => {
-    const [a, b] = [had.get(key), has.get(key)];
-    return a === undefined || b === undefined || !sameFields(a, b);
+  const had = new Map(before.keys.map((key) => [key.accessKey, key]));
+  const [former, written] = [new Map<string, AccessKey | null>(), new Map<string, AccessKey | null>()];
+  for (const key of after.keys) {
+    const { accessKey } = key;
+    const record = had.get(accessKey);
+    had.delete(accessKey);
+    if (record !== undefined && sameFields(record, key)) continue;
+    former.set(accessKey, record ?? null);
+    written.set(accessKey, key);
+  }
+  for (const [accessKey, record] of had) {
+    former.set(accessKey, record);
+    written.set(accessKey, null);
+  }
+  const of = (
+    keys: ReadonlyMap<string, AccessKey | null>,
+    { outbound, dns }: ServerConfiguration,
+  ): ConfigurationChange => ({
+    keys,
+    ...(before.outbound && after.outbound && outbound && { rules: outbound.rules }),
+    dns,
   });
-  const of = (records: ReadonlyMap<string, AccessKey>, { outbound, dns }: ServerConfiguration): ConfigurationChange => {
-    const changed = new Map(keys.map((key) => [key, records.get(key) ?? null]));
-    return { keys: changed, ...(before.outbound && after.outbound && outbound && { rules: outbound.rules }), dns };
-  };
-  return { former: of(had, before), written: of(has, after) };
-}
-
-function recordsByKey({ keys }: ServerConfiguration): ReadonlyMap<string, AccessKey> {
-  return new Map(keys.map((key) => [key.accessKey, key]));
+  return { former: of(former, before), written: of(written, after) };
 }
 
 /** How many keys of `before` are gone in `after`. */

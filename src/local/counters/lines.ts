@@ -4,6 +4,7 @@ import type { KeptCounters } from '../../core/keys/types.js';
 import { MAX_U64 } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { eachLine, type Pieces, type TextLine } from '../file/file-pieces.js';
+import { type ManyCounters, PackedCounters } from './packed-counters.js';
 import { readSourceLine, type StoredSources, sourceLines } from './source-lines.js';
 import type { Base, Source } from './sources.js';
 
@@ -11,7 +12,7 @@ import type { Base, Source } from './sources.js';
 export interface StoredState {
   /** The configuration file, byte for byte; null where counters stand alone. */
   readonly configuration: Buffer | null;
-  readonly counters: readonly KeptCounters[];
+  readonly counters: ManyCounters;
   /** Ids of remembered reports, oldest first; null where counters stand alone. */
   readonly reports: readonly string[] | null;
   /** Null where counters stand alone, and in what an earlier Keyway has written. */
@@ -32,6 +33,7 @@ const FORMATS = [1n, 2n] as const;
 const PIECE_CHARACTERS = 64 * 1024;
 /** A multiple of 3, so that the base64 of one slice goes on with that of the next. */
 const SLICE_BYTES = 3 * 16 * 1024;
+const CONFIGURATION = Buffer.from('{"configuration":"');
 /** Bytes of a line; the first shows whether the rest is worth reading. */
 const MOST_FIRST_LINE = 1024 * 1024;
 /** The configuration is the longest: base64, and what stands around it. */
@@ -94,7 +96,7 @@ async function* textsOf(state: WrittenState, createdAt: number, countLine: () =>
   };
   yield line(JSON.stringify({ keyway: 'state', format, created_at: createdAt }));
   if (configuration !== null) {
-    yield '{"configuration":"';
+    yield CONFIGURATION.toString();
     for (let from = 0; from < configuration.length; from += SLICE_BYTES)
       yield configuration.toString('base64', from, from + SLICE_BYTES);
     yield line('"}');
@@ -117,9 +119,16 @@ async function* piecesOfText(texts: AsyncIterable<string>): AsyncGenerator<Buffe
 
 /** Reads what `writeState` wrote. Rejects with `LinesError` for anything that is not exactly that. */
 export async function readState(text: Pieces): Promise<StoredState> {
-  const counters: KeptCounters[] = [];
+  const counters = new PackedCounters();
   const rest = await readParts(text, (one) => counters.push(one));
   return { ...rest, counters };
+}
+
+/** As `readState`, without the configuration, which the caller has. */
+export async function readBesides(text: Pieces): Promise<Omit<StoredState, 'configuration'>> {
+  const counters = new PackedCounters();
+  const { reports, sources } = await readParts(text, (one) => counters.push(one), { skipsConfiguration: true });
+  return { counters, reports, sources };
 }
 
 /** As `readState`, keeping no counters: so many are whole. */
@@ -133,7 +142,11 @@ export async function checkState(
   return { configuration, counters };
 }
 
-async function readParts(text: Pieces, take: (counters: KeptCounters) => void): Promise<Omit<StoredState, 'counters'>> {
+async function readParts(
+  text: Pieces,
+  take: (counters: KeptCounters) => void,
+  { skipsConfiguration = false } = {},
+): Promise<Omit<StoredState, 'counters'>> {
   let configuration: Buffer | null = null;
   let reports: readonly string[] | null = null;
   const sources: Source[] = [];
@@ -144,6 +157,7 @@ async function readParts(text: Pieces, take: (counters: KeptCounters) => void): 
   let last: { readonly line: TextLine; readonly checksum: number } | null = null;
 
   function takePart(line: TextLine): void {
+    if (skipsConfiguration && line.bytes.subarray(0, CONFIGURATION.length).equals(CONFIGURATION)) return;
     const part = objectOf(line);
     if (typeof part.configuration === 'string') configuration = Buffer.from(part.configuration, 'base64');
     else if (Array.isArray(part.reports)) reports = part.reports.map(String);

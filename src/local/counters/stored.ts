@@ -23,6 +23,11 @@ const DAMAGED_ATTEMPTS = 3;
 
 class DamagedStoreError extends CountersStoreError {}
 
+/** A state whose counters are all in memory. */
+export interface ReadState extends StoredState {
+  readonly counters: readonly KeptCounters[];
+}
+
 /**
  * What is durable at one moment: configuration file, counters and remembered reports, read beside a Keyway that may be
  * serving. The store's sizes are taken while the configuration file is seen to stay the same, and what the store had by
@@ -33,7 +38,7 @@ export async function readStored(
   fileSystem: FileSystemPort,
   dataFolder: string,
   configurationPath: string | null,
-): Promise<StoredState> {
+): Promise<ReadState> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     try {
       const found = await readOnce(fileSystem, dataFolder, configurationPath);
@@ -57,7 +62,7 @@ async function readOnce(
   fileSystem: FileSystemPort,
   dataFolder: string,
   configurationPath: string | null,
-): Promise<StoredState | null> {
+): Promise<ReadState | null> {
   // A file that is being overwritten in place is half the old one and half the new.
   if (configurationPath !== null && (await exists(fileSystem, dataFolderAt(dataFolder).inPlaceCopy))) return null;
   const file = configurationPath === null ? null : await readConfiguration(fileSystem, configurationPath);

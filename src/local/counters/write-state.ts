@@ -108,6 +108,11 @@ export async function finishState(fileSystem: FileSystemPort, folder: string, nu
   await fileSystem.syncFolder(folder);
 }
 
+/** Removes a state that has no name yet. */
+export async function discardState(fileSystem: FileSystemPort, folder: string, number: number): Promise<void> {
+  await fileSystem.remove(join(folder, storeFileName('state', number) + TEMPORARY)).catch(() => undefined);
+}
+
 export function isUnfinishedState(name: string): boolean {
   return name.startsWith('state-') && name.endsWith(TEMPORARY);
 }

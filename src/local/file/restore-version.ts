@@ -44,7 +44,8 @@ export async function restoreVersion(options: VersionsOptions, id: string): Prom
   return version;
 }
 
-async function undisturbed(path: string, attempt: () => Promise<void>): Promise<void> {
+/** Tries until the file is not changed by others meanwhile. */
+export async function undisturbed(path: string, attempt: () => Promise<void>): Promise<void> {
   for (let attempts = 0; attempts < ATTEMPTS; attempts++) {
     try {
       await attempt();
