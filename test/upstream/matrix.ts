@@ -40,17 +40,15 @@ function allScenarios(): readonly NamedScenario[] {
   return [...REVISIONS_BY_FOLDER, ...recorded.map((name) => `recorded/${name}`)].flatMap(scenariosOf);
 }
 
-const all = allScenarios();
+const all = allScenarios().map((named) => {
+  const resolved = resolveRevision(named.scenario.revision);
+  return { ...named, of: resolved.ok ? resolved.revision.id : null };
+});
 
 /** What a revision is played with: its own scenarios, those of `earliest` where it has none. */
 export function scenariosFor({ id }: Revision): readonly NamedScenario[] {
-  const of = (wanted: string) =>
-    all.filter(({ scenario }) => {
-      const resolved = resolveRevision(scenario.revision);
-      return resolved.ok && resolved.revision.id === wanted;
-    });
-  const own = of(id);
-  return own.length > 0 ? own : of('earliest');
+  const own = all.filter(({ of }) => of === id);
+  return own.length > 0 ? own : all.filter(({ of }) => of === 'earliest');
 }
 
 /** Why a scenario cannot be played over a line, or null where it can. */
