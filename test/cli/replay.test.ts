@@ -1,8 +1,10 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder, ROOT } from '../build.js';
+import { until } from '../feed/stage.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
 import { runHere } from './context.js';
 import { startKeyway } from './process.js';
@@ -21,6 +23,33 @@ async function changedScenario(file: string, change: (text: string) => string): 
   const text = await readFile(join(ROOT, 'fixtures', file), 'utf8');
   await writeFile(join(folder, 'changed.json'), change(text));
   return folder;
+}
+
+/** What passes everything on to a server, until it passes nothing on. */
+async function hangingFront(origin: string) {
+  const { hostname, port } = new URL(origin);
+  const open = new Set<Socket>();
+  let isHanging = false;
+  const front = createServer((client) => {
+    if (isHanging) return void open.add(client);
+    const server = connect(Number(port), hostname);
+    for (const socket of [client, server]) {
+      open.add(socket);
+      socket.on('error', () => undefined);
+    }
+    client.pipe(server).pipe(client);
+  });
+  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of open) socket.destroy();
+    front.close();
+  });
+  const { port: own } = front.address() as AddressInfo; // It listens on a port.
+  const hang = () => {
+    isHanging = true;
+    for (const socket of open) socket.unpipe().pause();
+  };
+  return { origin: `http://127.0.0.1:${own}`, hang };
 }
 
 const wrongText = (text: string) => text.replace('"error":"unauthorized"', '"error":"not you"');
@@ -136,6 +165,37 @@ describe('keyway replay on a target', () => {
     expect(server.keys()).toEqual(keys);
     expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('with --writes, ended by SIGINT while its keys stand there, removes them', async () => {
+    const server = await startLiveServer('current');
+    const keys = server.keys();
+    const running = startKeyway([...flagsFor(server.origin, 'current'), '--writes'], { folder: ROOT, environment });
+    await until(() => server.keys().length > keys.length);
+    running.child.kill('SIGINT');
+    const ended = await running.ended;
+    expect(ended.complaints).toContain('another signal ends it at once');
+    expect(ended.complaints).toContain('interrupted after');
+    expect(ended.code).toBe(2);
+    expect(server.keys()).toEqual(keys);
+    expect(await server.file()).toEqual(JSON.parse(SERVER_FILE));
+  });
+
+  test('ended by a second SIGINT while the server hangs leaves the saved copy', async () => {
+    const server = await startLiveServer('current');
+    const { origin, hang } = await hangingFront(server.origin);
+    const folder = await emptyFolder();
+    const running = startKeyway([...flagsFor(origin, 'current'), '--destructive'], { folder, environment });
+    await new Promise<void>((resolve) => {
+      server.app.keyway.local?.configuration?.onReload(() => resolve());
+    });
+    hang();
+    const again = setInterval(() => running.child.kill('SIGINT'), 200);
+    const ended = await running.ended.finally(() => clearInterval(again));
+    expect(ended.code).toBe(130);
+    const [saved = '', ...others] = await readdir(folder);
+    expect(others).toEqual([]);
+    expect(JSON.parse(await readFile(join(folder, saved), 'utf8'))).toMatchObject({ config: JSON.parse(SERVER_FILE) });
   });
 
   test('whose login is refused could not run', async () => {
