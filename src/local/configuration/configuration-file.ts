@@ -20,7 +20,7 @@ import { readAsCompactJson } from './configuration-json.js';
 import { createEditCheck } from './edit-check.js';
 import { startEditWatch } from './edit-watch.js';
 import { createFileState, present } from './file-state.js';
-import { createFileWrites } from './file-writes.js';
+import { FileWrites } from './file-writes.js';
 import { InboundsWatch } from './inbounds-watch.js';
 import { BrokenFileError, createKnownFile, type FoundFile, readFirst } from './known-file.js';
 import { createLiveConfiguration } from './live-configuration.js';
@@ -225,7 +225,7 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     unread.changes.wrote(former, written);
     await unread.journal.add({ at: options.clock.now(), former, written });
   };
-  const writes = createFileWrites({
+  const writes = new FileWrites({
     ...options,
     rootListBeside,
     state,
@@ -237,7 +237,7 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     renew,
     note,
   });
-  const queue = createCommitQueue(writes.commit);
+  const queue = createCommitQueue((changes: readonly ConfigurationChange[]) => writes.commit(changes));
   if (changeCount(state.pending) > 0) queue.add({}).catch(() => undefined);
   hold.onMadeAgain(() => {
     versions.forget();
