@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
@@ -103,6 +104,8 @@ const DONE = { ok: true, data: 'User removed' };
 const writing = (url: string) =>
   runHere(['replay', '--target', url, '--revision', '0.2.96', '--writes', '--username', CREDENTIALS.username], {
     environment: { KEYWAY_TOKEN: CREDENTIALS.token, KEYWAY_PASSWORD: CREDENTIALS.password },
+    // Stand-ins here read their files so much faster than servers do.
+    wait: (milliseconds) => sleep(milliseconds / 20),
   });
 
 describe('the state after a run', () => {
