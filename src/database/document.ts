@@ -6,9 +6,10 @@ import { DomainError } from '../core/errors.js';
 import type { KeyReader } from '../core/keys/types.js';
 import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import { judgeReplacement } from '../core/replace-policy.js';
+import { inTurns } from '../core/steps.js';
 import { createTurns } from '../core/turns.js';
-import { losesInbounds, type ReadConfiguration, readDocument } from '../local/document/document.js';
-import { toReplacement } from '../local/document/replacement.js';
+import { losesInbounds, type ReadConfiguration, readDocumentSteps } from '../local/document/document.js';
+import { toReplacementSteps } from '../local/document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../local/document/retention.js';
 import { type Connections, StatementError } from './connection.js';
 import { type KeptDocument, type PresentDocument, unpack } from './kept-document.js';
@@ -50,8 +51,6 @@ const ATTEMPTS = 10;
 /** Those of them after which the others wait. */
 const ATTEMPTS_BESIDE = 2;
 const CHANGED_MEANWHILE = 'KW001';
-
-const FORMAT = { read: readDocument };
 
 export function createDatabaseDocument(options: DocumentOptions): DatabaseDocument {
   const { connections, writes, keys, kept, clock, random, log } = options;
@@ -145,8 +144,8 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
     at,
     text: async () => (await at()).bytes,
     read: async () => (await current()).compact(),
-    replace: (body) => replaceBy(toReplacement(body, FORMAT), 'replaced'),
-    put: (bytes) => replaceBy(readDocument(bytes), 'restored'),
+    replace: async (body) => replaceBy(await inTurns(toReplacementSteps(body, readDocumentSteps)), 'replaced'),
+    put: async (bytes) => replaceBy(await inTurns(readDocumentSteps(bytes)), 'restored'),
     versions,
     async restore(id) {
       const found = (await versions()).filter((version) => version.id.startsWith(id));
@@ -154,7 +153,8 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
       if (version === undefined) throw new Error(`There is no kept version ${id}.`);
       if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
       const [rows] = await connections.run(versionContent(version.id), DEADLINE);
-      await replaceBy(readDocument(await unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex'))), 'restored');
+      const bytes = await unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex'));
+      await replaceBy(await inTurns(readDocumentSteps(bytes)), 'restored');
       return version;
     },
   };

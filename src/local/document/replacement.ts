@@ -1,6 +1,7 @@
 import { DomainError } from '../../core/errors.js';
 import { FILE_LIMITS } from '../../core/file-limits.js';
-import { prettyJson } from '../../wire/json/json.js';
+import { finish, type Steps } from '../../core/steps.js';
+import { prettyJsonSteps } from '../../wire/json/json.js';
 import {
   another,
   createScanner,
@@ -26,14 +27,29 @@ const ALWAYS_WRITTEN = MEBIBYTE;
  */
 export function toReplacement<Reading>(body: Buffer, format: { read(bytes: Buffer): Reading }): Reading {
   try {
-    if (hasRootMember(body, 'mode')) {
-      const limit = Math.min(MOST_WRITTEN, Math.max(ALWAYS_WRITTEN, MOST_GROWTH * body.length));
-      return format.read(prettyJson(body, { limit, foreign: true }));
-    }
+    return format.read(finish(textSteps(body)));
   } catch (error) {
-    throw new DomainError('configFormatFailed', wordsOf(error));
+    throw refusalOf(error);
   }
-  throw new DomainError('configModeMissing');
+}
+
+/** As `toReplacement`. */
+export function* toReplacementSteps<Reading>(body: Buffer, read: (bytes: Buffer) => Steps<Reading>): Steps<Reading> {
+  try {
+    return yield* read(yield* textSteps(body));
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+function* textSteps(body: Buffer): Steps<Buffer> {
+  if (!hasRootMember(body, 'mode')) throw new DomainError('configModeMissing');
+  const limit = Math.min(MOST_WRITTEN, Math.max(ALWAYS_WRITTEN, MOST_GROWTH * body.length));
+  return yield* prettyJsonSteps(body, { limit, foreign: true });
+}
+
+function refusalOf(error: unknown): DomainError {
+  return error instanceof DomainError ? error : new DomainError('configFormatFailed', wordsOf(error));
 }
 
 /** Looks at the root's own members alone and builds nothing: a body may have 256 MiB. */

@@ -205,17 +205,32 @@ export interface PrettyOptions {
  * `RangeError` as soon as the text passes its limit.
  */
 export function prettyJson(bytes: Uint8Array, options: PrettyOptions = {}): Buffer {
+  return finish(prettyJsonSteps(bytes, options));
+}
+
+/** As `prettyJson`. */
+export function* prettyJsonSteps(bytes: Uint8Array, options: PrettyOptions = {}): Steps<Buffer> {
   const writer = createByteWriter(options.limit ?? Number.POSITIVE_INFINITY);
   const scanner = scan(bytes, false);
-  writePretty(scanner, writer, []);
+  yield* writePretty(scanner, writer, { seen: [], pausedAt: 0 });
   expectEnd(scanner);
   if (options.foreign === true) expectUnicode(scanner);
   return writer.finish();
 }
 
-/** `seen` holds one set of member names per level, used again for every object of that level. */
-function writePretty(scanner: JsonScanner, writer: ByteWriter, seen: Set<string>[]): void {
+interface PrettyState {
+  /** One set of member names per level, used again for every object of that level. */
+  readonly seen: Set<string>[];
+  pausedAt: number;
+}
+
+function* writePretty(scanner: JsonScanner, writer: ByteWriter, state: PrettyState): Steps<void> {
   const { kind, depth } = scanner;
+  const { seen } = state;
+  if (scanner.start - state.pausedAt >= STEP_BYTES) {
+    state.pausedAt = scanner.start;
+    yield;
+  }
   if (kind !== Token.openArray && kind !== Token.openObject) {
     writeScalar(scanner, writer);
     return;
@@ -235,7 +250,7 @@ function writePretty(scanner: JsonScanner, writer: ByteWriter, seen: Set<string>
       writeName(scanner, writer);
       writer.byte(BLANK);
     }
-    writePretty(scanner, writer, seen);
+    yield* writePretty(scanner, writer, state);
   }
   if (!first) writer.line(2 * depth);
   writer.byte(close);

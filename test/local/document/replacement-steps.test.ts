@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest';
+import { readDocument, readDocumentSteps } from '../../../src/local/document/document.js';
+import { toReplacement, toReplacementSteps } from '../../../src/local/document/replacement.js';
+
+it('makes a replacement of many keys in steps of some thousand keys each, to the same document', () => {
+  const keys = Array.from({ length: 50_000 }, (_, n) => ({ access_key: `key-number-${n}`, name: `Name ${n}` }));
+  const body = Buffer.from(JSON.stringify({ mode: 'server', access_keys: keys }));
+  const steps = toReplacementSteps(body, readDocumentSteps);
+  let count = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) count += 1;
+  expect(count).toBeGreaterThan(2 * Math.floor(body.length / 2 ** 18));
+  expect(step.value).toEqual(toReplacement(body, { read: readDocument }));
+});
