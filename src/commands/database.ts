@@ -15,9 +15,15 @@ import { complainingLog } from './complaining-log.js';
 import { type CommandPlan, defineCommand, UsageError } from './define-command.js';
 
 /** A command over a database, and perhaps over a configuration file. */
-interface DatabasePlan extends Pick<CommandPlan<ParsedFlags, Homes>, 'name' | 'help' | 'flags'> {
+interface DatabasePlan extends Pick<CommandPlan<Asked, Homes>, 'name' | 'help' | 'flags'> {
   readonly settings: readonly SettingName[];
   work(homes: Homes, flags: ParsedFlags, context: CommandContext): Promise<void>;
+}
+
+interface Asked {
+  /** Null where none is named. */
+  readonly database: HomePlaceOf<'database'> | null;
+  readonly flags: ParsedFlags;
 }
 
 interface Homes {
@@ -30,23 +36,27 @@ const REPLACE: FlagShape = { flag: 'replace', placeholder: null, repeatable: fal
 const DATABASE_SETTINGS: readonly SettingName[] = ['database', 'noMigrate'];
 const FILE_SETTINGS: readonly SettingName[] = ['config', 'dataDir', 'inPlace'];
 
+const NO_DATABASE = 'expected --database or KEYWAY_DATABASE_URL';
+
 /** Makes it a command that reads the database apart from the file: here both are named. */
 function databaseCommand(plan: DatabasePlan): Command {
-  return defineCommand<ParsedFlags, Homes>({
+  const names = plan.settings.filter((name) => DATABASE_SETTINGS.includes(name));
+  return defineCommand<Asked, Homes>({
     ...plan,
     apart: DATABASE_SETTINGS,
     words: { names: [] },
-    ask: (_reading, flags) => flags,
-    async home(others, flags, { sources }) {
-      const names = plan.settings.filter((name) => DATABASE_SETTINGS.includes(name));
-      const ofDatabase = { ...sources, flags: only(flags, ['database', 'no-migrate']) };
-      const answer = await readSettings(ofDatabase, names);
-      if (!answer.ok) throw new UsageError(...answer.problems.map(problemText));
-      const { home } = answer.settings;
-      if (home.kind !== 'database') throw new UsageError('expected --database or KEYWAY_DATABASE_URL');
-      return { database: home, beside: others.home };
+    async ask({ problems }, flags, { sources }) {
+      const answer = await readSettings({ ...sources, flags: only(flags, ['database', 'no-migrate']) }, names);
+      const database = answer.ok && answer.settings.home.kind === 'database' ? answer.settings.home : null;
+      if (!answer.ok) problems.push(...answer.problems.map(problemText));
+      else if (database === null) problems.push(NO_DATABASE);
+      return { database, flags };
     },
-    async work(homes, flags, context) {
+    async home({ home: beside }, { database }) {
+      if (database === null) throw new UsageError(NO_DATABASE);
+      return { database, beside };
+    },
+    async work(homes, { flags }, context) {
       await plan.work(homes, flags, context);
       return 0;
     },

@@ -7,14 +7,7 @@ import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf
 import { type FlagReading, readFlags } from './replay/settings.js';
 
 /** Something wrong with a command line that shows only when its home is looked for. */
-export class UsageError extends Error {
-  readonly problems: readonly string[];
-
-  constructor(...problems: readonly string[]) {
-    super(problems.join('; '));
-    this.problems = problems;
-  }
-}
+export class UsageError extends Error {}
 
 /** What a command is, but for how its command line is read and how what goes wrong is told. */
 export interface CommandPlan<Asked, Home> {
@@ -23,7 +16,7 @@ export interface CommandPlan<Asked, Home> {
   help(settings: string): string;
   /** The settings that it reads; none, and no settings file, where it is left out. */
   readonly settings?: readonly SettingName[];
-  /** Those of its settings that `home` reads by itself, because they name another home than the others. */
+  /** Those of its settings that `ask` reads by itself, because they name another home than the others. */
   readonly apart?: readonly SettingName[];
   /** Flags besides those of its settings. */
   readonly flags?: readonly FlagShape[];
@@ -34,7 +27,7 @@ export interface CommandPlan<Asked, Home> {
   /** Settings that its command line says otherwise than by their flags. */
   fixed?(flags: ParsedFlags, context: CommandContext): Partial<SettingValues>;
   /** What is asked for; what is wrong with it goes to the reading's problems. */
-  ask(reading: FlagReading, flags: ParsedFlags, context: CommandContext): Asked;
+  ask(reading: FlagReading, flags: ParsedFlags, given: Given): Asked | Promise<Asked>;
   /** Opens what it works on. Rejects with a `UsageError` where the command line names none of the kind. */
   home(settings: Settings, asked: Asked, given: Given): Promise<Home>;
   /** Resolves to the exit code, 0 where to nothing. */
@@ -83,8 +76,9 @@ async function run<Asked, Home>(
   const names = settings.filter((name) => !apart.includes(name));
   const answer = await readSettings(read, names, plan.fixed?.(flags, context));
   const reading = readFlags(flags);
-  const asked = plan.ask(reading, flags, context);
-  const problems = [...(answer.ok ? [] : answer.problems.map(problemText)), ...reading.problems];
+  const asked = await plan.ask(reading, flags, { context, sources });
+  // A settings file that cannot be read is a problem of all that is read from it.
+  const problems = [...new Set([...(answer.ok ? [] : answer.problems.map(problemText)), ...reading.problems])];
   const { names: words, least = words?.length } = plan.words ?? {};
   if (words !== undefined && (flags.words.length > words.length || flags.words.length < (least ?? 0)))
     problems.push(`expected ${['keyway', plan.name, ...words].join(' ')}, and flags`);
@@ -95,7 +89,7 @@ async function run<Asked, Home>(
     return (await plan.work(home, asked, context)) ?? 0;
   } catch (error) {
     context.progress.clear();
-    if (error instanceof UsageError) return usageProblem(context, plan.name, error.problems);
+    if (error instanceof UsageError) return usageProblem(context, plan.name, [error.message]);
     context.complain(`keyway ${plan.name}: ${plan.failure?.(error, asked) ?? wordsOf(error)}`);
     return 1;
   } finally {

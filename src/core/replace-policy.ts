@@ -18,8 +18,11 @@ export interface Replacement {
 export interface ReplacementVerdict {
   /** The version before is kept for ever. */
   readonly forever: boolean;
-  /** Says in the log, once it has happened, that it may be a mishap; `fields` name the home. */
-  report(log: Pick<LogPort, 'error' | 'warn'>, fields?: Readonly<Record<string, unknown>>): void;
+  /**
+   * Says in the log, once it has happened, that it may be a mishap; `fields` name the home. `isKept`, by default true, tells
+   * whether there was a version before that could be kept.
+   */
+  report(log: Pick<LogPort, 'error' | 'warn'>, fields?: Readonly<Record<string, unknown>>, isKept?: boolean): void;
 }
 
 const INBOUNDS_LOST =
@@ -34,9 +37,9 @@ export function judgeReplacement(replacement: Replacement, guard: boolean): Repl
   }
   return {
     forever: losesInbounds || removed > MANY_KEYS,
-    report(log, fields = {}) {
-      if (losesInbounds) log.error(fields, `${INBOUNDS_LOST}; the version before is kept for ever`);
-      reportRemoved(removed, log, fields);
+    report(log, fields = {}, isKept = true) {
+      if (losesInbounds) log.error(fields, `${INBOUNDS_LOST}; ${fateOfBefore(isKept)}`);
+      reportRemoved(removed, log, fields, isKept);
     },
   };
 }
@@ -46,7 +49,11 @@ export function reportRemoved(
   removed: number,
   log: Pick<LogPort, 'warn'>,
   fields: Readonly<Record<string, unknown>> = {},
+  isKept = true,
 ): void {
   if (removed <= MANY_KEYS) return;
-  log.warn({ ...fields, removed }, `${removed} keys were removed; the version before is kept for ever`);
+  log.warn({ ...fields, removed }, `${removed} keys were removed; ${fateOfBefore(isKept)}`);
 }
+
+const fateOfBefore = (isKept: boolean): string =>
+  isKept ? 'the version before is kept for ever' : 'no version of before is kept';

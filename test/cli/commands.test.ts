@@ -215,6 +215,31 @@ describe('keyway config list', () => {
   });
 });
 
+describe('keyway database', () => {
+  const missing = 'expected --database or KEYWAY_DATABASE_URL\n';
+
+  it.each([
+    ['migrate', ['--nosuch'], `flag --nosuch: there is no such flag\n${missing}`],
+    [
+      'export',
+      ['word', '--data-dir', ''],
+      `data-dir (flag --data-dir): expected a path, got ""\n${missing}expected keyway database export, and flags\n`,
+    ],
+    ['import', ['--settings', 'none.json'], expect.stringMatching(/^settings [^\n]*none\.json: No such file[^\n]*\n$/)],
+    [
+      'import',
+      ['--nosuch', '--database', 'none'],
+      expect.stringMatching(/^flag --nosuch: [^\n]*\ndatabase \(flag[^\n]*\n$/),
+    ],
+  ])('%s %j says at once all that is wrong, and each once', async (command, argv, problems) => {
+    const { code, complaints } = await runHere(['database', command, ...argv], { folder });
+    const help = `See: keyway database ${command} --help\n`;
+    expect(code).toBe(2);
+    expect(complaints.endsWith(help)).toBe(true);
+    expect(complaints.slice(0, -help.length)).toEqual(problems);
+  });
+});
+
 describe('the built command', () => {
   it('is executable with its own first line', async () => {
     const { CLI } = await import('../build.js');

@@ -20,6 +20,8 @@ export interface StagedOptions {
   readonly trip?: (call: string) => Trip;
   readonly configuration?: string;
   readonly guard?: boolean;
+  /** Default: one in memory. */
+  readonly dataFolder?: null;
   /** In place of `logged` and `lines`. */
   readonly log?: LogPort;
   readonly hasOneSession?: boolean;
@@ -47,7 +49,7 @@ const FOLDER = '/var/keyway';
 
 export async function staged(options: StagedOptions = {}): Promise<Staged> {
   const { revision = 'current', before, guard = false, version, configuration, hasOneSession = false } = options;
-  const { trip = () => ({ there: 1, back: 1 }), settle = 'auto', servesStale = false } = options;
+  const { trip = () => ({ there: 1, back: 1 }), settle = 'auto', servesStale = false, dataFolder = FOLDER } = options;
   const world = createWorld();
   const files = createMemoryFiles();
   const logged: string[] = [];
@@ -73,7 +75,7 @@ export async function staged(options: StagedOptions = {}): Promise<Staged> {
     await files.remove(`${FOLDER}/lock`).catch(() => undefined);
     return openUpstreamBackend({
       server,
-      dataFolder: FOLDER,
+      dataFolder,
       guard,
       settle,
       servesStale,

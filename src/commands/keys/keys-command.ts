@@ -63,7 +63,7 @@ ${settings}
   --ca FILE        Certificates in PEM that are trusted of the target instead of the system's.
 
 A file that a Keyway serves is changed through that Keyway, any other is opened by itself.`,
-      ask: (reading, flags, context) => ({
+      ask: (reading, flags, { context }) => ({
         target: targetOf(reading, context),
         isDone: reading.isOn('no-wait'),
         own: command.read(reading, flags),

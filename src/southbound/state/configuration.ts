@@ -178,7 +178,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     const verdict = judgeReplacement({ reason: 'replaced', ...lossesOf(present, next) }, guard);
     if (present !== null) await keep(present.document.bytes, verdict);
     await server.putConfig(body);
-    verdict.report(log, { upstream: server.name });
+    verdict.report(log, { upstream: server.name }, present !== null && versions !== null);
     settling.overruled();
     if (next !== null) onReplaced(next.configuration);
     return next;

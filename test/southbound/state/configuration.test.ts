@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../../src/core/errors.js';
 import { restoreConfiguration } from '../../../src/southbound/state/restore-configuration.js';
 import type { FakeServer } from '../fake-server.js';
-import { held, key, staged } from '../staged.js';
+import { held, key, type StagedOptions, staged } from '../staged.js';
 
 const TOR = { domainSuffix: ['.onion'], ipCidr: [], protocol: null, action: 'proxy' as const };
 const ROUTED = '{"mode":"server","access_keys":["a"],"outbound":{"enabled":true,"rules":[]},"other":1.50}';
@@ -53,6 +53,27 @@ describe('the configuration of a running server', () => {
     await expect(world.until(replaced)).rejects.toMatchObject({ code: 'configRefused' });
     expect(server.calls).not.toContain('putConfig');
     await backend.close();
+  });
+
+  it('is said to be kept only where it was: not where it cannot be read, nor without a data folder', async () => {
+    const keys = Array.from({ length: 12 }, (_, n) => `k${n}`);
+    const configuration = JSON.stringify({ mode: 'server', access_keys: keys });
+    const register = (server: FakeServer) => {
+      for (const name of keys) server.keys.set(name, held(name));
+    };
+    const logOf = async (options: StagedOptions, spoil: (server: FakeServer) => void = () => undefined) => {
+      const { world, server, backend, logged } = await staged({ configuration, before: register, ...options });
+      await world.pass(2_000);
+      spoil(server);
+      const replaced = backend.document?.replace(Buffer.from('{"mode":"server","access_keys":[]}'));
+      await world.until(replaced ?? Promise.reject());
+      await world.until(backend.close());
+      return logged.filter((message) => message.includes('were removed'));
+    };
+    const destroyed = (server: FakeServer) => void Object.assign(server, { configuration: '' });
+    expect(await logOf({})).toEqual(['12 keys were removed; the version before is kept for ever']);
+    expect(await logOf({}, destroyed)).toEqual(['12 keys were removed; no version of before is kept']);
+    expect(await logOf({ dataFolder: null })).toEqual(['12 keys were removed; no version of before is kept']);
   });
 
   it('is none where the line has none', async () => {
