@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { openLocalBackend } from '../../src/local/backend.js';
+import { createUnreadJournal } from '../../src/local/configuration/unread-journal.js';
 import { writeState } from '../../src/local/counters/lines.js';
 import { readStored } from '../../src/local/counters/stored.js';
+import { lockPorts } from '../../src/local/file/lock.js';
 import { submitRequest } from '../../src/local/jobs/folder-requests.js';
 import { settleRequest } from '../../src/local/settle-jobs.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
@@ -107,6 +109,23 @@ it('keeps counters of keys that a restored state does not have for their return,
   expect(await found(place)).toEqual(AS_RESTORED);
   expect(await readdir(join(place.dataFolder, 'versions'))).toHaveLength(1);
   expect((await readStored(place.fileSystem, place.dataFolder, place.configPath)).reports).toContain('of b and c');
+});
+
+it('notes for servers beside what it changed, after what the Keyway before has noted', async () => {
+  const place = await placeFor();
+  await restore(place, BEFORE);
+  const { fileSystem, clock, log } = place;
+  const boot = await lockPorts(fileSystem).processes.boot();
+  const path = join(place.dataFolder, 'unread-changes');
+  const journal = () => createUnreadJournal({ path, boot, milliseconds: 7_000, fileSystem, clock, log });
+  const changed = (name: string) => ({ keys: new Map([['b', { accessKey: 'b', name, limitBytes: null }]]) });
+  const noted = { at: 5, former: changed('old'), written: changed('new') };
+  await journal().add(noted);
+  await restore(place, RESTORED);
+  const [first, second, ...others] = await journal().read();
+  expect(first).toEqual(noted);
+  expect([...(second?.written.keys?.keys() ?? [])]).toEqual(['c', 'a']);
+  expect(others).toEqual([]);
 });
 
 it('leaves all as it was where a restore meets a full disk, and nothing half-written', async () => {

@@ -1,6 +1,7 @@
 import type { ConfigurationChange } from '../../core/model.js';
-import type { FileStat, FileSystemPort } from '../../core/ports.js';
+import type { ClockPort, FileStat, FileSystemPort } from '../../core/ports.js';
 import { failureCode } from '../../platform/failure-words.js';
+import { TICK_MS } from '../file/write-file.js';
 import type { CommitQueue } from './commit-queue.js';
 import type { FileState } from './file-state.js';
 import { BrokenFileError, type KnownFile } from './known-file.js';
@@ -10,6 +11,7 @@ import type { Reloads } from './reloads.js';
 export interface FileEditsOptions {
   readonly path: string;
   readonly fileSystem: FileSystemPort;
+  readonly clock: Pick<ClockPort, 'monotonic'>;
   readonly state: FileState;
   readonly file: KnownFile;
   readonly reloads: Reloads;
@@ -18,9 +20,10 @@ export interface FileEditsOptions {
 
 /** What looks whether the file was edited; never rejects. */
 export function createEditCheck(options: FileEditsOptions): () => Promise<void> {
-  const { path, fileSystem, state, file, reloads, queue } = options;
+  const { path, fileSystem, clock, state, file, reloads, queue } = options;
   let lastSeen: string | null = null;
-  let seenTwice = false;
+  let firstSeenAt = 0;
+  let isSettled = false;
 
   async function look(): Promise<void> {
     try {
@@ -41,11 +44,12 @@ export function createEditCheck(options: FileEditsOptions): () => Promise<void> 
     if (queue.busy()) return;
     const stat = await fileSystem.stat(path).catch((error: unknown) => failureCode(error) ?? 'unknown');
     const seen = typeof stat === 'string' ? stat : signatureOf(stat);
-    // Two edits within a tick of the system's clock look like one: what has changed is read once more the next time.
+    // Two edits within a tick of the file system's clock look like one: what has changed is read until that is over.
     const isNew = seen !== lastSeen || state.looksAgain;
-    if (!isNew && seenTwice) return;
+    if (!isNew && isSettled) return;
+    if (isNew) firstSeenAt = clock.monotonic();
     const isKnown = typeof stat !== 'string' && !state.looksAgain && !state.isUnreadable && file.isKnown(stat);
-    seenTwice = !isNew || isKnown;
+    isSettled = isKnown || clock.monotonic() - firstSeenAt > TICK_MS;
     lastSeen = seen;
     if (isKnown) return;
     state.looksAgain = false;

@@ -69,6 +69,9 @@ function changeBetween(before: Buffer, after: Buffer): Change | null {
 /** Notes for the next Keyway what a server beside may take back. */
 async function note({ folder, fileSystem, clock, log }: ReplaceContentOptions, change: Change): Promise<void> {
   const boot = await lockPorts(fileSystem).processes.boot();
-  const journal = { path: folder.unreadChanges, boot, milliseconds: SETTLED_AFTER, fileSystem, clock, log };
-  await createUnreadJournal(journal).add({ at: clock.now(), ...change });
+  const path = folder.unreadChanges;
+  const journal = createUnreadJournal({ path, boot, milliseconds: SETTLED_AFTER, fileSystem, clock, log });
+  // What the Keyway before has noted stays with it.
+  await journal.read();
+  await journal.add({ at: clock.now(), ...change });
 }

@@ -25,8 +25,8 @@ export class TargetChangedError extends Error {
   }
 }
 
-/** Two modifications closer together than this may carry the same time stamp: kernels count time in ticks. */
-const TICK_NS = 100_000_000n;
+/** Two modifications no further apart than this may carry the same time stamp: FAT counts in 2 s, others in 1 s or in ticks. */
+export const TICK_MS = 2_000;
 const READ_ATTEMPTS = 10;
 const NEW_FILE_MODE = 0o600;
 
@@ -65,7 +65,7 @@ export function showsChanges({ mtimeNs, ctimeNs }: FileStat): boolean {
 /** Rejects with `TargetChangedError` unless the file still is the one that was read, or holds what was assumed. */
 export async function checkUnchanged(fileSystem: FileSystemPort, target: TargetFile, nowNs: bigint): Promise<void> {
   const { path, bytes, stat, isAssumed = false } = target;
-  const couldHide = isAssumed ? !showsChanges(stat) : nowNs - stat.mtimeNs < TICK_NS;
+  const couldHide = isAssumed ? !showsChanges(stat) : nowNs - stat.mtimeNs <= BigInt(TICK_MS) * 1_000_000n;
   try {
     const isSame = !couldHide || (await fileSystem.matches(path, bytes));
     // A network file system asks its server for the stat of a file that is opened, and may remember it otherwise.

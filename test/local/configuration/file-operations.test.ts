@@ -5,11 +5,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ConfigurationChange } from '../../../src/core/model.js';
 import type { FileStat, FileSystemPort } from '../../../src/core/ports.js';
 import { createConfigurationFile } from '../../../src/local/configuration/configuration-file.js';
+import { readTarget, replaceTarget, TargetChangedError } from '../../../src/local/file/write-file.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 import { createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 const log = { debug() {}, info() {}, warn() {}, error() {} };
+const PATIENTLY = { interval: 2, timeout: 4_000 };
 
 const adding = (accessKey: string): ConfigurationChange => ({
   keys: new Map([[accessKey, { accessKey, name: null, limitBytes: null }]]),
@@ -112,6 +114,46 @@ describe('an edit that the stat of the file does not show', () => {
     edit('alpha', 'omega');
     await file.save(adding('alpha'));
     expect(keys()).toEqual(['omega', 'beta', 'alpha']);
+    await file.close();
+  });
+
+  it('is not written over where the file system counts time in steps of 2 s, one of which has begun since', async () => {
+    const disk = createForgetfulFileSystem();
+    disk.write(PATH, 'alpha', { synced: true });
+    const coarse = withoutTime(disk.port);
+    const createSynced: typeof coarse.createSynced = async (...given) => ({
+      ...(await coarse.createSynced(...given)),
+      mtimeNs: 2_000_000_000n,
+    });
+    const target = await readTarget(coarse, PATH);
+    disk.write(PATH, 'omega');
+    const written = replaceTarget({ ...coarse, createSynced }, target, Buffer.from('gamma'));
+    await expect(written).rejects.toBeInstanceOf(TargetChangedError);
+    expect(disk.readText(PATH)).toBe('omega');
+  });
+
+  it('is found by the looks of 2 s, after which the file is left unread', async () => {
+    const disk = createForgetfulFileSystem();
+    disk.write(PATH, '{"mode": "server", "access_keys": ["alpha"]}', { synced: true });
+    const { fileSystem, counts } = counting(withoutTime(disk.port));
+    let now = 0;
+    const clock = { now: () => now, monotonic: () => now };
+    const place = { path: PATH, dataFolder: '/data', watch: false, pollMilliseconds: 2 };
+    const file = await createConfigurationFile({ ...place, fileSystem, clock, log });
+    const times = (name: string) => counts()[name] ?? 0;
+    const further = async (name: string, wanted: number) => {
+      const before = times(name);
+      await expect.poll(() => times(name), PATIENTLY).toBeGreaterThan(before + wanted);
+    };
+    await further('matches', 5);
+    disk.write(PATH, '{"mode": "server", "access_keys": ["omega"]}');
+    const present = () => file.load().keys.map(({ accessKey }) => accessKey);
+    await expect.poll(present, PATIENTLY).toEqual(['omega']);
+    now = 2_001;
+    await further('stat', 40);
+    const before = times('matches');
+    await further('stat', 40);
+    expect(times('matches')).toBe(before);
     await file.close();
   });
 });
