@@ -64,7 +64,6 @@ describe('on a terminal', () => {
     expect(await shownBy('restore', 'state.jsonl', ...STORED)).toEqual([
       ...[0, 7, 13, 20, 27].map((filled) => `${bar(filled)} reading state.jsonl`),
       'handing it over …',
-      'reading the configuration file and its counters …',
       ...[0, 7, 13, 20, 27].map((filled) => `${bar(filled)} taking over`),
       'writing …',
     ]);
