@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { convertFile } from '../src/local/convert/convert.js';
+import { convertFile } from '../src/document/convert/convert.js';
 import { type Bench, inTurns, type Measure, medianRatio, type Pairs, type Row, timeText } from './measure.js';
 import { createUser, listUsers } from './requests.js';
 import { type BenchServer, startCommand } from './servers.js';

@@ -1,11 +1,11 @@
 import { dirname, resolve } from 'node:path';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort } from '../core/ports.js';
-import { checkRestorable } from '../local/check/restorable.js';
+import { checkRestorable } from '../document/check/restorable.js';
+import { checkDataFolder } from '../files/data-folder.js';
+import type { Pieces } from '../files/file-pieces.js';
 import { checkState, writeState } from '../local/counters/lines.js';
 import { readStored } from '../local/counters/stored.js';
-import { checkDataFolder } from '../local/file/data-folder.js';
-import type { Pieces } from '../local/file/file-pieces.js';
 import { settleRequest } from '../local/settle-jobs.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';

@@ -1,7 +1,7 @@
 import { isPbkdf2 } from '../core/password.js';
-import { passwordHashIn, withOperator } from '../local/document/operator-change.js';
-import { rewriteFile } from '../local/file/rewrite-file.js';
-import { readTarget, TargetChangedError, type TargetFile } from '../local/file/write-file.js';
+import { passwordHashIn, withOperator } from '../document/operator-change.js';
+import { rewriteFile } from '../files/rewrite-file.js';
+import { readTarget, TargetChangedError, type TargetFile } from '../files/write-file.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { FlagShape } from '../settings/flags.js';
 import { shellWord } from '../settings/text.js';

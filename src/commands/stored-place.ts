@@ -1,6 +1,6 @@
 import type { FileSystemPort } from '../core/ports.js';
+import { type OnShare, piecesOf } from '../files/file-pieces.js';
 import { LinesError } from '../local/counters/lines.js';
-import { type OnShare, piecesOf } from '../local/file/file-pieces.js';
 import type { StoredPlace } from '../local/settle-jobs.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { ParsedFlags } from '../settings/flags.js';

@@ -5,7 +5,7 @@ import type { KeyEntry } from '../core/keys/types.js';
 import type { AccessKey, DnsChange } from '../core/model.js';
 import { type Now, withNow } from '../core/now.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../core/ports.js';
-import type { KeptVersion } from '../local/document/retention.js';
+import type { KeptVersion } from '../document/retention.js';
 import { failureWords } from '../platform/failure-words.js';
 import { type Connections, type ConnectionsUse, openConnections } from './connection.js';
 import { type Counting, type CountingStatus, createCounting } from './counting.js';

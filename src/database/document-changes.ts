@@ -1,6 +1,6 @@
 import type { AccessKey, ConfigurationChange, DnsChange, OutboundRule, OutboundSettings } from '../core/model.js';
-import { changeDocument } from '../local/document/change.js';
-import type { ConfigurationDocument } from '../local/document/document.js';
+import { changeDocument } from '../document/change.js';
+import type { ConfigurationDocument } from '../document/document.js';
 import { failureWords } from '../platform/failure-words.js';
 
 /** Besides keys: the rules, and what of the DNS settings was given since the last replacement. */

@@ -6,7 +6,7 @@ import type { KeyReader } from '../core/keys/types.js';
 import type { AccessKey, OutboundRule } from '../core/model.js';
 import { inTurns, type Steps } from '../core/steps.js';
 import { createTurns } from '../core/turns.js';
-import { type ConfigurationDocument, readDocumentSteps } from '../local/document/document.js';
+import { type ConfigurationDocument, readDocumentSteps } from '../document/document.js';
 import { compactJsonSteps } from '../wire/json/json.js';
 import type { Connections } from './connection.js';
 import {

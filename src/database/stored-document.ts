@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { sameFields } from '../core/keys/key-record.js';
 import type { AccessKey } from '../core/model.js';
 import { inTurns } from '../core/steps.js';
-import { type ConfigurationDocument, readDocumentSteps } from '../local/document/document.js';
+import { type ConfigurationDocument, readDocumentSteps } from '../document/document.js';
 import { readHeads } from './changes.js';
 import type { Row } from './connection.js';
 import { type ChangeRefused, changedDocument, KeyChanges, sectionChanges } from './document-changes.js';

@@ -1,7 +1,7 @@
 import type { KeptCounters } from '../core/keys/types.js';
 import type { ServerConfiguration } from '../core/model.js';
 import type { ClockPort, ProgressPort, RandomPort } from '../core/ports.js';
-import { readDocument } from '../local/document/document.js';
+import { readDocument } from '../document/document.js';
 import { type Connections, openConnections, type Row, StatementError } from './connection.js';
 import { storeContent, versionId } from './document.js';
 import type { ChangeRefused } from './document-changes.js';

@@ -11,6 +11,7 @@ import { DomainError } from '../core/errors.js';
 import type { KeyRegistry } from '../core/keys/types.js';
 import { DEFAULT_DNS, type ServerConfiguration } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
+import { dataFolderBeside } from '../files/data-folder.js';
 import { failureWords } from '../platform/failure-words.js';
 import {
   type ConfigurationFile,
@@ -18,7 +19,6 @@ import {
   createConfigurationFile,
 } from './configuration/configuration-file.js';
 import { type Counters, openCounters } from './counters/open-counters.js';
-import { dataFolderBeside } from './file/data-folder.js';
 import { createJobs, type Jobs } from './jobs/jobs.js';
 import { type KeptSessions, openKeptSessions } from './kept-sessions.js';
 import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';

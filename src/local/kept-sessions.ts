@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { FileSystemPort, LogPort } from '../core/ports.js';
 import { equalSecrets, type Session } from '../core/session.js';
+import { parseMembers } from '../files/data-folder.js';
+import { createWhole } from '../files/write-file.js';
 import { failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
-import { parseMembers } from './file/data-folder.js';
-import { createWhole } from './file/write-file.js';
 
 /** Sessions that outlive the process: a digest of each mount's token stands in the data folder, never the token. */
 export interface KeptSessions {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KeptVersion } from './document/retention.js';
-import { holderOfFile } from './file/file-hold.js';
-import { holderOfFolder } from './file/hold.js';
-import { lockPorts } from './file/lock.js';
-import { readVersion, restoreVersion } from './file/restore-version.js';
-import type { VersionsOptions } from './file/rewrite-file.js';
+import type { KeptVersion } from '../document/retention.js';
+import { holderOfFile } from '../files/file-hold.js';
+import { holderOfFolder } from '../files/hold.js';
+import { lockPorts } from '../files/lock.js';
+import { readVersion, restoreVersion } from '../files/restore-version.js';
+import type { VersionsOptions } from '../files/rewrite-file.js';
 import { type RequestKind, type RequestOutcome, requestOutcome, submitRequest } from './jobs/folder-requests.js';
 import { decodeWaiting, type WaitingChanges } from './jobs/waiting-changes.js';
 

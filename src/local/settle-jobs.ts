@@ -1,15 +1,15 @@
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../core/ports.js';
+import { readDocument } from '../document/document.js';
+import { noFileIn, openDataFolder } from '../files/data-folder.js';
+import { type Pieces, piecesOf } from '../files/file-pieces.js';
+import { holdForServing } from '../files/hold.js';
+import { InUseError, lockPorts } from '../files/lock.js';
 import { openLocalBackend } from './backend.js';
 import { replaceContent } from './configuration/replace-content.js';
 import { readBesides } from './counters/lines.js';
 import { replaceStore } from './counters/replace-store.js';
-import { readDocument } from './document/document.js';
-import { noFileIn, openDataFolder } from './file/data-folder.js';
-import { type Pieces, piecesOf } from './file/file-pieces.js';
-import { holdForServing } from './file/hold.js';
-import { InUseError, lockPorts } from './file/lock.js';
 import {
   type FolderRequest,
   finishRequest,

@@ -1,5 +1,5 @@
 import type { ResolvedRevision } from '../../revisions/index.js';
-import { dataFolderBeside } from '../local/file/data-folder.js';
+import { dataFolderBeside } from '../files/data-folder.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { shellWord } from './text.js';
 

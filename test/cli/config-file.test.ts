@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { readDocument } from '../../src/local/document/document.js';
+import { readDocument } from '../../src/document/document.js';
 import { ROOT } from '../build.js';
 import { runHere } from './context.js';
 

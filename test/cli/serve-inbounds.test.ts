@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyDigest } from '../../src/core/key-digest.js';
-import { readDocument } from '../../src/local/document/document.js';
+import { readDocument } from '../../src/document/document.js';
 import { buildIfOlder, ROOT } from '../build.js';
 import { type Running, startKeyway } from './process.js';
 

@@ -1,10 +1,10 @@
 import { expect } from 'vitest';
 import type { ConfigurationChange } from '../../src/core/model.js';
 import type { FileSystemPort, LogPort } from '../../src/core/ports.js';
+import { readDocument } from '../../src/document/document.js';
+import { createKeptVersions } from '../../src/files/kept-versions.js';
+import { listVersions } from '../../src/files/restore-version.js';
 import { type ConfigurationFile, createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
-import { readDocument } from '../../src/local/document/document.js';
-import { createKeptVersions } from '../../src/local/file/kept-versions.js';
-import { listVersions } from '../../src/local/file/restore-version.js';
 import { type CallName, createForgetfulFileSystem, type ForgetfulFileSystem } from '../ports/forgetful-file-system.js';
 
 /** Something that happens to a configuration file and to the Keyway that serves it. */

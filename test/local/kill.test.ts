@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readDocument } from '../../src/document/document.js';
 import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
-import { readDocument } from '../../src/local/document/document.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { compileForProcess } from '../compiled.js';

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
+import { openDataFolder } from '../../src/files/data-folder.js';
+import { createKeptVersions } from '../../src/files/kept-versions.js';
 import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
-import { openDataFolder } from '../../src/local/file/data-folder.js';
-import { createKeptVersions } from '../../src/local/file/kept-versions.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 
 describe('a large configuration file that is changed many times', () => {

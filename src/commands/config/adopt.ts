@@ -1,6 +1,6 @@
 import { MANY_KEYS } from '../../core/replace-policy.js';
-import { type Adoption, planAdoption } from '../../local/check/adoption.js';
-import { rewriteFile } from '../../local/file/rewrite-file.js';
+import { type Adoption, planAdoption } from '../../document/check/adoption.js';
+import { rewriteFile } from '../../files/rewrite-file.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { isOn } from '../../settings/flags.js';
 import { encodeJson } from '../../wire/json/encode.js';

@@ -1,8 +1,8 @@
 import { REVISIONS } from '../../../revisions/all.js';
 import type { AccessKey } from '../../core/model.js';
 import { isPasswordHash } from '../../core/password.js';
-import { checkFile, type FileCheck } from '../../local/check/file-check.js';
-import type { UnknownMember } from '../../local/check/members.js';
+import { checkFile, type FileCheck } from '../../document/check/file-check.js';
+import type { UnknownMember } from '../../document/check/members.js';
 import { isOn } from '../../settings/flags.js';
 import { type Encodable, encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';

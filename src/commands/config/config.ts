@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import type { KeptVersion } from '../../document/retention.js';
 import { type HomeVersions, recordOf, versionsOf } from '../../gateway/homes/versions.js';
-import type { KeptVersion } from '../../local/document/retention.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { type Settings, UPSTREAM_SETTINGS } from '../../settings/table.js';
 import type { CommandContext } from '../command.js';

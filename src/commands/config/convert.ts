@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { type Conversion, convertFile } from '../../local/convert/convert.js';
-import type { LayoutName } from '../../local/document/layout.js';
-import { rewriteFile } from '../../local/file/rewrite-file.js';
-import { createTarget } from '../../local/file/write-file.js';
+import { type Conversion, convertFile } from '../../document/convert/convert.js';
+import type { LayoutName } from '../../document/layout.js';
+import { rewriteFile } from '../../files/rewrite-file.js';
+import { createTarget } from '../../files/write-file.js';
 import { exists } from '../../platform/presence.js';
 import type { ParsedFlags } from '../../settings/flags.js';
 import { isOn } from '../../settings/flags.js';

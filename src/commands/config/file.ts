@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import type { VersionsOptions } from '../../local/file/rewrite-file.js';
-import { readTarget, type TargetFile } from '../../local/file/write-file.js';
+import type { VersionsOptions } from '../../files/rewrite-file.js';
+import { readTarget, type TargetFile } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { type Command, type CommandContext, type ExitCode, wordsOf } from '../command.js';

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { ServerConfiguration } from '../../core/model.js';
-import { readDocument } from '../../local/document/document.js';
+import { readDocument } from '../../document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type FlagShape, isOn, parseFlags, problemText } from '../../settings/flags.js';
 import { settingsHelp } from '../../settings/help.js';

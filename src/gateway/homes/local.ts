@@ -1,5 +1,5 @@
+import { tryWriting } from '../../files/try-writing.js';
 import { openLocalBackend } from '../../local/backend.js';
-import { tryWriting } from '../../local/file/try-writing.js';
 import { pendingFamily, storeFamilies } from '../../ops/file-metrics.js';
 import type { HomePlaceOf } from '../../settings/home.js';
 import type { RootListBeside } from '../../wire/traits/file-reading.js';

@@ -1,11 +1,11 @@
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
-import { readDocument } from '../../local/document/document.js';
-import { withKnownKeys } from '../../local/document/known-keys.js';
-import type { KeptVersion } from '../../local/document/retention.js';
-import { checkDataFolder, dataFolderAt } from '../../local/file/data-folder.js';
-import { createKeptVersions } from '../../local/file/kept-versions.js';
-import { listVersions } from '../../local/file/restore-version.js';
-import { createTarget } from '../../local/file/write-file.js';
+import { readDocument } from '../../document/document.js';
+import { withKnownKeys } from '../../document/known-keys.js';
+import type { KeptVersion } from '../../document/retention.js';
+import { checkDataFolder, dataFolderAt } from '../../files/data-folder.js';
+import { createKeptVersions } from '../../files/kept-versions.js';
+import { listVersions } from '../../files/restore-version.js';
+import { createTarget } from '../../files/write-file.js';
 import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-beside.js';
 import { exists } from '../../platform/presence.js';
 import type { HomePlace, HomePlaceOf } from '../../settings/home.js';

@@ -1,9 +1,9 @@
 import { DomainError } from '../../core/errors.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { inTurns } from '../../core/steps.js';
+import { readTarget } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { compactJsonSteps, JsonSyntaxError } from '../../wire/json/json.js';
-import { readTarget } from '../file/write-file.js';
 
 /** The file at `path` as one compact JSON value, in pieces. Rejects with configRead/Strip/ParseFailed. */
 export async function readAsCompactJson(fileSystem: FileSystemPort, path: string): Promise<readonly Buffer[]> {

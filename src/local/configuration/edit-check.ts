@@ -1,7 +1,7 @@
 import type { ConfigurationChange } from '../../core/model.js';
 import type { ClockPort, FileStat, FileSystemPort } from '../../core/ports.js';
+import { TICK_MS } from '../../files/write-file.js';
 import { failureCode } from '../../platform/failure-words.js';
-import { TICK_MS } from '../file/write-file.js';
 import type { CommitQueue } from './commit-queue.js';
 import type { FileState } from './file-state.js';
 import { BrokenFileError, type KnownFile } from './known-file.js';

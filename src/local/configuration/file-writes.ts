@@ -4,20 +4,26 @@ import { createSpareRoom } from '../../core/keys/spare-room.js';
 import type { ConfigurationChange, DnsConfig } from '../../core/model.js';
 import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../../core/ports.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
-import { createFailure, failureWords } from '../../platform/failure-words.js';
-import { unlessMissing } from '../../platform/presence.js';
-import type { RootListBeside } from '../../wire/traits/file-reading.js';
-import { changeDocument } from '../document/change.js';
+import { changeDocument } from '../../document/change.js';
 import {
   type ConfigurationDocument,
   losesInbounds,
   type ReadConfiguration,
   readDocument,
-} from '../document/document.js';
-import { recordsOf } from '../document/key-changes.js';
-import type { InPlaceWriting } from '../file/in-place.js';
-import type { KeptVersions } from '../file/kept-versions.js';
-import { createTarget, readTarget, replaceTarget, TargetChangedError, type TargetFile } from '../file/write-file.js';
+} from '../../document/document.js';
+import { recordsOf } from '../../document/key-changes.js';
+import type { InPlaceWriting } from '../../files/in-place.js';
+import type { KeptVersions } from '../../files/kept-versions.js';
+import {
+  createTarget,
+  readTarget,
+  replaceTarget,
+  TargetChangedError,
+  type TargetFile,
+} from '../../files/write-file.js';
+import { createFailure, failureWords } from '../../platform/failure-words.js';
+import { unlessMissing } from '../../platform/presence.js';
+import type { RootListBeside } from '../../wire/traits/file-reading.js';
 import type { FileState } from './file-state.js';
 import type { InboundsWatch } from './inbounds-watch.js';
 import type { FoundFile, KnownFile } from './known-file.js';

@@ -1,7 +1,7 @@
 import type { LogPort } from '../../core/ports.js';
+import { rootListTrouble } from '../../document/beside-inbounds.js';
+import type { ConfigurationDocument } from '../../document/document.js';
 import type { RootListBeside } from '../../wire/traits/file-reading.js';
-import { rootListTrouble } from '../document/beside-inbounds.js';
-import type { ConfigurationDocument } from '../document/document.js';
 import type { FileState } from './file-state.js';
 
 export interface InboundsWatchOptions {

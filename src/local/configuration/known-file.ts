@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import type { FileStat, FileSystemPort } from '../../core/ports.js';
+import { type ConfigurationDocument, type ReadConfiguration, readDocument } from '../../document/document.js';
+import { readTarget, sameFile, showsChanges, type TargetFile } from '../../files/write-file.js';
 import { failureCode } from '../../platform/failure-words.js';
-import { type ConfigurationDocument, type ReadConfiguration, readDocument } from '../document/document.js';
-import { readTarget, sameFile, showsChanges, type TargetFile } from '../file/write-file.js';
 
 /** The file as it is now. */
 export interface FoundFile {

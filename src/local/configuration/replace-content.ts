@@ -1,16 +1,16 @@
 import type { ConfigurationChange } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { MANY_KEYS } from '../../core/replace-policy.js';
+import { readDocument } from '../../document/document.js';
+import type { DataFolder } from '../../files/data-folder.js';
+import { createInPlaceWriting } from '../../files/in-place.js';
+import { createKeptVersions } from '../../files/kept-versions.js';
+import { lockPorts } from '../../files/lock.js';
+import { undisturbed } from '../../files/restore-version.js';
+import { createTarget, readTarget, replaceTarget } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
-import { readDocument } from '../document/document.js';
-import type { DataFolder } from '../file/data-folder.js';
-import { createInPlaceWriting } from '../file/in-place.js';
-import { createKeptVersions } from '../file/kept-versions.js';
-import { lockPorts } from '../file/lock.js';
-import { undisturbed } from '../file/restore-version.js';
-import { createTarget, readTarget, replaceTarget } from '../file/write-file.js';
 import { differences } from './pending-changes.js';
 import { createUnreadJournal } from './unread-journal.js';
 

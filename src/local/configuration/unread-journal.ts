@@ -3,11 +3,11 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import { recordBy, valueIn } from '../../core/keys/key-record.js';
 import type { AccessKey, ConfigurationChange, DnsChange } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import { createWhole } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { type Encodable, encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
-import { createWhole } from '../file/write-file.js';
 
 /** A change of the file, as `UnreadChanges.wrote` takes it, with its time in milliseconds since the epoch. */
 export interface JournalLine {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
+import type { Hold } from '../../files/hold.js';
 import { failureWords } from '../../platform/failure-words.js';
-import type { Hold } from '../file/hold.js';
 import { STORE_FORMATS, type StoreFormat } from './formats.js';
 import { makeStoreFolder, openStoreFolder } from './open-folder.js';
 import { listStore } from './read-store.js';

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
+import type { Pieces } from '../../files/file-pieces.js';
+import { createWhole } from '../../files/write-file.js';
 import { unlessMissing } from '../../platform/presence.js';
-import type { Pieces } from '../file/file-pieces.js';
-import { createWhole } from '../file/write-file.js';
 
 /**
  * What a command asks of the Keyway that holds a data folder: a file in it, which goes once it has been done. It outlives

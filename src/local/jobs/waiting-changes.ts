@@ -1,7 +1,7 @@
 import { keyDigest } from '../../core/key-digest.js';
 import type { ConfigurationChange } from '../../core/model.js';
+import { parseMembers } from '../../files/data-folder.js';
 import { changeCount } from '../configuration/pending-changes.js';
-import { parseMembers } from '../file/data-folder.js';
 
 /** What waits for a write, told without a secret: a key by its digest, as in a log. */
 export interface WaitingChanges {

@@ -1,7 +1,7 @@
 import type { AccessKey, OutboundRule, ServerConfiguration } from '../../core/model.js';
-import { ConfigurationShapeError, ROOT_SHAPE, readDocument, readRoot } from '../../local/document/document.js';
-import { readRootList } from '../../local/document/root-list.js';
-import { memberOf } from '../../local/document/tree.js';
+import { ConfigurationShapeError, ROOT_SHAPE, readDocument, readRoot } from '../../document/document.js';
+import { readRootList } from '../../document/root-list.js';
+import { memberOf } from '../../document/tree.js';
 import { type Encodable, encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';

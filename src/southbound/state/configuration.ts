@@ -4,14 +4,14 @@ import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
-import { changeDocument } from '../../local/document/change.js';
+import { changeDocument } from '../../document/change.js';
 import {
   ConfigurationShapeError,
   losesInbounds,
   type ReadConfiguration,
   readDocument,
-} from '../../local/document/document.js';
-import type { KeptVersions } from '../../local/file/kept-versions.js';
+} from '../../document/document.js';
+import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';

@@ -1,7 +1,7 @@
 import { DomainError } from '../../core/errors.js';
 import type { KeySnapshot } from '../../core/model.js';
-import { type ConfigurationDocument, readDocument } from '../../local/document/document.js';
-import { recordsOf, removeEmptyKeys } from '../../local/document/key-changes.js';
+import { type ConfigurationDocument, readDocument } from '../../document/document.js';
+import { recordsOf, removeEmptyKeys } from '../../document/key-changes.js';
 import { UNCHANGED } from '../find-line.js';
 import type { UpstreamServer } from '../server.js';
 import { sameState } from './key-state.js';

@@ -1,7 +1,7 @@
 import { DomainError } from '../../core/errors.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import { MANY_KEYS } from '../../core/replace-policy.js';
-import type { KeptVersions } from '../../local/file/kept-versions.js';
+import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { UpstreamError } from '../upstream-error.js';
 import type { ConfigurationDoor } from './configuration.js';

@@ -4,7 +4,7 @@ import { notedFields, recordFromNoted } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
-import { createWhole, temporaryPath } from '../../local/file/write-file.js';
+import { createWhole, temporaryPath } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { isJsonObject } from '../../wire/json/json.js';

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import { isValueOf, keyFields, notedFields, recordFromNoted } from '../../core/keys/key-record.js';
 import type { FileSystemPort, LogPort } from '../../core/ports.js';
-import { createWhole, temporaryPath } from '../../local/file/write-file.js';
+import { createWhole, temporaryPath } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';

@@ -3,7 +3,7 @@ import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
-import type { KeptVersions } from '../../local/file/kept-versions.js';
+import type { KeptVersions } from '../../files/kept-versions.js';
 import { tellsField } from '../../wire/traits/snapshot.js';
 import type { UpstreamServer } from '../server.js';
 import { createAnnouncement } from './announcement.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AdoptionRequest, planAdoption } from '../../../src/local/check/adoption.js';
-import { readDocument } from '../../../src/local/document/document.js';
+import { type AdoptionRequest, planAdoption } from '../../../src/document/check/adoption.js';
+import { readDocument } from '../../../src/document/document.js';
 
 const FILE = `{
   "mode": "server",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
-import { checkFile } from '../../../src/local/check/file-check.js';
+import { checkFile } from '../../../src/document/check/file-check.js';
 import type { Revision } from '../../../src/wire/traits/revision.js';
 
 const check = (value: object) => checkFile(Buffer.from(JSON.stringify({ mode: 'server', ...value })));

@@ -5,11 +5,11 @@ import type { ConfigurationWrite } from '../../../src/core/configuration-observe
 import { DomainError } from '../../../src/core/errors.js';
 import type { ServerConfiguration } from '../../../src/core/model.js';
 import type { LogPort } from '../../../src/core/ports.js';
+import { listVersions } from '../../../src/files/restore-version.js';
 import {
   type ConfigurationFile,
   createConfigurationFile,
 } from '../../../src/local/configuration/configuration-file.js';
-import { listVersions } from '../../../src/local/file/restore-version.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';

@@ -5,10 +5,10 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { FILE_LIMITS } from '../../../src/core/file-limits.js';
 import type { LogPort } from '../../../src/core/ports.js';
+import { createInPlaceWriting } from '../../../src/files/in-place.js';
+import { listVersions, restoreVersion } from '../../../src/files/restore-version.js';
+import { createTarget, readTarget, replaceTarget } from '../../../src/files/write-file.js';
 import { createGateway } from '../../../src/gateway/create-gateway.js';
-import { createInPlaceWriting } from '../../../src/local/file/in-place.js';
-import { listVersions, restoreVersion } from '../../../src/local/file/restore-version.js';
-import { createTarget, readTarget, replaceTarget } from '../../../src/local/file/write-file.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessKey, ConfigurationChange } from '../../../src/core/model.js';
 import type { LogPort } from '../../../src/core/ports.js';
+import { createKeptVersions } from '../../../src/files/kept-versions.js';
+import { rewriteFile } from '../../../src/files/rewrite-file.js';
+import { readTarget } from '../../../src/files/write-file.js';
 import { createConfigurationFile } from '../../../src/local/configuration/configuration-file.js';
-import { createKeptVersions } from '../../../src/local/file/kept-versions.js';
-import { rewriteFile } from '../../../src/local/file/rewrite-file.js';
-import { readTarget } from '../../../src/local/file/write-file.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';

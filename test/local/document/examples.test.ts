@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { keyDigest } from '../../../src/core/key-digest.js';
 import type { AccessKey, ConfigurationChange } from '../../../src/core/model.js';
-import { changeDocument } from '../../../src/local/document/change.js';
-import { ConfigurationShapeError, readDocument } from '../../../src/local/document/document.js';
+import { changeDocument } from '../../../src/document/change.js';
+import { ConfigurationShapeError, readDocument } from '../../../src/document/document.js';
 
 function change(text: string, wanted: ConfigurationChange): string {
   const { document } = readDocument(Buffer.from(text));

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AccessKey } from '../../../src/core/model.js';
-import { changeDocument } from '../../../src/local/document/change.js';
-import { type ConfigurationDocument, readDocument } from '../../../src/local/document/document.js';
-import { readElement } from '../../../src/local/document/element.js';
+import { changeDocument } from '../../../src/document/change.js';
+import { type ConfigurationDocument, readDocument } from '../../../src/document/document.js';
+import { readElement } from '../../../src/document/element.js';
 import { isJsonObject, type JsonValue, parseJson } from '../../../src/wire/json/json.js';
 import { anyChange, anyDns, anyFile, anyKeys, anyRules } from './generated.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { readDocument, readDocumentSteps } from '../../../src/local/document/document.js';
-import { toReplacement, toReplacementSteps } from '../../../src/local/document/replacement.js';
+import { readDocument, readDocumentSteps } from '../../../src/document/document.js';
+import { toReplacement, toReplacementSteps } from '../../../src/document/replacement.js';
 
 it('makes a replacement of many keys in steps of some thousand keys each, to the same document', () => {
   const keys = Array.from({ length: 50_000 }, (_, n) => ({ access_key: `key-number-${n}`, name: `Name ${n}` }));

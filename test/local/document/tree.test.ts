@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readValue } from '../../../src/local/document/tree.js';
+import { readValue } from '../../../src/document/tree.js';
 import { createScanner } from '../../../src/wire/json/scanner.js';
 
 const read = (text: string) => readValue(createScanner(Buffer.from(text), true), 'tree');

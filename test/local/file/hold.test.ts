@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LogPort } from '../../../src/core/ports.js';
+import { holdForServing } from '../../../src/files/hold.js';
 import {
   type ConfigurationFile,
   createConfigurationFile,
 } from '../../../src/local/configuration/configuration-file.js';
-import { holdForServing } from '../../../src/local/file/hold.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';

@@ -2,9 +2,9 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDataFolder } from '../../../src/local/file/data-folder.js';
-import { createKeptVersions } from '../../../src/local/file/kept-versions.js';
-import { listVersions, restoreVersion } from '../../../src/local/file/restore-version.js';
+import { openDataFolder } from '../../../src/files/data-folder.js';
+import { createKeptVersions } from '../../../src/files/kept-versions.js';
+import { listVersions, restoreVersion } from '../../../src/files/restore-version.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };

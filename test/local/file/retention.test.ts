@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type KeptVersion, retainedVersions } from '../../../src/local/document/retention.js';
+import { type KeptVersion, retainedVersions } from '../../../src/document/retention.js';
 
 const DAY = 86_400_000;
 const NOW = Date.UTC(2026, 5, 15, 13);

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { tryWriting } from '../../../src/local/file/try-writing.js';
+import { tryWriting } from '../../../src/files/try-writing.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readDocument } from '../../../src/local/document/document.js';
-import { withKnownKeys } from '../../../src/local/document/known-keys.js';
+import { readDocument } from '../../../src/document/document.js';
+import { withKnownKeys } from '../../../src/document/known-keys.js';
 import { readKnownKeys } from '../../../src/southbound/state/known-keys.js';
 import { UpstreamError } from '../../../src/southbound/upstream-error.js';
 import { held, key, type Staged, staged } from '../staged.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readDocument } from '../../../src/local/document/document.js';
+import { readDocument } from '../../../src/document/document.js';
 import { Secrets, STRUCK } from '../../../src/southbound/secrets.js';
 import { NO_NOTES, type Note } from '../../../src/southbound/state/notes.js';
 import { ownChange, struckConfiguration, withOwnTexts } from '../../../src/southbound/state/struck-configuration.js';

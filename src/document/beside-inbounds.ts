@@ -1,0 +1,100 @@
+import type { AccessKey } from '../core/model.js';
+import { createScanner } from '../wire/json/scanner.js';
+import type { RootListBeside } from '../wire/traits/file-reading.js';
+import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
+import { membersOf } from './element.js';
+import { candidates, wantedHashes } from './key-changes.js';
+import type { KeyList } from './key-list.js';
+import { readRootList } from './root-list.js';
+import { putMember } from './section-changes.js';
+import { insertItems, removeItems, sequenceStyle } from './sequence.js';
+import { applySplices } from './splice.js';
+import { fileStyle } from './style.js';
+import { memberOf, readValue } from './tree.js';
+
+/**
+ * Makes a root list beside inbounds follow a change of keys there, as its servers need it (design: "Saving keys"). A key that
+ * goes leaves the list as well. Where servers read the list `alone`, every key stands in it, as a plain string: they take no
+ * other element.
+ */
+export function followInRootList(
+  document: ConfigurationDocument,
+  keys: ReadonlyMap<string, AccessKey | null>,
+  beside: RootListBeside,
+): ConfigurationDocument {
+  if (document.layout.name !== 'inbounds') return document;
+  const gone = [...keys].flatMap(([accessKey, record]) => (record === null ? [accessKey] : []));
+  const without = withoutInRootList(document, gone);
+  return beside === 'alone' ? withEveryKeyInRootList(without) : without;
+}
+
+/** Which of these keys stand in the root list beside the inbounds. */
+export function keysInRootList(document: ConfigurationDocument, keys: Iterable<string>): readonly string[] {
+  const wanted = new Set(keys);
+  return elementsOf(document, wanted).flatMap(({ accessKey }) => (wanted.has(accessKey) ? [accessKey] : []));
+}
+
+function withoutInRootList(document: ConfigurationDocument, keys: readonly string[]): ConfigurationDocument {
+  const wanted = new Set(keys);
+  const indexes = elementsOf(document, wanted).flatMap(({ accessKey, index }) =>
+    wanted.has(accessKey) ? [index] : [],
+  );
+  const list = document.besideInbounds?.list;
+  if (list === undefined || indexes.length === 0) return document;
+  return readDocument(applySplices(document.bytes, removeItems(document.bytes, list, indexes))).document;
+}
+
+/** The elements that may have one of these keys, by the hash. */
+function elementsOf({ bytes, besideInbounds }: ConfigurationDocument, keys: ReadonlySet<string>) {
+  if (besideInbounds === null || keys.size === 0) return [];
+  const { list } = besideInbounds;
+  return candidates(list, wantedHashes(keys)).map((index) => {
+    const node = readValue(createScanner(bytes, true, list.starts[index] ?? 0), 'tree');
+    const key = node.kind === 'object' ? (memberOf(node, 'access_key') ?? memberOf(node, 'key')) : node;
+    return { index, accessKey: key?.kind === 'string' ? key.value : '' };
+  });
+}
+
+function withEveryKeyInRootList(document: ConfigurationDocument): ConfigurationDocument {
+  const { bytes } = document;
+  const root = readRoot(bytes, ROOT_SHAPE);
+  const keys = readDocument(bytes).configuration.keys.map(({ accessKey }) => accessKey);
+  const node = memberOf(root, 'access_keys');
+  if (node?.kind !== 'keys')
+    return readDocument(applySplices(bytes, putMember(bytes, root, 'access_keys', keys))).document;
+  const listed = readRootList(bytes, node).keys;
+  const missing = keys.filter((key) => !listed.has(key)).map((key) => JSON.stringify(key));
+  if (missing.length === 0) return document;
+  const style = sequenceStyle(bytes, node.list, fileStyle(bytes));
+  const splices = insertItems(bytes, node.list, node.list.starts.length - 1, missing, style);
+  return readDocument(applySplices(bytes, splices)).document;
+}
+
+/** Why servers do not read, or not keep, what stands in a file with inbounds; null where they do. */
+export function rootListTrouble(
+  { besideInbounds, lists }: ConfigurationDocument,
+  beside: RootListBeside,
+): 'ends reloads' | 'is there' | 'lacks keys' | null {
+  if (besideInbounds !== null && !besideInbounds.takenAtReload) return 'ends reloads';
+  if (beside === 'union') return besideInbounds === null ? null : 'is there';
+  const [listed, inInbounds] = [hashesOf(besideInbounds === null ? [] : [besideInbounds.list]), hashesOf(lists)];
+  if (!hasAll(inInbounds, listed)) return 'is there';
+  return hasAll(listed, inInbounds) ? null : 'lacks keys';
+}
+
+function hashesOf(lists: readonly KeyList[]): ReadonlySet<number> {
+  return new Set(lists.flatMap(({ hashes }) => [...hashes]));
+}
+
+function hasAll(all: ReadonlySet<number>, some: ReadonlySet<number>): boolean {
+  for (const one of some) if (!all.has(one)) return false;
+  return true;
+}
+
+/** The document without a root list beside its inbounds. */
+export function withoutRootList(document: ConfigurationDocument): ConfigurationDocument {
+  const root = readRoot(document.bytes, ROOT_SHAPE);
+  const indexes = root.members.flatMap(({ name }, index) => (name === 'access_keys' ? [index] : []));
+  if (indexes.length === 0) return document;
+  return readDocument(applySplices(document.bytes, removeItems(document.bytes, membersOf(root), indexes))).document;
+}

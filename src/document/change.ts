@@ -1,0 +1,63 @@
+import type { Room } from '../core/keys/spare-room.js';
+import type { ConfigurationChange } from '../core/model.js';
+import type { RootListBeside } from '../wire/traits/file-reading.js';
+import { followInRootList } from './beside-inbounds.js';
+import { type ConfigurationDocument, readRoot } from './document.js';
+import { changeKeys, spliced } from './key-changes.js';
+import { changeDns, changeRules } from './section-changes.js';
+import { applySplices, type Splice } from './splice.js';
+import type { ObjectNode, Shape } from './tree.js';
+
+/** What a change of rules or DNS settings looks at: anything but keys. */
+const SECTIONS_SHAPE: Shape = { members: { outbound: 'tree', outbounds: 'tree', routing: 'tree', dns: 'tree' } };
+
+/**
+ * The document with a change made, every byte that it need not touch as it was; the same document when nothing differs.
+ * Keys first, then rules, then DNS. Throws `ConfigurationShapeError`, naming the place, when the file cannot hold the
+ * change: a place for keys that is no array, outbound routing that is not configured, an action that no outbound serves.
+ * A change of keys alone is put into `room`, which must not be the document's own. Where the servers of the file read a root
+ * list `beside` its inbounds, that follows.
+ */
+export function changeDocument(
+  document: ConfigurationDocument,
+  change: ConfigurationChange,
+  room?: Room,
+  beside: RootListBeside | null = null,
+): ConfigurationDocument {
+  const { keys, rules, dns } = change;
+  let changed = document;
+  if (keys !== undefined && keys.size > 0) {
+    changed = changeKeys(document, keys, room);
+    if (beside !== null) changed = followInRootList(changed, keys, beside);
+  }
+  if (rules !== undefined) changed = changeSections(changed, (outline, root) => changeRules(outline, root, rules));
+  if (dns !== undefined) changed = changeSections(changed, (outline, root) => changeDns(outline, root, dns));
+  return changed;
+}
+
+/** Makes a change to what stands outside the key lists, which are not read for it: a million keys may stand in them. */
+function changeSections(
+  document: ConfigurationDocument,
+  change: (outline: ConfigurationDocument, root: ObjectNode) => readonly Splice[],
+): ConfigurationDocument {
+  const { bytes, lists, besideInbounds } = document;
+  const contents = [...lists, ...(besideInbounds === null ? [] : [besideInbounds.list])]
+    .map(({ open, close }) => ({ from: open + 1, to: close, text: NOTHING }))
+    .sort((one, other) => one.from - other.from);
+  const outline = applySplices(bytes, contents);
+  let cut = 0;
+  const cuts = contents.map(({ from, to }) => {
+    const at = from - cut;
+    cut += to - from;
+    return { at, length: to - from };
+  });
+  const placeOf = (place: number) => cuts.reduce((sum, { at, length }) => (place > at ? sum + length : sum), place);
+  const splices = change({ ...document, bytes: outline }, readRoot(outline, SECTIONS_SHAPE));
+  return spliced(
+    document,
+    splices.map(({ from, to, text }) => ({ from: placeOf(from), to: placeOf(to), text })),
+    [],
+  );
+}
+
+const NOTHING = Buffer.alloc(0);

@@ -1,0 +1,58 @@
+import type { ServerConfiguration } from '../../core/model.js';
+import { readDocument } from '../document.js';
+import { ConfigurationShapeError, type LayoutName } from '../layout.js';
+import { createLosses, type Loss } from './losses.js';
+import { toAccessKeys } from './to-access-keys.js';
+import { toInbounds } from './to-inbounds.js';
+
+/** A file in the other layout. */
+export interface Conversion {
+  /** What has no place there and is left out, or changes its meaning. */
+  readonly losses: readonly Loss[];
+  readonly bytes: Buffer;
+}
+
+/**
+ * The file in the given layout: keys, names, limits, their order and every comment stay; members that nobody knows
+ * stay where what they stand in has a place. Throws `ConfigurationShapeError` when it has that layout already or a member
+ * stands there twice, and as `readDocument` does. `onStep` is told which share is done, from 0 to 1, before each of three steps:
+ * the file is read, converted, and read again to be checked.
+ */
+export function convertFile(
+  bytes: Buffer,
+  to: LayoutName,
+  onStep: (share: number) => void = () => undefined,
+): Conversion {
+  onStep(0);
+  const { document, configuration } = readDocument(bytes);
+  if (document.layout.name === to) throw new ConfigurationShapeError(`the file has the layout with ${to} already`);
+  const losses = createLosses();
+  onStep(1 / 3);
+  const converted = to === 'inbounds' ? toInbounds(bytes, losses) : toAccessKeys(bytes, losses);
+  onStep(2 / 3);
+  checkSame(configuration, readDocument(converted).configuration, losses.list().length > 0);
+  return { losses: losses.list(), bytes: converted };
+}
+
+/** A conversion that would read differently is never handed out; with losses only the keys must be the same. */
+function checkSame(before: ServerConfiguration, after: ServerConfiguration, lossy: boolean): void {
+  const wanted = lossy ? ['keys'] : ['mode', 'keys', 'listener', 'listen', 'outbound', 'dns'];
+  const differing = differences(before, after).filter((name) => wanted.includes(name));
+  if (differing.length === 0) return;
+  throw new Error(`the file cannot be converted: what it says of ${differing.join(', ')} would be something else`);
+}
+
+function differences(before: ServerConfiguration, after: ServerConfiguration): readonly string[] {
+  const texts = ({ mode, keys, listener, listen, outbound, dns }: ServerConfiguration) => {
+    return Object.entries({ mode, keys, listener, listen, outbound, dns }).map(([name, value]) => [name, text(value)]);
+  };
+  const others = new Map(texts(after).map(([name, value]) => [name, value]));
+  return texts(before).flatMap(([name = '', value]) => (others.get(name) === value ? [] : [name]));
+}
+
+function text(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) => {
+    if (typeof member === 'bigint') return `${member}n`;
+    return member instanceof Map ? [...member] : member;
+  });
+}

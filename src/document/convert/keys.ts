@@ -1,0 +1,54 @@
+import {
+  another,
+  createScanner,
+  enter,
+  expectName,
+  skipValue,
+  stringValue,
+  Token,
+  toValue,
+} from '../../wire/json/scanner.js';
+import { membersOf, readElement } from '../element.js';
+import type { KeyList } from '../key-list.js';
+import { removeItems } from '../sequence.js';
+import { type Splice, splice } from '../splice.js';
+import type { Losses } from './losses.js';
+import { indexesOf } from './text.js';
+
+/**
+ * Renames the member of every element that holds the key. One that is called so already means nothing where it stands, and
+ * would be the key where it goes: it is lost.
+ */
+export function renameKeys(
+  bytes: Buffer,
+  list: KeyList,
+  place: string,
+  [from, to]: readonly [string, string],
+  losses: Losses,
+): readonly Splice[] {
+  const splices: Splice[] = [];
+  for (const [index, start] of list.starts.entries()) {
+    const names = keyNames(bytes, start, [from, to]);
+    for (const { name, at, end } of names) if (name === from) splices.push(splice(at, end, JSON.stringify(to)));
+    if (!names.some(({ name }) => name === to)) continue;
+    losses.add(`${place}[${index}].${to}`, `in the other layout this member is the key; it is left out`);
+    const element = readElement(bytes, start);
+    splices.push(...removeItems(bytes, membersOf(element), indexesOf(element, [to])));
+  }
+  return splices;
+}
+
+/** Where an element that is an object has members of these names. */
+function keyNames(bytes: Buffer, start: number, wanted: readonly string[]) {
+  const scanner = createScanner(bytes, true, start);
+  const names: { readonly name: string; readonly at: number; readonly end: number }[] = [];
+  if (scanner.kind !== Token.openObject) return names;
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+    expectName(scanner);
+    const name = stringValue(scanner);
+    if (wanted.includes(name)) names.push({ name, at: scanner.start, end: scanner.end });
+    toValue(scanner);
+    skipValue(scanner);
+  }
+  return names;
+}

@@ -1,0 +1,164 @@
+import { isUtf8 } from 'node:buffer';
+import type { AccessKey, ServerConfiguration } from '../core/model.js';
+import { finish, type Steps } from '../core/steps.js';
+import { createScanner, expectEnd } from '../wire/json/scanner.js';
+import { accessKeysLayout } from './access-keys-layout.js';
+import { readDns } from './dns-section.js';
+import { firstOfEachSteps, type PlacedKeys } from './first-keys.js';
+import { inboundsLayout } from './inbounds-layout.js';
+import type { KeyList } from './key-list.js';
+import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
+import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
+import { compareRootList, readRootList, warnOfRootList } from './root-list.js';
+import { memberOf, type ObjectNode, readValueSteps, type Shape } from './tree.js';
+
+export { ConfigurationShapeError } from './layout.js';
+
+/** A configuration file's bytes, and where its keys stand in them. Immutable; a change makes another one. */
+export interface ConfigurationDocument {
+  readonly bytes: Buffer;
+  readonly layout: Layout;
+  /** The key lists that the file has, in the order in which their keys count. */
+  readonly lists: readonly KeyList[];
+  /** Whether the first list is the one that new keys go to; false when that one has yet to be made. */
+  readonly hasHome: boolean;
+  /** How many places for keys the file has, with or without a list in them. */
+  readonly keyPlaces: number;
+  /** A root `access_keys` beside inbounds, whose keys do not count; null where there is none. */
+  readonly besideInbounds: ListBesideInbounds | null;
+}
+
+/** Where the elements of a root list beside inbounds stand, and whether a server that has read it goes on reading the file. */
+export interface ListBesideInbounds {
+  readonly list: KeyList;
+  readonly takenAtReload: boolean;
+}
+
+/** What `readDocument` answers. The document does not hold on to the configuration. */
+export interface ReadConfiguration {
+  readonly document: ConfigurationDocument;
+  readonly configuration: ServerConfiguration;
+}
+
+/** All that either layout looks at; of the rest the names. */
+export const ROOT_SHAPE: Shape = { members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes } };
+
+/**
+ * Reads a configuration file (protocol: "Configuration file"), JSON with comments. Values of a wrong type never throw: they
+ * are read past and named in `warnings`. Throws `JsonSyntaxError`, and `ConfigurationShapeError` when the root is no
+ * object or the bytes are no UTF-8.
+ */
+export function readDocument(bytes: Buffer): ReadConfiguration {
+  return finish(readDocumentSteps(bytes));
+}
+
+/** As `readDocument`. */
+export function* readDocumentSteps(bytes: Buffer): Steps<ReadConfiguration> {
+  const root = yield* readRootSteps(bytes, ROOT_SHAPE);
+  const layout = layoutOf(root);
+  const holders = layout.keyHolders(root);
+  const lists = holders.flatMap(listOf);
+  const besideInbounds = layout === inboundsLayout ? listBesideInbounds(bytes, root) : null;
+  const hasHome = isKeyList(holders[0]);
+  const document = { bytes, layout, lists, hasHome, keyPlaces: holders.length, besideInbounds };
+  return { document, configuration: yield* readConfiguration(bytes, root, layout, holders) };
+}
+
+function listBesideInbounds(bytes: Buffer, root: ObjectNode): ListBesideInbounds | null {
+  const node = memberOf(root, 'access_keys');
+  if (node?.kind !== 'keys') return null;
+  const { hashes, takenAtReload } = readRootList(bytes, node);
+  return { list: { ...node.list, hashes }, takenAtReload };
+}
+
+/** True when a file with inbounds for keys becomes one without: what a panel does that sends an old copy back. */
+export function losesInbounds(before: ConfigurationDocument, after: ConfigurationDocument): boolean {
+  const hasInbound = ({ layout, keyPlaces }: ConfigurationDocument) => layout === inboundsLayout && keyPlaces > 0;
+  return hasInbound(before) && !hasInbound(after);
+}
+
+/** The root object of a file. Throws as `readDocument` does. */
+export function readRoot(bytes: Buffer, shape: Shape): ObjectNode {
+  return finish(readRootSteps(bytes, shape));
+}
+
+function* readRootSteps(bytes: Buffer, shape: Shape): Steps<ObjectNode> {
+  if (!isUtf8(bytes)) throw new ConfigurationShapeError('the file is not valid UTF-8');
+  const scanner = createScanner(bytes, true);
+  const root = yield* readValueSteps(scanner, shape);
+  expectEnd(scanner);
+  if (root.kind !== 'object') throw new ConfigurationShapeError('the root: expected an object');
+  return root;
+}
+
+/** Decided by what the file has: a root array `inbounds` makes the one, everything else is the other. */
+function layoutOf(root: ObjectNode): Layout {
+  return memberOf(root, 'inbounds')?.kind === 'array' ? inboundsLayout : accessKeysLayout;
+}
+
+function isKeyList(holder: ListHolder | undefined): boolean {
+  return holder?.value?.kind === 'keys';
+}
+
+function listOf({ value }: ListHolder): readonly KeyList[] {
+  return value?.kind === 'keys' ? [value.list] : [];
+}
+
+function* readConfiguration(
+  bytes: Buffer,
+  root: ObjectNode,
+  layout: Layout,
+  holders: readonly ListHolder[],
+): Steps<ServerConfiguration> {
+  const warnings = createWarnings();
+  const mode = readString(memberOf(root, 'mode'), 'mode', null, warnings);
+  const keys = yield* readKeyRecords(layout, holders, warnings);
+  // Not among the others, of which the file may have more than are shown.
+  const others = createWarnings();
+  warnOfOtherLayout(bytes, root, layout, keys, others);
+  const listener = layout.readListener(root, warnings);
+  const listen = layout.readListen(root, warnings);
+  const outbound = layout.readOutbound(root, warnings);
+  const dns = readDns(root, warnings);
+  return { mode, keys, listener, listen, outbound, dns, warnings: [...others.list(), ...warnings.list()] };
+}
+
+/** What of the one layout stands in a file of the other where it may be taken for something. */
+function warnOfOtherLayout(
+  bytes: Buffer,
+  root: ObjectNode,
+  layout: Layout,
+  keys: readonly AccessKey[],
+  warnings: Warnings,
+): void {
+  if (layout === inboundsLayout) {
+    const list = memberOf(root, 'access_keys');
+    if (list?.kind === 'keys') warnOfRootList(compareRootList(readRootList(bytes, list), keys), warnings);
+    else if (!isAbsent(list)) warnings.add('access_keys', 'it stands beside inbounds and is not read');
+  } else if (!isAbsent(memberOf(root, 'inbounds'))) {
+    warnings.add('inbounds', 'expected an array; it is ignored, and the keys are those of access_keys');
+  }
+}
+
+/** The keys of all lists; of equal ones the first. */
+function* readKeyRecords(
+  layout: Layout,
+  holders: readonly ListHolder[],
+  warnings: Warnings,
+): Steps<readonly AccessKey[]> {
+  const [first] = holders;
+  if (first === undefined) warnings.add(layout.noHolder, 'there are no keys');
+  for (const { place } of holders.slice(1)) warnings.add(place, `these keys count too; new ones go to ${first?.place}`);
+  const nodes: PlacedKeys[] = [];
+  for (const { place, value, needed } of holders) {
+    if (value?.kind === 'keys') nodes.push({ place, node: value });
+    else if (!isAbsent(value)) warnings.add(place, 'expected an array; it is ignored');
+    else if (needed) warnings.add(place, 'absent; there are no keys');
+  }
+  for (const { place, node } of nodes) {
+    for (const { index, member, text } of node.faults) {
+      warnings.add(`${place}[${index}]${member === '' ? '' : `.${member}`}`, text);
+    }
+  }
+  return yield* firstOfEachSteps(nodes, warnings);
+}

@@ -1,0 +1,126 @@
+import { isBare, keyFields } from '../core/keys/key-record.js';
+import type { AccessKey } from '../core/model.js';
+import { createScanner } from '../wire/json/scanner.js';
+import type { Layout } from './layout.js';
+import { isAbsent } from './reading.js';
+import { hasComment, insertItems, removeItems, type Sequence, sequenceStyle } from './sequence.js';
+import { applySplices, type Splice, splice } from './splice.js';
+import { objectStyle, type Rendered, renderMember, renderValue, type TextStyle } from './style.js';
+import { memberOf, type ObjectNode, readValue } from './tree.js';
+
+/** The text of a new element: a bare string where the layout writes one, else an object. */
+export function renderElement(record: AccessKey, layout: Layout, style: TextStyle, indent: string): string {
+  const isString = layout.bareStrings && isBare(record);
+  return isString ? JSON.stringify(record.accessKey) : renderValue(membersFor(record, layout.keyMember), style, indent);
+}
+
+/** The members of an element that is an object: the key, and what is said of it. */
+export function membersFor(record: AccessKey, keyMember: string): ReadonlyMap<string, Rendered> {
+  const members = new Map<string, Rendered>([[keyMember, record.accessKey]]);
+  for (const { name, member } of keyFields) {
+    const value = record[name];
+    if (value !== null) members.set(member, value);
+  }
+  return members;
+}
+
+/**
+ * An element with another record: unknown members, comments and the order of members stay. Null when it says so
+ * already. `style` and `indent` are for a bare string that becomes an object.
+ */
+export function changeElement(
+  element: Buffer,
+  record: AccessKey,
+  layout: Layout,
+  style: TextStyle,
+  indent: string,
+): Buffer | null {
+  if (element[0] !== OPEN_OBJECT) {
+    if (isBare(record)) return null;
+    return Buffer.from(renderElement(record, { ...layout, bareStrings: false }, style, indent));
+  }
+  let changed = element;
+  const behind = [layout.keyMember];
+  for (const { name, member } of keyFields) {
+    changed = setMember(changed, member, record[name], behind, style);
+    behind.unshift(member);
+  }
+  if (changed === element) return null;
+  return layout.bareStrings ? asBareString(changed, layout.keyMember) : changed;
+}
+
+const OPEN_OBJECT = 0x7b;
+
+/** The key's own text when nothing else is left in an element, else the element. */
+function asBareString(element: Buffer, keyMember: string): Buffer {
+  const node = readElement(element);
+  const key = memberOf(node, keyMember);
+  const bare = node.members.every(({ name, value }) => name === keyMember || (KNOWN.has(name) && isAbsent(value)));
+  if (!bare || key === undefined || hasComment(element, 0, element.length)) return element;
+  return element.subarray(key.start, key.end);
+}
+
+const KNOWN: ReadonlySet<string> = new Set(keyFields.map(({ member }) => member));
+
+/** Sets or, for null, removes a member; a new one goes behind the first of `behind` that is there. */
+function setMember(
+  element: Buffer,
+  name: string,
+  value: string | bigint | null,
+  behind: readonly string[],
+  style: TextStyle,
+): Buffer {
+  const node = readElement(element);
+  const present = memberOf(node, name);
+  if (value === null) {
+    if (isAbsent(present)) return element;
+    const indexes = node.members.flatMap((member, index) => (member.name === name ? [index] : []));
+    return applySplices(element, removeItems(element, membersOf(node), indexes));
+  }
+  if (present !== undefined) {
+    if ((present.kind === 'string' || present.kind === 'integer') && present.value === value) return element;
+    return applySplices(element, [splice(present.start, present.end, renderValue(value, style, ''))]);
+  }
+  const found = behind.find((other) => memberOf(node, other) !== undefined);
+  const after = node.members.findLastIndex((member) => member.name === found);
+  return applySplices(element, insertMember(element, node, after, name, value, style));
+}
+
+/** The splices that put a member behind the one at an index (-1: in front), in the style of the object. */
+export function insertMember(
+  bytes: Buffer,
+  node: ObjectNode,
+  after: number,
+  name: string,
+  value: Rendered,
+  base: TextStyle,
+): Splice[] {
+  const members = membersOf(node);
+  const own = sequenceStyle(bytes, members, styleOf(bytes, node, base));
+  return insertItems(bytes, members, after, [renderMember(name, value, own, own.indent)], own);
+}
+
+/** An object's own style; that of `base` when it is empty. */
+export function styleOf(bytes: Buffer, node: ObjectNode, base: TextStyle): TextStyle {
+  const [first] = node.members;
+  if (first === undefined) return base;
+  const name = { start: first.start, end: first.nameEnd };
+  return objectStyle(bytes, { open: node.start, name, valueStart: first.value.start }, base);
+}
+
+/** The members of an object as a sequence. */
+export function membersOf(node: ObjectNode): Sequence {
+  return {
+    open: node.start,
+    close: node.end - 1,
+    starts: node.members.map(({ start }) => start),
+    ends: node.members.map(({ value }) => value.end),
+  };
+}
+
+/** The object that is known to start at an offset. */
+export function readElement(bytes: Buffer, at = 0): ObjectNode {
+  const node = readValue(createScanner(bytes, true, at), 'tree');
+  if (node.kind !== 'object') throw new TypeError('a key element is no object');
+  return node;
+}

@@ -1,0 +1,264 @@
+import type { Room } from '../core/keys/spare-room.js';
+import type { AccessKey } from '../core/model.js';
+import { createScanner, type JsonScanner, skipTrivia } from '../wire/json/scanner.js';
+import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
+import { changeElement, readElement, renderElement, styleOf } from './element.js';
+import { hashKey, type KeyList, NO_KEY, readKeys } from './key-list.js';
+import { makeKeyList } from './section-changes.js';
+import { insertItems, removeItems, sequenceStyle } from './sequence.js';
+import { applySplices, type Splice, shiftList, sortSplices } from './splice.js';
+import { fileStyle, lineIndent, type TextStyle } from './style.js';
+import { memberOf, readValue } from './tree.js';
+
+/**
+ * Removes and changes the elements of keys, and puts new ones behind the last one of the first list, in one copy of the
+ * file wherever that list keeps an element. A removal takes every element of a key, a change only the first, which is the
+ * one that counts. The list that new keys go to is made where the file has none.
+ */
+export function changeKeys(
+  document: ConfigurationDocument,
+  changes: ReadonlyMap<string, AccessKey | null>,
+  room?: Room,
+): ConfigurationDocument {
+  const { changed, removals, missing } = findChanges(document, changes);
+  const home = document.hasHome ? document.lists[0] : undefined;
+  const behind = home === undefined || missing.length === 0 ? -1 : lastKept(home, removals[0] ?? []);
+  const removed = document.lists.flatMap((list, position) =>
+    removeItems(document.bytes, list, removals[position] ?? [], position === 0 && behind >= 0),
+  );
+  const splices = [...changed, ...removed];
+  if (home === undefined || behind < 0) {
+    const edited = spliced(document, splices, removals, room);
+    return missing.length === 0 ? edited : appendKeys(withHome(edited), missing);
+  }
+  const { texts, splices: added } = additions(document, home, behind, missing);
+  const after = spliced(document, [...splices, ...added], removals, room);
+  return withAppended(after, texts, missing);
+}
+
+/** The document with a list that new keys can go to. */
+function withHome(document: ConfigurationDocument): ConfigurationDocument {
+  if (document.hasHome) return document;
+  const splices = makeKeyList(document, readRoot(document.bytes, ROOT_SHAPE));
+  return readDocument(applySplices(document.bytes, splices)).document;
+}
+
+/** What a change of keys comes to in the lists of a file. */
+interface FoundChanges {
+  readonly changed: readonly Splice[];
+  /** Per list the indexes of the elements to remove, rising. */
+  readonly removals: readonly (readonly number[])[];
+  /** The new records, whose keys stand nowhere yet. */
+  readonly missing: readonly AccessKey[];
+}
+
+function findChanges(document: ConfigurationDocument, changes: ReadonlyMap<string, AccessKey | null>): FoundChanges {
+  const wanted = wantedHashes(changes.keys());
+  const found = new Set<string>();
+  const changed: Splice[] = [];
+  const removals = document.lists.map((list) => {
+    const removed: number[] = [];
+    const style = lazyStyle(document.bytes, list);
+    for (const index of candidates(list, wanted)) {
+      const key = keyAt(document, list, index);
+      const record = changes.get(key);
+      if (record === null) removed.push(index);
+      else if (record !== undefined && !found.has(key))
+        changed.push(...changeAt(document, list, index, record, style()));
+      found.add(key);
+    }
+    return removed;
+  });
+  const missing = [...changes].flatMap(([key, record]) =>
+    record === null || found.has(key) ? [] : [{ ...record, accessKey: key }],
+  );
+  return { changed, removals, missing };
+}
+
+/**
+ * The document without the elements whose key is an empty text, which servers take for a key and no file of Keyway's may have; the
+ * same document where there is none.
+ */
+export function removeEmptyKeys(document: ConfigurationDocument): ConfigurationDocument {
+  const { bytes, lists } = document;
+  const removals = lists.map(({ starts, hashes }) =>
+    [...hashes.keys()].filter((index) => hashes[index] === NO_KEY && hasEmptyKey(document, starts[index] ?? 0)),
+  );
+  const splices = lists.flatMap((list, position) => removeItems(bytes, list, removals[position] ?? [], false));
+  return spliced(document, splices, removals);
+}
+
+function hasEmptyKey({ bytes, layout }: ConfigurationDocument, start: number): boolean {
+  const node = readValue(createScanner(bytes, true, start), 'tree');
+  const key = node.kind === 'object' ? memberOf(node, layout.keyMember) : node;
+  return key?.kind === 'string' && key.value === '';
+}
+
+/** What the document says of these keys: the record that counts, or null. */
+export function recordsOf(
+  document: ConfigurationDocument,
+  keys: Iterable<string>,
+): ReadonlyMap<string, AccessKey | null> {
+  const records = new Map<string, AccessKey | null>([...keys].map((key) => [key, null]));
+  const wanted = wantedHashes(records.keys());
+  for (const list of document.lists) {
+    for (const index of candidates(list, wanted)) {
+      const [record] = readKeys(elementAlone(document.bytes, list, index), document.layout.keyMember).records;
+      if (record !== undefined && records.get(record.accessKey) === null) records.set(record.accessKey, record);
+    }
+  }
+  return records;
+}
+
+/** A list of this one element, before which a scanner stands. */
+function elementAlone(bytes: Buffer, list: KeyList, index: number): JsonScanner {
+  const element = bytes.subarray(list.starts[index] ?? 0, list.ends[index] ?? 0);
+  return createScanner(Buffer.concat([Buffer.from('['), element, Buffer.from('\n]')]), true);
+}
+
+/** The index of the last element that is not removed, or -1. */
+function lastKept(list: KeyList, removed: readonly number[]): number {
+  let last = list.starts.length - 1;
+  for (let i = removed.length - 1; removed[i] === last && last >= 0; i -= 1) last -= 1;
+  return last;
+}
+
+/** The texts of new elements, and the splices that put them behind the one at an index. */
+function additions(
+  { bytes, layout }: ConfigurationDocument,
+  list: KeyList,
+  behind: number,
+  records: readonly AccessKey[],
+): { readonly texts: readonly string[]; readonly splices: readonly Splice[] } {
+  const style = sequenceStyle(bytes, list, fileStyle(bytes));
+  const own = elementStyle(bytes, list, style);
+  const texts = records.map((record) => renderElement(record, layout, own, style.indent));
+  return { texts, splices: insertItems(bytes, list, behind, texts, style, true) };
+}
+
+/** Puts new keys behind the last one of the first list, which the document must have. */
+function appendKeys(document: ConfigurationDocument, records: readonly AccessKey[]): ConfigurationDocument {
+  const [home] = document.lists;
+  if (home === undefined || records.length === 0) return document;
+  const { texts, splices } = additions(document, home, home.starts.length - 1, records);
+  return withAppended(spliced(document, splices, []), texts, records);
+}
+
+/** The document after splices, and its lists after the removal of elements at these indexes. */
+export function spliced(
+  document: ConfigurationDocument,
+  unsorted: readonly Splice[],
+  removals: readonly (readonly number[])[],
+  room?: Room,
+): ConfigurationDocument {
+  if (unsorted.length === 0) return document;
+  const splices = sortSplices(unsorted);
+  const lists = document.lists.map((list, position) => shiftList(list, splices, removals[position] ?? []));
+  const beside = document.besideInbounds;
+  const besideInbounds = beside && { ...beside, list: shiftList(beside.list, splices, []) };
+  return { ...document, bytes: applySplices(document.bytes, splices, room), lists, besideInbounds };
+}
+
+/** Hashes to look for; the bits answer "surely not" for nearly every element without a look at the set. */
+export interface WantedHashes {
+  readonly bits: Uint8Array;
+  readonly hashes: ReadonlySet<number>;
+}
+
+const BITS = 0xffff;
+
+export function wantedHashes(keys: Iterable<string>): WantedHashes {
+  const bits = new Uint8Array(BITS + 1);
+  const hashes = new Set<number>();
+  for (const key of keys) {
+    const hash = hashKey(key);
+    bits[hash & BITS] = 1;
+    hashes.add(hash);
+  }
+  return { bits, hashes };
+}
+
+/** The indexes of elements whose hash is wanted, rising. */
+export function candidates(list: KeyList, { bits, hashes }: WantedHashes): readonly number[] {
+  const indexes: number[] = [];
+  for (let i = 0; i < list.hashes.length; i += 1) {
+    const hash = list.hashes[i] ?? 0;
+    if (bits[hash & BITS] === 1 && hashes.has(hash)) indexes.push(i);
+  }
+  return indexes;
+}
+
+/** The key of an element that has one. */
+function keyAt({ bytes, layout }: ConfigurationDocument, list: KeyList, index: number): string {
+  const node = readValue(createScanner(bytes, true, list.starts[index] ?? 0), 'tree');
+  const key = node.kind === 'object' ? memberOf(node, layout.keyMember) : node;
+  return key?.kind === 'string' ? key.value : '';
+}
+
+function changeAt(
+  { bytes, layout }: ConfigurationDocument,
+  list: KeyList,
+  index: number,
+  record: AccessKey,
+  style: TextStyle,
+): Splice[] {
+  const from = list.starts[index] ?? 0;
+  const to = list.ends[index] ?? 0;
+  // On one line no indentation is written, and looking for the start of that line could mean the whole file.
+  const indent = style.manyLines ? lineIndent(bytes, from) : '';
+  const text = changeElement(bytes.subarray(from, to), record, layout, style, indent);
+  return text === null ? [] : [{ from, to, text }];
+}
+
+/** The style of new objects in a list, worked out once and only when it is asked for. */
+function lazyStyle(bytes: Buffer, list: KeyList): () => TextStyle {
+  let style: TextStyle | undefined;
+  return () => {
+    style ??= elementStyle(bytes, list, sequenceStyle(bytes, list, fileStyle(bytes)));
+    return style;
+  };
+}
+
+/** How far from the end of a list an object is looked for whose style a new one copies. */
+const SAMPLES = 64;
+
+/** The style of the last object near the end of a list, else the list's own. */
+function elementStyle(bytes: Buffer, list: KeyList, base: TextStyle): TextStyle {
+  const last = list.starts.length - 1;
+  for (let i = last; i >= 0 && i > last - SAMPLES; i -= 1) {
+    const start = list.starts[i] ?? 0;
+    if (bytes[start] === OPEN_OBJECT) return styleOf(bytes, readElement(bytes, start), base);
+  }
+  return base;
+}
+
+const OPEN_OBJECT = 0x7b;
+const COMMA = 0x2c;
+
+/** The document with the spans of the elements whose texts were put behind the last one of its first list. */
+function withAppended(
+  document: ConfigurationDocument,
+  texts: readonly string[],
+  records: readonly AccessKey[],
+): ConfigurationDocument {
+  const { bytes } = document;
+  const [list, ...others] = document.lists;
+  if (list === undefined) return document;
+  const count = list.starts.length;
+  const grow = (numbers: Uint32Array): Uint32Array => {
+    const larger = new Uint32Array(count + texts.length);
+    larger.set(numbers);
+    return larger;
+  };
+  const grown = { ...list, starts: grow(list.starts), ends: grow(list.ends), hashes: grow(list.hashes) };
+  let at = list.ends[count - 1] ?? list.open + 1;
+  for (const [position, text] of texts.entries()) {
+    at = skipTrivia(bytes, at);
+    if (bytes[at] === COMMA) at = skipTrivia(bytes, at + 1);
+    grown.starts[count + position] = at;
+    at += Buffer.byteLength(text);
+    grown.ends[count + position] = at;
+    grown.hashes[count + position] = hashKey(records[position]?.accessKey ?? '');
+  }
+  return { ...document, lists: [grown, ...others] };
+}

@@ -1,0 +1,230 @@
+import type { KeyFieldKind } from '../core/keys/key-fields.js';
+import { type KeyFieldValue, keyFields, recordWith } from '../core/keys/key-record.js';
+import { type AccessKey, MAX_U64 } from '../core/model.js';
+import { finish, type Steps } from '../core/steps.js';
+import {
+  advance,
+  another,
+  enter,
+  expectName,
+  isShortInteger,
+  type JsonScanner,
+  skipValue,
+  stringValue,
+  Token,
+  toValue,
+} from '../wire/json/scanner.js';
+
+/** Where the elements of a key list stand, in arrays of numbers: a million keys take twelve megabytes. */
+export interface KeyList {
+  /** The offsets of the brackets. */
+  readonly open: number;
+  readonly close: number;
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+  /** `hashKey` of every element's key; 0 for an element without one. */
+  readonly hashes: Uint32Array;
+}
+
+/** A key list as it was read. */
+export interface KeysNode {
+  readonly kind: 'keys';
+  readonly start: number;
+  readonly end: number;
+  readonly list: KeyList;
+  /** One record per element that has a key, in the file's order, repeated keys included. */
+  readonly records: AccessKey[];
+  readonly faults: readonly KeyFault[];
+}
+
+/** An element, or a member of it, that was read past. */
+export interface KeyFault {
+  readonly index: number;
+  /** Empty for the element itself. */
+  readonly member: string;
+  readonly text: string;
+}
+
+/** The hash of an element without a key. */
+export const NO_KEY = 0;
+const SAFE_DIGITS = 15;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+
+/** Where a value is not the like: no value, and a fault. */
+const EXPECTED: Readonly<Record<KeyFieldKind, string>> = {
+  text: 'a string',
+  u64: `an integer from 0 to ${MAX_U64}`,
+};
+
+const MEMBERS = keyFields.map(({ kind, member, noted }) => {
+  const fault = `expected ${EXPECTED[kind]}; the key has no ${noted}`;
+  return { isText: kind === 'text', member, bytes: Buffer.from(member), fault };
+});
+
+/** What is known of the element being read; one object, used again for every element. */
+interface Element {
+  key: string | null;
+  hash: number;
+  /** By column. */
+  readonly values: KeyFieldValue[];
+}
+
+/** Reads the array of keys that the scanner stands on. Elements that are no keys become faults, never errors. */
+export function readKeys(scanner: JsonScanner, keyMember: string): KeysNode {
+  return finish(readKeysSteps(scanner, keyMember));
+}
+
+/** Keys that are read in one step. */
+const STEP_KEYS = 4_000;
+
+/** As `readKeys`. */
+export function* readKeysSteps(scanner: JsonScanner, keyMember: string): Steps<KeysNode> {
+  const open = scanner.start;
+  const starts = growableUint32();
+  const ends = growableUint32();
+  const hashes = growableUint32();
+  const records: AccessKey[] = [];
+  const faults: KeyFault[] = [];
+  const keyName = Buffer.from(keyMember);
+  const element: Element = { key: null, hash: NO_KEY, values: MEMBERS.map(() => null) };
+  let index = 0;
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeArray)) {
+    starts.push(scanner.start);
+    readElement(scanner, element, keyName, index, faults);
+    ends.push(scanner.lastEnd);
+    hashes.push(element.hash);
+    if (element.key !== null) records.push(recordWith(element.key, element.values));
+    index += 1;
+    if (index % STEP_KEYS === 0) yield;
+  }
+  const end = scanner.lastEnd;
+  const list = { open, close: end - 1, starts: starts.finish(), ends: ends.finish(), hashes: hashes.finish() };
+  return { kind: 'keys', start: open, end, list, records, faults };
+}
+
+function readElement(scanner: JsonScanner, element: Element, keyName: Buffer, index: number, faults: KeyFault[]): void {
+  element.key = null;
+  element.hash = NO_KEY;
+  for (let place = 0; place < MEMBERS.length; place += 1) element.values[place] = null;
+  if (scanner.kind === Token.string) {
+    takeKey(scanner, element);
+    advance(scanner);
+    if (element.key === null) faults.push({ index, member: '', text: 'an empty key' });
+  } else if (scanner.kind === Token.openObject) {
+    readMembers(scanner, element, keyName, index, faults);
+  } else {
+    skipValue(scanner);
+    faults.push({ index, member: '', text: 'expected a string or an object' });
+  }
+}
+
+function readMembers(scanner: JsonScanner, element: Element, keyName: Buffer, index: number, faults: KeyFault[]): void {
+  let keyFault = 'absent';
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+    expectName(scanner);
+    if (nameIs(scanner, keyName)) {
+      toValue(scanner);
+      element.key = null;
+      element.hash = NO_KEY;
+      if (scanner.kind === Token.string) takeKey(scanner, element);
+      keyFault = scanner.kind === Token.string ? 'an empty key' : 'expected a string';
+    } else {
+      readMember(scanner, element.values, index, faults);
+    }
+    skipValue(scanner);
+  }
+  if (element.key === null) faults.push({ index, member: keyName.toString(), text: keyFault });
+}
+
+/** Goes to the value of the member that the scanner stands on, and takes it where it is a column's. */
+function readMember(scanner: JsonScanner, values: KeyFieldValue[], index: number, faults: KeyFault[]): void {
+  for (let place = 0; place < MEMBERS.length; place += 1) {
+    const column = MEMBERS[place];
+    if (column === undefined || !nameIs(scanner, column.bytes)) continue;
+    toValue(scanner);
+    const value = column.isText ? textValue(scanner) : integerValue(scanner);
+    values[place] = value;
+    if (value === null && scanner.kind !== Token.null)
+      faults.push({ index, member: column.member, text: column.fault });
+    return;
+  }
+  toValue(scanner);
+}
+
+/** Takes the string that the scanner stands on for the element's key, unless it is empty. */
+function takeKey(scanner: JsonScanner, element: Element): void {
+  const { bytes, start, end, plain } = scanner;
+  if (end - start === 2) return;
+  element.key = stringValue(scanner);
+  if (!plain) {
+    element.hash = hashKey(element.key);
+    return;
+  }
+  let hash = FNV_OFFSET;
+  for (let i = start + 1; i < end - 1; i += 1) hash = Math.imul(hash ^ (bytes[i] ?? 0), FNV_PRIME);
+  element.hash = usableHash(hash);
+}
+
+function textValue(scanner: JsonScanner): string | null {
+  return scanner.kind === Token.string ? stringValue(scanner) : null;
+}
+
+function integerValue(scanner: JsonScanner): bigint | null {
+  const { bytes, start, end } = scanner;
+  if (!isShortInteger(scanner) || bytes[start] === MINUS) return null;
+  if (end - start > SAFE_DIGITS) {
+    const value = BigInt(bytes.toString('latin1', start, end));
+    return value <= MAX_U64 ? value : null;
+  }
+  // A double holds so many digits exactly, and making a bigint of it is much cheaper than making one of a text.
+  let value = 0;
+  for (let i = start; i < end; i += 1) value = 10 * value + ((bytes[i] ?? 0) - ZERO);
+  return BigInt(value);
+}
+
+function nameIs(scanner: JsonScanner, name: Buffer): boolean {
+  const { bytes, start, end } = scanner;
+  if (!scanner.plain) return stringValue(scanner) === name.toString();
+  if (end - start - 2 !== name.length) return false;
+  for (let i = 0; i < name.length; i += 1) if (bytes[start + 1 + i] !== name[i]) return false;
+  return true;
+}
+
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+/** A 32-bit hash (FNV-1a) of a key's UTF-8 bytes; never 0. Equal hashes say nothing before the keys are compared. */
+export function hashKey(key: string): number {
+  let hash = FNV_OFFSET;
+  for (const byte of Buffer.from(key)) hash = Math.imul(hash ^ byte, FNV_PRIME);
+  return usableHash(hash);
+}
+
+function usableHash(hash: number): number {
+  return hash >>> 0 || 1;
+}
+
+/** An array of unsigned 32-bit numbers that grows while it is filled. */
+interface GrowableUint32 {
+  push(value: number): void;
+  /** Exactly what was pushed. */
+  finish(): Uint32Array;
+}
+
+function growableUint32(): GrowableUint32 {
+  let values = new Uint32Array(16);
+  let length = 0;
+  return {
+    push(value) {
+      if (length === values.length) {
+        const larger = new Uint32Array(2 * length);
+        larger.set(values);
+        values = larger;
+      }
+      values[length] = value;
+      length += 1;
+    },
+    finish: () => values.slice(0, length),
+  };
+}

@@ -1,0 +1,114 @@
+import type { OutboundAction } from '../core/model.js';
+import { isPasswordHash } from '../core/password.js';
+import type { ValueNode } from './tree.js';
+
+/** Collects what was read past: one sentence each, with the place in front. */
+export interface Warnings {
+  add(place: string, text: string): void;
+  list(): readonly string[];
+}
+
+/** A file can hold a million wrong elements; nobody reads more sentences than this. */
+export const MAX_WARNINGS = 100;
+
+/** An empty collection. Beyond `MAX_WARNINGS` it only counts. */
+export function createWarnings(): Warnings {
+  const sentences: string[] = [];
+  let more = 0;
+  return {
+    add(place, text) {
+      if (sentences.length < MAX_WARNINGS) sentences.push(`${place}: ${text}`);
+      else more += 1;
+    },
+    list: () => (more === 0 ? sentences : [...sentences, `${more} more warnings are not shown`]),
+  };
+}
+
+/** True for a value that is not there; null is the same as absent. */
+export function isAbsent(node: ValueNode | undefined): node is undefined | (ValueNode & { readonly kind: 'null' }) {
+  return node === undefined || node.kind === 'null';
+}
+
+/** What the gateway writes and reads in the place of a wrong value: the fallback, with a warning. */
+export function readString<F extends string | null>(
+  node: ValueNode | undefined,
+  place: string,
+  fallback: F,
+  warnings: Warnings,
+): string | F {
+  if (isAbsent(node)) return fallback;
+  if (node.kind === 'string') return node.value;
+  warnings.add(place, 'expected a string; it is ignored');
+  return fallback;
+}
+
+/** The hash of the operator's password; see `readString`. One that is none is kept, with a warning: it lets nobody in. */
+export function readPasswordHash(node: ValueNode | undefined, place: string, warnings: Warnings): string {
+  const kept = readString(node, place, '', warnings);
+  if (kept !== '' && !isPasswordHash(kept))
+    warnings.add(place, `malformed, so that no password is right; ${HASH_FORMS}`);
+  return kept;
+}
+
+const HASH_FORMS =
+  'expected a SHA-256 of 64 hexadecimal digits, or pbkdf2-sha256$<iterations>$<salt>$<hash> in hexadecimal digits';
+
+/** A boolean; see `readString`. */
+export function readBoolean(
+  node: ValueNode | undefined,
+  place: string,
+  fallback: boolean,
+  warnings: Warnings,
+): boolean {
+  if (isAbsent(node)) return fallback;
+  if (node.kind === 'boolean') return node.value;
+  warnings.add(place, 'expected true or false; it is ignored');
+  return fallback;
+}
+
+/** A port, 0 to 65535; see `readString`. */
+export function readPort<F extends number | null>(
+  node: ValueNode | undefined,
+  place: string,
+  fallback: F,
+  warnings: Warnings,
+): number | F {
+  if (isAbsent(node)) return fallback;
+  if (node.kind === 'integer' && node.value >= 0n && node.value <= 65_535n) return Number(node.value);
+  warnings.add(place, 'expected an integer from 0 to 65535; it is ignored');
+  return fallback;
+}
+
+/** An array of strings; elements of another kind are left out. */
+export function readStrings(node: ValueNode | undefined, place: string, warnings: Warnings): readonly string[] {
+  return readElements(node, place, warnings).flatMap((element, index) => {
+    if (element.kind === 'string') return [element.value];
+    warnings.add(`${place}[${index}]`, 'expected a string; it is ignored');
+    return [];
+  });
+}
+
+/** The elements of an array; none, with a warning, where something else stands. */
+export function readElements(node: ValueNode | undefined, place: string, warnings: Warnings): readonly ValueNode[] {
+  if (isAbsent(node)) return [];
+  if (node.kind === 'array') return node.elements;
+  warnings.add(place, 'expected an array; it is ignored');
+  return [];
+}
+
+/** True for an object; otherwise false, with a warning unless nothing stands there. */
+export function isObjectHere(
+  node: ValueNode | undefined,
+  place: string,
+  warnings: Warnings,
+): node is ValueNode & { readonly kind: 'object' } {
+  if (isAbsent(node)) return false;
+  if (node.kind === 'object') return true;
+  warnings.add(place, 'expected an object; it is ignored');
+  return false;
+}
+
+/** The action that a text names, else null. */
+export function actionNamed(text: string | null): OutboundAction | null {
+  return text === 'proxy' || text === 'direct' || text === 'block' ? text : null;
+}

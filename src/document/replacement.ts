@@ -1,0 +1,70 @@
+import { DomainError } from '../core/errors.js';
+import { FILE_LIMITS } from '../core/file-limits.js';
+import { finish, type Steps } from '../core/steps.js';
+import { prettyJsonSteps } from '../wire/json/json.js';
+import {
+  another,
+  createScanner,
+  enter,
+  expectName,
+  skipValue,
+  stringValue,
+  Token,
+  toValue,
+} from '../wire/json/scanner.js';
+
+const MEBIBYTE = 1024 * 1024;
+
+/** Bytes that a replacement may come to when it is pretty-printed: nested arrays grow five hundredfold. */
+const MOST_WRITTEN = FILE_LIMITS.configuration;
+const MOST_GROWTH = 16;
+const ALWAYS_WRITTEN = MEBIBYTE;
+
+/**
+ * What the file becomes when it is replaced by this JSON text: pretty-printed, and read. Throws configModeMissing unless
+ * the root is an object that has a `mode`, configFormatFailed when the text is no JSON, has half of a surrogate pair, or
+ * would be too long.
+ */
+export function toReplacement<Reading>(body: Buffer, format: { read(bytes: Buffer): Reading }): Reading {
+  try {
+    return format.read(finish(textSteps(body)));
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+/** As `toReplacement`. */
+export function* toReplacementSteps<Reading>(body: Buffer, read: (bytes: Buffer) => Steps<Reading>): Steps<Reading> {
+  try {
+    return yield* read(yield* textSteps(body));
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+function* textSteps(body: Buffer): Steps<Buffer> {
+  if (!hasRootMember(body, 'mode')) throw new DomainError('configModeMissing');
+  const limit = Math.min(MOST_WRITTEN, Math.max(ALWAYS_WRITTEN, MOST_GROWTH * body.length));
+  return yield* prettyJsonSteps(body, { limit, foreign: true });
+}
+
+function refusalOf(error: unknown): DomainError {
+  return error instanceof DomainError ? error : new DomainError('configFormatFailed', wordsOf(error));
+}
+
+/** Looks at the root's own members alone and builds nothing: a body may have 256 MiB. */
+function hasRootMember(text: Buffer, name: string): boolean {
+  const scanner = createScanner(text, false);
+  if (scanner.kind !== Token.openObject) return false;
+  for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
+    expectName(scanner);
+    if (stringValue(scanner) === name) return true;
+    toValue(scanner);
+    skipValue(scanner);
+  }
+  return false;
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

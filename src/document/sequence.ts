@@ -1,0 +1,230 @@
+import { commentEnd, skipTrivia } from '../wire/json/scanner.js';
+import { type Splice, splice } from './splice.js';
+import { hasLineEnd, isBlank, lineIndent, lineStart, onlyBlanks, type TextStyle } from './style.js';
+
+/** An array's elements or an object's members: everything between two brackets, separated by commas. */
+export interface Sequence {
+  /** The offsets of the brackets. */
+  readonly open: number;
+  readonly close: number;
+  readonly starts: ArrayLike<number>;
+  readonly ends: ArrayLike<number>;
+}
+
+/** How the items of one sequence stand. */
+export interface SequenceStyle extends TextStyle {
+  /** The indentation of a new item's line. */
+  readonly indent: string;
+}
+
+const QUOTE = 0x22;
+const LF = 0x0a;
+const HASH = 0x23;
+const SLASH = 0x2f;
+
+/** The style of a sequence: of its last items, or, where it has none, of the line that it is on. */
+export function sequenceStyle(bytes: Buffer, sequence: Sequence, base: TextStyle): SequenceStyle {
+  const { open, close, starts, ends } = sequence;
+  const count = starts.length;
+  const last = starts[count - 1];
+  if (last === undefined) {
+    const broken = hasLineEnd(bytes, open, close);
+    const manyLines = broken || (base.manyLines && startsWithName(bytes, open));
+    return { ...base, manyLines, indent: lineIndent(bytes, open) + base.unit };
+  }
+  const before = count > 1 ? (ends[count - 2] ?? open) : open;
+  const manyLines = hasLineEnd(bytes, before, last);
+  const spaces = count > 1 ? bytes.toString('latin1', skipTrivia(bytes, before) + 1, last) : base.gap;
+  const gap = /^[ \t]*$/.test(spaces) ? spaces : base.gap;
+  return { ...base, manyLines, gap, indent: lineIndent(bytes, last) };
+}
+
+/** True when the line's first text is a member's name, so that what stands there is on a line of its own. */
+function startsWithName(bytes: Buffer, at: number): boolean {
+  let first = lineStart(bytes, at);
+  while (isBlank(bytes[first])) first += 1;
+  return bytes[first] === QUOTE;
+}
+
+/**
+ * Removes items (indexes rising) with one comma each, and with their lines when nothing but blanks is left there.
+ * Comments outside the items stay. An item with a kept one behind it takes the comma after it, the last ones those before.
+ * With `followed` new items come behind the last kept one, and the comma there stays for them.
+ */
+export function removeItems(bytes: Buffer, sequence: Sequence, removed: readonly number[], followed = false): Splice[] {
+  const { starts, ends } = sequence;
+  const tail = startOfTail(starts.length, removed);
+  const cuts: Cut[] = [];
+  for (const item of removed) {
+    const last = item >= tail;
+    const end = ends[item] ?? 0;
+    const own: Cut = { from: starts[item] ?? 0, to: end, item: true, last };
+    const comma = (at: number): Cut => ({ from: at, to: at + 1, item: false, last });
+    const which = commaOf(item, tail, followed);
+    if (which === 'before') addCut(bytes, cuts, comma(skipTrivia(bytes, ends[item - 1] ?? 0)));
+    addCut(bytes, cuts, own);
+    if (which === 'behind') addCut(bytes, cuts, comma(skipTrivia(bytes, end)));
+  }
+  return cuts.map((cut) => tidyCut(bytes, cut));
+}
+
+/** The index from which on every item is removed. */
+function startOfTail(count: number, removed: readonly number[]): number {
+  let tail = count;
+  for (let i = removed.length - 1; i >= 0 && removed[i] === tail - 1; i -= 1) tail -= 1;
+  return tail;
+}
+
+/** Which comma goes with a removed item. */
+function commaOf(item: number, tail: number, followed: boolean): 'behind' | 'before' | 'none' {
+  if (item < tail) return 'behind';
+  if (item === 0) return 'none'; // There is none before the first.
+  return followed && item === tail ? 'none' : 'before';
+}
+
+/** Bytes to take out: an item, a comma, or several of them with blanks between. */
+interface Cut {
+  readonly from: number;
+  readonly to: number;
+  /** It begins with an item, not with a comma. */
+  readonly item: boolean;
+  /** No item is kept behind it. */
+  readonly last: boolean;
+}
+
+/** Cuts with only blanks between become one. */
+function addCut(bytes: Buffer, cuts: Cut[], cut: Cut): void {
+  const previous = cuts.at(-1);
+  if (previous !== undefined && onlyBlanks(bytes, previous.to, cut.from)) {
+    cuts[cuts.length - 1] = { ...previous, to: cut.to, last: cut.last };
+  } else {
+    cuts.push(cut);
+  }
+}
+
+/** Widens a cut to its whole line where nothing else is on it, else by the blanks that it would leave doubled. */
+function tidyCut(bytes: Buffer, cut: Cut): Splice {
+  let from = cut.from;
+  while (from > 0 && isBlank(bytes[from - 1])) from -= 1;
+  let to = cut.to;
+  while (isBlank(bytes[to])) to += 1;
+  const startsLine = from === 0 || bytes[from - 1] === LF;
+  const endsLine = to === bytes.length || bytes[to] === LF;
+  if (startsLine && endsLine) return splice(from, Math.min(to + 1, bytes.length), '');
+  if (startsLine) return splice(cut.from, to, '');
+  if (endsLine || cut.last) return splice(from, cut.to, '');
+  return splice(cut.from, cut.item ? to : cut.to, '');
+}
+
+/**
+ * Puts items behind the one at index `after`, -1 standing for the opening bracket. A comment that follows that item on
+ * its line stays with it, so the new ones come after the comment. With `last` nothing stays behind them: the items that
+ * follow, if any, are removed by `removeItems`.
+ */
+export function insertItems(
+  bytes: Buffer,
+  sequence: Sequence,
+  after: number,
+  texts: readonly string[],
+  style: SequenceStyle,
+  last = false,
+): Splice[] {
+  const { starts } = sequence;
+  if (texts.length === 0) return [];
+  if (starts.length === 0) return [fillEmpty(bytes, sequence, texts, style)];
+  if (after === -1) return [insertInFront(starts[0] ?? 0, texts, style)];
+  const end = sequence.ends[after] ?? 0;
+  const next = starts[after + 1];
+  if (next === undefined) return insertAtEnd(bytes, end, texts, style);
+  return [insertBetween(bytes, { end, next }, texts, style, last)];
+}
+
+/** Each new item brings the comma behind it. */
+function insertInFront(first: number, texts: readonly string[], style: SequenceStyle): Splice {
+  return splice(first, first, texts.map((text) => `${text},${separatorOf(style)}`).join(''));
+}
+
+/** The comma after the item before is there; the new items bring one for the item behind them, unless that goes. */
+function insertBetween(
+  bytes: Buffer,
+  { end, next }: { readonly end: number; readonly next: number },
+  texts: readonly string[],
+  style: SequenceStyle,
+  last: boolean,
+): Splice {
+  const comma = skipTrivia(bytes, end) + 1;
+  const tail = commentsOnLine(bytes, comma);
+  // A comment with an item behind it on the same line belongs to that item.
+  const at = hasLineEnd(bytes, tail.end, next) ? tail : { end: comma, line: false };
+  return splice(at.end, at.end, `${bodyBehind(at, texts, style)}${last ? '' : ','}`);
+}
+
+/** The item before gets its comma at once, also where a comment stands between it and the new items. */
+function insertAtEnd(bytes: Buffer, end: number, texts: readonly string[], style: SequenceStyle): Splice[] {
+  const at = commentsOnLine(bytes, end);
+  const body = bodyBehind(at, texts, style);
+  return at.end === end ? [splice(end, end, `,${body}`)] : [splice(end, end, ','), splice(at.end, at.end, body)];
+}
+
+function bodyBehind({ line }: { readonly line: boolean }, texts: readonly string[], style: SequenceStyle): string {
+  const separator = separatorOf(style);
+  return `${line ? lineOf(style) : separator}${texts.join(`,${separator}`)}`;
+}
+
+function separatorOf(style: SequenceStyle): string {
+  return style.manyLines ? lineOf(style) : style.gap;
+}
+
+/** A new line for an item. */
+function lineOf({ eol, indent }: SequenceStyle): string {
+  return `${eol}${indent}`;
+}
+
+/** Where the comments end that follow on the same line; `line` says that the last of them ends with its line. */
+function commentsOnLine(bytes: Buffer, from: number): { readonly end: number; readonly line: boolean } {
+  let end = from;
+  let line = false;
+  for (let at = from; ; ) {
+    while (isBlank(bytes[at])) at += 1;
+    if (bytes[at] !== HASH && bytes[at] !== SLASH) return { end, line };
+    line = bytes[at] === HASH || bytes[at + 1] === SLASH;
+    end = commentEnd(bytes, at);
+    at = end;
+  }
+}
+
+function fillEmpty(bytes: Buffer, sequence: Sequence, texts: readonly string[], style: SequenceStyle): Splice {
+  const { open, close } = sequence;
+  let at = open + 1;
+  for (let next = skipBlanks(bytes, at); next < close; next = skipBlanks(bytes, at)) at = commentEnd(bytes, next);
+  const broken = hasLineEnd(bytes, at, close);
+  const line = lineOf(style);
+  if (style.manyLines) {
+    const body = `${line}${texts.join(`,${line}`)}`;
+    return broken ? splice(at, at, body) : splice(at, close, `${body}${style.eol}${lineIndent(bytes, open)}`);
+  }
+  const pad = bytes[open] === 0x7b ? style.pad : '';
+  const body = texts.join(`,${style.gap}`);
+  return at === open + 1 ? splice(at, close, `${pad}${body}${pad}`) : splice(at, at, `${style.gap}${body}`);
+}
+
+function skipBlanks(bytes: Buffer, from: number): number {
+  let at = from;
+  while (isBlank(bytes[at]) || bytes[at] === LF) at += 1;
+  return at;
+}
+
+/** True when a comment stands between two offsets of a valid text, outside its strings. */
+export function hasComment(bytes: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at += 1) {
+    if (bytes[at] === QUOTE) at = stringEnd(bytes, at);
+    else if (bytes[at] === HASH || bytes[at] === SLASH) return true;
+  }
+  return false;
+}
+
+function stringEnd(bytes: Buffer, open: number): number {
+  let at = open + 1;
+  while (bytes[at] !== QUOTE) at += bytes[at] === 0x5c ? 2 : 1;
+  return at;
+}

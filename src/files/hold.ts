@@ -1,0 +1,153 @@
+import { join, resolve } from 'node:path';
+import type { LogPort } from '../core/ports.js';
+import { failureCode, failureWords } from '../platform/failure-words.js';
+import { cleanDataFolder, type DataFolder, noFileIn, openDataFolder, unusable } from './data-folder.js';
+import { createFileHold, type FileHold, holderOfFile } from './file-hold.js';
+import { holderOf, InUseError, type Lock, type LockPlace, type LockPorts, takeLock } from './lock.js';
+
+/** What a Keyway has for itself while it serves: its data folder and, where there is one, its configuration file. */
+export interface Hold {
+  readonly folder: DataFolder;
+  /**
+   * Makes and takes again what somebody has removed meanwhile. Nothing may be written after a rejection: with `InUseError`
+   * it is another's, else it cannot be taken for the reason that the error gives.
+   */
+  renew(): Promise<void>;
+  /** Calls back when the data folder was made again, empty. */
+  onMadeAgain(listener: () => void): void;
+  release(): Promise<void>;
+}
+
+export interface HoldOptions extends LockPorts {
+  readonly log: LogPort;
+  readonly dataFolder: string;
+  /** Null for a data folder without one. */
+  readonly configurationPath: string | null;
+  /** Whose data folder it is where there is no configuration file: the address of a server. */
+  readonly owner?: string;
+  /** How often it is looked whether all is still held, 0 for never by itself. */
+  readonly lookMilliseconds: number;
+}
+
+/**
+ * Makes the data folder where it is missing, takes it and the file, and removes what a Keyway that was killed has left
+ * half-done in the folder. Rejects with `InUseError`, `DataFolderError`, or another `Error` for people.
+ */
+export async function holdForServing(options: HoldOptions): Promise<Hold> {
+  const { fileSystem, configurationPath } = options;
+  const path = resolve(options.dataFolder);
+  if (configurationPath !== null) await refuseBeforeMaking(options, path, configurationPath);
+  const folder = await openFolder(options, path);
+  const ofFolder = await inFolder(path, () => takeLock(options, folderPlace(path)));
+  const ofFile = configurationPath === null ? null : createFileHold(options, configurationPath);
+  try {
+    await ofFile?.take();
+    await cleanDataFolder(fileSystem, folder);
+    return holdOf(options, folder, ofFolder, ofFile);
+  } catch (error) {
+    await release(ofFile, ofFolder);
+    throw error;
+  }
+}
+
+function holdOf(options: HoldOptions, folder: DataFolder, ofFolder: Lock, ofFile: FileHold | null): Hold {
+  const { log, lookMilliseconds, configurationPath } = options;
+  const listeners: (() => void)[] = [];
+  let renewing: Promise<void> | null = null;
+  let released = false;
+  let said: string | null = null;
+
+  async function renewNow(): Promise<void> {
+    const [isHeld, isFileHeld] = await Promise.all([ofFolder.isHeld(), ofFile?.isHeld() ?? true]);
+    if (!isHeld) {
+      await openFolder(options, folder.path);
+      await inFolder(folder.path, ofFolder.takeAgain);
+      log.warn({ folder: folder.path }, 'the data folder was removed while serving: it is made again and held again');
+      for (const listener of listeners) listener();
+    }
+    if (!isFileHeld && (await ofFile?.renew())) {
+      log.warn({ file: configurationPath }, 'the lock of the configuration file was removed: it is held again');
+    }
+  }
+
+  function renew(): Promise<void> {
+    if (released) return Promise.resolve();
+    renewing ??= renewNow().finally(() => {
+      renewing = null;
+    });
+    return renewing;
+  }
+
+  /** Says it once, until the reason is another one. */
+  async function look(): Promise<void> {
+    try {
+      await renew();
+      said = null;
+    } catch (error) {
+      const reason = failureWords(error);
+      if (reason !== said) log.error({ folder: folder.path, reason }, NOT_HELD);
+      said = reason;
+    }
+  }
+
+  const timer = lookMilliseconds > 0 ? setInterval(() => void look(), lookMilliseconds).unref() : undefined;
+
+  return {
+    folder,
+    renew,
+    onMadeAgain: (listener) => {
+      listeners.push(listener);
+    },
+    release: async () => {
+      released = true;
+      clearInterval(timer);
+      await renewing?.catch(() => undefined);
+      await release(ofFile, ofFolder);
+    },
+  };
+}
+
+const NOT_HELD = 'the data folder and the configuration file are not held: nothing is written until they are';
+
+/** The folder last: whoever finds it free and the file taken is beside a Keyway with another folder. */
+async function release(ofFile: FileHold | null, ofFolder: Lock): Promise<void> {
+  try {
+    await ofFile?.release();
+  } finally {
+    await ofFolder.release();
+  }
+}
+
+/** The living process that serves from the folder; null when none does. */
+export async function holderOfFolder(
+  ports: Pick<LockPorts, 'fileSystem' | 'processes'>,
+  dataFolder: string,
+): Promise<InUseError | null> {
+  return holderOf(ports, folderPlace(resolve(dataFolder)));
+}
+
+function folderPlace(path: string): LockPlace {
+  return { path: join(path, 'lock'), of: 'folder', what: `The data folder ${path}` };
+}
+
+async function openFolder({ fileSystem, configurationPath, owner }: HoldOptions, path: string): Promise<DataFolder> {
+  return openDataFolder(fileSystem, path, configurationPath ?? owner ?? noFileIn(path));
+}
+
+async function inFolder<T>(path: string, take: () => Promise<T>): Promise<T> {
+  try {
+    return await take();
+  } catch (error) {
+    throw error instanceof InUseError ? error : unusable(path, error);
+  }
+}
+
+/** Whoever is refused because of the file is left no new folder. */
+async function refuseBeforeMaking(options: HoldOptions, dataFolder: string, configurationPath: string): Promise<void> {
+  const isMissing = await options.fileSystem.stat(dataFolder).then(
+    () => false,
+    (error: unknown) => failureCode(error) === 'ENOENT',
+  );
+  const holder = isMissing ? await holderOfFile(options, configurationPath) : null;
+  if (holder !== null) throw holder;
+}

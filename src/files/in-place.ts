@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import { dirname } from 'node:path';
+import { FILE_LIMITS } from '../core/file-limits.js';
+import type { FileStat, FileSystemPort, LogPort } from '../core/ports.js';
+import { failureCode, failureWords } from '../platform/failure-words.js';
+import { unlessMissing } from '../platform/presence.js';
+import { checkReadable, checkUnchanged, readTarget, sameFile, type TargetFile } from './write-file.js';
+
+/** Overwriting a file that cannot be replaced, such that an interrupted overwriting is finished at the next start. */
+export interface InPlaceWriting {
+  /**
+   * As `replaceTarget`, but keeping the inode: old and new content are made durable in the data folder first. Rejects
+   * with EEXIST while an overwriting waits for `recover`.
+   */
+  replace(target: TargetFile, content: Buffer): Promise<FileStat | null>;
+  /**
+   * Looks for an overwriting that did not come to its end, and ends it: a file that is neither the old nor the new
+   * content nor a torn mix of both was edited by hand and stays; both contents then go to `keep`.
+   */
+  recover(path: string): Promise<void>;
+}
+
+export interface InPlaceOptions {
+  readonly fileSystem: FileSystemPort;
+  /** Where the durable copy stands while the file is being overwritten. */
+  readonly copyPath: string;
+  readonly log: LogPort;
+  /** Takes a content that must not be lost; resolves when it is durable. */
+  readonly keep: (bytes: Buffer) => Promise<void>;
+}
+
+interface Copy {
+  readonly before: Buffer;
+  readonly after: Buffer;
+}
+
+const COPY_MODE = 0o600;
+/** What a disk writes at once; a torn file has whole sectors of one content or the other. */
+const SECTOR = 512;
+/** Lengths of both contents (64 bits each), then the SHA-256 of both together, then both. */
+const HEADER = 16 + 32;
+const MOST_COPY_BYTES = HEADER + 2 * FILE_LIMITS.configuration;
+
+export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlaceOptions): InPlaceWriting {
+  const folder = dirname(copyPath);
+  /** How an overwriting of ours left the file, while its copy is still there: changed since, it was edited and is not torn. */
+  let left: FileStat | null = null;
+
+  async function removeCopy(): Promise<void> {
+    await unlessMissing(fileSystem.remove(copyPath));
+    left = null;
+    // Also when it was gone: the removal before may not be durable yet.
+    await fileSystem.syncFolder(folder);
+  }
+
+  async function makeCopy(copy: Copy): Promise<void> {
+    try {
+      await fileSystem.create(copyPath, encodeCopy(copy), COPY_MODE);
+      await fileSystem.sync(copyPath);
+      await fileSystem.syncFolder(folder);
+    } catch (error) {
+      // One that was there belongs to an overwriting that is still to be ended.
+      if (failureCode(error) !== 'EEXIST') await fileSystem.remove(copyPath).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async function overwrite(realPath: string, content: Buffer): Promise<void> {
+    try {
+      await fileSystem.overwrite(realPath, content);
+      await fileSystem.sync(realPath);
+    } finally {
+      left = await fileSystem.stat(realPath).catch(() => null);
+    }
+  }
+
+  async function replace(target: TargetFile, content: Buffer): Promise<FileStat | null> {
+    checkReadable(target.path, content);
+    await makeCopy({ before: target.bytes, after: content });
+    try {
+      // Every time of the file may be hiding another change: its bytes are compared.
+      await checkUnchanged(fileSystem, target, target.stat.mtimeNs);
+    } catch (error) {
+      await removeCopy();
+      throw error;
+    }
+    try {
+      await overwrite(target.realPath, content);
+    } catch (error) {
+      await putBack(target);
+      throw error;
+    }
+    await removeCopy();
+    const present = await fileSystem.stat(target.realPath);
+    return present.size === BigInt(content.length) ? present : null;
+  }
+
+  async function putBack(target: TargetFile): Promise<void> {
+    try {
+      await overwrite(target.realPath, target.bytes);
+      await removeCopy();
+    } catch (error) {
+      log.error(
+        { file: target.path, copy: copyPath, reason: failureWords(error) },
+        'an overwriting of the configuration file failed half-way; the next write or start ends it from the copy',
+      );
+    }
+  }
+
+  async function recover(path: string): Promise<void> {
+    const bytes = await unlessMissing(fileSystem.read(copyPath, MOST_COPY_BYTES));
+    if (bytes === null) return;
+    const copy = decodeCopy(bytes);
+    // A copy that is not whole is one that the file was not overwritten after.
+    if (copy !== null) await end(path, copy);
+    await removeCopy();
+  }
+
+  function isEdited({ stat }: TargetFile): boolean {
+    return left !== null && !sameFile(stat, left);
+  }
+
+  async function end(path: string, { before, after }: Copy): Promise<void> {
+    const target = await unlessMissing(readTarget(fileSystem, path));
+    if (target?.bytes.equals(after) || target?.bytes.equals(before)) {
+      await fileSystem.sync(target.realPath);
+    } else if (target && !isEdited(target) && isTornMix(target.bytes, before, after)) {
+      await overwrite(target.realPath, after);
+      log.warn({ file: path }, 'an interrupted overwriting of the configuration file was ended from its copy');
+    } else {
+      await keep(before);
+      await keep(after);
+      log.warn({ file: path }, 'the configuration file was edited after an interrupted overwriting; the edit stays');
+    }
+  }
+
+  return { replace, recover };
+}
+
+/**
+ * Whether an interrupted overwriting of `before` by `after` can have left these bytes: every sector is the beginning
+ * of that sector of one of the two, and zeros from there on.
+ */
+export function isTornMix(found: Buffer, before: Buffer, after: Buffer): boolean {
+  if (found.length > Math.max(before.length, after.length)) return false;
+  for (let start = 0; start < found.length; start += SECTOR) {
+    const sector = found.subarray(start, start + SECTOR);
+    const isOf = (content: Buffer) => isBeginningThenZeros(sector, content.subarray(start, start + SECTOR));
+    if (!isOf(after) && !isOf(before)) return false;
+  }
+  return true;
+}
+
+function isBeginningThenZeros(sector: Buffer, whole: Buffer): boolean {
+  let same = 0;
+  while (same < sector.length && sector[same] === whole[same]) same++;
+  return sector.subarray(same).every((byte) => byte === 0);
+}
+
+export function encodeCopy({ before, after }: Copy): Buffer {
+  const lengths = Buffer.alloc(16);
+  lengths.writeBigUInt64BE(BigInt(before.length), 0);
+  lengths.writeBigUInt64BE(BigInt(after.length), 8);
+  return Buffer.concat([lengths, digestOf(before, after), before, after]);
+}
+
+/** Null when the copy is not whole. */
+export function decodeCopy(bytes: Buffer): Copy | null {
+  if (bytes.length < HEADER) return null;
+  const length = Number(bytes.readBigUInt64BE(0));
+  const before = bytes.subarray(HEADER, HEADER + length);
+  const after = bytes.subarray(HEADER + length);
+  if (before.length !== length || BigInt(after.length) !== bytes.readBigUInt64BE(8)) return null;
+  return digestOf(before, after).equals(bytes.subarray(16, HEADER)) ? { before, after } : null;
+}
+
+function digestOf(before: Buffer, after: Buffer): Buffer {
+  return createHash('sha256').update(before).update(after).digest();
+}

@@ -1,0 +1,204 @@
+import { webcrypto } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { FILE_LIMITS } from '../core/file-limits.js';
+import type { ClockPort, FileSystemPort } from '../core/ports.js';
+import { type KeptVersion, lastingVersions, retainedVersions, sorted } from '../document/retention.js';
+import { failureCode, tooLarge } from '../platform/failure-words.js';
+import { unlessMissing } from '../platform/presence.js';
+import { createWhole } from './write-file.js';
+
+/** Versions of the configuration file in `<dataFolder>/versions/`, one gzipped file each. */
+export interface KeptVersions {
+  /**
+   * Keeps these bytes durably; resolves once they are. Content that is kept already is not kept twice. Then removes what
+   * `retainedVersions` lets go. An empty content is nothing to keep.
+   */
+  keep(bytes: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
+  /** Marks the newest version for ever that is not this content. */
+  keepNewestForever(present: Buffer): Promise<void>;
+  /** Oldest first. */
+  list(): Promise<readonly KeptVersion[]>;
+  /** The version of this id, which may be shortened as long as one version alone begins so. */
+  find(id: string): Promise<KeptVersion>;
+  /** The content of the version that `find` gives. */
+  read(id: string): Promise<Buffer>;
+  /** Whether these very bytes are on their way and must stay as they are. */
+  isKeeping(bytes: Buffer): boolean;
+  /** The folder was made again, empty: nothing counts as kept any more. */
+  forget(): void;
+  /** Resolves when nothing is on its way any more. */
+  idle(): Promise<void>;
+}
+
+export interface KeptVersionsOptions {
+  readonly fileSystem: FileSystemPort;
+  /** The folder of the versions; it exists. */
+  readonly folder: string;
+  readonly clock: ClockPort;
+}
+
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{32})(-forever)?\.gz$/;
+const TEMPORARY = '.tmp';
+/** What cannot be packed gets 5 bytes longer for every 16 KiB (RFC 1951, 3.2.4), and has a frame. */
+const MOST_PACKED_BYTES = FILE_LIMITS.configuration + FILE_LIMITS.configuration / 1024;
+
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+export function createKeptVersions({ fileSystem, folder, clock }: KeptVersionsOptions): KeptVersions {
+  let last: Promise<unknown> = Promise.resolve();
+  const onTheirWay: Buffer[] = [];
+  /** The latest content that is known to be durable here: the usual caller asks for the same bytes again. */
+  let latest: { readonly bytes: Buffer; readonly forever: boolean } | null = null;
+
+  async function list(): Promise<readonly KeptVersion[]> {
+    const names = await unlessMissing(fileSystem.list(folder));
+    return sorted((names ?? []).flatMap((name) => versionOf(name) ?? []));
+  }
+
+  async function find(id: string): Promise<KeptVersion> {
+    const found = (await list()).filter((version) => version.id.startsWith(id));
+    const [version] = found;
+    if (version === undefined) throw new Error(`There is no kept version ${id}.`);
+    if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
+    return version;
+  }
+
+  async function keepNow(bytes: Buffer, forever: boolean): Promise<void> {
+    if (bytes.length === 0 || (latest?.bytes === bytes && (latest.forever || !forever))) return;
+    const digest = await digestOf(bytes);
+    const versions = await list();
+    const same = versions.find(({ id }) => id.endsWith(digest));
+    if (same) await keepAgain(same, forever, versions);
+    else await write(bytes, { id: `${stamp(freeTime(versions))}-${digest}`, forever });
+    await fileSystem.syncFolder(folder);
+    latest = { bytes, forever };
+    await removeOld();
+  }
+
+  /** A version that would soon go gets the time of now; one that lasts stays where it is. */
+  async function keepAgain(same: KeptVersion, forever: boolean, versions: readonly KeptVersion[]): Promise<void> {
+    const lasts = lastingVersions(versions, clock.now()).has(same.id);
+    const digest = same.id.slice(same.id.indexOf('-') + 1);
+    const id = lasts || forever ? same.id : `${stamp(freeTime(versions))}-${digest}`;
+    const marked = same.forever || forever;
+    const from = nameOf(same);
+    const to = nameOf({ id, forever: marked });
+    if (from !== to) await fileSystem.rename(join(folder, from), join(folder, to));
+  }
+
+  /** Two versions of one millisecond would have no order. */
+  function freeTime(versions: readonly KeptVersion[]): number {
+    const newest = versions.at(-1)?.keptAt ?? 0;
+    const now = clock.now();
+    // A clock that was set back must not make the newest version look old, nor one far ahead push it on for ever.
+    return newest >= now && newest - now < 1000 ? newest + 1 : now;
+  }
+
+  async function write(bytes: Buffer, version: Pick<KeptVersion, 'id' | 'forever'>): Promise<void> {
+    const path = join(folder, nameOf(version));
+    const temporary = `${path}${TEMPORARY}`;
+    const content = await compress(bytes);
+    await createWhole(fileSystem, { path, temporary }, async () => {
+      await createInFolder(temporary, content);
+      await fileSystem.sync(temporary);
+    });
+  }
+
+  /** Somebody may have removed the folder. */
+  async function createInFolder(path: string, content: Buffer): Promise<void> {
+    try {
+      await fileSystem.create(path, content, FILE_MODE);
+    } catch (error) {
+      if (failureCode(error) !== 'ENOENT') throw error;
+      await fileSystem.makeFolder(folder, FOLDER_MODE);
+      await fileSystem.syncFolder(dirname(folder));
+      await fileSystem.create(path, content, FILE_MODE);
+    }
+  }
+
+  async function removeOld(): Promise<void> {
+    const versions = await list();
+    const retained = retainedVersions(versions, clock.now());
+    for (const version of versions) {
+      if (retained.has(version.id)) continue;
+      // A restore beside a Keyway that serves may remove the same one.
+      await unlessMissing(fileSystem.remove(join(folder, nameOf(version))));
+    }
+  }
+
+  return {
+    keep: (bytes, { forever = false } = {}) => {
+      onTheirWay.push(bytes);
+      const kept = last
+        .then(() => keepNow(bytes, forever))
+        .finally(() => onTheirWay.splice(onTheirWay.indexOf(bytes), 1));
+      last = kept.catch(() => undefined);
+      return kept;
+    },
+    keepNewestForever: (present) => {
+      const kept = last.then(async () => {
+        const digest = await digestOf(present);
+        const version = (await list()).findLast(({ id }) => !id.endsWith(digest));
+        if (version === undefined || version.forever) return;
+        await fileSystem.rename(join(folder, nameOf(version)), join(folder, nameOf({ ...version, forever: true })));
+        await fileSystem.syncFolder(folder);
+      });
+      last = kept.catch(() => undefined);
+      return kept;
+    },
+    list,
+    find,
+    read: async (id) => {
+      const path = join(folder, nameOf(await find(id)));
+      const packed = await fileSystem.read(path, MOST_PACKED_BYTES);
+      return decompress(packed, { maxOutputLength: FILE_LIMITS.configuration }).catch((error: unknown) => {
+        throw failureCode(error) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(path, FILE_LIMITS.configuration) : error;
+      });
+    },
+    isKeeping: (bytes) => onTheirWay.includes(bytes),
+    forget: () => {
+      latest = null;
+    },
+    idle: async () => {
+      await last;
+    },
+  };
+}
+
+/** Removes what a Keyway that was killed has left half-written. */
+export async function removeHalfKept(fileSystem: FileSystemPort, folder: string): Promise<void> {
+  for (const name of await fileSystem.list(folder)) {
+    if (name.endsWith(TEMPORARY) && versionOf(name.slice(0, -TEMPORARY.length))) {
+      await fileSystem.remove(join(folder, name));
+    }
+  }
+}
+
+/** Half of a SHA-256 in hexadecimal; computed by a worker thread of Node's. */
+async function digestOf(bytes: Buffer): Promise<string> {
+  const digest = await webcrypto.subtle.digest('SHA-256', bytes);
+  return Buffer.from(digest, 0, 16).toString('hex');
+}
+
+/** `20251121T032400123Z`. */
+function stamp(time: number): string {
+  return new Date(time).toISOString().replaceAll(/[-:.]/g, '');
+}
+
+function nameOf({ id, forever }: Pick<KeptVersion, 'id' | 'forever'>): string {
+  return `${id}${forever ? '-forever' : ''}.gz`;
+}
+
+function versionOf(name: string): KeptVersion | null {
+  const match = NAME.exec(name);
+  if (!match) return null;
+  const [, year, month, day, hour, minute, second, milliseconds, digest, forever] = match;
+  const keptAt = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${milliseconds}Z`);
+  if (Number.isNaN(keptAt) || digest === undefined) return null;
+  return { id: name.slice(0, name.indexOf(digest) + digest.length), keptAt, forever: forever !== undefined };
+}

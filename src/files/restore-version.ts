@@ -1,0 +1,58 @@
+import { resolve } from 'node:path';
+import type { KeptVersion } from '../document/retention.js';
+import { unlessMissing } from '../platform/presence.js';
+import { checkDataFolder, dataFolderAt } from './data-folder.js';
+import { createKeptVersions } from './kept-versions.js';
+import { type VersionsOptions, withRewriting } from './rewrite-file.js';
+import { readTarget, TargetChangedError } from './write-file.js';
+
+const ATTEMPTS = 20;
+
+/** The kept versions, oldest first. Changes nothing. Rejects with `DataFolderError` when they are another file's. */
+export async function listVersions(options: VersionsOptions): Promise<readonly KeptVersion[]> {
+  const { fileSystem, clock, dataFolder, path } = options;
+  await checkDataFolder(fileSystem, dataFolder, path);
+  return createKeptVersions({ fileSystem, clock, folder: dataFolderAt(resolve(dataFolder)).versions }).list();
+}
+
+/** A kept version and what it holds. The id may be shortened as long as one version alone begins so. Changes nothing. */
+export async function readVersion(
+  options: VersionsOptions,
+  id: string,
+): Promise<{ readonly version: KeptVersion; readonly content: Buffer }> {
+  const { fileSystem, clock, dataFolder, path } = options;
+  await checkDataFolder(fileSystem, dataFolder, resolve(path));
+  const versions = createKeptVersions({ fileSystem, clock, folder: dataFolderAt(resolve(dataFolder)).versions });
+  const version = await versions.find(id);
+  return { version, content: await versions.read(version.id) };
+}
+
+/**
+ * Makes the configuration file, byte for byte, what it was in that version; the present content is kept first. A Keyway
+ * that is serving notices it as an edit by hand. Resolves to the version that was restored; rejects with an error for
+ * people, the file then being unchanged.
+ */
+export async function restoreVersion(options: VersionsOptions, id: string): Promise<KeptVersion> {
+  const path = resolve(options.path);
+  const { version, content } = await readVersion(options, id);
+  await withRewriting(options, async ({ recover, rewrite }) => {
+    await undisturbed(path, async () => {
+      await recover();
+      await rewrite(await unlessMissing(readTarget(options.fileSystem, path)), content);
+    });
+  });
+  return version;
+}
+
+/** Tries until the file is not changed by others meanwhile. */
+export async function undisturbed(path: string, attempt: () => Promise<void>): Promise<void> {
+  for (let attempts = 0; attempts < ATTEMPTS; attempts++) {
+    try {
+      await attempt();
+      return;
+    } catch (error) {
+      if (!(error instanceof TargetChangedError)) throw error;
+    }
+  }
+  throw new Error(`${path} is being written by another program all the time.`);
+}
