@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Connections, openConnections } from '../src/database/connection.js';
-import { texts } from '../src/database/literals.js';
-import { sentWrite } from '../src/database/statements.js';
+import { type Connections, openConnections } from '../src/homes/database/connection.js';
+import { texts } from '../src/homes/database/literals.js';
+import { sentWrite } from '../src/homes/database/statements.js';
 import { countText, type Measure, type Row, timeText } from './measure.js';
 import { postgresBinaries, startPostgres } from './postgres.js';
 import { median, quantile } from './statistics.js';

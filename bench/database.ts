@@ -3,7 +3,7 @@ import { createReadStream, readdirSync, readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { openDatabaseBackend } from '../src/database/backend.js';
+import { openDatabaseBackend } from '../src/homes/database/backend.js';
 import { systemClock, systemRandom } from '../src/platform/system-ports.js';
 import { reports } from './feed.js';
 import type { LoadOrder } from './load.js';

@@ -1,5 +1,5 @@
+import type { LocalBackend } from '../src/homes/file/backend.js';
 import type { Gateway } from '../src/index.js';
-import type { LocalBackend } from '../src/local/backend.js';
 
 /** The backend of a gateway over a configuration file or in memory, which those of the tests are. */
 export function localOf(gateway: Gateway): LocalBackend {

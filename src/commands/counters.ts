@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { KeptCounters } from '../core/keys/types.js';
-import { countersLine, readCountersLines, writeState } from '../local/counters/lines.js';
-import { readSalvage, readStored } from '../local/counters/stored.js';
-import { settleRequest } from '../local/settle-jobs.js';
+import { countersLine, readCountersLines, writeState } from '../homes/file/counters/lines.js';
+import { readSalvage, readStored } from '../homes/file/counters/stored.js';
+import { settleRequest } from '../homes/file/settle-requests.js';
 import { exists } from '../platform/presence.js';
 import type { FlagShape } from '../settings/flags.js';
 import type { Output } from './command.js';

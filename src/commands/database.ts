@@ -1,11 +1,11 @@
 import type { LogPort } from '../core/ports.js';
-import { openConnections } from '../database/connection.js';
-import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../database/schema.js';
-import { exportState, importState } from '../database/transfer.js';
 import { checkDataFolder } from '../files/data-folder.js';
-import { writeState } from '../local/counters/lines.js';
-import { readStored } from '../local/counters/stored.js';
-import { settleRequest } from '../local/settle-jobs.js';
+import { openConnections } from '../homes/database/connection.js';
+import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from '../homes/database/schema.js';
+import { exportState, importState } from '../homes/database/transfer.js';
+import { writeState } from '../homes/file/counters/lines.js';
+import { readStored } from '../homes/file/counters/stored.js';
+import { settleRequest } from '../homes/file/settle-requests.js';
 import { exists } from '../platform/presence.js';
 import { type FlagShape, isOn, type ParsedFlags, problemText } from '../settings/flags.js';
 import type { HomePlace, HomePlaceOf } from '../settings/home.js';

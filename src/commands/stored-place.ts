@@ -1,7 +1,7 @@
 import type { FileSystemPort } from '../core/ports.js';
 import { type OnShare, piecesOf } from '../files/file-pieces.js';
-import { LinesError } from '../local/counters/lines.js';
-import type { StoredPlace } from '../local/settle-jobs.js';
+import { LinesError } from '../homes/file/counters/lines.js';
+import type { StoredPlace } from '../homes/file/settle-requests.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { ParsedFlags } from '../settings/flags.js';
 import { databaseMeant } from '../settings/read.js';

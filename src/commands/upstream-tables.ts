@@ -1,6 +1,6 @@
 import { REVISIONS } from '../../revisions/all.js';
+import { LOSSES } from '../client/losses.js';
 import { markdownTable } from '../settings/text.js';
-import { LOSSES } from '../southbound/losses.js';
 import type { Capability, Revision } from '../wire/traits/revision.js';
 
 /** What Keyway does itself in front of a line that lacks it; some of it only by the server's configuration. */

@@ -1,4 +1,7 @@
 import { resolveRevision } from '../../revisions/index.js';
+import type { Caller } from '../client/call.js';
+import { createCaller } from '../client/caller.js';
+import { createControl } from '../client/signed-in-caller.js';
 import { compareRuns, type Run, type RunComparison, type RunStep } from '../replay/compare-runs.js';
 import { givenStateOf } from '../replay/given-state.js';
 import { type Bindings, createBindings } from '../replay/placeholders.js';
@@ -9,9 +12,6 @@ import type { Scenario } from '../replay/scenario.js';
 import type { ScenarioFile } from '../replay/scenario-files.js';
 import { fillCredentials, STAND_IN } from '../replay/secrets.js';
 import { sessionsIn, withStandIns } from '../replay/stand-ins.js';
-import type { Caller } from '../southbound/call.js';
-import { createCaller } from '../southbound/caller.js';
-import { createControl } from '../southbound/control.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type StagedGateway, stageScenario } from './stage.js';
 

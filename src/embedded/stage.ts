@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Caller } from '../client/call.js';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
@@ -11,7 +12,6 @@ import { createFileSystem } from '../platform/file-system.js';
 import { DEFAULT_ADDRESSES } from '../replay/addresses.js';
 import { givenFile, type PlayOptions, type Stage } from '../replay/play.js';
 import type { CounterState, Given, Scenario } from '../replay/scenario.js';
-import type { Caller } from '../southbound/call.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
 import { createMemoryFiles } from './memory-files.js';
 

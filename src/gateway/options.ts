@@ -1,4 +1,5 @@
 import type { ResolvedRevision } from '../../revisions/index.js';
+import type { CallsObserverPort } from '../client/server.js';
 import type { Backend } from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
@@ -9,7 +10,6 @@ import type { Mount } from '../northbound/mount.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
 import type { HomePlace } from '../settings/home.js';
 import type { CreateServer } from '../sockets/http-server.js';
-import type { CallsObserverPort } from '../southbound/server.js';
 
 /** One revision to serve. */
 export interface GatewayMount {

@@ -1,4 +1,4 @@
-import type { Call, Target } from '../southbound/call.js';
+import type { Call, Target } from '../client/call.js';
 import { writeJson } from '../wire/json/write-json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';
 import { type Bindings, fillText } from './placeholders.js';

@@ -1,5 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
-import type { Target } from '../southbound/call.js';
+import type { Target } from '../client/call.js';
 import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
 import { writeJson } from '../wire/json/write-json.js';

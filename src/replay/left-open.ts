@@ -1,4 +1,4 @@
-import type { Answer } from '../southbound/call.js';
+import type { Answer } from '../client/call.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
 import type { Revision } from '../wire/traits/revision.js';

@@ -1,5 +1,5 @@
-import type { Answer, Call, Caller } from '../southbound/call.js';
-import type { Control } from '../southbound/control.js';
+import type { Answer, Call, Caller } from '../client/call.js';
+import type { Control } from '../client/signed-in-caller.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
 import { makesKeys, matchOperation } from './effects.js';

@@ -1,5 +1,5 @@
-import type { Answer, Call, Caller, Target } from '../southbound/call.js';
-import { createCaller } from '../southbound/caller.js';
+import type { Answer, Call, Caller, Target } from '../client/call.js';
+import { createCaller } from '../client/caller.js';
 import type { JsonValue } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from './addresses.js';

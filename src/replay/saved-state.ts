@@ -1,4 +1,4 @@
-import { type Control, unreadWords } from '../southbound/control.js';
+import { type Control, unreadWords } from '../client/signed-in-caller.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type GivenKey, keyOf, keysOfFile } from './given-state.js';

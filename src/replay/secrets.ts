@@ -1,5 +1,5 @@
-import type { Answer, Caller } from '../southbound/call.js';
-import type { TargetCredentials } from '../southbound/control.js';
+import type { Answer, Caller } from '../client/call.js';
+import type { TargetCredentials } from '../client/signed-in-caller.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { jsonIn } from '../wire/json/json-in.js';
 import { writeJson } from '../wire/json/write-json.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Control } from '../client/signed-in-caller.js';
 import { DEFAULT_DNS } from '../core/model.js';
-import type { Control } from '../southbound/control.js';
 import { encodeJson } from '../wire/json/encode.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../wire/json/json.js';
 import type { Subject } from '../wire/operations/operation.js';

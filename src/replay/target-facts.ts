@@ -1,5 +1,5 @@
-import type { Caller, Target } from '../southbound/call.js';
-import { type Control, type TargetCredentials, unreadWords } from '../southbound/control.js';
+import type { Caller, Target } from '../client/call.js';
+import { type Control, type TargetCredentials, unreadWords } from '../client/signed-in-caller.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { type GivenKey, keyOf } from './given-state.js';

@@ -1,7 +1,7 @@
+import type { Caller, Target } from '../client/call.js';
+import { createCaller } from '../client/caller.js';
+import { createControl, type TargetCredentials } from '../client/signed-in-caller.js';
 import type { RandomPort } from '../core/ports.js';
-import type { Caller, Target } from '../southbound/call.js';
-import { createCaller } from '../southbound/caller.js';
-import { createControl, type TargetCredentials } from '../southbound/control.js';
 import type { JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { DEFAULT_ADDRESSES } from './addresses.js';

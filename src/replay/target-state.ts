@@ -1,5 +1,5 @@
-import type { Target } from '../southbound/call.js';
-import type { Control, TargetCredentials } from '../southbound/control.js';
+import type { Target } from '../client/call.js';
+import type { Control, TargetCredentials } from '../client/signed-in-caller.js';
 import { isJsonObject, type JsonObject } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';

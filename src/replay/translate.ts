@@ -1,4 +1,4 @@
-import type { Answer, Call, Caller } from '../southbound/call.js';
+import type { Answer, Call, Caller } from '../client/call.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
 import { writeJson } from '../wire/json/write-json.js';

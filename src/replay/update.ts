@@ -1,4 +1,4 @@
-import type { Answer, Target } from '../southbound/call.js';
+import type { Answer, Target } from '../client/call.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../wire/json/json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { describeExchange } from './describe.js';

@@ -1,4 +1,4 @@
-import type { Target } from '../southbound/call.js';
+import type { Target } from '../client/call.js';
 import { isJsonObject } from '../wire/json/json.js';
 import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
 import type { Effect, Subject } from '../wire/operations/operation.js';

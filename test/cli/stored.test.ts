@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
-import { readState } from '../../src/local/counters/lines.js';
+import { readState } from '../../src/homes/file/counters/lines.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { buildIfOlder } from '../build.js';
 import { smallDisk } from '../counters/small-disk.js';

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, open, readFile, rm, truncate, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { FORMAT } from '../../src/local/counters/store-file.js';
+import { FORMAT } from '../../src/homes/file/counters/store-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { buildIfOlder } from '../build.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { readStored } from '../../src/local/counters/stored.js';
+import { readStored } from '../../src/homes/file/counters/stored.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { feedStage, report, until } from '../feed/stage.js';
 

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { FORMAT } from '../../src/local/counters/store-file.js';
+import { FORMAT } from '../../src/homes/file/counters/store-file.js';
 import { feedStage, report, until } from '../feed/stage.js';
 
 const bytesOf = (stage: Awaited<ReturnType<typeof feedStage>>) =>

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { forget } from '../../src/database/statements.js';
+import { forget } from '../../src/homes/database/statements.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { poolerForTest } from './pooler.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { LogPort } from '../../src/core/ports.js';
-import { openLocalBackend } from '../../src/local/backend.js';
+import { openLocalBackend } from '../../src/homes/file/backend.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { startGateway } from '../../src/serve/start.js';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { openConnections } from '../../src/database/connection.js';
+import { openConnections } from '../../src/homes/database/connection.js';
 
 /** A message of the protocol: its letter, its length with itself, and what it holds (PostgreSQL documentation, 54.7). */
 function message(letter: string, ...parts: readonly (number | string)[]): Buffer {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { KeptCounters } from '../../src/core/keys/types.js';
 import { MAX_U64 } from '../../src/core/model.js';
-import { forget } from '../../src/database/statements.js';
-import { exportState } from '../../src/database/transfer.js';
+import { forget } from '../../src/homes/database/statements.js';
+import { exportState } from '../../src/homes/database/transfer.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report } from './gateways.js';
 import { proxyForTest } from './proxy.js';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { createCounting, MOST_WAITING } from '../../src/database/counting.js';
-import type { Written } from '../../src/database/writes.js';
+import { createCounting, MOST_WAITING } from '../../src/homes/database/counting.js';
+import type { Written } from '../../src/homes/database/writes.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { silent } from './gateways.js';
 

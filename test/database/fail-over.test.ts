@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Postgres, postgresBinaries, startPostgres } from '../../bench/postgres.js';
 import type { LogPort } from '../../src/core/ports.js';
-import { openDatabaseBackend } from '../../src/database/backend.js';
+import { openDatabaseBackend } from '../../src/homes/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { freePort } from '../free-ports.js';
 import { describeDatabase, query } from './database.js';

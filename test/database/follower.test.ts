@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
-import { type Connections, openConnections } from '../../src/database/connection.js';
-import { Follower } from '../../src/database/follower.js';
-import { createReplica } from '../../src/database/replica.js';
+import { type Connections, openConnections } from '../../src/homes/database/connection.js';
+import { Follower } from '../../src/homes/database/follower.js';
+import { createReplica } from '../../src/homes/database/replica.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, silent } from './gateways.js';

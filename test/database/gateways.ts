@@ -3,7 +3,11 @@ import { onTestFinished } from 'vitest';
 import type { UsageReport } from '../../src/core/backend.js';
 import type { AccessKey } from '../../src/core/model.js';
 import type { LogPort } from '../../src/core/ports.js';
-import { type DatabaseBackend, type DatabaseBackendOptions, openDatabaseBackend } from '../../src/database/backend.js';
+import {
+  type DatabaseBackend,
+  type DatabaseBackendOptions,
+  openDatabaseBackend,
+} from '../../src/homes/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { query } from './database.js';
 

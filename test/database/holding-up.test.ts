@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { forget, WRITES } from '../../src/database/statements.js';
+import { forget, WRITES } from '../../src/homes/database/statements.js';
 import { describeDatabase, freshDatabase, holding, query, waiting } from './database.js';
 import { key, openBackend, report } from './gateways.js';
 

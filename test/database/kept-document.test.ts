@@ -6,8 +6,8 @@ import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import type { KeyReader } from '../../src/core/keys/types.js';
 import type { DnsChange, OutboundRule } from '../../src/core/model.js';
 import { inTurns } from '../../src/core/steps.js';
-import { KeptDocument } from '../../src/database/kept-document.js';
-import { createReplica } from '../../src/database/replica.js';
+import { KeptDocument } from '../../src/homes/database/kept-document.js';
+import { createReplica } from '../../src/homes/database/replica.js';
 
 type Keys = Pick<KeyReader, 'get' | 'entries'>;
 

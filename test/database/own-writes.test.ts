@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { MAX_U64 } from '../../src/core/model.js';
-import type { DatabaseBackend } from '../../src/database/backend.js';
+import type { DatabaseBackend } from '../../src/homes/database/backend.js';
 import { describeDatabases, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { proxyForTest } from './proxy.js';

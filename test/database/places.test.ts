@@ -7,10 +7,10 @@ import {
   type ConnectionsOptions,
   openConnections,
   type StatementError,
-} from '../../src/database/connection.js';
-import { migrate } from '../../src/database/schema.js';
-import { sentWrite, WRITES } from '../../src/database/statements.js';
-import { createWrites } from '../../src/database/writes.js';
+} from '../../src/homes/database/connection.js';
+import { migrate } from '../../src/homes/database/schema.js';
+import { sentWrite, WRITES } from '../../src/homes/database/statements.js';
+import { createWrites } from '../../src/homes/database/writes.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { freePort } from '../free-ports.js';
 import { describeDatabase, freshDatabase, query } from './database.js';

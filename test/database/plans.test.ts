@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openConnections } from '../../src/database/connection.js';
-import { migrate } from '../../src/database/schema.js';
+import { openConnections } from '../../src/homes/database/connection.js';
+import { migrate } from '../../src/homes/database/schema.js';
 import {
   changesSince,
   connectionsOfGateways,
@@ -13,7 +13,7 @@ import {
   unknownOf,
   WRITES,
   withKey,
-} from '../../src/database/statements.js';
+} from '../../src/homes/database/statements.js';
 import { createDatabase, describeDatabases, dropDatabase } from './database.js';
 import { key } from './gateways.js';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import { finish } from '../../src/core/steps.js';
-import { createReplica, type KeyRow } from '../../src/database/replica.js';
+import { createReplica, type KeyRow } from '../../src/homes/database/replica.js';
 
 function stage() {
   const keys = createKeyRegistry(() => 0);

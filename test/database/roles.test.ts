@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openConnections } from '../../src/database/connection.js';
+import { openConnections } from '../../src/homes/database/connection.js';
 import {
   DOCUMENT,
   FORGET_COUNTED,
@@ -26,7 +26,7 @@ import {
   VERSIONS,
   versionContent,
   WRITES,
-} from '../../src/database/statements.js';
+} from '../../src/homes/database/statements.js';
 import { ROOT } from '../build.js';
 import { runHere } from '../cli/context.js';
 import { askShared } from '../shared.js';

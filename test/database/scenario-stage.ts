@@ -1,5 +1,5 @@
-import { type DatabaseBackend, openDatabaseBackend } from '../../src/database/backend.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
+import { type DatabaseBackend, openDatabaseBackend } from '../../src/homes/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { DEFAULT_ADDRESSES } from '../../src/replay/addresses.js';
 import { givenFile, type PlayOptions, type Stage } from '../../src/replay/play.js';

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
-import { openDatabaseBackend } from '../../src/database/backend.js';
+import { openDatabaseBackend } from '../../src/homes/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
 import { differenceInWords } from '../../src/replay/divergences.js';
 import { type Difference, type PlayOptions, playScenario } from '../../src/replay/play.js';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
-import { createSharedCreates } from '../../src/database/shared-creates.js';
-import { LEAST_PATIENCE, WRITE_PATIENCE, type Written } from '../../src/database/writes.js';
+import { createSharedCreates } from '../../src/homes/database/shared-creates.js';
+import { LEAST_PATIENCE, WRITE_PATIENCE, type Written } from '../../src/homes/database/writes.js';
 import { describeDatabase, freshDatabase, holding, query, waiting } from './database.js';
 import { key, openBackend, seesAll } from './gateways.js';
 

@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { DatabaseBackend } from '../../src/database/backend.js';
-import { openConnections } from '../../src/database/connection.js';
-import { migrate } from '../../src/database/schema.js';
-import { forget, leaveGateway, notify, seeGateway, settle, unknownOf, WRITES } from '../../src/database/statements.js';
+import type { DatabaseBackend } from '../../src/homes/database/backend.js';
+import { openConnections } from '../../src/homes/database/connection.js';
+import { migrate } from '../../src/homes/database/schema.js';
+import {
+  forget,
+  leaveGateway,
+  notify,
+  seeGateway,
+  settle,
+  unknownOf,
+  WRITES,
+} from '../../src/homes/database/statements.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { openBackend } from './gateways.js';
 import { type DatabaseProxy, proxyForTest } from './proxy.js';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { DatabaseBackend } from '../../src/database/backend.js';
-import { openConnections } from '../../src/database/connection.js';
-import { SNAPSHOT } from '../../src/database/statements.js';
-import { readStoredDocument, type StoredDocument } from '../../src/database/stored-document.js';
+import type { DatabaseBackend } from '../../src/homes/database/backend.js';
+import { openConnections } from '../../src/homes/database/connection.js';
+import { SNAPSHOT } from '../../src/homes/database/statements.js';
+import { readStoredDocument, type StoredDocument } from '../../src/homes/database/stored-document.js';
 import { describeDatabase, freshDatabase } from './database.js';
 import { key, openBackend } from './gateways.js';
 

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { MAX_U64 } from '../../src/core/model.js';
-import type { DatabaseBackend } from '../../src/database/backend.js';
-import { forget } from '../../src/database/statements.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
+import type { DatabaseBackend } from '../../src/homes/database/backend.js';
+import { forget } from '../../src/homes/database/statements.js';
 import { describeDatabase, freshDatabase, query } from './database.js';
 import { key, openBackend, report, seesAll } from './gateways.js';
 import { poolerForTest } from './pooler.js';

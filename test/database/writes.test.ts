@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Row, StatementError } from '../../src/database/connection.js';
-import { createWrites } from '../../src/database/writes.js';
+import { type Row, StatementError } from '../../src/homes/database/connection.js';
+import { createWrites } from '../../src/homes/database/writes.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { silent } from './gateways.js';
 

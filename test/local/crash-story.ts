@@ -4,7 +4,10 @@ import type { FileSystemPort, LogPort } from '../../src/core/ports.js';
 import { readDocument } from '../../src/document/document.js';
 import { createKeptVersions } from '../../src/files/kept-versions.js';
 import { listVersions } from '../../src/files/restore-version.js';
-import { type ConfigurationFile, createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import {
+  type ConfigurationFile,
+  createConfigurationFile,
+} from '../../src/homes/file/configuration/configuration-file.js';
 import { type CallName, createForgetfulFileSystem, type ForgetfulFileSystem } from '../ports/forgetful-file-system.js';
 
 /** Something that happens to a configuration file and to the Keyway that serves it. */

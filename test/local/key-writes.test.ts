@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
 import { createKeyRegistry } from '../../src/core/keys/registry.js';
 import type { AccessKey } from '../../src/core/model.js';
-import { createRenewals } from '../../src/local/counters/renewals.js';
-import { createKeyWrites } from '../../src/local/key-writes.js';
+import { createRenewals } from '../../src/homes/file/counters/recreated-keys.js';
+import { createKeyWrites } from '../../src/homes/file/key-writes.js';
 
 interface Call {
   readonly keys: readonly string[];

@@ -1,4 +1,4 @@
-import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import { createConfigurationFile } from '../../src/homes/file/configuration/configuration-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 

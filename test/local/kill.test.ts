@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readDocument } from '../../src/document/document.js';
-import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import { createConfigurationFile } from '../../src/homes/file/configuration/configuration-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { compileForProcess } from '../compiled.js';

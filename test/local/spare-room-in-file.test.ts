@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { openDataFolder } from '../../src/files/data-folder.js';
 import { createKeptVersions } from '../../src/files/kept-versions.js';
-import { createConfigurationFile } from '../../src/local/configuration/configuration-file.js';
+import { createConfigurationFile } from '../../src/homes/file/configuration/configuration-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 
 describe('a large configuration file that is changed many times', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_DNS } from '../../src/core/model.js';
-import { readPublicHost, settingsOf } from '../../src/local/stated.js';
+import { readPublicHost, settingsOf } from '../../src/homes/file/settings-of.js';
 
 const configuration = (listen: string | null) => ({
   mode: 'server',

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Caller } from '../../src/client/call.js';
+import { createCaller } from '../../src/client/caller.js';
+import { createControl } from '../../src/client/signed-in-caller.js';
 import type { DnsQuery } from '../../src/core/model.js';
 import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createGateway } from '../../src/index.js';
-import type { Caller } from '../../src/southbound/call.js';
-import { createCaller } from '../../src/southbound/caller.js';
-import { createControl } from '../../src/southbound/control.js';
 import { revisionNamed } from '../replay/live-server.js';
 import type { Asked, Forward, Mutation, Reply, Site } from './mutation.js';
 

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FileSystemPort } from '../../src/core/ports.js';
 import { createReadiness } from '../../src/core/readiness.js';
 import { createGateway } from '../../src/gateway/create-gateway.js';
-import { FORMAT } from '../../src/local/counters/store-file.js';
+import { FORMAT } from '../../src/homes/file/counters/store-file.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { startOps } from '../../src/serve/ops.js';
 import { configurationOf, createLines, opsStage, TOKEN, temporaryFolder, until } from './stage.js';

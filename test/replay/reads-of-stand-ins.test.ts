@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createCaller } from '../../src/client/caller.js';
+import { createControl } from '../../src/client/signed-in-caller.js';
 import { lineOf } from '../../src/commands/replay/settings.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createLook, type Look } from '../../src/replay/reads/look.js';
 import { readServer } from '../../src/replay/reads/standing.js';
-import { createCaller } from '../../src/southbound/caller.js';
-import { createControl } from '../../src/southbound/control.js';
 import { foldersOf } from '../acceptance/pack.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
+import { createCaller } from '../../src/client/caller.js';
 import { playEmbedded } from '../../src/embedded/play.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { differenceInWords } from '../../src/replay/divergences.js';
@@ -11,7 +12,6 @@ import type { ScenarioFile } from '../../src/replay/scenario-files.js';
 import { standInsFor } from '../../src/replay/stand-ins.js';
 import type { TargetPlayer } from '../../src/replay/target-player.js';
 import { updatedScenario } from '../../src/replay/update.js';
-import { createCaller } from '../../src/southbound/caller.js';
 import { isJsonObject } from '../../src/wire/json/json.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { openLiveServer, PASSWORD, playerOn, TOKEN, USERNAME } from './live-server.js';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AccessKey } from '../../src/core/model.js';
 import type { LogPort } from '../../src/core/ports.js';
 import { readDocument } from '../../src/document/document.js';
-import { type LocalBackend, openLocalBackend } from '../../src/local/backend.js';
+import { type LocalBackend, openLocalBackend } from '../../src/homes/file/backend.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { createChooser } from '../local/counters/store-story.js';

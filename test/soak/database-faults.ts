@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { forget } from '../../src/database/statements.js';
+import { forget } from '../../src/homes/database/statements.js';
 import { query } from '../database/database.js';
 import type { Chaos } from './database-gateways.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { AnswerBounds, MOST_KEYS } from '../../src/southbound/answer-bounds.js';
+import { AnswerBounds, MOST_KEYS } from '../../src/client/answer-bounds.js';
 
 describe('the most that is read of an answer', () => {
   it('is 64 KiB of a single one, and of a first list 250,000 keys or 64 MB', () => {

@@ -3,11 +3,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
+import type { Lines } from '../../src/client/find-line.js';
+import { createRunningServer, type RunningServerOptions } from '../../src/client/running-server.js';
+import type { UpstreamServer } from '../../src/client/server.js';
 import type { ClockPort, LogPort } from '../../src/core/ports.js';
 import { systemClock } from '../../src/platform/system-ports.js';
-import type { Lines } from '../../src/southbound/find-line.js';
-import { createRunningServer, type RunningServerOptions } from '../../src/southbound/running-server.js';
-import type { UpstreamServer } from '../../src/southbound/server.js';
 import { PASSWORD, TOKEN, USERNAME } from '../replay/live-server.js';
 
 export const LINES: Lines = { all: REVISIONS, resolve: resolveRevision };

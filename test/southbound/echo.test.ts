@@ -2,10 +2,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { RunningServerOptions } from '../../src/client/running-server.js';
+import { Secrets, STRUCK } from '../../src/client/secrets.js';
+import type { CallOutcome, UpstreamServer } from '../../src/client/server.js';
 import { createGateway } from '../../src/index.js';
-import type { RunningServerOptions } from '../../src/southbound/running-server.js';
-import { Secrets, STRUCK } from '../../src/southbound/secrets.js';
-import type { CallOutcome, UpstreamServer } from '../../src/southbound/server.js';
 import { answering, bodyOf, call, envelope, keptLog, LINES, STATUS } from './called-server.js';
 
 /** What an echoing server puts everything that it was sent into. */

@@ -1,3 +1,6 @@
+import type { Purpose, Sent, UpstreamAnnouncement, UpstreamServer, UpstreamTrouble } from '../../src/client/server.js';
+import { createSessionKeeper } from '../../src/client/session.js';
+import { UpstreamError } from '../../src/client/upstream-error.js';
 import type { UsageReport } from '../../src/core/backend.js';
 import { DomainError } from '../../src/core/errors.js';
 import type { CounterValues } from '../../src/core/keys/types.js';
@@ -9,15 +12,6 @@ import {
   type KeySnapshot,
   type OutboundRule,
 } from '../../src/core/model.js';
-import type {
-  Purpose,
-  Sent,
-  UpstreamAnnouncement,
-  UpstreamServer,
-  UpstreamTrouble,
-} from '../../src/southbound/server.js';
-import { createSessionKeeper } from '../../src/southbound/session.js';
-import { UpstreamError } from '../../src/southbound/upstream-error.js';
 import { parseJson } from '../../src/wire/json/json.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import type { Outside } from '../ports/memory-backend.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { createCaller } from '../../src/southbound/caller.js';
-import { type FindOptions, findLine } from '../../src/southbound/find-line.js';
+import { createCaller } from '../../src/client/caller.js';
+import { type FindOptions, findLine } from '../../src/client/find-line.js';
 import { PASSWORD, revisionNamed, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
 import { answering, BY_LOGIN, BY_TOKEN, call, envelope, handClock, keptLog, LINES, STATUS } from './called-server.js';
 

@@ -1,13 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Pace } from '../../src/client/call.js';
+import { createCaller } from '../../src/client/caller.js';
+import { createRunningServer } from '../../src/client/running-server.js';
+import type { UpstreamServer } from '../../src/client/server.js';
+import { UpstreamError } from '../../src/client/upstream-error.js';
 import { DomainError } from '../../src/core/errors.js';
 import { systemClock } from '../../src/platform/system-ports.js';
-import type { Pace } from '../../src/southbound/call.js';
-import { createCaller } from '../../src/southbound/caller.js';
-import { createRunningServer } from '../../src/southbound/running-server.js';
-import type { UpstreamServer } from '../../src/southbound/server.js';
-import { UpstreamError } from '../../src/southbound/upstream-error.js';
 import { MISDEEDS, type Misdeed, startHostileServer, wholeAnswer } from '../stand-in/hostile-server.js';
 import { BOTH, envelope, keptLog, LINES, STATUS } from './called-server.js';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
+import { addressOf, linkOf } from '../../src/client/announcement.js';
+import { dataBytes, readEnvelope } from '../../src/client/envelope.js';
+import { createListReader } from '../../src/client/list-reader.js';
+import { readSnapshot } from '../../src/client/snapshots.js';
 import { DEFAULT_DNS } from '../../src/core/model.js';
 import { isExchange } from '../../src/replay/scenario.js';
-import { addressOf, linkOf } from '../../src/southbound/announcement.js';
-import { dataBytes, readEnvelope } from '../../src/southbound/envelope.js';
-import { createListReader } from '../../src/southbound/list-reader.js';
-import { readSnapshot } from '../../src/southbound/snapshots.js';
 import { clientConfig } from '../../src/wire/client-config.js';
 import { decodeError, encodeError } from '../../src/wire/errors.js';
 import { encodeJson } from '../../src/wire/json/encode.js';

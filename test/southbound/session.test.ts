@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createSessionKeeper, type LoginOutcome } from '../../src/southbound/session.js';
+import { createSessionKeeper, type LoginOutcome } from '../../src/client/session.js';
 import { handClock } from './called-server.js';
 
 const ROOT = '/panel/api';

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
+import { createListReader } from '../../src/client/list-reader.js';
+import { type KnownKey, readSnapshot, type SnapshotLine } from '../../src/client/snapshots.js';
 import { type KeySnapshot, MAX_U64 } from '../../src/core/model.js';
-import { createListReader } from '../../src/southbound/list-reader.js';
-import { type KnownKey, readSnapshot, type SnapshotLine } from '../../src/southbound/snapshots.js';
 import { JsonSyntaxError, parseJson } from '../../src/wire/json/json.js';
 import { codePoint } from '../code-points.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UpstreamError } from '../../src/southbound/upstream-error.js';
+import { UpstreamError } from '../../src/client/upstream-error.js';
 import { answering, BY_LOGIN, call, envelope, handClock, keptLog, STATUS } from './called-server.js';
 
 const fails = (asked: Promise<unknown>) => expect(asked).rejects.toBeInstanceOf(UpstreamError);

@@ -1,5 +1,5 @@
 import type { ClockPort } from '../../src/core/ports.js';
-import type { TimersPort } from '../../src/southbound/state/timers.js';
+import type { TimersPort } from '../../src/homes/upstream/timers.js';
 
 /** Time that a test moves: nothing happens until it does, and then everything in order. */
 export interface World {

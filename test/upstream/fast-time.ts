@@ -1,6 +1,6 @@
 import type { ClockPort } from '../../src/core/ports.js';
+import { systemTimers, type TimersPort } from '../../src/homes/upstream/timers.js';
 import { systemClock } from '../../src/platform/system-ports.js';
-import { systemTimers, type TimersPort } from '../../src/southbound/state/timers.js';
 
 /** A clock that goes so many times faster than the real one, from the moment of its making. */
 export function createFastClock(factor: number): ClockPort {

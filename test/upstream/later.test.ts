@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { endpointOf } from '../../src/client/announcement.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
-import { endpointOf } from '../../src/southbound/announcement.js';
 import { folderForTest } from '../serve/serve-here.js';
 import { call } from '../southbound/called-server.js';
 import { CREDENTIALS } from '../stand-in/files.js';

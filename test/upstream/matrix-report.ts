@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { REVISIONS } from '../../revisions/all.js';
-import { lossesOf } from '../../src/southbound/losses.js';
+import { lossesOf } from '../../src/client/losses.js';
 import type { Cell, MatrixResults } from './matrix-run.js';
 
 /** What came of the matrix, for people: a table of cells, the losses with how often each occurred, and what no loss says. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { REVISIONS } from '../../revisions/all.js';
-import type { Loss } from '../../src/southbound/losses.js';
+import type { Loss } from '../../src/client/losses.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { type Found, lossOf, type NamedScenario, play, scenariosFor, whyNot } from './matrix.js';
 import { openFront } from './open-front.js';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
+import { LOSSES } from '../../src/client/losses.js';
 import { createGateway } from '../../src/index.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { systemClock } from '../../src/platform/system-ports.js';
-import { LOSSES } from '../../src/southbound/losses.js';
 import { apiOf, CREDENTIALS } from '../stand-in/files.js';
 import { LOSES_NOTHING, standInOf } from '../stand-in/test-stand-in.js';
 import { matrixText, writeMatrix } from './matrix-report.js';

@@ -1,16 +1,16 @@
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
+import { createRunningServer } from '../../src/client/running-server.js';
+import type { Sent, UpstreamServer } from '../../src/client/server.js';
+import type { TargetCredentials } from '../../src/client/signed-in-caller.js';
 import type { LogPort } from '../../src/core/ports.js';
-import { createFileSystem } from '../../src/platform/file-system.js';
-import { systemRandom } from '../../src/platform/system-ports.js';
 import {
   openUpstreamBackend,
   type UpstreamBackend,
   type UpstreamBackendOptions,
-} from '../../src/southbound/backend.js';
-import type { TargetCredentials } from '../../src/southbound/control.js';
-import { createRunningServer } from '../../src/southbound/running-server.js';
-import type { Sent, UpstreamServer } from '../../src/southbound/server.js';
+} from '../../src/homes/upstream/backend.js';
+import { createFileSystem } from '../../src/platform/file-system.js';
+import { systemRandom } from '../../src/platform/system-ports.js';
 import { type OpenFront, UPSTREAM_CREDENTIALS } from './stage.js';
 
 export interface FrontBackendOptions extends Omit<UpstreamBackendOptions, 'server' | 'random'> {

@@ -1,7 +1,7 @@
+import type { UpstreamServer } from '../../client/server.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import { deleteEmptyKey } from '../../homes/upstream/empty-key.js';
 import { isOn } from '../../settings/flags.js';
-import type { UpstreamServer } from '../../southbound/server.js';
-import { deleteEmptyKey } from '../../southbound/state/empty-key.js';
 import type { Command, CommandContext } from '../command.js';
 import { type FlagReading, valueFlag } from '../replay/settings.js';
 import { allKeys, CHANGING, inTurn, keysCommand, keysNamed, keysOfDigest, NO_WAIT_HELP } from './keys-command.js';

@@ -1,8 +1,8 @@
+import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { wrap } from '../../settings/text.js';
-import type { UpstreamServer } from '../../southbound/server.js';
 import { type Command, type CommandContext, wordsOf } from '../command.js';
 import { defineCommand } from '../define-command.js';
 import {

@@ -1,8 +1,8 @@
 import { renderUnicodeCompact } from 'uqr';
+import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
-import type { UpstreamServer } from '../../southbound/server.js';
 import { clientConfig } from '../../wire/client-config.js';
 import { encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';

@@ -1,7 +1,7 @@
+import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
-import type { UpstreamServer } from '../../southbound/server.js';
 import { encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';
 import { hasNames } from '../../wire/traits/snapshot.js';

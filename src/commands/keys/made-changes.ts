@@ -1,5 +1,5 @@
+import type { Sent, UpstreamServer } from '../../client/server.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
-import type { Sent, UpstreamServer } from '../../southbound/server.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { CommandContext } from '../command.js';
 import { printableKey } from './printable.js';

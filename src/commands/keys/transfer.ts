@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
+import type { UpstreamServer } from '../../client/server.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
-import type { UpstreamServer } from '../../southbound/server.js';
 import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
 import { givenPieces } from '../stored-place.js';

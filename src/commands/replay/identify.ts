@@ -1,10 +1,10 @@
 import { REVISIONS } from '../../../revisions/all.js';
+import type { Caller } from '../../client/call.js';
+import { createCaller } from '../../client/caller.js';
+import { createControl, type TargetCredentials } from '../../client/signed-in-caller.js';
 import { type Identified, identify as identifyServer } from '../../replay/reads/identify.js';
 import { createLook } from '../../replay/reads/look.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
-import type { Caller } from '../../southbound/call.js';
-import { createCaller } from '../../southbound/caller.js';
-import { createControl, type TargetCredentials } from '../../southbound/control.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import {

@@ -1,4 +1,6 @@
 import { REVISIONS } from '../../../revisions/all.js';
+import { createCaller } from '../../client/caller.js';
+import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { formatScenario } from '../../replay/format.js';
 import { runInOrder } from '../../replay/in-order.js';
 import type { PlayedStep } from '../../replay/play.js';
@@ -12,8 +14,6 @@ import type { TargetPlayer } from '../../replay/target-player.js';
 import { updatedScenario } from '../../replay/update.js';
 import { fittingWords, operationsIn } from '../../replay/verdict.js';
 import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
-import { createCaller } from '../../southbound/caller.js';
-import type { TargetCredentials } from '../../southbound/control.js';
 import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
+import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { failureCode, failureWords } from '../../platform/failure-words.js';
 import type { KeptState } from '../../replay/after-run.js';
 import type { ReadReport } from '../../replay/reads/standing.js';
@@ -13,7 +14,6 @@ import type { SavedState } from '../../replay/saved-state.js';
 import { type BrokenFile, readScenarioFiles, type ScenarioFile } from '../../replay/scenario-files.js';
 import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../replay/target-player.js';
 import { shortfall, verdictOf } from '../../replay/verdict.js';
-import type { TargetCredentials } from '../../southbound/control.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { OperationName } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';

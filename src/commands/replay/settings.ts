@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { resolveRevision } from '../../../revisions/index.js';
+import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { readTrusted } from '../../platform/trusted.js';
 import type { Required } from '../../replay/verdict.js';
 import type { Permissions } from '../../replay/why-not.js';
 import { type FlagShape, isOn, type Offered, type ParsedFlags } from '../../settings/flags.js';
-import type { TargetCredentials } from '../../southbound/control.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
 

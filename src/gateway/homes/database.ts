@@ -1,4 +1,4 @@
-import { openDatabaseBackend } from '../../database/backend.js';
+import { openDatabaseBackend } from '../../homes/database/backend.js';
 import { databaseFamilies } from '../../ops/database-metrics.js';
 import type { HomePlaceOf } from '../../settings/home.js';
 import type { ComposeOptions } from '../options.js';

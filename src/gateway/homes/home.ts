@@ -1,10 +1,10 @@
+import type { UpstreamServer } from '../../client/server.js';
 import type { Backend } from '../../core/backend.js';
 import type { DnsConfig, ListenerConfig } from '../../core/model.js';
-import type { DatabaseBackend } from '../../database/backend.js';
-import type { LocalBackend } from '../../local/backend.js';
+import type { DatabaseBackend } from '../../homes/database/backend.js';
+import type { LocalBackend } from '../../homes/file/backend.js';
+import type { UpstreamBackend } from '../../homes/upstream/backend.js';
 import type { Family } from '../../ops/family.js';
-import type { UpstreamBackend } from '../../southbound/backend.js';
-import type { UpstreamServer } from '../../southbound/server.js';
 import type { Revision } from '../../wire/traits/revision.js';
 
 /** Where a gateway's state lives, open: the backend, and what differs between homes, so that nobody asks which one it is. */

@@ -1,5 +1,5 @@
 import { tryWriting } from '../../files/try-writing.js';
-import { openLocalBackend } from '../../local/backend.js';
+import { openLocalBackend } from '../../homes/file/backend.js';
 import { pendingFamily, storeFamilies } from '../../ops/file-metrics.js';
 import type { HomePlaceOf } from '../../settings/home.js';
 import type { RootListBeside } from '../../wire/traits/file-reading.js';
@@ -51,10 +51,10 @@ async function openLocal(
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });
   // What the disk does not take now is tried again while serving.
-  await backend.jobs
+  await backend.requests
     .look()
     .catch((error: unknown) => shared.log.warn({ err: error }, 'a restore or import is not done yet'));
-  backend.jobs.follow();
+  backend.requests.follow();
   const { configuration, counters, keptSessions } = backend;
   const { store } = counters;
   return {

@@ -6,11 +6,11 @@ import { checkDataFolder, dataFolderAt } from '../../files/data-folder.js';
 import { createKeptVersions } from '../../files/kept-versions.js';
 import { listVersions } from '../../files/restore-version.js';
 import { createTarget } from '../../files/write-file.js';
-import { type RestoredBeside, restoreVersionBeside } from '../../local/restore-beside.js';
+import { type RestoredBeside, restoreVersionBeside } from '../../homes/file/restore-beside.js';
+import { readKnownKeys } from '../../homes/upstream/known-keys.js';
+import { restoreConfiguration } from '../../homes/upstream/restore-configuration.js';
 import { exists } from '../../platform/presence.js';
 import type { HomePlace, HomePlaceOf } from '../../settings/home.js';
-import { readKnownKeys } from '../../southbound/state/known-keys.js';
-import { restoreConfiguration } from '../../southbound/state/restore-configuration.js';
 import { silent } from '../options.js';
 
 /** What commands over kept versions use of the outside world. */
@@ -159,7 +159,7 @@ function ofUpstream(place: HomePlaceOf<'upstream'>, ports: VersionsPorts): HomeV
 
 function ofDatabase({ url }: HomePlaceOf<'database'>, ports: VersionsPorts): HomeVersions {
   // Its libraries are loaded where they are wanted.
-  const database = () => import('../../database/backend.js');
+  const database = () => import('../../homes/database/backend.js');
   return {
     none: 'No versions are kept in the database',
     list: async () => (await database()).listDatabaseVersions(url),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer, Caller } from '../../southbound/call.js';
+import type { Answer, Caller } from '../../client/call.js';
 import { JSON_TYPE } from '../../wire/envelope.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';

@@ -1,5 +1,5 @@
+import { type Caller, NoAnswer } from '../../client/call.js';
 import { DomainError } from '../../core/errors.js';
-import { type Caller, NoAnswer } from '../../southbound/call.js';
 import { JSON_TYPE } from '../../wire/envelope.js';
 import { encodeError, type FailureName } from '../../wire/errors.js';
 import type { JsonValue } from '../../wire/json/json.js';

@@ -8,11 +8,11 @@ import { toAccessKeys } from '../../../src/document/convert/to-access-keys.js';
 import { toInbounds } from '../../../src/document/convert/to-inbounds.js';
 import { readDocument } from '../../../src/document/document.js';
 import { createMemoryFiles } from '../../../src/embedded/memory-files.js';
-import { openLocalBackend } from '../../../src/local/backend.js';
-import { createUnreadChanges } from '../../../src/local/configuration/unread-changes.js';
-import { createUnreadJournal } from '../../../src/local/configuration/unread-journal.js';
-import { recordText } from '../../../src/local/counters/renewals.js';
-import { openNotes } from '../../../src/southbound/state/notes.js';
+import { openLocalBackend } from '../../../src/homes/file/backend.js';
+import { createUnreadChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
+import { createUnreadJournal } from '../../../src/homes/file/configuration/unread-journal.js';
+import { recordText } from '../../../src/homes/file/counters/recreated-keys.js';
+import { openNotes } from '../../../src/homes/upstream/write-journal.js';
 import { held, key, staged } from '../../southbound/staged.js';
 
 // One row, as whoever adds a column would write it; nothing else is told of it.

@@ -8,7 +8,7 @@ import type { LogPort } from '../../../src/core/ports.js';
 import {
   type ConfigurationFile,
   createConfigurationFile,
-} from '../../../src/local/configuration/configuration-file.js';
+} from '../../../src/homes/file/configuration/configuration-file.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ConfigurationChange } from '../../../src/core/model.js';
 import type { FileStat, FileSystemPort } from '../../../src/core/ports.js';
 import { readTarget, replaceTarget, TargetChangedError } from '../../../src/files/write-file.js';
-import { createConfigurationFile } from '../../../src/local/configuration/configuration-file.js';
+import { createConfigurationFile } from '../../../src/homes/file/configuration/configuration-file.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 import { createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';

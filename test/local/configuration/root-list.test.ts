@@ -4,7 +4,7 @@ import type { LogPort } from '../../../src/core/ports.js';
 import {
   type ConfigurationFileOptions,
   createConfigurationFile,
-} from '../../../src/local/configuration/configuration-file.js';
+} from '../../../src/homes/file/configuration/configuration-file.js';
 import { createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';

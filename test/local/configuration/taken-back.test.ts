@@ -4,7 +4,7 @@ import type { LogPort } from '../../../src/core/ports.js';
 import { createKeptVersions } from '../../../src/files/kept-versions.js';
 import { rewriteFile } from '../../../src/files/rewrite-file.js';
 import { readTarget } from '../../../src/files/write-file.js';
-import { createConfigurationFile } from '../../../src/local/configuration/configuration-file.js';
+import { createConfigurationFile } from '../../../src/homes/file/configuration/configuration-file.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';

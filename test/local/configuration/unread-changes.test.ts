@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AccessKey, type ConfigurationChange, DEFAULT_DNS, type DnsConfig } from '../../../src/core/model.js';
-import { createUnreadChanges, type FoundValues } from '../../../src/local/configuration/unread-changes.js';
+import { createUnreadChanges, type FoundValues } from '../../../src/homes/file/configuration/reapplied-changes.js';
 
 const WINDOW = 7_000;
 

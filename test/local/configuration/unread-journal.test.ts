@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ConfigurationChange } from '../../../src/core/model.js';
 import type { FileSystemPort } from '../../../src/core/ports.js';
-import { createUnreadJournal, type JournalLine } from '../../../src/local/configuration/unread-journal.js';
+import { createUnreadJournal, type JournalLine } from '../../../src/homes/file/configuration/unread-journal.js';
 import { createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 const PATH = '/data/unread-changes';

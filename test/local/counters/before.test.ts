@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { readRecords, type StoreRecord } from '../../../src/local/counters/records.js';
-import { readSourceLine } from '../../../src/local/counters/source-lines.js';
+import { readRecords, type StoreRecord } from '../../../src/homes/file/counters/records.js';
+import { readSourceLine } from '../../../src/homes/file/counters/source-lines.js';
 import { isJsonObject, parseJson } from '../../../src/wire/json/json.js';
 
 const SOURCE = {

@@ -1,7 +1,7 @@
 import { copyFile, cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { FORMAT } from '../../../src/local/counters/store-file.js';
+import { FORMAT } from '../../../src/homes/file/counters/store-file.js';
 import { runHere } from '../../cli/context.js';
 import { configurationOf, feedStage } from '../../feed/stage.js';
 import { bytesUp, dataFolder, openStore } from './store-folder.js';

@@ -9,7 +9,7 @@ import {
   readCountersLines,
   readState,
   writeState,
-} from '../../../src/local/counters/lines.js';
+} from '../../../src/homes/file/counters/lines.js';
 import { codePoint } from '../../code-points.js';
 
 const count = fc.bigInt({ min: 0n, max: MAX_U64 });

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import { createRememberedReports } from '../../../src/local/counters/remembered-reports.js';
-import { openCountersStore } from '../../../src/local/counters/store.js';
-import { FORMAT } from '../../../src/local/counters/store-file.js';
+import { createRememberedReports } from '../../../src/homes/file/counters/remembered-reports.js';
+import { openCountersStore } from '../../../src/homes/file/counters/store.js';
+import { FORMAT } from '../../../src/homes/file/counters/store-file.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 
 let dataFolder = '';

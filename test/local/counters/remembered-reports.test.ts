@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REMEMBERED_REPORTS } from '../../../src/core/backend.js';
-import { createRememberedReports } from '../../../src/local/counters/remembered-reports.js';
+import { createRememberedReports } from '../../../src/homes/file/counters/remembered-reports.js';
 
 const LIMIT = 5;
 const anId = fc.nat(12).map((number) => `r${number}`);

@@ -3,7 +3,7 @@ import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeptCounters } from '../../../src/core/keys/types.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import { createTurns } from '../../../src/core/turns.js';
-import { createRenewals, decideRenewals, recordText } from '../../../src/local/counters/renewals.js';
+import { createRenewals, decideRenewals, recordText } from '../../../src/homes/file/counters/recreated-keys.js';
 
 const key = (name: string, limitBytes: bigint | null = null) => ({ accessKey: 'a', name, limitBytes });
 const counters = (bytesUp: bigint, connections = 0n): KeptCounters => ({

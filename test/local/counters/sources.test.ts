@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import type { CountersPost } from '../../../src/core/posted-counters.js';
-import { createSources, type SourcesOptions } from '../../../src/local/counters/sources.js';
+import { createSources, type SourcesOptions } from '../../../src/homes/file/counters/posted-counters.js';
 
 const KEY = 'a';
 

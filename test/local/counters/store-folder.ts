@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeyRegistry } from '../../../src/core/keys/types.js';
-import type { StoreFormat } from '../../../src/local/counters/formats.js';
-import { createRememberedReports, type RememberedReports } from '../../../src/local/counters/remembered-reports.js';
-import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
+import type { StoreFormat } from '../../../src/homes/file/counters/formats.js';
+import {
+  createRememberedReports,
+  type RememberedReports,
+} from '../../../src/homes/file/counters/remembered-reports.js';
+import { type CountersStore, openCountersStore } from '../../../src/homes/file/counters/store.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { FileSystemPort } from '../../../src/core/ports.js';
-import { createStoreLog } from '../../../src/local/counters/store-log.js';
+import { createStoreLog } from '../../../src/homes/file/counters/store-log.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 
 let folder = '';

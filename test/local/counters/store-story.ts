@@ -2,10 +2,13 @@ import { expect } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeyRegistry } from '../../../src/core/keys/types.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
-import { createRememberedReports, type RememberedReports } from '../../../src/local/counters/remembered-reports.js';
-import { createRenewals, type Renewals } from '../../../src/local/counters/renewals.js';
-import { createSources, type Sources } from '../../../src/local/counters/sources.js';
-import { type CountersStore, openCountersStore } from '../../../src/local/counters/store.js';
+import { createSources, type Sources } from '../../../src/homes/file/counters/posted-counters.js';
+import { createRenewals, type Renewals } from '../../../src/homes/file/counters/recreated-keys.js';
+import {
+  createRememberedReports,
+  type RememberedReports,
+} from '../../../src/homes/file/counters/remembered-reports.js';
+import { type CountersStore, openCountersStore } from '../../../src/homes/file/counters/store.js';
 import { removeFrom } from '../../core/keys/remove-from.js';
 import { type CallName, createForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 

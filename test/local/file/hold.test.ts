@@ -4,7 +4,7 @@ import { holdForServing } from '../../../src/files/hold.js';
 import {
   type ConfigurationFile,
   createConfigurationFile,
-} from '../../../src/local/configuration/configuration-file.js';
+} from '../../../src/homes/file/configuration/configuration-file.js';
 import { createForgetfulFileSystem, type ForgetfulFileSystem } from '../../ports/forgetful-file-system.js';
 
 const PATH = '/etc/server/server.json';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../../src/core/errors.js';
-import { restoreConfiguration } from '../../../src/southbound/state/restore-configuration.js';
+import { restoreConfiguration } from '../../../src/homes/upstream/restore-configuration.js';
 import type { FakeServer } from '../fake-server.js';
 import { held, key, type StagedOptions, staged } from '../staged.js';
 

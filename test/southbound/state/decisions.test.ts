@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fateOf, followed } from '../../../src/southbound/state/fate.js';
-import { storingAt } from '../../../src/southbound/state/inbounds-keeper.js';
-import { createKeyFacts, listMayChange } from '../../../src/southbound/state/key-facts.js';
-import { nextRenewalAt, type TakenLists, withList } from '../../../src/southbound/state/renewal-plan.js';
-import { isRestarted, startOf } from '../../../src/southbound/state/server-start.js';
+import { fateOf, followed } from '../../../src/homes/upstream/fate.js';
+import { createKeyFacts, listMayChange } from '../../../src/homes/upstream/freshness.js';
+import { storingAt } from '../../../src/homes/upstream/persist-keys.js';
+import { nextRenewalAt, type TakenLists, withList } from '../../../src/homes/upstream/renewal-plan.js';
+import { isRestarted, startOf } from '../../../src/homes/upstream/server-start.js';
 import { key } from '../staged.js';
 
 describe('what a list may change', () => {

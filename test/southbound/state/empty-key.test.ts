@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
 import type { AccessKey } from '../../../src/core/model.js';
-import { deleteEmptyKey } from '../../../src/southbound/state/empty-key.js';
+import { deleteEmptyKey } from '../../../src/homes/upstream/empty-key.js';
 import { createFakeServer, type FakeServer } from '../fake-server.js';
 
 const REVISION = REVISIONS.find(({ id }) => id === 'current') ?? expect.fail('there is no such line');

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { UpstreamError } from '../../../src/client/upstream-error.js';
 import { readDocument } from '../../../src/document/document.js';
 import { withKnownKeys } from '../../../src/document/known-keys.js';
-import { readKnownKeys } from '../../../src/southbound/state/known-keys.js';
-import { UpstreamError } from '../../../src/southbound/upstream-error.js';
+import { readKnownKeys } from '../../../src/homes/upstream/known-keys.js';
 import { held, key, type Staged, staged } from '../staged.js';
 
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../../src/core/errors.js';
-import { createStrangerGate } from '../../../src/southbound/state/stranger-gate.js';
+import { createStrangerGate } from '../../../src/homes/upstream/stranger-gate.js';
 import { held, staged } from '../staged.js';
 
 describe('calls to a server that need no credential', () => {

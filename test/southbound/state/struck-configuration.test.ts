@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { Secrets, STRUCK } from '../../../src/client/secrets.js';
 import { readDocument } from '../../../src/document/document.js';
-import { Secrets, STRUCK } from '../../../src/southbound/secrets.js';
-import { NO_NOTES, type Note } from '../../../src/southbound/state/notes.js';
-import { ownChange, struckConfiguration, withOwnTexts } from '../../../src/southbound/state/struck-configuration.js';
+import { ownChange, struckConfiguration, withOwnTexts } from '../../../src/homes/upstream/struck-configuration.js';
+import { NO_NOTES, type Note } from '../../../src/homes/upstream/write-journal.js';
 
 const TOKEN = 'token-of-the-server';
 const secrets = () => new Secrets({ token: TOKEN, operator: null });

@@ -1,0 +1,204 @@
+import type { AuditEntry, DnsQuery, KeySnapshot } from '../core/model.js';
+import type { ClockPort, LogPort } from '../core/ports.js';
+import { type Encodable, encodeJson } from '../wire/json/encode.js';
+import type { JsonValue } from '../wire/json/json.js';
+import { writeJson } from '../wire/json/write-json.js';
+import { type OperationName, operationNamed } from '../wire/operations.js';
+import { checked, SchemaError } from '../wire/schema-check.js';
+import type { WireDnsChange } from '../wire/traits/dns-form.js';
+import { type Revision, traitsOf } from '../wire/traits/revision.js';
+import type { WireOutboundRule } from '../wire/traits/rule-form.js';
+import { learnAnnouncement } from './announcement.js';
+import { SINGLE } from './answer-bounds.js';
+import type { Caller, Pace } from './call.js';
+import { createCaller } from './caller.js';
+import { dataBytes } from './envelope.js';
+import { type Asked, createExchange } from './exchange.js';
+import { type Lines, readStatus } from './find-line.js';
+import { createListReader } from './list-reader.js';
+import type { CallsObserverPort, UpstreamServer } from './server.js';
+import type { TargetCredentials } from './signed-in-caller.js';
+import { readSnapshot } from './snapshots.js';
+
+/** What a running server is reached with. */
+export interface RunningServerOptions {
+  /** `http://host:port`. */
+  readonly origin: string;
+  /** Without slashes at its ends; empty for none. */
+  readonly webpath: string;
+  /** The line that it is called as, whatever version it reports; null to find out. */
+  readonly revision: Revision | null;
+  readonly credentials: TargetCredentials;
+  readonly lines: Lines;
+  /** Certificates (PEM) that are trusted instead of the system's. */
+  readonly ca?: Buffer;
+  /** The most keys of its first list, which bounds that and the first configuration; default 250,000. */
+  readonly mostKeys?: number;
+  /** Instead of 10 s to the first byte and 1 KiB/s over 5 s. */
+  readonly pace?: Pace;
+  /** Instead of one over sockets of its own. */
+  readonly caller?: Caller;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly observer?: CallsObserverPort;
+}
+
+/** Milliseconds that a call of one answer may take in all; those that may be large have their own. */
+const TIMEOUT = 30_000;
+/** One byte a second is no answer. */
+const PACE: Pace = { firstByteMilliseconds: 10_000, spanMilliseconds: 5_000, spanBytes: 5 * 1024 };
+/** A list, one write, a few single reads and what health asks go on beside one another; more waits. */
+const CONNECTIONS = 8;
+
+/** A running server. Nothing is sent before the first call. */
+export function createRunningServer(options: RunningServerOptions): UpstreamServer {
+  const { origin, ca, pace = PACE, caller = callerTo(origin, ca, pace), observer } = options;
+  const exchange = createExchange({ ...options, caller, observer });
+  const { ask, texts } = exchange;
+  const write = (asked: Omit<Asked<void>, 'read'>) => ask<void>({ ...asked, read: () => undefined });
+
+  return {
+    name: origin,
+    texts,
+    line: () => exchange.known()?.revision ?? null,
+    version: () => exchange.known()?.version ?? null,
+    isLater: () => exchange.known()?.isLater ?? false,
+    troubles: () => exchange.troubles.all(),
+    onChange: exchange.onChange,
+    find: async (purpose) => (await exchange.find(purpose)).revision,
+
+    async status(purpose) {
+      const sent = await ask({ operation: 'getStatus', purpose, read: statusOf });
+      exchange.reported(sent.value.version);
+      return sent;
+    },
+    listUsers: ({ purpose, known, onProgress } = {}) =>
+      ask({
+        operation: 'listUsers',
+        purpose,
+        size: 'list',
+        ...(onProgress === undefined ? {} : { onProgress }),
+        readPieces: (line, mostKeys) => createListReader(line, { known, mostKeys, strike: texts.struck }),
+        read: notOfLine,
+      }),
+    getUser: (accessKey, purpose) =>
+      ask<KeySnapshot | undefined>({
+        operation: 'getUser',
+        key: accessKey,
+        purpose,
+        read: (data, line) => readSnapshot(line, data),
+        unknownKey: { value: undefined },
+      }),
+    createUser: ({ accessKey, name, limitBytes }, purpose) =>
+      write({ operation: 'createUser', purpose, body: json({ access_key: accessKey, name, limit_bytes: limitBytes }) }),
+    bulkCreateUsers: (count, limitBytes, purpose) =>
+      ask({
+        operation: 'bulkCreateUsers',
+        purpose,
+        body: json({ count, limit_bytes: limitBytes }),
+        read: (data, line) => answerOf<readonly string[]>('bulkCreateUsers', data, line),
+      }),
+    updateUser: ({ accessKey, name, limitBytes }, purpose) =>
+      write({ operation: 'updateUser', key: accessKey, purpose, body: json({ name, limit_bytes: limitBytes }) }),
+    setLimit: (accessKey, limitBytes, purpose) =>
+      write({ operation: 'setLimit', key: accessKey, purpose, body: json({ limit_bytes: limitBytes }) }),
+    deleteUser: (accessKey, purpose) => write({ operation: 'deleteUser', key: accessKey, purpose }),
+    resetUser: (accessKey, purpose) => write({ operation: 'resetUser', key: accessKey, purpose }),
+
+    getConfig: (purpose) =>
+      ask({ operation: 'getConfig', purpose, size: 'configuration', readWhole: dataBytes, read: noObject }),
+    putConfig: (body, purpose) => write({ operation: 'putConfig', purpose, isLong: true, body: () => body }),
+
+    rules: (purpose) =>
+      ask({
+        operation: 'getRules',
+        purpose,
+        size: 'section',
+        read: (data, line) =>
+          answerOf<readonly WireOutboundRule[]>('getRules', data, line).map(traitsOf(line, 'rules').form.decode),
+      }),
+    putRules: (rules, purpose) =>
+      write({
+        operation: 'putRules',
+        purpose,
+        body: (line) => bytes(rules.map(traitsOf(line, 'rules').form.encode)),
+      }),
+
+    dns: (purpose) =>
+      ask({
+        operation: 'getDnsConfig',
+        purpose,
+        size: 'section',
+        read: (data, line) => traitsOf(line, 'dns').form.read(answerOf<WireDnsChange>('getDnsConfig', data, line)),
+      }),
+    putDns: (dns, purpose) =>
+      write({ operation: 'putDnsConfig', purpose, body: (line) => bytes(traitsOf(line, 'dns').form.encode(dns)) }),
+    queries: (purpose) => ask({ operation: 'listDnsQueries', purpose, size: 'section', read: queriesOf }),
+    refreshBlocklists: (purpose) => write({ operation: 'refreshBlocklists', purpose }),
+
+    listAudit: (purpose) =>
+      ask({
+        operation: 'listAudit',
+        purpose,
+        size: 'section',
+        read: (data, line) => answerOf<readonly AuditEntry[]>('listAudit', data, line),
+      }),
+    addAudit: ({ eventEn, eventRu, success }, purpose) =>
+      write({ operation: 'addAudit', purpose, body: json({ eventEn, eventRu, success }) }),
+    clearAudit: (purpose) => write({ operation: 'clearAudit', purpose }),
+
+    subscription: (accessKey, purpose) => learnAnnouncement(exchange, accessKey, purpose),
+    close: caller.close,
+  };
+}
+
+function callerTo(origin: string, ca: Buffer | undefined, pace: Pace): Caller {
+  return createCaller({
+    origin,
+    timeoutMilliseconds: TIMEOUT,
+    pace,
+    connections: CONNECTIONS,
+    answerLimit: SINGLE,
+    ...(ca === undefined ? {} : { ca }),
+  });
+}
+
+const bytes = (value: Encodable): Buffer => Buffer.from(encodeJson(value));
+const json = (value: Encodable) => () => bytes(value);
+
+/** Data that is what the operation answers in this line. Throws `SchemaError`. */
+function answerOf<T>(operation: OperationName, data: JsonValue, line: Revision): T {
+  return checked(operationNamed(operation).answer(line), data, 'data') as T; // The schema of the operation says so.
+}
+
+/** For data that is read from the whole answer, and was not what it should be. */
+function notOfLine(): never {
+  throw new SchemaError('data', 'what the operation answers');
+}
+
+/** A server whose file holds no object tells it all the same. */
+function noObject(data: JsonValue): Buffer {
+  return Buffer.from(writeJson(data));
+}
+
+function statusOf(data: JsonValue) {
+  const status = readStatus(data);
+  if (status === null) throw new SchemaError('data', 'a status');
+  return status;
+}
+
+interface WireQuery {
+  readonly timestamp: bigint;
+  readonly domain: string;
+  readonly client_ip: string;
+  readonly blocked: boolean;
+}
+
+function queriesOf(data: JsonValue, line: Revision): readonly DnsQuery[] {
+  return answerOf<readonly WireQuery[]>('listDnsQueries', data, line).map((query) => ({
+    timestamp: Number(query.timestamp),
+    domain: query.domain,
+    clientIp: query.client_ip,
+    blocked: query.blocked,
+  }));
+}

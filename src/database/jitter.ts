@@ -1,8 +1,0 @@
-import type { RandomPort } from '../core/ports.js';
-
-/** Between half and one and a half times as long, so that those who wait for the same do not come back at once. */
-export type Jitter = (milliseconds: number) => number;
-
-export function createJitter(random: RandomPort): Jitter {
-  return (milliseconds) => milliseconds * (0.5 + random.bytes(4).readUInt32LE() / 2 ** 32);
-}

@@ -1,0 +1,79 @@
+import type { AuditEntry } from '../../core/model.js';
+import { type Row, StatementError } from './connection.js';
+import { STANDBY_PROBLEM, schemaProblem } from './schema.js';
+import type { FollowedSession } from './shared.js';
+import { MOST_CHANGED, type Seen } from './statements.js';
+
+/** Where the database stands. */
+export interface Heads {
+  /** Of the database; `connections` is the last batch. */
+  readonly seen: Seen;
+  /** Every gateway that is not forgotten, by its id. */
+  readonly gateways: ReadonlyMap<string, Gateway>;
+}
+
+export interface Gateway {
+  readonly isHeardOf: boolean;
+  /** Another after it was forgotten. */
+  readonly since: string;
+}
+
+/** What `changesSince` asks for. */
+export interface Changes {
+  readonly heads: Heads;
+  /** Whether what was seen is in the database's past. */
+  readonly isKnown: boolean;
+  /** Whether more keys have changed than are read one by one. */
+  readonly areTooMany: boolean;
+  readonly keys: readonly Row[];
+  readonly settings: readonly Row[];
+  readonly sessions: readonly Row[];
+  readonly audit: readonly Row[];
+  readonly counters: readonly Row[];
+  readonly connected: readonly Row[];
+}
+
+export function readChanges(answers: readonly (readonly Row[])[]): Changes {
+  const [, , heads, known, keys = [], settings = [], sessions = [], audit = [], counters = [], connected = []] =
+    answers;
+  const [marks, changed] = known?.[0] ?? [];
+  const [isKnown, areTooMany] = [marks === 't', Number(changed) > MOST_CHANGED];
+  return { heads: readHeads(heads), isKnown, areTooMany, keys, settings, sessions, audit, counters, connected };
+}
+
+/** The database answers, and is not one that this Keyway may use. */
+export class UnfitDatabase extends StatementError {
+  constructor(message: string) {
+    super('refused', message);
+  }
+}
+
+/** Rejects a standby, whose state is behind and which takes no writes, and a schema that is another Keyway's. */
+export function readHeads(rows: readonly Row[] | undefined): Heads {
+  const [state, stateMark, counters, countersMark, isStandby, schema, gateways, document] = rows?.[0] ?? [];
+  if (state == null || stateMark == null || counters == null || countersMark == null || schema == null)
+    throw new UnfitDatabase('the database holds no state of a Keyway');
+  if (isStandby === 't') throw new UnfitDatabase(STANDBY_PROBLEM);
+  const [version = 0, servesFrom = 0] = schema.split(' ').map(Number);
+  const problem = schemaProblem(version, servesFrom);
+  if (problem !== null) throw new UnfitDatabase(problem);
+  const heard = (gateways ?? '').split(',').flatMap((told): [string, Gateway][] => {
+    const [id = '', isHeardOf, since = ''] = told.split(' ');
+    return id === '' ? [] : [[id, { isHeardOf: isHeardOf === 'true', since }]];
+  });
+  return {
+    seen: {
+      ...{ state: BigInt(state), stateMark, counters: BigInt(counters), countersMark },
+      ...{ connections: BigInt(counters), connectionsMark: countersMark, document: BigInt(document ?? 0) },
+    },
+    gateways: new Map(heard),
+  };
+}
+
+export function readSession([api, digest = null, number]: Row): FollowedSession {
+  return { api: api ?? '', digest, number: BigInt(number ?? 0) };
+}
+
+export function readAuditRow([id, time, eventEn, eventRu, success]: Row): AuditEntry {
+  return { id: id ?? '', time: time ?? '', eventEn: eventEn ?? '', eventRu: eventRu ?? '', success: success === 't' };
+}

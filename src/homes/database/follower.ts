@@ -1,0 +1,294 @@
+import { setImmediate } from 'node:timers/promises';
+import type { AuditEntry } from '../../core/model.js';
+import { inTurns } from '../../core/steps.js';
+import { type Changes, type Heads, readAuditRow, readChanges, readHeads, readSession } from './changes.js';
+import type { Connections, Row } from './connection.js';
+import { Looks, type LooksOptions, type LooksStatus } from './looks.js';
+import {
+  type ConnectionsRow,
+  type KeyRow,
+  type Replica,
+  readConnectionsRow,
+  readCountersRow,
+  readKeyRow,
+  type UsedRow,
+} from './replica.js';
+import type { StoredSettings } from './server-settings.js';
+import type { FollowedSession } from './shared.js';
+import {
+  changesSince,
+  connectionsOfGateways,
+  HEADS,
+  LOAD,
+  type Looked,
+  type Seen,
+  type UsageBatch,
+} from './statements.js';
+
+/** What of the state is followed besides keys. */
+export interface Followed {
+  /** The configuration but for keys changed; `number` is the write's. */
+  settings(settings: StoredSettings, number: bigint): void;
+  /** Newest first. */
+  audit(entries: readonly AuditEntry[]): void;
+  /** Those that changed, or all that there are. */
+  sessions(sessions: readonly FollowedSession[], are: 'changed' | 'all'): void;
+}
+
+export interface KeyWrite {
+  readonly number: bigint;
+  readonly mark: string;
+  /** The mark of what was in memory when it was written. */
+  readonly seenMark: string;
+  /** As `withKey` has it. */
+  readonly key: Row;
+}
+
+export interface CountedBatch {
+  readonly number: bigint;
+  readonly mark: string;
+  /** What was in memory when it was written. */
+  readonly seen: UsageBatch['seen'];
+  /** Whether it was counted onto just that. */
+  readonly follows: boolean;
+  readonly used: readonly UsedRow[];
+  /** Whether it changed connections. */
+  readonly hasConnections: boolean;
+}
+
+export interface FollowerStatus extends LooksStatus {
+  readonly seen: Seen;
+  /** Which state it is; another in another database. */
+  readonly identity: string;
+  /** How often everything was read anew since the start. */
+  readonly reloads: number;
+}
+
+export interface FollowerOptions extends Omit<LooksOptions, 'poll' | 'read'> {
+  readonly connections: Pick<Connections, 'run' | 'session' | 'renew'>;
+  readonly replica: Replica;
+  readonly followed: Followed;
+  readonly progress?: (keys: number) => void;
+}
+
+/** Milliseconds. */
+const LOOK_DEADLINE = 5_000;
+const LOAD_DEADLINE = 60_000;
+/** Counters that are taken in one go; others are answered meanwhile. */
+const SLICE = 2_000;
+const NOTHING: Seen = {
+  ...{ state: -1n, stateMark: '', counters: -1n, countersMark: '', connections: -1n, connectionsMark: '' },
+  document: -1n,
+};
+const LOST = 'the database has lost writes that it had, or is another one: everything is read anew';
+
+/** Keeps what is in memory with the database: all of what was committed up to one moment, and nothing else. */
+export class Follower {
+  readonly #options: FollowerOptions;
+  readonly #looks: Looks;
+  #seen = NOTHING;
+  #identity = '';
+  #reloads = 0;
+  #gateways: Heads['gateways'] = new Map();
+  #loading: Promise<void> | null = null;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+    this.#looks = new Looks({ ...options, poll: () => this.#poll(), read: (what) => this.#readNews(what) });
+  }
+
+  /** Loads everything, and follows from then on. Rejects with `StatementError`. */
+  async start(): Promise<void> {
+    await this.#load(true);
+    this.#looks.schedule();
+  }
+
+  /** Resolves once what was committed before the call is in memory. */
+  fresh = (what: Looked): Promise<void> => this.#looks.fresh(what);
+
+  /** The same for strangers' questions: so many looks a second at most. */
+  lookUp = (): Promise<void> => this.#looks.lookUp();
+
+  /** Somebody says that the state has changed. */
+  hint = (): void => this.#looks.hint();
+
+  /** Whether the last look failed. */
+  isFailing(): boolean {
+    return this.#looks.isFailing();
+  }
+
+  status(): FollowerStatus {
+    return { ...this.#looks.status(), seen: this.#seen, identity: this.#identity, reloads: this.#reloads };
+  }
+
+  stop(): Promise<void> {
+    return this.#looks.stop();
+  }
+
+  /** Reads everything anew, once for all who find that they must. */
+  #reload(): Promise<void> {
+    this.#loading ??= this.#load(false)
+      .then(() => {
+        this.#reloads += 1;
+        this.#options.log.info({}, 'everything was read anew from the database');
+      })
+      .finally(() => {
+        this.#loading = null;
+      });
+    return this.#loading;
+  }
+
+  /** Reads everything from one snapshot. Only a first load may show what it has before it has all. */
+  async #load(isFirst: boolean): Promise<void> {
+    await this.#options.connections.session(async (run) => {
+      const one = async (text: string): Promise<readonly Row[]> => (await run(text, LOAD_DEADLINE))[0] ?? [];
+      await one(LOAD.begin);
+      const heads = readHeads(await one(HEADS));
+      await one(LOAD.declare);
+      const all: KeyRow[] = [];
+      for (let count = 0; ; ) {
+        const rows = await one(LOAD.fetch);
+        if (rows.length === 0) break;
+        count += rows.length;
+        this.#options.progress?.(count);
+        if (isFirst) this.#options.replica.takeKeys(rows.map(readKeyRow));
+        else for (const row of rows) all.push(readKeyRow(row));
+      }
+      const others = {
+        connected: (await one(LOAD.connections)).map(readConnectionsRow),
+        settings: await one(LOAD.settings),
+      };
+      const [[id = null] = []] = await one(LOAD.identity);
+      const sessions = await one(LOAD.sessions);
+      const audit = await one(LOAD.audit);
+      await one(LOAD.commit);
+      if (isFirst) this.#options.replica.takeConnections(others.connected);
+      else await inTurns(this.#options.replica.replaceAll(all, others.connected));
+      this.#options.followed.sessions(sessions.map(readSession), 'all');
+      this.#takeOthers(others.settings, audit);
+      this.#gateways = heads.gateways;
+      this.#seen = heads.seen;
+      this.#identity = id ?? '';
+    });
+  }
+
+  #takeOthers(settings: readonly Row[], audit: readonly Row[]): void {
+    for (const [name, value, number] of settings) {
+      if (name === 'server')
+        this.#options.followed.settings(JSON.parse(value ?? '{}') as StoredSettings, BigInt(number ?? 0));
+      else this.#options.followed.audit(audit.map(readAuditRow));
+    }
+  }
+
+  async #readNews(what: Looked): Promise<void> {
+    while (!(await this.#follow(what)));
+  }
+
+  /** Asks whether there is anything new before it asks for it. */
+  async #poll(): Promise<void> {
+    await this.#loading;
+    const [rows] = await this.#options.connections.run(HEADS, LOOK_DEADLINE);
+    const { seen: now, gateways: heard } = readHeads(rows);
+    const isSame =
+      now.stateMark === this.#seen.stateMark &&
+      now.countersMark === this.#seen.countersMark &&
+      now.connectionsMark === this.#seen.connectionsMark &&
+      this.#changedGateways(heard).length === 0;
+    if (!isSame) await this.#readNews('all');
+  }
+
+  /** False where it must be looked again, since what is in memory has meanwhile become newer than what was read. */
+  async #follow(what: Looked): Promise<boolean> {
+    await this.#loading;
+    const before = { seen: this.#seen, reloads: this.#reloads };
+    const isAnew = () => this.#loading !== null || this.#reloads !== before.reloads;
+    const answers = await this.#options.connections.run(changesSince(this.#seen, what), LOOK_DEADLINE);
+    if (isAnew()) return false;
+    const changes = readChanges(answers);
+    if (!changes.isKnown)
+      this.#options.log.warn({ state: `${before.seen.state}`, counters: `${before.seen.counters}` }, LOST);
+    const { heads } = changes;
+    if (!changes.isKnown || changes.areTooMany || (what === 'all' && this.#isForgotten(heads.gateways))) {
+      await this.#reload();
+      return true;
+    }
+    const { connectionsMark: markBefore } = this.#seen;
+    const others = what === 'all' ? await this.#connectionsOfChanged(heads.gateways) : [];
+    if (others.length > 0 && this.#seen.connectionsMark !== markBefore) return false;
+    if (isAnew() || (what === 'state' && heads.seen.connections < this.#seen.connections)) return false;
+    this.#takeState(changes);
+    // In slices: whatever comes between is newer, and a row is taken only over an older one.
+    for (let from = 0; from < changes.counters.length; from += SLICE) {
+      if (from > 0) await setImmediate();
+      if (isAnew()) return false;
+      this.#options.replica.takeCounters(changes.counters.slice(from, from + SLICE).map(readCountersRow));
+    }
+    if (what === 'all') {
+      const { counters, countersMark } = heads.seen;
+      if (counters >= this.#seen.counters) this.#seen = { ...this.#seen, counters, countersMark };
+      this.#gateways = heads.gateways;
+    }
+    if (heads.seen.connections >= this.#seen.connections) {
+      this.#options.replica.takeConnections(changes.connected.map(readConnectionsRow));
+      const { connections, connectionsMark } = heads.seen;
+      if (what !== 'state') this.#seen = { ...this.#seen, connections, connectionsMark };
+    }
+    this.#options.replica.takeConnections(others);
+    return true;
+  }
+
+  #takeState({ heads, keys, sessions, settings, audit }: Changes): void {
+    const { state, stateMark, document } = heads.seen;
+    // Of the same state what is in memory may be newer: what was counted of its keys.
+    if (state <= this.#seen.state) return;
+    this.#options.replica.takeKeys(keys.map(readKeyRow));
+    if (sessions.length > 0) this.#options.followed.sessions(sessions.map(readSession), 'changed');
+    this.#takeOthers(settings, audit);
+    this.#seen = { ...this.#seen, state, stateMark, document };
+  }
+
+  /** Those that fell silent, are heard of again, or were forgotten. */
+  #changedGateways(now: Heads['gateways']): readonly string[] {
+    return [...this.#gateways].flatMap(([id, { isHeardOf, since }]) =>
+      now.get(id)?.isHeardOf === isHeardOf && now.get(id)?.since === since ? [] : [id],
+    );
+  }
+
+  /** Whether one was forgotten whose connections count here: nobody can tell any more of which keys. */
+  #isForgotten(now: Heads['gateways']): boolean {
+    return [...this.#gateways].some(([id, { isHeardOf, since }]) => isHeardOf && now.get(id)?.since !== since);
+  }
+
+  async #connectionsOfChanged(now: Heads['gateways']): Promise<readonly ConnectionsRow[]> {
+    const changed = this.#changedGateways(now);
+    if (changed.length === 0) return [];
+    const [rows = []] = await this.#options.connections.run(connectionsOfGateways(changed), LOOK_DEADLINE);
+    return rows.map(readConnectionsRow);
+  }
+
+  /**
+   * Resolves once a batch that this gateway has committed is in memory, without a look where it was counted onto what is
+   * there. Null for one of which no more is known.
+   */
+  async counted(batch: CountedBatch | null): Promise<void> {
+    const isNext = batch?.follows && this.#loading === null && this.#seen.countersMark === batch.seen.countersMark;
+    if (!isNext || !this.#options.replica.addUsage(batch.used, Number(batch.number), Number(batch.seen.state)))
+      return this.fresh('all');
+    const { number: counters, mark: countersMark } = batch;
+    const knowsConnections = !batch.hasConnections && this.#seen.connections === this.#seen.counters;
+    this.#seen = { ...this.#seen, counters, countersMark };
+    if (knowsConnections) this.#seen = { ...this.#seen, connections: counters, connectionsMark: countersMark };
+    if (batch.hasConnections) await this.fresh('connections');
+  }
+
+  /**
+   * Takes the key that a write of this gateway has left as it told. False where it did not tell, or something else came in
+   * between: then whoever wrote must look.
+   */
+  wrote({ number, mark, seenMark, key }: KeyWrite): boolean {
+    if (key[0] == null || this.#loading !== null || this.#seen.stateMark !== seenMark) return false;
+    this.#options.replica.takeKeys([readKeyRow(key)]);
+    this.#seen = { ...this.#seen, state: number, stateMark: mark };
+    return true;
+  }
+}

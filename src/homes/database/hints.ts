@@ -1,0 +1,122 @@
+import pg from 'pg';
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import { failureWords } from '../../platform/failure-words.js';
+import type { Connections } from './connection.js';
+import type { Jitter } from './jitter.js';
+import { aside, NOTIFY_CHANNEL, notify } from './statements.js';
+
+/** Hints between gateways that something has changed. They may be lost: whoever follows looks by itself. */
+export interface Hints {
+  /** Something was committed here. Tells the others in a statement of its own, so many times a second at most. */
+  changed(): void;
+  /** Whether others' hints are heard. */
+  isListening(): boolean;
+  close(): Promise<void>;
+}
+
+export interface HintsOptions {
+  readonly connections: Pick<Connections, 'run'>;
+  /** Where a connection of its own is taken for listening: one that no pooler hands on. */
+  readonly listenUrl: string;
+  readonly gateway: string;
+  /** Another gateway has changed something. */
+  readonly onHint: () => void;
+  readonly clock: ClockPort;
+  readonly jitter: Jitter;
+  readonly log: LogPort;
+}
+
+/** Milliseconds. */
+const GAP = 100;
+const DEADLINE = 3_000;
+const AGAIN = 2_000;
+const UNHEARD = 'no hints of changes are heard; what other gateways change is seen within a second';
+
+export function startHints(options: HintsOptions): Hints {
+  const { connections, gateway, onHint, clock, log } = options;
+  let sentAt = Number.NEGATIVE_INFINITY;
+  let sending: NodeJS.Timeout | null = null;
+  let listener: pg.Client | null = null;
+  let again: NodeJS.Timeout | null = null;
+  let isListening = false;
+  let isClosed = false;
+  let isSaid = false;
+
+  function send(): void {
+    sending = null;
+    sentAt = clock.monotonic();
+    connections.run(aside(notify(gateway)), DEADLINE).catch(() => undefined);
+  }
+
+  function retry(): void {
+    isListening = false;
+    listener = null;
+    if (isClosed || again !== null) return;
+    again = setTimeout(() => {
+      again = null;
+      listen().catch(sayUnheard);
+    }, options.jitter(AGAIN));
+  }
+
+  function sayUnheard(error: unknown): void {
+    if (!isSaid && !isClosed) log.warn({ reason: failureWords(error) }, UNHEARD);
+    isSaid = true;
+  }
+
+  async function listen(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: options.listenUrl,
+      connectionTimeoutMillis: DEADLINE,
+      keepAlive: true,
+      application_name: `keyway ${gateway} listen`,
+    });
+    listener = client;
+    client.on('error', () => undefined);
+    client.on('end', retry);
+    client.on('notification', ({ payload }) => {
+      if (payload !== gateway) onHint();
+    });
+    try {
+      await client.connect();
+      if (await isHandedOn(client)) {
+        log.info(
+          {},
+          'no hints of changes come through a connection pooler: --database-listen-url names the database itself',
+        );
+        isClosed = true;
+        await client.end();
+        return;
+      }
+      await client.query(`listen ${NOTIFY_CHANNEL}`);
+      isListening = true;
+      isSaid = false;
+      // What was said while nobody listened.
+      onHint();
+    } catch (error) {
+      sayUnheard(error);
+      await client.end().catch(() => undefined);
+      retry();
+    }
+  }
+
+  listen().catch(sayUnheard);
+  return {
+    changed() {
+      sending ??= setTimeout(send, Math.max(0, sentAt + GAP - clock.monotonic()));
+    },
+    isListening: () => isListening,
+    async close() {
+      isClosed = true;
+      for (const timer of [sending, again]) if (timer !== null) clearTimeout(timer);
+      await listener?.end().catch(() => undefined);
+    },
+  };
+}
+
+/** Whether the process that answers is another than the one that took the connection: a pooler stands between. */
+async function isHandedOn(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  // The client keeps it for the cancelling of queries; its types do not name it.
+  const { processID } = client as unknown as { readonly processID: number | null };
+  return processID !== null && rows[0]?.pid !== processID;
+}

@@ -1,0 +1,214 @@
+import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { copyOf, sameFields } from '../../core/keys/key-record.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { AccessKey, OutboundRule } from '../../core/model.js';
+import { inTurns, type Steps } from '../../core/steps.js';
+import { createTurns } from '../../core/turns.js';
+import { type ConfigurationDocument, readDocumentSteps } from '../../document/document.js';
+import { compactJsonSteps } from '../../wire/json/json.js';
+import type { Connections } from './connection.js';
+import {
+  type ChangeRefused,
+  changedDocument,
+  KeyChanges,
+  type PresentSections,
+  sectionChanges,
+} from './document-changes.js';
+import type { KeyObserver } from './replica.js';
+import { DOCUMENT, type Seen } from './statements.js';
+
+/** The configuration as it is at one moment. */
+export interface PresentDocument {
+  /** The last write of the state that is in it. */
+  readonly number: bigint;
+  readonly document: ConfigurationDocument;
+  /** The same as one compact JSON value, in pieces. */
+  compact(): Promise<readonly Buffer[]>;
+}
+
+export interface KeptDocumentOptions {
+  readonly connections: Pick<Connections, 'run'>;
+  readonly keys: Pick<KeyReader, 'get' | 'entries'>;
+  readonly present: () => PresentSections;
+  /** Resolves once all that was committed before the call is in memory. */
+  readonly fresh: () => Promise<void>;
+  readonly seen: () => Pick<Seen, 'state' | 'document'>;
+  /** When the key was registered: the number of the write. */
+  readonly registeredAt: (accessKey: string) => number;
+  readonly refused: ChangeRefused;
+}
+
+/** The document as it was put, with the keys of today. */
+interface Kept {
+  /** The write that put it. */
+  readonly number: bigint;
+  /** False where keys and settings were not taken from it. */
+  readonly isApplied: boolean;
+  readonly rules: readonly OutboundRule[];
+  document: ConfigurationDocument;
+}
+
+/** A document with the sections of today. */
+interface Made extends PresentSections {
+  readonly base: ConfigurationDocument;
+  readonly document: ConfigurationDocument;
+  compact: Promise<readonly Buffer[]> | null;
+}
+
+const DEADLINE = 30_000;
+/** Milliseconds after which a document that nobody asks for leaves the memory. */
+const IDLE = 60_000;
+/** Keys that are compared in one step. */
+const STEP_KEYS = 5_000;
+
+/**
+ * The configuration, kept as text between changes (design: "One state for several gateways"): a read makes those alone that
+ * came since the read before, and never holds up the event loop for all keys.
+ */
+export class KeptDocument implements KeyObserver {
+  readonly #options: KeptDocumentOptions;
+  readonly #turns = createTurns();
+  #kept: Kept | null = null;
+  #made: Made | null = null;
+  /** What the kept document does not have. Null where none is kept. */
+  #changes: KeyChanges | null = null;
+  #idle: NodeJS.Timeout | null = null;
+
+  constructor(options: KeptDocumentOptions) {
+    this.#options = options;
+  }
+
+  recordChanged(accessKey: string): void {
+    this.#changes?.record(accessKey);
+  }
+
+  /** Keys whose place is another go to the end, in the order of these calls. */
+  placeChanged(accessKey: string): void {
+    this.#changes?.place(accessKey);
+  }
+
+  allChanged(): void {
+    this.close();
+  }
+
+  /** The configuration with all that was committed before the call. Rejects as connections and `readDocument` do. */
+  async current(): Promise<PresentDocument> {
+    const { fresh, seen } = this.#options;
+    return this.#turns.take('document', async () => {
+      this.#stayAwhile();
+      for (;;) {
+        await fresh();
+        if (this.#kept?.number !== seen().document) await this.#load();
+        const kept = this.#kept;
+        await this.#makeChanges();
+        // In this turn nothing is left to be made, and it is the document of the state that is in memory.
+        if (kept === null || kept.number !== seen().document || kept !== this.#kept || this.#isBehind(kept)) continue;
+        const { state: number } = seen();
+        const made = await this.#withSections(kept, kept.document);
+        const compact = () => {
+          made.compact ??= inTurns(compactJsonSteps(made.document.bytes, { comments: true }));
+          return made.compact;
+        };
+        return { number, document: made.document, compact };
+      }
+    });
+  }
+
+  /** Lets the document go; the next call of `current` reads it again. */
+  close(): void {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    this.#idle = null;
+    this.#kept = null;
+    this.#made = null;
+    this.#changes = null;
+  }
+
+  #stayAwhile(): void {
+    if (this.#idle !== null) clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => this.close(), IDLE).unref();
+  }
+
+  /** Reads the document that was put last, and notes what has changed since. Keeps none where another is put meanwhile. */
+  async #load(): Promise<void> {
+    const { connections, fresh, seen } = this.#options;
+    const changes = new KeyChanges();
+    this.#kept = null;
+    this.#made = null;
+    this.#changes = changes;
+    const [rows] = await connections.run(DOCUMENT, DEADLINE);
+    const [at, applied, content] = rows?.[0] ?? [];
+    const { document, configuration } = await inTurns(
+      readDocumentSteps(await unpack(Buffer.from(content ?? '', 'hex'))),
+    );
+    const [number, isApplied] = [BigInt(at ?? 0), applied === 't'];
+    await fresh();
+    if (number !== seen().document) return;
+    if (isApplied) await inTurns(this.#noteChangesSince(Number(number), configuration.keys));
+    // Everything was read anew meanwhile.
+    if (this.#changes !== changes) return;
+    this.#kept = { number, isApplied, rules: configuration.outbound?.rules ?? [], document };
+  }
+
+  *#noteChangesSince(number: number, listed: readonly AccessKey[]): Steps<void> {
+    const { keys, registeredAt } = this.#options;
+    let looked = 0;
+    for (const key of listed) {
+      const { accessKey } = key;
+      const entry = keys.get(accessKey);
+      if (entry === undefined || registeredAt(accessKey) > number) this.placeChanged(accessKey);
+      else if (!sameFields(entry, key)) this.recordChanged(accessKey);
+      looked += 1;
+      if (looked % STEP_KEYS === 0) yield;
+    }
+    // In the order of registration.
+    for (const { accessKey } of keys.entries()) {
+      if (registeredAt(accessKey) > number) this.placeChanged(accessKey);
+      looked += 1;
+      if (looked % STEP_KEYS === 0) yield;
+    }
+  }
+
+  /** Makes the changes of keys until none is left, so many a turn. */
+  async #makeChanges(): Promise<void> {
+    const kept = this.#kept;
+    const { refused } = this.#options;
+    while (kept !== null && kept === this.#kept && this.#changes !== null && this.#isBehind(kept)) {
+      kept.document = this.#changes.makeSome(kept.document, this.#recordOf, refused);
+      if (this.#changes.size > 0) await setImmediate();
+    }
+  }
+
+  /** Whether there are changes that the document does not have. */
+  #isBehind({ isApplied }: Kept): boolean {
+    return isApplied && this.#changes !== null && this.#changes.size > 0;
+  }
+
+  readonly #recordOf = (accessKey: string): AccessKey | null => {
+    const entry = this.#options.keys.get(accessKey);
+    return entry === undefined ? null : copyOf(entry);
+  };
+
+  /** The sections are those of the moment of the call. */
+  async #withSections(kept: Kept, base: ConfigurationDocument): Promise<Made> {
+    const { outbound, dnsChanges } = this.#options.present();
+    const made = this.#made;
+    if (made?.base === base && made.outbound === outbound && made.dnsChanges === dnsChanges) return made;
+    let document = base;
+    for (const change of kept.isApplied ? sectionChanges(kept.rules, { outbound, dnsChanges }) : []) {
+      document = changedDocument(document, change, this.#options.refused);
+      await setImmediate();
+    }
+    const next = { base, outbound, dnsChanges, document, compact: null };
+    if (this.#kept === kept) this.#made = next;
+    return next;
+  }
+}
+
+const GZIP = Buffer.from([0x1f, 0x8b]);
+
+/** The bytes of a content as it is stored. */
+export async function unpack(content: Buffer): Promise<Buffer> {
+  return content.subarray(0, GZIP.length).equals(GZIP) ? promisify(gunzip)(content) : content;
+}

@@ -1,0 +1,69 @@
+import type { KeyFieldKind, KeyFieldValues } from '../../core/keys/key-fields.js';
+import { type KeyFieldValue, keyFields, recordBy } from '../../core/keys/key-record.js';
+import type { AccessKey } from '../../core/model.js';
+import * as literals from './literals.js';
+
+/** How a kind of value stands in the database. */
+interface ColumnType {
+  readonly type: string;
+  readonly array: string;
+  readonly literal: (value: KeyFieldValue) => literals.Literal;
+  readonly arrayLiteral: (values: readonly KeyFieldValue[]) => literals.Literal;
+  readonly read: (value: string) => KeyFieldValue;
+}
+
+const textOf = (value: KeyFieldValue): string | null => (value === null ? null : `${value}`);
+
+const TYPES: Readonly<Record<KeyFieldKind, ColumnType>> = {
+  text: {
+    type: 'text',
+    array: 'text[]',
+    literal: (value) => literals.text(textOf(value)),
+    arrayLiteral: (values) => literals.texts(values.map(textOf)),
+    read: (value) => value,
+  },
+  u64: {
+    type: 'numeric(20)',
+    array: 'numeric[]',
+    literal: (value) => textOf(value) ?? 'null',
+    arrayLiteral: (values) => literals.numbers(values as readonly (bigint | null)[], 'numeric'), // As the kind says.
+    read: BigInt,
+  },
+};
+
+const COLUMNS = keyFields.map(({ name, kind, member }) => ({ name, member, ...TYPES[kind] }));
+
+/** How many columns a record takes in a row. */
+export const COLUMN_COUNT = COLUMNS.length;
+
+/** The columns of a record, from this table of a statement. */
+export const columnsOf = (table: string): string => COLUMNS.map(({ member }) => `${table}.${member}`).join(', ');
+
+/** Keys as the functions of the schema take them: an array a column. */
+export const arraysOf = (keys: readonly AccessKey[]): readonly literals.Literal[] => [
+  literals.texts(keys.map(({ accessKey }) => accessKey)),
+  ...COLUMNS.map(({ name, arrayLiteral }) => arrayLiteral(keys.map((key) => key[name]))),
+];
+
+/** A change as `update_key` takes it: per column whether it is given, and its value. */
+export const givenOf = (given: Partial<KeyFieldValues>): readonly literals.Literal[] =>
+  COLUMNS.flatMap(({ name, literal }) => [literals.flag(given[name] !== undefined), literal(given[name] ?? null)]);
+
+/** The record whose columns begin at a place of a row. */
+export function recordIn(accessKey: string, row: readonly (string | null)[], at: number): AccessKey {
+  let place = at;
+  return recordBy(accessKey, ({ kind }) => {
+    const value = row[place];
+    place += 1;
+    return value == null ? null : TYPES[kind].read(value);
+  });
+}
+
+/** SQL of the schema in which each `{{…}}` is repeated for every column: `$column` is its name, `$type` and `$array` are its types. */
+export function withColumns(sql: string): string {
+  return sql.replace(/\{\{(.*?)\}\}/g, (_, text: string) =>
+    COLUMNS.map(({ member, type, array }) =>
+      text.replaceAll('$column', member).replaceAll('$type', type).replaceAll('$array', array),
+    ).join(', '),
+  );
+}

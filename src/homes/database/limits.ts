@@ -1,0 +1,41 @@
+import { DomainError } from '../../core/errors.js';
+import type { ServerConfiguration } from '../../core/model.js';
+import { storedSettings } from './server-settings.js';
+
+/** Bytes of a text that PostgreSQL can index (a third of a page of a B-tree, less its own). */
+const MOST_KEY_BYTES = 2_704;
+
+/** Why a key with this name cannot be held, naming the member, or null. */
+export function textProblem(accessKey: string, name: string | null): string | null {
+  if (accessKey.includes('\0')) return 'access_key: expected a text without U+0000';
+  if (Buffer.byteLength(accessKey) > MOST_KEY_BYTES) return `access_key: expected at most ${MOST_KEY_BYTES} bytes`;
+  return name?.includes('\0') === true ? 'name: expected a text without U+0000' : null;
+}
+
+/** Why a value cannot be held, naming it, or null: PostgreSQL holds no U+0000 in a text. */
+function valueProblem(value: unknown, what: string): string | null {
+  return holdsNul(value) ? `${what}: expected texts without U+0000` : null;
+}
+
+/** The value; throws `invalidBody` where it cannot be held. */
+export function withoutNul<T>(value: T, what: string): T {
+  const problem = valueProblem(value, what);
+  if (problem !== null) throw new DomainError('invalidBody', problem);
+  return value;
+}
+
+/** What of a configuration cannot be held, naming the member, or null. */
+export function configurationProblem(configuration: ServerConfiguration): string | null {
+  for (const { accessKey, name } of configuration.keys) {
+    const problem = textProblem(accessKey, name);
+    if (problem !== null) return problem;
+  }
+  const { outbound, dns, listener: api, announced: listen } = storedSettings(configuration);
+  const problems = Object.entries({ outbound, dns, api, listen }).map(([member, value]) => valueProblem(value, member));
+  return problems.find((problem) => problem !== null) ?? null;
+}
+
+function holdsNul(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0');
+  return typeof value === 'object' && value !== null && Object.entries(value).flat().some(holdsNul);
+}

@@ -1,0 +1,168 @@
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import { createTurns } from '../../core/turns.js';
+import { UnfitDatabase } from './changes.js';
+import { type Connections, StatementError } from './connection.js';
+import type { Jitter } from './jitter.js';
+import type { Looked } from './statements.js';
+
+export interface LooksOptions {
+  /** Asks whether there is anything new, and reads it. */
+  readonly poll: () => Promise<void>;
+  readonly read: (what: Looked) => Promise<void>;
+  readonly connections: Pick<Connections, 'renew'>;
+  readonly clock: ClockPort;
+  readonly jitter: Jitter;
+  readonly log: LogPort;
+  /** Milliseconds between two looks, half as long at the least and half as long again at most. */
+  readonly pollMilliseconds?: number;
+  /** Milliseconds between looks for strangers' sake; default 25. */
+  readonly lookUpMilliseconds?: number;
+  readonly observe?: DurationsObserver;
+}
+
+/** Is told how long what was asked of the database took, in milliseconds. */
+export type DurationsObserver = (operation: 'look' | 'write' | 'batch', milliseconds: number) => void;
+
+export interface LooksStatus {
+  /** Milliseconds since the moment whose state is in memory. */
+  readonly age: number;
+  /** Why the last look failed; null after one that did not. */
+  readonly failure: string | null;
+  /** The same where the database answers, and this Keyway must not serve what it holds. */
+  readonly refusal: string | null;
+  /** Counts since the start. */
+  readonly looks: number;
+}
+
+const POLL = 400;
+/** Milliseconds. */
+const MOST_BACKOFF = 1_500;
+/** Between looks for strangers' sake. */
+const LOOK_UP = 25;
+const AWAY = 'the database does not answer; what was last known is served meanwhile';
+const UNFIT = 'the database is not one that this Keyway may use; what was last known is served meanwhile';
+const KINDS: readonly Looked[] = ['state', 'connections', 'all'];
+
+/** Looks at the database now and then and when somebody asks, one look of a kind at a time, and tells how the last one ended. */
+export class Looks {
+  readonly #options: LooksOptions;
+  readonly #turns = createTurns();
+  /** Looks that have not begun; who asks meanwhile shares them. */
+  readonly #next = new Map<Looked, Promise<void>>();
+  #goodAt: number;
+  #failure: string | null = null;
+  #refusal: string | null = null;
+  /** Since the last look that did not fail. */
+  #failures = 0;
+  #count = 0;
+  #timer: NodeJS.Timeout | null = null;
+  /** The look for strangers' sake that waits for its time. */
+  #asked: Promise<void> | null = null;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #isStopped = false;
+
+  constructor(options: LooksOptions) {
+    this.#options = options;
+    this.#goodAt = options.clock.monotonic();
+  }
+
+  /** Sets the next look by itself, where none is. */
+  schedule(): void {
+    if (this.#isStopped || this.#timer !== null) return;
+    const { pollMilliseconds: pause = POLL, jitter, poll } = this.#options;
+    const backoff = this.#failures === 0 ? pause : Math.min(MOST_BACKOFF, pause * this.#failures);
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#turns.take('all', () => this.#look(poll)).catch(() => undefined);
+    }, jitter(backoff));
+  }
+
+  /** Resolves after a look that begins after the call, one for all who ask meanwhile. A look for less waits for none for more. */
+  fresh(what: Looked): Promise<void> {
+    if (this.#isStopped) return Promise.reject(new StatementError('not sent', 'Keyway is shutting down'));
+    const present = this.#next.get(what);
+    if (present !== undefined) return present;
+    const coming = this.#turns.take(what, async () => {
+      // Even where nothing is under way: whoever asks in this turn shares it.
+      await Promise.resolve();
+      this.#next.delete(what);
+      if (what === 'all') this.#unschedule();
+      await this.#look(() => this.#options.read(what));
+    });
+    this.#next.set(what, coming);
+    return coming;
+  }
+
+  /** As `fresh`, for strangers' questions: so many looks a second at most. */
+  lookUp(): Promise<void> {
+    const { clock, lookUpMilliseconds = LOOK_UP } = this.#options;
+    const wait = this.#askedAt + lookUpMilliseconds - clock.monotonic();
+    const ask = () => {
+      this.#askedAt = clock.monotonic();
+      this.#asked = null;
+      return this.fresh('state');
+    };
+    if (wait <= 0) return ask();
+    this.#asked ??= new Promise((resolve) => setTimeout(resolve, wait)).then(ask);
+    return this.#asked;
+  }
+
+  /** Somebody says that the state has changed. */
+  hint(): void {
+    if (!this.#isStopped) this.fresh('state').catch(() => undefined);
+  }
+
+  /** Whether the last look failed. */
+  isFailing(): boolean {
+    return this.#failure !== null;
+  }
+
+  status(): LooksStatus {
+    const age = this.#options.clock.monotonic() - this.#goodAt;
+    return { age, failure: this.#failure, refusal: this.#refusal, looks: this.#count };
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#unschedule();
+    await Promise.all(KINDS.map((kind) => this.#turns.take(kind, async () => undefined)));
+  }
+
+  #unschedule(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  async #look(read: () => Promise<void>): Promise<void> {
+    const { clock, log, observe } = this.#options;
+    const began = clock.monotonic();
+    this.#count += 1;
+    try {
+      await read();
+      observe?.('look', clock.monotonic() - began);
+      this.#goodAt = began;
+      if (this.#failure !== null) log.info({}, 'the database answers again');
+      this.#failure = null;
+      this.#refusal = null;
+      this.#failures = 0;
+    } catch (error) {
+      this.#fail(error);
+      throw error;
+    } finally {
+      this.schedule();
+    }
+  }
+
+  #fail(error: unknown): void {
+    const { log, connections } = this.#options;
+    this.#failures += 1;
+    const words = error instanceof Error ? error.message : String(error);
+    const isUnfit = error instanceof UnfitDatabase;
+    if (this.#failure === null || isUnfit !== (this.#refusal !== null))
+      log.error({ reason: words }, isUnfit ? UNFIT : AWAY);
+    this.#failure = words;
+    this.#refusal = isUnfit ? words : null;
+    // After a fail-over the name may have led to the wrong one for a moment.
+    if (isUnfit) connections.renew();
+  }
+}

@@ -1,0 +1,57 @@
+import type { BackendSettings } from '../../core/backend.js';
+import {
+  DEFAULT_DNS,
+  type DnsChange,
+  type DnsConfig,
+  type OutboundSettings,
+  type ServerConfiguration,
+} from '../../core/model.js';
+
+/** What the database holds of a configuration besides keys; every member may be missing. */
+export interface StoredSettings {
+  readonly outbound?: OutboundSettings | null;
+  readonly dns?: StoredDns;
+  /** What of it was given since the configuration was put. */
+  readonly dnsChange?: StoredDns;
+  /** The first value of each that was given: a file has a member for it although the last is the default again. */
+  readonly dnsFirst?: StoredDns;
+  readonly listener?: BackendSettings['listener'];
+  readonly announced?: BackendSettings['announced'];
+}
+
+/** Members of an object that PostgreSQL stores have no order of their own, and that of the domains counts. */
+export type StoredDns = Omit<DnsChange, 'customDomains'> & {
+  readonly customDomains?: readonly (readonly [string, string])[];
+};
+
+export function storedSettings(configuration: ServerConfiguration): StoredSettings {
+  const { outbound, dns, listener, listen } = configuration;
+  return { outbound, dns: storedDns(dns), listener, announced: listen === null ? {} : announcedBy(listen) };
+}
+
+export function storedDns({ customDomains, ...others }: DnsChange): StoredDns {
+  return { ...others, ...(customDomains === undefined ? {} : { customDomains: [...customDomains] }) };
+}
+
+export function readSettings({
+  outbound = null,
+  dns = {},
+  listener = null,
+  announced = {},
+}: StoredSettings): BackendSettings {
+  return { outbound, dns: readDns(dns), listener, announced };
+}
+
+function readDns(dns: StoredDns): DnsConfig {
+  return { ...DEFAULT_DNS, ...readDnsChange(dns) };
+}
+
+export function readDnsChange({ customDomains, ...others }: StoredDns): DnsChange {
+  return { ...others, ...(customDomains === undefined ? {} : { customDomains: new Map(customDomains) }) };
+}
+
+/** By `host:port`; nothing where it is none. */
+function announcedBy(listen: string): BackendSettings['announced'] {
+  const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
+  return host === undefined || port === undefined ? {} : { host, port: Number(port) };
+}

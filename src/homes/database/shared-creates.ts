@@ -1,0 +1,122 @@
+import { DomainError } from '../../core/errors.js';
+import type { AccessKey } from '../../core/model.js';
+import type { ClockPort } from '../../core/ports.js';
+import { createLane } from './lane.js';
+import { LEAST_PATIENCE, type NotDone, type Patience, WRITE_PATIENCE, type Written } from './writes.js';
+
+export interface SharedCreatesOptions {
+  /** Creates keys with one write. */
+  readonly write: (keys: readonly AccessKey[], patience: Patience) => Promise<WrittenCreates>;
+  /** Says what callers are told of a write that did not happen, or may have. */
+  readonly errorOf: (written: NotDone) => DomainError;
+  readonly clock: Pick<ClockPort, 'monotonic'>;
+}
+
+export interface WrittenCreates {
+  readonly written: Written;
+  /** Resolves once a committed write shows. */
+  show(): Promise<void>;
+}
+
+/** Of one write: its answer stays short, and so does the time for which it holds up others. */
+const MOST_KEYS = 500;
+const MOST_CHARACTERS = 256 * 1024;
+/** Milliseconds that must be left of a caller's time for its create to be sent. */
+const LEAST_LEFT = 2_000;
+/** Cardinality violation, data exception, constraint violation, program limit: what may be the fault of one key among others. */
+const OF_ONE_KEY = /^(?:21|22|23|54)/;
+const TOO_LATE = 'it has waited for others for too long';
+
+interface Waiting {
+  readonly key: AccessKey;
+  readonly since: number;
+  /** Whether a write of it is on its way. */
+  isSent: boolean;
+  /** Ends the wait once its caller's time is over. */
+  readonly timer: NodeJS.Timeout;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Creates that wait while another is on its way share the next write (design: "One state for several gateways"). The created key
+ * shows once the promise resolves; it rejects as its own write would have.
+ */
+export function createSharedCreates({
+  write,
+  errorOf,
+  clock,
+}: SharedCreatesOptions): (key: AccessKey) => Promise<void> {
+  const lane = createLane(takeSome, carryOut);
+
+  const leftOf = ({ since }: Waiting): number => since + WRITE_PATIENCE - clock.monotonic();
+  const tooLate = () => errorOf({ kind: 'nothing', reason: TOO_LATE, sqlState: null });
+  const isLate = (one: Waiting): boolean => leftOf(one) <= LEAST_LEFT;
+
+  async function carryOut(some: readonly Waiting[]): Promise<void> {
+    for (const { reject } of some.filter(isLate)) reject(tooLate());
+    const sent = some.filter((one) => !isLate(one));
+    if (sent.length === 0) return;
+    const rejectAll = (error: unknown) => {
+      for (const { reject } of sent) reject(error);
+    };
+    for (const one of sent) one.isSent = true;
+    const resolveAll = () => {
+      for (const { resolve } of sent) resolve();
+    };
+    try {
+      const until = clock.monotonic() + Math.max(LEAST_PATIENCE, Math.min(...sent.map(leftOf)));
+      const keys = sent.map(({ key }) => key);
+      const { written, show } = await write(keys, { until });
+      if (written.kind === 'done') {
+        for (const { timer } of sent) clearTimeout(timer);
+        // The next write need not wait until this one shows.
+        show().then(resolveAll, rejectAll);
+        return;
+      }
+      if (written.kind === 'nothing' && sent.length > 1) {
+        for (const one of sent) one.isSent = false;
+        if (OF_ONE_KEY.test(written.sqlState ?? '')) return await carryOutHalves(sent);
+        // It was given up for the sake of those whose time is over.
+        if (sent.some(isLate)) return await carryOut(sent);
+      }
+      rejectAll(errorOf(written));
+    } catch (error) {
+      rejectAll(error);
+    }
+  }
+
+  /** One key for which the database refuses a write must not fail the others. */
+  async function carryOutHalves(some: readonly Waiting[]): Promise<void> {
+    const middle = Math.ceil(some.length / 2);
+    await carryOut(some.slice(0, middle));
+    await carryOut(some.slice(middle));
+  }
+
+  return (key) =>
+    new Promise((resolve, reject) => {
+      // Also behind writes that take long, and while its own goes on for longer than it waits.
+      const endWait = () => one.reject(one.isSent ? new DomainError('outcomeUnknown') : tooLate());
+      const timer = setTimeout(endWait, WRITE_PATIENCE);
+      const one: Waiting = {
+        ...{ key, since: clock.monotonic(), isSent: false, timer, resolve },
+        reject(error) {
+          clearTimeout(timer);
+          reject(error);
+        },
+      };
+      lane.add(one);
+    });
+}
+
+/** The next creates, at least one; never two of one key. */
+function takeSome(waiting: Waiting[]): readonly Waiting[] {
+  const names = new Set<string>();
+  let characters = 0;
+  for (const { key } of waiting.slice(0, MOST_KEYS)) {
+    characters += key.accessKey.length + (key.name?.length ?? 0);
+    if (names.size > 0 && (characters > MOST_CHARACTERS || names.has(key.accessKey))) break;
+    names.add(key.accessKey);
+  }
+  return waiting.splice(0, names.size);
+}

@@ -1,0 +1,380 @@
+import { AUDIT_LENGTH } from '../../core/audit.js';
+import { type KeyUpdate, REMEMBERED_REPORTS } from '../../core/backend.js';
+import type { KeptCounters } from '../../core/keys/types.js';
+import type { AccessKey, AuditEntry } from '../../core/model.js';
+import { arraysOf, columnsOf, givenOf } from './key-columns.js';
+import * as literals from './literals.js';
+
+const { bytes, flag, json, number, numbers, text, texts } = literals;
+
+/** The statement by which `runningStatements` knows it. */
+export const withId = (id: string, statement: string): string => `/* ${id} */ ${statement}`;
+
+/** The ids of those statements, of this role's, that the database is still at work on. */
+export const runningStatements = (ids: readonly string[]): string =>
+  `select id from unnest(${texts(ids)}) id where exists (select from pg_stat_activity a
+    where a.state <> 'idle' and a.query like '/* ' || id || ' */%')`;
+
+/** How long a write or a question waits for what others have locked; its transaction's alone. */
+const lockTimeout = (milliseconds: number): string => `set local lock_timeout = ${milliseconds}`;
+/** For what may be lost with the server, or is kept by a later write: it waits for no standby. */
+const UNSYNCED = 'set local synchronous_commit = off';
+/** Milliseconds, below those after which a write or a question is given up: where the wait ends here, nothing has happened. */
+const WRITE_LOCK = 3_000;
+const QUESTION_LOCK = 500;
+const LOOK_LOCK = 4_000;
+
+/** What a gateway does from time to time, for which nobody waits; as a message of its own. */
+export const aside = (statement: string): string => [lockTimeout(WRITE_LOCK), UNSYNCED, statement].join('; ');
+
+/** A write as it is sent; its own answer is the last. */
+export const sentWrite = (statement: string): string => [lockTimeout(WRITE_LOCK), statement].join('; ');
+
+/** A write as one statement; it answers its number and its outcome. The operation's id is a UUID. */
+export type WriteStatement = (operation: string) => string;
+
+const write =
+  (name: string, ...values: readonly literals.Literal[]): WriteStatement =>
+  (operation) =>
+    `select * from keyway.${name}(${[text(operation), ...values].join(', ')})`;
+
+/** Each is a function of the schema, which says what it does. */
+export const WRITES = {
+  createKeys: (keys: readonly AccessKey[], withCounters: boolean) =>
+    write('create_keys', ...arraysOf(keys), flag(withCounters)),
+  updateKey: (accessKey: string, update: KeyUpdate) => write('update_key', text(accessKey), ...givenOf(update)),
+  deleteKey: (accessKey: string) => write('delete_key', text(accessKey)),
+  resetKey: (accessKey: string) => write('reset_key', text(accessKey)),
+  replaceRules: (rules: unknown) => write('replace_rules', json(rules)),
+  changeDns: (change: unknown) => write('change_dns', json(change)),
+  beginSession: (api: string, digest: Buffer) => write('begin_session', text(api), bytes(digest)),
+  addAudit: ({ id, time, eventEn, eventRu, success }: AuditEntry) =>
+    write('add_audit', text(id), text(time), text(eventEn), text(eventRu), flag(success), number(AUDIT_LENGTH)),
+  clearAudit: () => write('clear_audit'),
+  putDocument: (put: DocumentPut) =>
+    write(
+      'put_document',
+      number(put.expected),
+      text(put.content),
+      flag(put.settings !== null),
+      json(put.settings),
+      ...arraysOf(put.keys),
+      text(put.version?.id ?? null),
+      text(put.version?.content ?? null),
+      flag(put.version?.forever ?? false),
+    ),
+  countUsage: (batch: UsageBatch) =>
+    write(
+      'count_usage',
+      text(batch.gateway),
+      text(batch.seen.countersMark),
+      number(batch.seen.state),
+      texts(batch.reportIds),
+      texts(batch.keys),
+      numbers(batch.incarnations, 'bigint'),
+      numbers(batch.up, 'numeric'),
+      numbers(batch.down, 'numeric'),
+      numbers(batch.connections, 'numeric'),
+    ),
+} as const;
+
+/** A configuration that replaces another. Contents are ids of `INSERT_CONTENT`. */
+export interface DocumentPut {
+  /** The number of the state that it was made for. */
+  readonly expected: bigint;
+  readonly content: string;
+  /** Null where the configuration is not one of a server: nothing is taken from it. */
+  readonly settings: unknown;
+  readonly keys: readonly AccessKey[];
+  /** What is kept of the configuration before. */
+  readonly version: { readonly id: string; readonly content: string; readonly forever: boolean } | null;
+}
+
+/** What reports come to, a key a place, column by column. */
+export interface UsageBatch {
+  readonly gateway: string;
+  /** What the gateway has seen when it wrote this. */
+  readonly seen: Pick<Seen, 'state' | 'countersMark'>;
+  readonly reportIds: readonly string[];
+  readonly keys: readonly string[];
+  /** Per key the one incarnation that its entries count in; null for whichever there is. */
+  readonly incarnations: readonly (bigint | null)[];
+  readonly up: readonly bigint[];
+  readonly down: readonly bigint[];
+  /** Null where they are as they were told before. */
+  readonly connections: readonly (bigint | null)[];
+}
+
+/** Which places of a batch were not registered, by the batch's number. */
+export const unknownOf = (number: bigint): string => `select unknown from keyway.batches where number = ${number}`;
+
+/**
+ * Asks what became of a write; its own answer is the last. `seen` is what was in memory when the write was sent. It waits for no
+ * standby: one that takes over has none of the connections over which the write might still come.
+ */
+export const settle = (operation: string, { state, counters }: Pick<Seen, 'state' | 'counters'>): string =>
+  [
+    lockTimeout(QUESTION_LOCK),
+    'set local synchronous_commit = local',
+    `select * from keyway.settle(${text(operation)}, ${state}, ${counters})`,
+  ].join('; ');
+
+/** Parameters: id, bytes. It waits for no standby: the write that names it comes behind it, and does. */
+export const INSERT_CONTENT = `insert into keyway.contents (id, content)
+  select $1::uuid, $2::bytea from set_config('synchronous_commit', 'off', true)`;
+
+/** A time as milliseconds since the epoch. */
+const milliseconds = (column: string): string => `(date_part('epoch', ${column}) * 1000)::bigint`;
+
+/** Columns of a key's row, as `replica.ts` reads them. */
+const KEY_COLUMNS = `r.access_key, r.removed, ${columnsOf('r')}, r.position, r.ordinal, r.incarnation, r.counted, r.present,
+  r.bytes_up, r.bytes_down, r.created_at`;
+
+/**
+ * The write of one key, which then also answers the key's row, all null where other writes came behind what was seen.
+ * `seenMark` is the mark of the last write of the state that was.
+ */
+export const withKey =
+  (statement: WriteStatement, accessKey: string, seenMark: string): WriteStatement =>
+  (operation) =>
+    `select w.*, ${KEY_COLUMNS} from (${statement(operation)}) w
+      left join lateral keyway.key_after(w.number, ${text(seenMark)}, ${text(accessKey)}) r on true`;
+
+/** Seconds after which a gateway that was not heard of has no connections. */
+const SILENT = 60;
+
+const isHeardOf = `g.seen_at > clock_timestamp() - interval '${SILENT} seconds'`;
+
+/** What a follower has seen: numbers and their marks. */
+export interface Seen {
+  readonly state: bigint;
+  readonly stateMark: string;
+  readonly counters: bigint;
+  readonly countersMark: string;
+  /** The last batch whose connections are known; those of later ones may be. */
+  readonly connections: bigint;
+  readonly connectionsMark: string;
+  /** The write that put the document. */
+  readonly document: bigint;
+}
+
+/** What is looked for: the state; the connections too; all that was counted too, which may be a thousand times as much. */
+export type Looked = 'state' | 'connections' | 'all';
+
+/** Keys that changed at once, beyond which everything is loaded anew. */
+export const MOST_CHANGED = 50_000;
+
+const ONE_SNAPSHOT = 'isolation level repeatable read read only';
+const MAX_NUMBER = 2n ** 63n - 1n;
+/**
+ * What came after a number. A range with two ends is taken for a small part also before a table was ever analyzed, so that it is
+ * read by the index, and no planner thinks the whole worth compiling.
+ */
+const after = (column: string, seen: bigint): string => `${column} between ${seen + 1n} and ${MAX_NUMBER}`;
+
+/**
+ * The heads with their marks, whether this is a standby, the newest version of the schema with the oldest that may go on, the
+ * gateways, whether they are heard of and since when they are known, the write that put the document.
+ */
+export const HEADS = `
+  select s.number, so.id, c.number, co.id, pg_is_in_recovery(),
+    (select v.version || ' ' || v.serves_from from keyway.schema_versions v order by v.version desc limit 1),
+    (select coalesce(string_agg(g.id || ' ' || (${isHeardOf})::text || ' ' || date_part('epoch', g.since), ',' order by g.id), '') from keyway.gateways g),
+    (select d.number from keyway.document d)
+  from keyway.heads s join keyway.operations so on so.head = 'state' and so.number = s.number,
+    keyway.heads c join keyway.operations co on co.head = 'counters' and co.number = c.number
+  where s.name = 'state' and c.name = 'counters'`;
+
+const settingsAfter = (state: bigint): string =>
+  `select name, value, number from keyway.settings where ${after('number', state)}`;
+const sessionsAfter = (state: bigint): string =>
+  `select api, encode(digest, 'hex'), number from keyway.sessions where ${after('number', state)}`;
+const auditAfter = (state: bigint): string => `select id, time, event_en, event_ru, success from keyway.audit
+  where exists (select from keyway.settings s where s.name = 'audit' and ${after('s.number', state)}) order by number desc`;
+
+const isThere = (head: 'state' | 'counters', number: bigint, mark: string): string =>
+  `exists (select from keyway.operations where head = ${text(head)} and number = ${number} and id = ${text(mark)})`;
+
+/**
+ * Everything that came after what was seen, from one snapshot, as `readChanges` takes it apart; no keys where more than
+ * `MOST_CHANGED` have changed.
+ */
+export function changesSince(seen: Seen, what: Looked): string {
+  const counted = what === 'all' ? after('b.number', seen.counters) : 'false';
+  const connected = what === 'state' ? 'false' : after('b.number', seen.connections);
+  const changed = `select k.access_key from keyway.keys k where ${after('k.number', seen.state)} order by k.number limit`;
+  const count = `select count(*) from (${changed} ${MOST_CHANGED + 1}) c`;
+  const few = `${changed} case when (${count}) <= ${MOST_CHANGED} then ${MOST_CHANGED} else 0 end`;
+  return [
+    `set transaction ${ONE_SNAPSHOT}`,
+    lockTimeout(LOOK_LOCK),
+    HEADS,
+    `select ${isThere('state', seen.state, seen.stateMark)} and ${isThere('counters', seen.counters, seen.countersMark)}
+      and ${isThere('counters', seen.connections, seen.connectionsMark)}, (${count})`,
+    `select ${KEY_COLUMNS} from (${few}) f
+      cross join lateral (select * from keyway.key_rows r where r.access_key = f.access_key limit 1) r
+      order by r.position, r.ordinal`,
+    settingsAfter(seen.state),
+    sessionsAfter(seen.state),
+    auditAfter(seen.state),
+    `select c.access_key, c.incarnation, c.number, c.bytes_up, c.bytes_down, ${milliseconds('c.created_at')}
+      from (select distinct unnest(b.ids) as id from keyway.batches b where ${counted}) i
+      cross join lateral (select * from keyway.counters c where c.id = i.id limit 1) c
+      where c.present and c.left_at is null`,
+    connectionsOf(`select unnest(b.connected) as id from keyway.batches b where ${connected} union
+      select c.id from (${few}) f
+        cross join lateral (select c.id from keyway.counters c where c.access_key = f.access_key limit 1) c`),
+  ].join(';\n');
+}
+
+/** The connections of keys that one of these gateways has told of. */
+export function connectionsOfGateways(gateways: readonly string[]): string {
+  return connectionsOf(
+    `select distinct t.id from keyway.connections t where t.gateway = any (${texts(gateways)}::uuid[])`,
+  );
+}
+
+const told = `least(coalesce(sum(x.value) filter (where ${isHeardOf}), 0), keyway.max_u64())`;
+
+/**
+ * The connections of the counters that a statement tells the ids of. A subquery with a limit or a sum is not taken apart: it goes by
+ * the index, from id to id, whatever the planner believes of how many there are.
+ */
+function connectionsOf(ids: string): string {
+  return `select c.access_key, c.incarnation, s.told from (${ids}) i
+    cross join lateral (select * from keyway.counters c where c.id = i.id limit 1) c
+    cross join lateral (select ${told} as told, count(*) as rows
+      from keyway.connections x left join keyway.gateways g on g.id = x.gateway where x.id = i.id) s
+    where s.rows > 0`;
+}
+
+/** The statements of a first load, one after the other in one session. */
+export const LOAD = {
+  begin: `begin ${ONE_SNAPSHOT}`,
+  declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from keyway.key_rows r where not r.removed order by r.position, r.ordinal`,
+  fetch: 'fetch 20000 from keyway_keys',
+  identity: 'select id from keyway.identity',
+  settings: settingsAfter(-1n),
+  sessions: sessionsAfter(-1n),
+  audit: auditAfter(-1n),
+  connections: `select c.access_key, c.incarnation, ${told}
+    from keyway.connections x join keyway.counters c on c.id = x.id left join keyway.gateways g on g.id = x.gateway
+    group by c.id`,
+  commit: 'commit',
+} as const;
+
+export const seeGateway = (gateway: string): string => `select keyway.see_gateway(${text(gateway)})`;
+export const leaveGateway = (gateway: string): string => `select keyway.leave_gateway(${text(gateway)})`;
+
+/** `keepGone` in milliseconds. */
+export const forget = (mostReports: number, keepGone: number): string =>
+  `select keyway.forget(${mostReports}, interval '${Math.ceil(keepGone / 1000)} seconds')`;
+
+export const NOTIFY_CHANNEL = 'keyway';
+export const notify = (gateway: string): string => `select pg_notify('${NOTIFY_CHANNEL}', ${text(gateway)})`;
+
+/** One message of an import, in the transaction of the configuration's write: keys that stand behind so many others. */
+export const listKeys = (taken: bigint, others: number, keys: readonly AccessKey[]): string =>
+  `select keyway.list_keys(${[...arraysOf(keys), number(taken), number(others)].join(', ')})`;
+
+/** Likewise. */
+export const putCounters = (taken: bigint, gateway: string, counters: readonly KeptCounters[]): string =>
+  `select keyway.put_counters(${[
+    number(taken),
+    text(gateway),
+    texts(counters.map(({ accessKey }) => accessKey)),
+    numbers(
+      counters.map(({ bytesUp }) => bytesUp),
+      'numeric',
+    ),
+    numbers(
+      counters.map(({ bytesDown }) => bytesDown),
+      'numeric',
+    ),
+    numbers(
+      counters.map(({ connections }) => connections),
+      'numeric',
+    ),
+    numbers(
+      counters.map(({ createdAt }) => Math.floor(createdAt)),
+      'bigint',
+    ),
+    numbers(
+      counters.map(({ leftAt }) => (leftAt === null ? null : Math.floor(leftAt))),
+      'bigint',
+    ),
+  ].join(', ')})`;
+
+export const rememberReports = (ids: readonly string[]): string =>
+  `insert into keyway.reports (id) select r from unnest(${texts(ids)}) with ordinality as g (r, place) order by place
+    on conflict (id) do nothing`;
+
+/** For what gateways wait for: where it stands still for so many milliseconds, the database undoes it. */
+export const beginHolding = (standing: number): string =>
+  `begin; set local idle_in_transaction_session_timeout = ${standing}`;
+
+/** Holds up changes of the state, but for a replacement of the configuration: for no longer than these wait for a lock. */
+export const HOLD_CHANGES = [beginHolding(WRITE_LOCK), lockTimeout(WRITE_LOCK), 'select keyway.hold_changes()'].join(
+  '; ',
+);
+
+/** What an import starts from: the number of the state, which stays until its end, and the keys that there are. */
+export const IMPORT_STATE = `select number, (select count(*) from keyway.keys where not removed) from keyway.heads
+  where name = 'state' for update`;
+
+/** What was counted before an import that replaces it. Batches wait until its end, so that neither waits for rows of the other. */
+export const FORGET_COUNTED = `select keyway.hold_forgetting(); select from keyway.heads where name = 'counters' for update;
+  delete from keyway.connections; delete from keyway.counters; delete from keyway.reports`;
+
+/** What is read of one moment, in one transaction. */
+export const SNAPSHOT = {
+  begin: `begin ${ONE_SNAPSHOT}`,
+  /** Of listed keys those that are gone or were written after `number`: place in the list, whether the key is there, its record. */
+  changed: (listed: readonly string[], number: bigint) => `select g.place, k.access_key is not null, ${columnsOf('k')}
+    from unnest(${texts(listed)}) with ordinality g (access_key, place)
+    left join lateral (select * from keyway.keys k where k.access_key = g.access_key and not k.removed limit 1) k on true
+    where k.access_key is null or k.number > ${number} order by g.place`,
+  /** Keys that were registered after `number`. */
+  declareRegistered: (number: bigint) => `declare keyway_registered no scroll cursor for
+    select k.access_key, ${columnsOf('k')} from keyway.keys k
+    where ${after('k.number', number)} and k.position > ${number} and not k.removed order by k.position, k.ordinal`,
+  fetchRegistered: 'fetch 20000 from keyway_registered',
+  declareCounters: `declare keyway_counters no scroll cursor for select c.access_key, c.bytes_up, c.bytes_down,
+    (select least(coalesce(sum(x.value), 0), keyway.max_u64()) from keyway.connections x join keyway.gateways g on g.id = x.gateway
+      where x.id = c.id and ${isHeardOf}),
+    ${milliseconds('c.created_at')}, ${milliseconds('c.left_at')}
+    from keyway.counters c where c.present order by c.access_key`,
+  fetchCounters: 'fetch 5000 from keyway_counters',
+  /** The newest, as many as a Keyway over a file remembers; oldest first. */
+  reports: `select id from (select id, place from keyway.reports order by place desc limit ${REMEMBERED_REPORTS}) r order by place`,
+  commit: 'commit',
+} as const;
+
+export const SERVER_SETTINGS = "select value from keyway.settings where name = 'server'";
+
+/** The configuration as it was last put: number, whether it was applied, its text (gzip, hexadecimal). */
+export const DOCUMENT = `select d.number, d.applied, encode(c.content, 'hex')
+  from keyway.document d join keyway.contents c on c.id = d.content`;
+
+/**
+ * For metrics: of each table its bytes with its indexes; last, without a name, how many statements wait for what others have locked
+ * and have to do with a table of the schema: others' waits in the same database are none of Keyway's.
+ */
+export const FIGURES = [
+  // The size of a table that somebody rewrites is not told before he is done.
+  lockTimeout(QUESTION_LOCK),
+  `with relations as (select c.oid, c.relname, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'keyway'),
+  locks as materialized (select l.pid, l.relation, l.database, l.granted from pg_locks l)
+  select r.relname, pg_total_relation_size(r.oid) from relations r where r.relkind = 'r'
+  union all select null, count(distinct w.pid) from locks w
+    where not w.granted and exists (select from locks l join relations r on r.oid = l.relation
+      where l.pid = w.pid and l.database = (select d.oid from pg_database d where d.datname = current_database()))`,
+].join('; ');
+
+/** Kept versions, oldest first: id, milliseconds since the epoch, whether for ever. */
+export const VERSIONS = `select id, ${milliseconds('kept_at')}, forever from keyway.versions order by kept_at, id`;
+export const versionContent = (id: string): string =>
+  `select encode(c.content, 'hex') from keyway.versions v join keyway.contents c on c.id = v.content where v.id = ${text(id)}`;
+export const forgetVersions = (ids: readonly string[]): string =>
+  aside(`delete from keyway.versions where id = any (${texts(ids)})`);

@@ -1,0 +1,230 @@
+import type {
+  Acknowledgement,
+  Backend,
+  BackendSettings,
+  ChangeReason,
+  Durability,
+  ReloadReason,
+} from '../../core/backend.js';
+import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
+import { DomainError } from '../../core/errors.js';
+import type { KeyRegistry } from '../../core/keys/types.js';
+import { DEFAULT_DNS, type ServerConfiguration } from '../../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
+import { dataFolderBeside } from '../../files/data-folder.js';
+import { failureWords } from '../../platform/failure-words.js';
+import {
+  type ConfigurationFile,
+  type ConfigurationFileOptions,
+  createConfigurationFile,
+} from './configuration/configuration-file.js';
+import { type Counters, openCounters } from './counters/open-counters.js';
+import { type KeptSessions, openKeptSessions } from './kept-sessions.js';
+import { createKeyWrites, leavingFailureToNextWrite } from './key-writes.js';
+import { createProblems } from './problems.js';
+import { createRequestWorker, type RequestWorker } from './requests/request-worker.js';
+import { readPublicHost, settingsOf } from './settings-of.js';
+
+/** The backend of one server's configuration file, with counters and remembered reports in a data folder beside it. */
+export interface LocalBackend extends Backend {
+  readonly keys: KeyRegistry;
+  /** Null in the run-time-only mode. */
+  readonly configuration: ConfigurationFile | null;
+  readonly counters: Counters;
+  /** Null where nothing outlives the process. */
+  readonly keptSessions: KeptSessions | null;
+  /** What commands have asked of it; to be looked at once it is open. */
+  readonly requests: RequestWorker;
+}
+
+/** What is said of the server beside the file. */
+export type BesideOptions = Pick<ConfigurationFileOptions, 'rootListBeside' | 'unreadMilliseconds'>;
+
+export interface LocalBackendOptions extends BesideOptions {
+  /** Null for the run-time-only mode (protocol: "Status and configuration", rule 1). */
+  readonly configPath: string | null;
+  /** Default: beside the configuration file; without one nothing outlives the process. */
+  readonly dataDir?: string;
+  /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
+  readonly keepGone?: number;
+  /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
+  readonly countersWriteMilliseconds?: number;
+  /** Whether tunnel servers keep their counters over a restart; null, as when left out, where nobody has said so. */
+  readonly keepsCounters?: boolean | null;
+  readonly inPlace?: boolean;
+  /** Refuses a replacement of the file that would take its inbounds with keys away. */
+  readonly guard?: boolean;
+  /** How often the file is looked at for edits, besides being watched; milliseconds, default 500. */
+  readonly pollMilliseconds?: number;
+  /** Whether the system is asked for events of the file's folder, too; default true. */
+  readonly watch?: boolean;
+  readonly observer?: ConfigurationObserverPort;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly progress?: ProgressPort;
+}
+
+const NOTHING_CONFIGURED: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {} };
+
+/** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
+export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {
+  const {
+    configPath,
+    observer,
+    keepGone,
+    countersWriteMilliseconds,
+    keepsCounters = null,
+    fileSystem,
+    clock,
+    log,
+  } = options;
+  const dataFolder = options.dataDir ?? (configPath === null ? null : dataFolderBeside(configPath));
+  const configuration =
+    configPath === null || dataFolder === null
+      ? null
+      : await createConfigurationFile({
+          path: configPath,
+          dataFolder,
+          fileSystem,
+          clock,
+          log,
+          inPlace: options.inPlace ?? false,
+          guard: options.guard ?? false,
+          ...(options.rootListBeside === undefined ? {} : { rootListBeside: options.rootListBeside }),
+          ...(options.unreadMilliseconds === undefined ? {} : { unreadMilliseconds: options.unreadMilliseconds }),
+          ...(observer === undefined ? {} : { observer }),
+          ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
+          ...(options.watch === undefined ? {} : { watch: options.watch }),
+        });
+  try {
+    const counters = await openCounters({
+      dataFolder,
+      configuration:
+        configuration === null || configPath === null
+          ? null
+          : { path: configPath, keys: configuration.load().keys, hold: configuration.hold },
+      ...(keepGone === undefined ? {} : { keepGone }),
+      ...(countersWriteMilliseconds === undefined ? {} : { writeMilliseconds: countersWriteMilliseconds }),
+      keepsCounters,
+      fileSystem,
+      clock,
+      log,
+    });
+    const keptSessions = dataFolder === null ? null : await openKeptSessions({ dataFolder, fileSystem, log });
+    const publicHost = await readPublicHost(configPath, fileSystem);
+    return createLocalBackend({ configuration, counters, keptSessions, publicHost, ...options });
+  } catch (error) {
+    await configuration?.close();
+    throw error;
+  }
+}
+
+/** What a local backend is made of, open. */
+export interface LocalBackendParts extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress'> {
+  readonly configuration: ConfigurationFile | null;
+  /** What clients are told where the file names no host; null: nothing. */
+  readonly publicHost?: string | null;
+  /** Loaded for the keys of that configuration. */
+  readonly counters: Counters;
+  readonly keptSessions?: KeptSessions | null;
+}
+
+export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
+  const { configuration, counters, keptSessions = null, fileSystem, clock, log, progress } = parts;
+  const { keys, usage, sources, store } = counters;
+  const listeners: ((reason: ChangeReason) => void)[] = [];
+  const { publicHost = null } = parts;
+  let settings = configuration === null ? NOTHING_CONFIGURED : settingsOf(configuration.load(), publicHost);
+  const requests = createRequestWorker({
+    configuration,
+    counters,
+    fileSystem,
+    clock,
+    log,
+    ...(progress === undefined ? {} : { progress }),
+  });
+
+  function become(next: BackendSettings, reason: ChangeReason): void {
+    settings = next;
+    // Each for itself: sessions must end with changed credentials although a resolver could not follow.
+    for (const listener of listeners) {
+      try {
+        listener(reason);
+      } catch (error) {
+        log.error({ reason: failureWords(error) }, 'a change of the configuration could not be followed');
+      }
+    }
+  }
+
+  configuration?.goneMeanwhile(keys.missing);
+  keys.replaceAll(configuration?.load().keys ?? []);
+  // All of it in one turn of the event loop: no answer shows keys, counters and settings of different configurations.
+  configuration?.onReload((next: ServerConfiguration, reason: ReloadReason) => {
+    keys.replaceAll(next.keys);
+    if (reason === 'restored') requests.restored();
+    become(settingsOf(next, publicHost), reason);
+  });
+
+  const save = async (change: Parameters<ConfigurationFile['save']>[0]): Promise<void> =>
+    leavingFailureToNextWrite(configuration?.save(change) ?? Promise.resolve());
+
+  /** How durable what was counted is, once it is so. */
+  async function durable(acknowledgement: Acknowledgement): Promise<Durability> {
+    if (acknowledgement === 'memory' || store === null) return 'memory';
+    try {
+      await store.flush();
+      return 'durable';
+    } catch (error) {
+      return { failed: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  return {
+    ...createKeyWrites({ keys, renewals: counters.renewals, configuration, store }),
+    keys,
+    configuration,
+    counters,
+    keptSessions,
+    requests,
+    settings: () => settings,
+    onChange(listener) {
+      listeners.push(listener);
+    },
+    async replaceRules(rules) {
+      const { outbound } = settings;
+      if (outbound === null) throw new DomainError('outboundNotConfigured');
+      become({ ...settings, outbound: { ...outbound, rules } }, 'saved');
+      await save({ rules });
+    },
+    async changeDns(change) {
+      become({ ...settings, dns: { ...settings.dns, ...change } }, 'saved');
+      await save({ dns: change });
+    },
+    async count(report, acknowledgement) {
+      const counted = usage.count(report);
+      return { ...counted, durability: await durable(acknowledgement) };
+    },
+    async countPosted(post, acknowledgement) {
+      const outcome = await sources.take(post);
+      return { outcome, durability: await durable(acknowledgement) };
+    },
+    document: configuration === null ? null : { read: configuration.readAsJson, replace: configuration.replace },
+    audit: null,
+    sessions: keptSessions === null ? null : keptSessions.session,
+    live: null,
+    replica: null,
+    refreshBlocklists: null,
+    problems: createProblems({
+      configuration: configuration === null ? null : configuration.status,
+      counters: store === null ? null : store.status,
+      fileSystem,
+    }),
+    async close() {
+      await requests.close();
+      await keptSessions?.close();
+      await counters.close();
+      await configuration?.close();
+    },
+  };
+}

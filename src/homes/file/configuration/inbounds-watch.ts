@@ -1,0 +1,58 @@
+import type { LogPort } from '../../../core/ports.js';
+import { rootListTrouble } from '../../../document/beside-inbounds.js';
+import type { ConfigurationDocument } from '../../../document/document.js';
+import type { RootListBeside } from '../../../wire/traits/file-reading.js';
+import type { FileState } from './file-state.js';
+
+export interface InboundsWatchOptions {
+  readonly path: string;
+  readonly log: LogPort;
+  readonly state: FileState;
+  /** What its servers read of a root list beside inbounds. */
+  readonly rootListBeside: RootListBeside;
+}
+
+const IN_FRONT = 'stand in front of such a server, with --upstream and the address of its API';
+
+const TROUBLES = {
+  'ends reloads': `access_keys: a server has written the keys of its own API beside the inbounds, and an element with "access_key" ends its live reloads: no change of this file is live before its restart, and that reads the inbounds alone; ${IN_FRONT}`,
+  'is there': `access_keys: a server has written the keys of its own API beside the inbounds, which are all that its next start reads: keys made over its API are gone then, deleted ones are back, and names and limits that it was given are not live; ${IN_FRONT}`,
+  'is taken back': `another program writes this file with inbounds, too, and takes changes of Keyway's back: they are live only until its next write, rules and DNS settings not before its restart; ${IN_FRONT}`,
+  'lacks keys':
+    'access_keys: servers before 0.3.11 drop every key of the inbounds that it lacks, 5 s after their start; the next change of a key puts all of them there',
+} as const;
+
+/** Says once what of a file with inbounds is not live because a server writes it, too (design: "Saving keys"). */
+export class InboundsWatch {
+  readonly #options: InboundsWatchOptions;
+  /** Another program took changes of Keyway's back: only a start of Keyway's can tell that it is gone. */
+  #isTakenBack = false;
+
+  constructor(options: InboundsWatchOptions) {
+    this.#options = options;
+  }
+
+  /** The file holds this now. */
+  look(document: ConfigurationDocument): void {
+    const { path, log, state } = this.#options;
+    const trouble = this.#troubleOf(document);
+    if (trouble !== null && trouble !== state.inboundsError) log.error({ file: path }, trouble);
+    if (trouble === null && state.inboundsError !== null)
+      log.info({ file: path }, 'the file is live as it stands again');
+    state.inboundsError = trouble;
+  }
+
+  /** What servers do not read, or not keep, of the file. */
+  #troubleOf(document: ConfigurationDocument): string | null {
+    if (document.layout.name !== 'inbounds') return null;
+    const trouble =
+      rootListTrouble(document, this.#options.rootListBeside) ?? (this.#isTakenBack ? 'is taken back' : null);
+    return trouble === null ? null : TROUBLES[trouble];
+  }
+
+  /** Another program's write, which the file holds now, took changes of Keyway's back. */
+  tookBack(document: ConfigurationDocument): void {
+    this.#isTakenBack = true;
+    this.look(document);
+  }
+}

@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import { FILE_LIMITS } from '../../../core/file-limits.js';
+import { recordBy, valueIn } from '../../../core/keys/key-record.js';
+import type { AccessKey, ConfigurationChange, DnsChange } from '../../../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
+import { createWhole } from '../../../files/write-file.js';
+import { failureWords } from '../../../platform/failure-words.js';
+import { unlessMissing } from '../../../platform/presence.js';
+import { type Encodable, encodeJson } from '../../../wire/json/encode.js';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../../wire/json/json.js';
+
+/** A change of the file, as `UnreadChanges.wrote` takes it, with its time in milliseconds since the epoch. */
+export interface JournalLine {
+  readonly at: number;
+  readonly former: ConfigurationChange;
+  readonly written: ConfigurationChange;
+}
+
+/**
+ * The last changes of the file in the data folder, so that a Keyway that was killed still knows them when it is started
+ * again. Not synced: after a fall of the system no server runs that has not read the file.
+ */
+export interface UnreadJournal {
+  /** What was written by a Keyway of the same boot of the system, oldest first. Of what is damaged the rest counts. */
+  read(): Promise<readonly JournalLine[]>;
+  /** Never rejects: the change is in the file, whatever becomes of this. */
+  add(line: JournalLine): Promise<void>;
+}
+
+export interface UnreadJournalOptions {
+  readonly path: string;
+  /** Names this boot of the system; empty where it does not tell, which it takes for another one. */
+  readonly boot: string;
+  /** How long a line counts. */
+  readonly milliseconds: number;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+}
+
+const MODE = 0o600;
+/** What no longer counts may take so many bytes before the rest is written anew. */
+const SPARE_BYTES = 256 * 1024;
+
+/** A line that counts, as it stands in the file. */
+interface WrittenLine {
+  readonly at: number;
+  readonly text: Buffer;
+}
+
+export function createUnreadJournal(options: UnreadJournalOptions): UnreadJournal {
+  const { path, boot, milliseconds, fileSystem, clock, log } = options;
+  let lines: WrittenLine[] = [];
+  /** Bytes of the file that no longer count; infinite where it does not stand as it should. */
+  let spare = Number.POSITIVE_INFINITY;
+  let isFailing = false;
+
+  async function writeAnew(): Promise<void> {
+    const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+    const head = Buffer.from(`${encodeJson({ boot })}\n`);
+    const content = Buffer.concat([head, ...lines.map((line) => line.text)]);
+    await createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, content, MODE));
+    spare = 0;
+  }
+
+  /** Whatever becomes of an append, all that counts is written where it fails: to a folder that was made again, too. */
+  async function put(text: Buffer): Promise<void> {
+    if (spare > SPARE_BYTES) return writeAnew();
+    await fileSystem.append(path, text).catch(writeAnew);
+  }
+
+  return {
+    async read() {
+      const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.configuration)).catch(() => null);
+      const [head, ...rest] = (bytes?.toString('utf8') ?? '').split('\n').map(parsed);
+      if (boot === '' || !isJsonObject(head) || head.boot !== boot) return [];
+      const found = rest.flatMap((value) => (isJsonObject(value) ? (lineOf(value) ?? []) : []));
+      // The first one that is added goes into a file of its own, with these.
+      lines = found.map(writtenLine);
+      return found;
+    },
+    async add(line) {
+      if (milliseconds === 0 || boot === '') return;
+      const added = writtenLine(line);
+      const now = clock.now();
+      // After a clock was set back there are lines of the future.
+      for (let [first] = lines; first && (first.at < now - milliseconds || first.at > now); [first] = lines) {
+        spare += first.text.length;
+        lines.shift();
+      }
+      lines.push(added);
+      try {
+        await put(added.text);
+        isFailing = false;
+      } catch (error) {
+        // Whatever stands there, the next one writes all of it.
+        spare = Number.POSITIVE_INFINITY;
+        if (!isFailing) log.warn({ file: path, reason: failureWords(error) }, NOT_NOTED);
+        isFailing = true;
+      }
+    },
+  };
+}
+
+function writtenLine(line: JournalLine): WrittenLine {
+  return { at: line.at, text: Buffer.from(`${encodeJson(encodeLine(line))}\n`) };
+}
+
+const NOT_NOTED =
+  'changes of the configuration file cannot be noted in the data folder: if Keyway is killed, a server may take back the last ones';
+
+function parsed(text: string): JsonValue {
+  try {
+    return parseJson(Buffer.from(text));
+  } catch {
+    return null;
+  }
+}
+
+function encodeLine({ at, former, written }: JournalLine): Encodable {
+  return { at, former: encodeChange(former), written: encodeChange(written) };
+}
+
+function encodeChange({ keys, rules, dns }: ConfigurationChange): Encodable {
+  const records = [...(keys ?? [])].map(([key, record]): Encodable => [key, record === null ? null : { ...record }]);
+  return {
+    ...(keys && { keys: records }),
+    ...(rules && { rules: rules.map((rule) => ({ ...rule })) }),
+    ...(dns && { dns: { ...dns } }),
+  };
+}
+
+function lineOf({ at, former, written }: JsonObject): JournalLine | null {
+  if (typeof at !== 'bigint' || !isJsonObject(former) || !isJsonObject(written)) return null;
+  return { at: Number(at), former: changeOf(former), written: changeOf(written) };
+}
+
+function changeOf({ keys, rules, dns }: JsonObject): ConfigurationChange {
+  return {
+    ...(Array.isArray(keys) && { keys: new Map(keys.flatMap(recordOf)) }),
+    // Written here and nowhere else, in the very form of the type.
+    ...(Array.isArray(rules) && { rules: rules as unknown as NonNullable<ConfigurationChange['rules']> }),
+    ...(isJsonObject(dns) && { dns: dnsOf(dns) }),
+  };
+}
+
+function recordOf(pair: JsonValue): readonly (readonly [string, AccessKey | null])[] {
+  const [accessKey, record] = Array.isArray(pair) ? pair : [];
+  if (typeof accessKey !== 'string') return [];
+  if (!isJsonObject(record)) return [[accessKey, null]];
+  return [[accessKey, recordBy(accessKey, (field) => valueIn(field, record[field.name]))]];
+}
+
+function dnsOf(members: JsonObject): DnsChange {
+  const { customDomains, ...others } = members;
+  const values = Object.entries(others).map(([name, value]) => [
+    name,
+    typeof value === 'bigint' ? Number(value) : value,
+  ]);
+  return {
+    ...Object.fromEntries(values),
+    ...(isJsonObject(customDomains) && {
+      customDomains: new Map(Object.entries(customDomains).map(([name, address]) => [name, String(address)])),
+    }),
+  };
+}

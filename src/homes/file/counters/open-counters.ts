@@ -1,0 +1,142 @@
+import { dirname } from 'node:path';
+import { createKeyRegistry } from '../../../core/keys/registry.js';
+import type { KeyRegistry } from '../../../core/keys/types.js';
+import type { AccessKey } from '../../../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
+import { type Hold, holdForServing } from '../../../files/hold.js';
+import { lockPorts } from '../../../files/lock.js';
+import { createSources, type Sources } from './posted-counters.js';
+import { createRenewals, decideRenewals, type Renewals } from './recreated-keys.js';
+import { type CountersStore, openCountersStore } from './store.js';
+import { createUsage, type Usage } from './usage.js';
+
+/** The keys' counters and the remembered reports, and where they are kept. */
+export interface Counters {
+  readonly keys: KeyRegistry;
+  readonly usage: Usage;
+  readonly renewals: Renewals;
+  readonly sources: Sources;
+  /** Null where nothing outlives the process. */
+  readonly store: CountersStore | null;
+  /** Where that is. */
+  readonly dataFolder: string | null;
+  /** Writes what is left and gives back what was taken. */
+  close(): Promise<void>;
+}
+
+/** What the configuration file says of keys at present. */
+export interface RegisteredKeys {
+  readonly path: string;
+  readonly keys: readonly AccessKey[];
+  readonly hold: Hold;
+}
+
+export interface CountersPlace {
+  /** Null: nothing is kept. */
+  readonly dataFolder: string | null;
+  /** The configuration file, with which the folder is held; without one, it is taken here. */
+  readonly configuration: RegisteredKeys | null;
+  /** Milliseconds. */
+  readonly keepGone?: number;
+  /** How often changes are written, in milliseconds, 0 for never by itself. */
+  readonly writeMilliseconds?: number;
+  /** As `SourcesOptions` says. */
+  readonly keepsCounters?: boolean | null;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+}
+
+/** Loads what is kept. Rejects with an `Error` whose message is for people. */
+export async function openCounters(place: CountersPlace): Promise<Counters> {
+  const {
+    dataFolder,
+    configuration,
+    keepGone,
+    writeMilliseconds,
+    keepsCounters = null,
+    fileSystem,
+    clock,
+    log,
+  } = place;
+  const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
+  const usage = createUsage(keys, log);
+  const renewals = createRenewals();
+  const sources = createSources({
+    keys,
+    count: (entries) => usage.count({ id: null, entries }),
+    clock,
+    keepsCounters,
+    log,
+  });
+  const parts = { keys, usage, renewals, sources, dataFolder };
+  if (dataFolder === null) {
+    const stop = followSources(sources, log);
+    return { ...parts, store: null, close: async () => stop() };
+  }
+  const own = configuration !== null ? null : await holdFolder({ dataFolder, fileSystem, log });
+  const hold = configuration?.hold ?? own;
+  // Before what is kept of them: so each counter finds its key, and nothing has to wait for one.
+  keys.replaceAll(configuration?.keys ?? []);
+  try {
+    const store = await openCountersStore({
+      fileSystem,
+      dataFolder,
+      ...(hold === null ? {} : { hold }),
+      keys,
+      reports: usage.reports,
+      renewals,
+      sources,
+      clock,
+      log,
+      ...(keepGone === undefined ? {} : { keepGone }),
+      ...(writeMilliseconds === undefined ? {} : { writeMilliseconds }),
+    });
+    if (renewals.all().length > 0) {
+      // The file that decides must not come undone by a second crash, nor may one find anything left to decide.
+      if (configuration !== null) await makeDurable(fileSystem, configuration.path);
+      decideRenewals(renewals, keys, configuration?.keys ?? [], clock.now());
+      await store.flush().catch(() => undefined);
+    }
+    const stop = followSources(sources, log);
+    return {
+      ...parts,
+      store,
+      close: () => {
+        stop();
+        return store.close().finally(own?.release);
+      },
+    };
+  } catch (error) {
+    await own?.release();
+    throw error;
+  }
+}
+
+async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<void> {
+  await fileSystem.sync(path);
+  await fileSystem.syncFolder(dirname(await fileSystem.realPath(path)));
+}
+
+/** Milliseconds. */
+const LOWER_MS = 5_000;
+
+/** Until it is called. */
+function followSources(sources: Sources, log: LogPort): () => void {
+  const timer = setInterval(() => {
+    sources.lower().catch((error: unknown) => log.error({ err: error }, 'connections could not be followed'));
+  }, LOWER_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** How often it is looked whether the folder is still there. */
+const LOOK_MS = 500;
+
+async function holdFolder({
+  fileSystem,
+  log,
+  dataFolder,
+}: Pick<CountersPlace, 'fileSystem' | 'log'> & { readonly dataFolder: string }): Promise<Hold> {
+  const place = { dataFolder, configurationPath: null, lookMilliseconds: LOOK_MS };
+  return holdForServing({ ...lockPorts(fileSystem), ...place, log });
+}

@@ -1,0 +1,208 @@
+import { join } from 'node:path';
+import type { KeyRegistry } from '../../../core/keys/types.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
+import type { Hold } from '../../../files/hold.js';
+import { failureWords } from '../../../platform/failure-words.js';
+import { STORE_FORMATS, type StoreFormat } from './formats.js';
+import { makeStoreFolder, openStoreFolder } from './open-folder.js';
+import { createSources, type Sources } from './posted-counters.js';
+import { listStore } from './read-store.js';
+import { createRenewals, type Renewals } from './recreated-keys.js';
+import type { RememberedReports } from './remembered-reports.js';
+import { createStoreLog } from './store-log.js';
+import { createStoreWrites, type WritesStatus } from './store-writes.js';
+import { take } from './stored.js';
+import { finishState, writeFirstState, writeState } from './write-state.js';
+
+/** What operations may know of the store. */
+export interface CountersStatus extends WritesStatus {
+  /** Where a damaged store was moved at start; null when it was sound. */
+  readonly movedAside: string | null;
+}
+
+/** The counters and remembered reports of one data folder, on disk. */
+export interface CountersStore {
+  /**
+   * Resolves once everything that happened to counters and reports before the call is durable. Rejects with an error in
+   * words for people when it could not be written; it stays in memory and is tried again.
+   */
+  flush(): Promise<void>;
+  status(): CountersStatus;
+  /** Writes what is left. Failures are logged. */
+  close(): Promise<void>;
+}
+
+export interface CountersStoreOptions {
+  readonly fileSystem: FileSystemPort;
+  /** The data folder; it exists and is locked by this process. */
+  readonly dataFolder: string;
+  /** Keeps it so; default: nobody takes it away. */
+  readonly hold?: Pick<Hold, 'renew' | 'onMadeAgain'>;
+  /** With the keys of the configuration, and no counters as yet; it must track its changes. */
+  readonly keys: KeyRegistry;
+  readonly reports: RememberedReports;
+  /** Empty as yet; default: no key is created again. */
+  readonly renewals?: Renewals;
+  /** Empty as yet; default: none posts. */
+  readonly sources?: Sources;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  /** How long counters of keys that left by the file are kept, in milliseconds; default 30 days. */
+  readonly keepGone?: number;
+  /** How often changes are written, in milliseconds, 0 for never by itself; default 400. */
+  readonly writeMilliseconds?: number;
+  /** Bytes of log after which the state is written anew, unless twice the state is more; default 32 MiB. */
+  readonly compactBytes?: number;
+  readonly formats?: readonly StoreFormat[];
+}
+
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
+export const DEFAULT_KEEP_GONE = 30 * DAY;
+/** With the time that a write takes, less than the second that may be lost (design: "The counters store"). */
+const WRITE_MS = 400;
+/** Milliseconds until a great many new keys are written: a start has more urgent things to do, and they are all at zero. */
+const AFTER_START = 5_000;
+/** After a failure; milliseconds. */
+const COMPACT_PAUSE = 60_000;
+const COMPACT_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Opens the store and hands what it holds to the registry and the remembered reports. Changes are gathered and written
+ * as batches to a log; each batch is durable before the next, and counts as a whole or not at all. When the log has
+ * grown, the whole state is written beside it, a little at a time, and the old files go. Rejects with `CountersStoreError`.
+ */
+export async function openCountersStore(given: CountersStoreOptions): Promise<CountersStore> {
+  const { renewals = createRenewals(), keys, clock } = given;
+  const { sources = createSources({ keys, count: (report) => keys.addUsage(report), clock }) } = given;
+  const options = { ...given, renewals, sources };
+  const { fileSystem, dataFolder, reports, log, formats = STORE_FORMATS } = options;
+  const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) =>
+    take(record, { keys, reports, renewals, sources }),
+  );
+  // Where all of it is written anew, what changed is among it.
+  if (!opened.mustRewrite) {
+    reports.takeChanges();
+    renewals.takeChanges();
+    sources.takeChanges();
+  }
+  const store = serve(options, opened);
+  // What was salvaged or read in an older format goes into the new folder at once; a failure has been logged.
+  if (opened.mustRewrite) await store.flush().catch(() => undefined);
+  return store;
+}
+
+type Opened = Awaited<ReturnType<typeof openStoreFolder>>;
+
+type Options = CountersStoreOptions & Required<Pick<CountersStoreOptions, 'renewals' | 'sources'>>;
+
+function serve(options: Options, opened: Opened): CountersStore {
+  const { fileSystem, dataFolder, hold, keys, reports, renewals, sources, clock, log } = options;
+  const { folder, format } = opened;
+  const tail = createStoreLog(fileSystem, folder, format, opened);
+  let stateBytes = opened.stateBytes;
+  let isNew = opened.mustRewrite;
+
+  /** Where nothing is yet, or no longer: a compaction that lost its folder may still have the number of its state. */
+  async function begin(records: Buffer): Promise<void> {
+    await makeStoreFolder(fileSystem, dataFolder, folder);
+    const number = isNew ? tail.turn() : tail.startOver();
+    stateBytes = await writeFirstState(fileSystem, folder, { format, number }, records);
+    tail.goesOnFrom(number);
+    isNew = false;
+    oldLogBytes = 0;
+  }
+
+  const writes = createStoreWrites(options, {
+    hasState: !opened.mustRewrite,
+    ready: async () => hold?.renew(),
+    add: (records) => tail.add(records),
+    begin,
+  });
+  hold?.onMadeAgain(() => {
+    writes.startOver();
+    flush().catch(() => undefined);
+  });
+  let oldLogBytes = opened.logBytes;
+  let compacting: Promise<void> | null = null;
+  let compactsAgainAt = Number.NEGATIVE_INFINITY;
+  let lastLooked = Number.NEGATIVE_INFINITY;
+  let unlistedSince: number | null = null;
+
+  async function writeWholeState(): Promise<void> {
+    // A batch on its way belongs to the log before; what comes next goes to the log of the new state's number.
+    await writes.idle();
+    const number = tail.turn();
+    const logBytesBefore = oldLogBytes;
+    oldLogBytes = 0;
+    try {
+      const content = { counters: keys.allKept(), reports: reports.all, renewals: renewals.all, sources };
+      const size = await writeState(fileSystem, folder, { format, number }, content);
+      await writes.flush();
+      await finishState(fileSystem, folder, number);
+      tail.goesOnFrom(number);
+      stateBytes = size;
+    } catch (error) {
+      oldLogBytes = logBytesBefore;
+      throw error;
+    }
+    for (const { name, number: old } of await listStore(fileSystem, folder)) {
+      if (old < number) await fileSystem.remove(join(folder, name));
+    }
+  }
+
+  function compact(): Promise<void> {
+    compacting ??= writeWholeState()
+      .catch((error: unknown) => {
+        log.warn({ folder, reason: failureWords(error) }, 'the state of the counters could not be written anew');
+        compactsAgainAt = clock.monotonic() + COMPACT_PAUSE;
+      })
+      .finally(() => {
+        compacting = null;
+      });
+    return compacting;
+  }
+
+  function forgetOld(): void {
+    if (clock.monotonic() - lastLooked < HOUR) return;
+    lastLooked = clock.monotonic();
+    const until = clock.now() - (options.keepGone ?? DEFAULT_KEEP_GONE);
+    sources.forgetSilent(until);
+    const forgotten = keys.forgetDeparted(until);
+    if (forgotten > 0) log.info({ keys: forgotten }, 'counters of keys that left the file long ago were dropped');
+  }
+
+  async function flush(): Promise<void> {
+    await writes.flush();
+    const limit = Math.max(options.compactBytes ?? COMPACT_BYTES, 2 * stateBytes);
+    if (writes.hasState() && tail.bytes + oldLogBytes > limit && clock.monotonic() >= compactsAgainAt) void compact();
+  }
+
+  function writeUnlisted(): void {
+    if (keys.takeUnlisted()) unlistedSince = clock.monotonic();
+    if (unlistedSince === null || clock.monotonic() - unlistedSince < AFTER_START) return;
+    unlistedSince = null;
+    if (writes.hasState()) void compact();
+  }
+
+  const timer = startTimer(options.writeMilliseconds ?? WRITE_MS, () => {
+    forgetOld();
+    writeUnlisted();
+    flush().catch(() => undefined);
+  });
+
+  return {
+    flush,
+    status: () => ({ movedAside: opened.movedAside, ...writes.status() }),
+    async close() {
+      clearInterval(timer);
+      await compacting;
+      await flush().catch(() => undefined);
+      await compacting;
+    },
+  };
+}
+
+function startTimer(milliseconds: number, tick: () => void): NodeJS.Timeout | undefined {
+  return milliseconds > 0 ? setInterval(tick, milliseconds).unref() : undefined;
+}

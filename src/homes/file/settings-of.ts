@@ -1,0 +1,43 @@
+import { isIPv6 } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { BackendSettings } from '../../core/backend.js';
+import { FILE_LIMITS } from '../../core/file-limits.js';
+import type { AnnouncedServer, ServerConfiguration } from '../../core/model.js';
+import type { FileSystemPort } from '../../core/ports.js';
+import { unlessMissing } from '../../platform/presence.js';
+
+/** What a gateway uses of a configuration besides keys. `publicHost` is what `readPublicHost` gave. */
+export function settingsOf(
+  { outbound, dns, listener, listen }: ServerConfiguration,
+  publicHost: string | null,
+): BackendSettings {
+  const stated = listen === null ? {} : announcedBy(listen);
+  const isNowhere = stated.host === undefined || EVERY_ADDRESS.has(stated.host);
+  const announced = publicHost !== null && isNowhere ? { ...stated, host: publicHost } : stated;
+  return { outbound, dns, listener, announced };
+}
+
+/** A server that listens on all its addresses says nothing of the one that clients reach. */
+const EVERY_ADDRESS: ReadonlySet<string> = new Set(['', '0.0.0.0', '[::]', '::', '*']);
+
+/** Where a server writes the host that its own links announce, beside its configuration file. */
+const PUBLIC_HOST = '.ostp_public_ip';
+
+/** Null where there is no such file, or no host in it. */
+export async function readPublicHost(
+  configPath: string | null,
+  fileSystem: Pick<FileSystemPort, 'read'>,
+): Promise<string | null> {
+  if (configPath === null) return null;
+  const path = join(dirname(configPath), PUBLIC_HOST);
+  const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.note)).catch(() => null);
+  const host = bytes?.toString('utf8').trim() ?? '';
+  if (/^[A-Za-z0-9.-]+$/.test(host)) return host;
+  return isIPv6(host) ? `[${host}]` : null;
+}
+
+/** By `host:port`; nothing where it is none. */
+function announcedBy(listen: string): Partial<AnnouncedServer> {
+  const [, host, port] = /^(.*):(\d+)$/.exec(listen) ?? [];
+  return host === undefined || port === undefined ? {} : { host, port: Number(port) };
+}

@@ -1,0 +1,51 @@
+import type { UpstreamAnnouncement, UpstreamServer } from '../../client/server.js';
+import type { ClockPort } from '../../core/ports.js';
+
+/** What clients are told of the server, as its own subscription of some key says. */
+export interface Announcement {
+  /** Null until it was learnt. */
+  known(): UpstreamAnnouncement | null;
+  /** Learns it by this key where it is not known, and again from time to time. Never rejects. */
+  learn(accessKey: string): Promise<void> | undefined;
+  /** The server may announce itself otherwise from now on. */
+  forget(): void;
+}
+
+/** How long it is gone by, ms. */
+const MOST_AGE = 60_000;
+
+export function createAnnouncement(
+  server: Pick<UpstreamServer, 'subscription'>,
+  clock: ClockPort,
+  onChange: () => void,
+): Announcement {
+  let known: UpstreamAnnouncement | null = null;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let asking: Promise<void> | null = null;
+
+  async function ask(accessKey: string): Promise<void> {
+    askedAt = clock.monotonic();
+    try {
+      const { value } = await server.subscription(accessKey, 'poll');
+      if (value === undefined) return;
+      const isSame = JSON.stringify(value) === JSON.stringify(known);
+      known = value;
+      if (!isSame) onChange();
+    } catch {
+      // What was known goes on; whoever asks for the key itself is told of the trouble.
+    } finally {
+      asking = null;
+    }
+  }
+
+  return {
+    known: () => known,
+    learn(accessKey) {
+      if (clock.monotonic() - askedAt >= MOST_AGE) asking ??= ask(accessKey);
+      return known === null ? (asking ?? undefined) : undefined;
+    },
+    forget() {
+      askedAt = Number.NEGATIVE_INFINITY;
+    },
+  };
+}

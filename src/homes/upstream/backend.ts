@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import type { UpstreamServer } from '../../client/server.js';
+import type { Backend } from '../../core/backend.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { ListenerConfig } from '../../core/model.js';
+import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
+import { holdForServing } from '../../files/hold.js';
+import { createKeptVersions } from '../../files/kept-versions.js';
+import { lockPorts } from '../../files/lock.js';
+import { removeStaleTemporaries } from '../../files/write-file.js';
+import { createKnownKeys, KNOWN_KEYS_FILE } from './known-keys.js';
+import type { SettleRule } from './lost-creates.js';
+import { createServerState, type ServerStateStatus } from './state.js';
+import { withOwnTexts } from './struck-configuration.js';
+import { systemTimers, type TimersPort } from './timers.js';
+import { NO_NOTES, NOTES_FILE, openNotes } from './write-journal.js';
+
+export interface UpstreamBackendOptions {
+  readonly server: UpstreamServer;
+  /** What is kept of the server beyond this process; it belongs to that server. Null for nothing. */
+  readonly dataFolder: string | null;
+  /** What is given of the server's listener; credentials that are not are read from its configuration. Default null. */
+  readonly listener?: ListenerConfig;
+  /** Refuses a replacement of the configuration that would take its inbounds with keys away; default false. */
+  readonly guard?: boolean;
+  /** When a key that was made here and is gone is made again; default `auto`. */
+  readonly settle?: SettleRule;
+  /** Lists are what was last known while the server is away; default false. */
+  readonly servesStale?: boolean;
+  /** Whether DNS and outbound settings are read at the start, for a resolver here; default false. */
+  readonly readsSettings?: boolean;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly random: RandomPort;
+  readonly log: LogPort;
+  readonly progress?: ProgressPort;
+  readonly timers?: TimersPort;
+}
+
+/** The state of a running server, through its own management API (design: "In front of a running server"). */
+export interface UpstreamBackend extends Backend {
+  status(): ServerStateStatus;
+}
+
+/** How often it is looked whether the data folder is still held, ms. */
+const HOLD_LOOKS = 1_000;
+
+/**
+ * Opens the data folder, and loads what the server has; one that is away is waited for while serving. Rejects with an `Error`
+ * whose message is for people where the folder cannot be had, or the server lets nobody in with these credentials.
+ */
+export async function openUpstreamBackend(options: UpstreamBackendOptions): Promise<UpstreamBackend> {
+  const { server, dataFolder, fileSystem, clock, log, timers = systemTimers } = options;
+  const hold =
+    dataFolder === null
+      ? null
+      : await holdForServing({
+          ...lockPorts(fileSystem),
+          log,
+          dataFolder,
+          configurationPath: null,
+          owner: server.name,
+          lookMilliseconds: HOLD_LOOKS,
+        });
+  try {
+    if (hold !== null)
+      for (const name of [NOTES_FILE, KNOWN_KEYS_FILE])
+        await removeStaleTemporaries(fileSystem, join(hold.folder.path, name));
+    const notes =
+      hold === null
+        ? NO_NOTES
+        : withOwnTexts(await openNotes({ fileSystem, folder: hold.folder.path, log }), server.texts);
+    const versions = hold === null ? null : createKeptVersions({ fileSystem, folder: hold.folder.versions, clock });
+    const knownKeys =
+      hold === null
+        ? null
+        : (keys: KeyReader) =>
+            createKnownKeys({ keys, own: server.texts.own, fileSystem, folder: hold.folder.path, clock, timers, log });
+    const onClosed = async () => {
+      await notes.close();
+      await versions?.idle();
+      await hold?.release();
+    };
+    const { guard = false, readsSettings = false, listener = null, settle = 'auto', servesStale = false } = options;
+    const state = createServerState({
+      ...options,
+      timers,
+      guard,
+      readsSettings,
+      listener,
+      settle,
+      servesStale,
+      notes,
+      versions,
+      knownKeys,
+      onClosed,
+    });
+    await state.open();
+    return state.backend;
+  } catch (error) {
+    server.close();
+    await hold?.release();
+    throw error;
+  }
+}

@@ -1,0 +1,280 @@
+import { UNCHANGED } from '../../client/find-line.js';
+import type { ServerTexts } from '../../client/secrets.js';
+import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
+import { mayHaveHappened } from '../../client/upstream-error.js';
+import type { ConfigurationDocumentPort } from '../../core/backend.js';
+import { DomainError } from '../../core/errors.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import { judgeReplacement } from '../../core/replace-policy.js';
+import { changeDocument } from '../../document/change.js';
+import {
+  ConfigurationShapeError,
+  losesInbounds,
+  type ReadConfiguration,
+  readDocument,
+} from '../../document/document.js';
+import type { KeptVersions } from '../../files/kept-versions.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { JsonSyntaxError } from '../../wire/json/json.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
+import type { Renewals } from './list-refresh.js';
+import { ownChange, struckConfiguration } from './struck-configuration.js';
+import type { TimersPort } from './timers.js';
+import type { Settling } from './unconfirmed-writes.js';
+import type { WriteQueue } from './write-queue.js';
+
+/** The server's configuration, through its own API. */
+export interface ConfigurationDoor {
+  readonly document: ConfigurationDocumentPort;
+  /** What stands in it now. Rejects with `configParseFailed` where it is no configuration. */
+  read(purpose: Purpose): Promise<Sent<ReadConfiguration>>;
+  /** Changes rules or DNS settings in it, and takes nobody's keys back. Rejects with `outboundNotConfigured`, `invalidBody`. */
+  change(change: Pick<ConfigurationChange, 'rules' | 'dns'>): Promise<ServerConfiguration>;
+  /** The bytes that stand there now, whatever they are. */
+  readBytes(purpose: Purpose): Promise<Sent<Buffer>>;
+  /** Keeps it as a version. Rejects with `configWriteFailed`. */
+  keep(bytes: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
+  /** Sends it, and takes nobody's keys back; within a turn of the queue. What the server makes of it has no comments. */
+  send(bytes: Buffer): Promise<void>;
+}
+
+export interface ConfigurationDoorOptions {
+  readonly server: UpstreamServer;
+  readonly keys: KeyReader;
+  readonly queue: WriteQueue;
+  readonly renewals: Pick<Renewals, 'fresh'>;
+  readonly settling: Pick<Settling, 'overruled'>;
+  /** Where the text before a change is kept; null where nothing outlives the process. */
+  readonly versions: Pick<KeptVersions, 'keep'> | null;
+  /** Refuses a replacement that would take the inbounds with keys away. */
+  readonly guard: boolean;
+  /** Called when a configuration has been replaced as a whole. */
+  readonly onReplaced: (configuration: ServerConfiguration) => void;
+  /** Called when the server has been made to store its memory. */
+  readonly onStored: () => void;
+  /** Whether nothing is waited for any more. */
+  readonly isClosing: () => boolean;
+  readonly clock: ClockPort;
+  readonly timers: TimersPort;
+  readonly log: LogPort;
+}
+
+/** How long a server may be at writing its file, ms. */
+const WRITING = 300;
+/** Between two looks at whether a replacement is live, ms. */
+const LOOKS = 1_000;
+
+export function createConfigurationDoor(options: ConfigurationDoorOptions): ConfigurationDoor {
+  const {
+    server,
+    keys,
+    queue,
+    renewals,
+    settling,
+    versions,
+    guard,
+    onReplaced,
+    onStored,
+    isClosing,
+    clock,
+    timers,
+    log,
+  } = options;
+
+  async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
+    return unlessHalfWritten(async () => {
+      const { value, ...sent } = await server.getConfig(purpose);
+      return { value: documentIn(value, server.texts), ...sent };
+    });
+  }
+
+  const readBytes = (purpose: Purpose) => unlessHalfWritten(() => server.getConfig(purpose));
+
+  /** Servers truncate their file before they write it, and read it meanwhile: what is no configuration is read again. */
+  async function unlessHalfWritten<T>(look: () => Promise<T>, again = 2): Promise<T> {
+    try {
+      return await look();
+    } catch (error) {
+      const isHalf = error instanceof DomainError && HALF_WRITTEN.has(error.code);
+      if (!isHalf || again === 0 || isClosing()) throw error;
+      await timers.wait(WRITING);
+      return unlessHalfWritten(look, again - 1);
+    }
+  }
+
+  /** What a replacement starts from; null where the server has none that can be read, which may be why it is replaced. */
+  async function before(): Promise<ReadConfiguration | null> {
+    try {
+      return (await read('caller')).value;
+    } catch (error) {
+      if (!(error instanceof DomainError) || !REPLACEABLE.has(error.code)) throw error;
+      log.warn({ reason: error.message }, 'no version is kept of the configuration before: it cannot be read');
+      return null;
+    }
+  }
+
+  async function keep(bytes: Buffer, { forever = false } = {}): Promise<void> {
+    await versions?.keep(bytes, { forever }).catch((error: unknown) => {
+      throw new DomainError('configWriteFailed', `the version before could not be kept: ${failureWords(error)}`);
+    });
+  }
+
+  async function send(bytes: Buffer): Promise<void> {
+    try {
+      await server.putConfig(bytes);
+    } catch (error) {
+      // It may take keys from the server all the same.
+      if (mayHaveHappened(error)) await storeMemory().catch(() => undefined);
+      throw error;
+    }
+    await storeMemory();
+    onStored();
+  }
+
+  /** Has the server write what it has in memory over what a replacement took from it. */
+  async function storeMemory(): Promise<void> {
+    const line = server.line();
+    if (line?.capabilities.bulk === true) {
+      await server.bulkCreateUsers(0, null);
+      return;
+    }
+    for (const { accessKey } of keys.entries()) {
+      const { value } = await server.getUser(accessKey);
+      if (value === undefined) continue;
+      await server.setLimit(accessKey, value.limitBytes);
+      return;
+    }
+  }
+
+  /** Until a list shows the keys of a replacement, or it should long have. */
+  async function live(wanted: readonly AccessKey[], sentAt: number): Promise<void> {
+    while (!isClosing() && clock.monotonic() < sentAt + SETTLED_AFTER) {
+      const isTaken = await renewals.fresh('poll').then(
+        () => true,
+        () => false,
+      );
+      if (isTaken && hasExactly(keys, wanted)) return;
+      await timers.wait(LOOKS);
+    }
+  }
+
+  /** The keys that go are those of the server and of its file: either may have some that the other lacks. */
+  function lossesOf(present: ReadConfiguration | null, next: ReadConfiguration | null) {
+    if (next === null) return { losesInbounds: false, removed: 0 };
+    const staying = new Set(next.configuration.keys.map(({ accessKey }) => accessKey));
+    const all = [...keys.entries(), ...(present?.configuration.keys ?? [])].map(({ accessKey }) => accessKey);
+    const removed = new Set(all.filter((accessKey) => !staying.has(accessKey))).size;
+    return {
+      losesInbounds: present !== null && losesInbounds(present.document, next.document),
+      removed: next.configuration.mode === 'server' ? removed : 0,
+    };
+  }
+
+  async function replace(body: Buffer): Promise<ReadConfiguration | null> {
+    const present = await before();
+    const next = asConfiguration(body, server.texts);
+    const verdict = judgeReplacement({ reason: 'replaced', ...lossesOf(present, next) }, guard);
+    if (present !== null) await keep(present.document.bytes, verdict);
+    await server.putConfig(body);
+    verdict.report(log, { upstream: server.name }, present !== null && versions !== null);
+    settling.overruled();
+    if (next !== null) onReplaced(next.configuration);
+    return next;
+  }
+
+  return {
+    read,
+    readBytes,
+    keep,
+    send,
+    document: {
+      read: async () => [(await readBytes('caller')).value],
+      replace: (body) =>
+        new Promise((resolve, reject) => {
+          // Key writes wait until it is live: they would write the keys of before over it.
+          void queue.take(async () => {
+            const next = await replace(body).then(
+              (taken) => {
+                resolve();
+                return taken;
+              },
+              (error: unknown) => {
+                reject(error);
+                return null;
+              },
+            );
+            if (next?.configuration.mode === 'server') await live(next.configuration.keys, clock.monotonic());
+          });
+        }),
+    },
+    change: (change) =>
+      queue.take(async () => {
+        await refuseLater(server);
+        const { document } = (await read('caller')).value;
+        const changed = shaped(() => changeDocument(document, ownChange(change, server.texts)));
+        if (changed !== document) {
+          await keep(document.bytes);
+          await send(changed.bytes);
+        }
+        return struckConfiguration(readDocument(changed.bytes).configuration, server.texts);
+      }),
+  };
+}
+
+/** How a server says that it has no configuration, or none that can be read. */
+export const REPLACEABLE: ReadonlySet<string> = new Set([
+  'noConfigPath',
+  'configReadFailed',
+  'configStripFailed',
+  'configParseFailed',
+]);
+
+const HALF_WRITTEN: ReadonlySet<string> = new Set(['configStripFailed', 'configParseFailed']);
+
+/** Rejects with `configRefused` where it is not known how the server, which may have been updated just now, reads its configuration. */
+export async function refuseLater(server: Pick<UpstreamServer, 'isLater' | 'version' | 'status'>): Promise<void> {
+  await server.status('caller');
+  if (!server.isLater()) return;
+  throw new DomainError('configRefused', `the server reports version ${server.version()}: ${UNCHANGED}`);
+}
+
+function documentIn(bytes: Buffer, texts: ServerTexts): ReadConfiguration {
+  try {
+    return struckDocument(bytes, texts);
+  } catch (error) {
+    throw new DomainError('configParseFailed', texts.inSentence(failureWords(error)));
+  }
+}
+
+/** The document as the server has it, and what it says as it may be shown. */
+function struckDocument(bytes: Buffer, texts: ServerTexts): ReadConfiguration {
+  const { document, configuration } = readDocument(bytes);
+  return { document, configuration: struckConfiguration(configuration, texts) };
+}
+
+/** What a body says where it is a configuration; whether it is one, the server decides. */
+function asConfiguration(body: Buffer, texts: ServerTexts): ReadConfiguration | null {
+  try {
+    return struckDocument(body, texts);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError || error instanceof ConfigurationShapeError) return null;
+    throw error;
+  }
+}
+
+function shaped<T>(change: () => T): T {
+  try {
+    return change();
+  } catch (error) {
+    if (error instanceof ConfigurationShapeError) throw new DomainError('invalidBody', error.message);
+    throw error;
+  }
+}
+
+/** Whether the keys in memory are these, names aside: some lines do not tell them. */
+function hasExactly(keys: KeyReader, wanted: readonly AccessKey[]): boolean {
+  if (keys.size !== wanted.length) return false;
+  return wanted.every(({ accessKey, limitBytes }) => keys.get(accessKey)?.limitBytes === limitBytes);
+}

@@ -1,0 +1,119 @@
+import { UpstreamError } from '../../client/upstream-error.js';
+import { DomainError } from '../../core/errors.js';
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import { MANY_KEYS } from '../../core/replace-policy.js';
+import type { KeptVersions } from '../../files/kept-versions.js';
+import { failureWords } from '../../platform/failure-words.js';
+import type { ConfigurationDoor } from './configuration.js';
+import type { TimersPort } from './timers.js';
+
+/** Keeps the configuration of a server as versions, whoever changes it (design: "The configuration is kept"). */
+export interface ConfigurationKeeper {
+  /** On sight, at once. */
+  look(): void;
+  /** To be called where it may have changed. */
+  changed(): void;
+  /** Whether the server has had none that can be read for a while. */
+  isUnreadable(): boolean;
+  /** Begins nothing any more. */
+  close(): void;
+}
+
+export interface ConfigurationKeeperOptions {
+  readonly configuration: Pick<ConfigurationDoor, 'read' | 'keep'>;
+  readonly versions: Pick<KeptVersions, 'keepNewestForever'>;
+  /** Whether servers of the line have one. */
+  readonly hasOne: () => boolean;
+  readonly clock: ClockPort;
+  readonly timers: TimersPort;
+  readonly log: LogPort;
+}
+
+/** After a change, and without one, ms. */
+const LEAST_GAP = 10 * 60 * 1000;
+const MOST_GAP = 24 * 60 * 60 * 1000;
+/** After a failure, ms. */
+const AGAIN = 60_000;
+/** What a server is just writing can be read the next time. */
+const UNTIL_LOST = 2;
+/** How it says that its file is none; one that was started without a file has lost nothing. */
+const UNREADABLE: ReadonlySet<string> = new Set(['configReadFailed', 'configStripFailed', 'configParseFailed']);
+
+export function createConfigurationKeeper(options: ConfigurationKeeperOptions): ConfigurationKeeper {
+  const { configuration, versions, hasOne, clock, timers, log } = options;
+  let keptAt = Number.NEGATIVE_INFINITY;
+  /** How many keys the last one had. */
+  let known = 0;
+  let isChanged = false;
+  let isFailing = false;
+  /** How often in a row it was none. */
+  let unreadable = 0;
+  let isClosed = false;
+  let working: Promise<void> | null = null;
+  let cancel: (() => void) | null = null;
+
+  async function keep(): Promise<void> {
+    isChanged = false;
+    const { value, sentAt } = await configuration.read('poll');
+    const { document, configuration: present } = value;
+    if (isClosed) return;
+    if (known - present.keys.length > MANY_KEYS) await lost(document.bytes);
+    await configuration.keep(document.bytes);
+    known = present.keys.length;
+    keptAt = sentAt;
+    isFailing = false;
+    unreadable = 0;
+  }
+
+  /** What was there before it is to be had for ever. */
+  async function lost(present: Buffer): Promise<void> {
+    await versions.keepNewestForever(present);
+    log.warn(
+      {},
+      'the configuration of the server has lost keys or cannot be read: the version before is kept for ever',
+    );
+  }
+
+  async function failed(error: unknown): Promise<void> {
+    if (error instanceof UpstreamError || isClosed) return;
+    if (!isFailing) log.warn({ reason: failureWords(error) }, 'the configuration of the server could not be kept');
+    isFailing = true;
+    const isUnreadable = error instanceof DomainError && UNREADABLE.has(error.code);
+    unreadable = isUnreadable ? unreadable + 1 : 0;
+    if (unreadable === UNTIL_LOST) await lost(Buffer.alloc(0)).catch(() => undefined);
+  }
+
+  function work(): void {
+    if (isClosed || working !== null || !hasOne()) return;
+    cancel?.();
+    cancel = null;
+    working = keep()
+      .then(
+        () => true,
+        (error: unknown) => failed(error).then(() => false),
+      )
+      .then((isDone) => {
+        working = null;
+        plan(isDone ? keptAt + (isChanged ? LEAST_GAP : MOST_GAP) : clock.monotonic() + AGAIN);
+      });
+  }
+
+  function plan(at: number): void {
+    cancel?.();
+    if (!isClosed) cancel = timers.after(Math.max(0, at - clock.monotonic()), work);
+  }
+
+  return {
+    look: work,
+    changed() {
+      if (isChanged) return;
+      isChanged = true;
+      if (working === null && keptAt > Number.NEGATIVE_INFINITY) plan(keptAt + LEAST_GAP);
+    },
+    isUnreadable: () => unreadable >= UNTIL_LOST,
+    close() {
+      isClosed = true;
+      cancel?.();
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
+import type { KeyUpdate } from '../../core/backend.js';
+import { changedRecord, recordOf } from '../../core/keys/key-record.js';
+import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import type { KeyState } from './key-state.js';
+import type { Effect } from './replica.js';
+
+/** One change of one key. */
+export interface KeyWrite {
+  readonly accessKey: string;
+  send(purpose: Purpose): Promise<Sent<void>>;
+  /** What the server has of the key then, by what it had before. */
+  after(before: KeyState): KeyState;
+  effect(after: KeyState): Effect;
+  /** Whether a read shows that it has happened, its state apart. */
+  shows(read: KeySnapshot | undefined, before: KeyState): boolean;
+}
+
+/** A key with what is to be another of its record. */
+export type ChangedRecord = { readonly accessKey: string } & KeyUpdate & Pick<AccessKey, 'name'>;
+
+/** The changes that a server's API makes of one key. */
+export interface KeyWriteKinds {
+  creates(record: AccessKey): KeyWrite;
+  updates(record: ChangedRecord): KeyWrite;
+  limits(accessKey: string, limitBytes: bigint | null): KeyWrite;
+  deletes(accessKey: string): KeyWrite;
+  resets(accessKey: string): KeyWrite;
+  /** What makes a key that is `found` what it was to be. */
+  restores(accessKey: string, wanted: KeyState, found: KeyState): KeyWrite;
+}
+
+export function createKeyWriteKinds(
+  server: Pick<UpstreamServer, 'createUser' | 'updateUser' | 'setLimit' | 'deleteUser' | 'resetUser'>,
+): KeyWriteKinds {
+  const creates = (record: AccessKey): KeyWrite => ({
+    accessKey: record.accessKey,
+    send: (purpose) => server.createUser(record, purpose),
+    after: () => record,
+    effect: () => ({ kind: 'created', record }),
+    shows: hasNoTraffic,
+  });
+  const updates = (record: ChangedRecord): KeyWrite => ({
+    accessKey: record.accessKey,
+    send: (purpose) => server.updateUser(record, purpose),
+    after: (before) => before && changedRecord(before, record),
+    effect: (after) => ({ kind: 'changed', record: after ?? recordOf(record.accessKey, record) }),
+    shows: () => true,
+  });
+  const limits = (accessKey: string, limitBytes: bigint | null): KeyWrite => ({
+    accessKey,
+    send: (purpose) => server.setLimit(accessKey, limitBytes, purpose),
+    after: (before) => before && { ...before, limitBytes },
+    effect: (after) => ({ kind: 'changed', record: after ?? recordOf(accessKey, { limitBytes }) }),
+    shows: () => true,
+  });
+  const deletes = (accessKey: string): KeyWrite => ({
+    accessKey,
+    send: (purpose) => server.deleteUser(accessKey, purpose),
+    after: () => null,
+    effect: () => ({ kind: 'deleted', accessKey }),
+    shows: (_read, before) => before !== null,
+  });
+  const resets = (accessKey: string): KeyWrite => ({
+    accessKey,
+    send: (purpose) => server.resetUser(accessKey, purpose),
+    after: (before) => before,
+    effect: () => ({ kind: 'reset', accessKey }),
+    shows: hasNoTraffic,
+  });
+
+  return {
+    creates,
+    updates,
+    limits,
+    deletes,
+    resets,
+    restores(accessKey, wanted, found) {
+      if (wanted === null) return deletes(accessKey);
+      return found === null ? creates(wanted) : updates(wanted);
+    },
+  };
+}
+
+function hasNoTraffic(read: KeySnapshot | undefined): boolean {
+  const counters = read?.counters ?? null;
+  return counters === null || (counters.bytesUp === 0n && counters.bytesDown === 0n);
+}

@@ -1,0 +1,130 @@
+import type { UpstreamServer } from '../../client/server.js';
+import type { Backend } from '../../core/backend.js';
+import { DomainError } from '../../core/errors.js';
+import { recordOf } from '../../core/keys/key-record.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { AccessKey } from '../../core/model.js';
+import type { ClockPort, ProgressPort } from '../../core/ports.js';
+import type { KeyFacts } from './freshness.js';
+import type { KeyWrite, KeyWriteKinds } from './key-write.js';
+import type { LostCreates } from './lost-creates.js';
+import type { KeyReplica } from './replica.js';
+import type { SentWrites } from './sent-writes.js';
+import type { Settling } from './unconfirmed-writes.js';
+import type { WriteQueue } from './write-queue.js';
+
+/** What changes keys on the server, and makes again what it lost. */
+export interface KeyWrites
+  extends Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'> {
+  /** Makes an acknowledged write again, if it still is undone; a failure leaves that to the next look. */
+  again(accessKey: string): Promise<void>;
+}
+
+export interface KeyWritesOptions {
+  readonly server: Pick<UpstreamServer, 'line' | 'find' | 'bulkCreateUsers'>;
+  readonly kinds: KeyWriteKinds;
+  readonly sent: SentWrites;
+  readonly keys: KeyReader;
+  readonly facts: KeyFacts;
+  readonly replica: Pick<KeyReplica, 'follow'>;
+  readonly settling: Pick<Settling, 'watched'>;
+  readonly lostCreates: Pick<LostCreates, 'took'>;
+  readonly queue: WriteQueue;
+  readonly clock: ClockPort;
+  readonly progress?: ProgressPort;
+}
+
+export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
+  const { server, kinds, sent, keys, facts, replica, settling, lostCreates, queue, clock, progress } = options;
+
+  /** Keys that a bulk made and nobody changed since; without counters, by the protocol. */
+  const bare = new Set<string>();
+
+  async function change(write: KeyWrite, isNew = false): Promise<void> {
+    const { noted } = await queue.take(async () => {
+      const before = isNew ? null : await sent.present(write.accessKey, 'caller');
+      return sent.perform(write, before, 'caller');
+    });
+    await noted;
+  }
+
+  async function bulk(made: readonly AccessKey[]): Promise<readonly string[]> {
+    const limitBytes = made[0]?.limitBytes ?? null;
+    const { created, noted } = await queue.take(async () => {
+      const { value, serverMilliseconds } = await server.bulkCreateUsers(made.length, limitBytes);
+      lostCreates.took(serverMilliseconds);
+      const answeredAt = clock.monotonic();
+      const records = value.map((accessKey) => recordOf(accessKey, { limitBytes }));
+      for (const record of records) {
+        facts.writeBegins(record.accessKey);
+        facts.writeEnds(record.accessKey, 'answered', answeredAt);
+        replica.follow({ kind: 'createdBare', record });
+      }
+      const writes = records.map((after) => ({ accessKey: after.accessKey, before: null, after, answeredAt }));
+      return { created: value, noted: sent.acknowledged(writes) };
+    });
+    await noted;
+    return created;
+  }
+
+  /** For a line that takes keys one by one. */
+  async function singly(made: readonly AccessKey[]): Promise<readonly string[]> {
+    const done: string[] = [];
+    try {
+      for (const record of made) {
+        progress?.show('creating keys on the server', done.length / made.length);
+        await change(kinds.creates(record), true).catch(unlessSaving);
+        bare.add(record.accessKey);
+        done.push(record.accessKey);
+      }
+    } catch (error) {
+      if (done.length === 0 || !(error instanceof Error)) throw error;
+      const reason = error instanceof DomainError && error.detail !== '' ? error.detail : error.message;
+      throw new DomainError('bulkIncomplete', `created ${done.length} of ${made.length}: ${reason}`);
+    } finally {
+      progress?.clear();
+    }
+    return done;
+  }
+
+  /** Whether the key is as it was made in bulk: it has counters here, because the line makes keys one by one. */
+  function isBare(accessKey: string): boolean {
+    const counters = keys.get(accessKey)?.counters;
+    const isUsed = counters && (counters.bytesUp > 0n || counters.bytesDown > 0n || counters.connections > 0n);
+    if (isUsed) bare.delete(accessKey);
+    return bare.has(accessKey);
+  }
+
+  function changeRecord(write: KeyWrite): Promise<void> {
+    bare.delete(write.accessKey);
+    return change(write);
+  }
+
+  return {
+    createKey: (record) => changeRecord(kinds.creates(record)),
+    async createBareKeys(made) {
+      const line = server.line() ?? (await server.find('caller'));
+      return line.capabilities.bulk === true ? bulk(made) : singly(made);
+    },
+    updateKey: (accessKey, { name, ...update }) =>
+      changeRecord(
+        name === undefined ? kinds.limits(accessKey, update.limitBytes) : kinds.updates({ accessKey, name, ...update }),
+      ),
+    deleteKey: (accessKey) => changeRecord(kinds.deletes(accessKey)),
+    async resetKey(accessKey) {
+      if (isBare(accessKey)) throw new DomainError('userNotFound');
+      await change(kinds.resets(accessKey));
+    },
+    async again(accessKey) {
+      // What of it is still to be done is found out, and done, where a write would begin.
+      await queue.take(async () => {
+        if (settling.watched().has(accessKey)) await sent.present(accessKey, 'caller');
+      });
+    },
+  };
+}
+
+/** A bulk is answered as done where its keys are live and not stored: the next write carries them. */
+function unlessSaving(error: unknown): void {
+  if (!(error instanceof DomainError) || error.code !== 'saveFailed') throw error;
+}

@@ -1,0 +1,199 @@
+import type { Purpose, UpstreamServer } from '../../client/server.js';
+import { UpstreamError } from '../../client/upstream-error.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { Now } from '../../core/now.js';
+import type { ClockPort } from '../../core/ports.js';
+import type { KeyFacts } from './freshness.js';
+import { LEAST_GAP, nextRenewalAt, SHARE_AT_FIRST, type TakenList, type TakenLists, withList } from './renewal-plan.js';
+import type { KeyReplica } from './replica.js';
+import type { TimersPort } from './timers.js';
+
+/** What keeps the keys in memory as fresh as they must be (design: "How fresh lists are"). One list at a time is asked for. */
+export interface Renewals {
+  /** Before a list is given out. Rejects where none can be had, unless the session alone is lost. */
+  freshen(): Now<void>;
+  /** Before what goes by what was last known; rejects where that is more than a day old. */
+  lastKnown(milliseconds?: number): Now<void>;
+  /** A list that is sent after this call, at once. */
+  fresh(purpose: Purpose): Promise<TakenList>;
+  /** For how long what is given out instead of a list has been known, ms; null while lists can be had. */
+  stale(): number | null;
+  /** To be called where `neededAt` may say something earlier. */
+  look(): void;
+  /** Asks again where the last one failed, though nobody looks. */
+  retry(): void;
+  status(): RenewalStatus;
+  /** Begins no more; resolves when none is under way. */
+  close(): Promise<void>;
+}
+
+export interface RenewalStatus {
+  readonly renewals: number;
+  readonly failed: number;
+  /** Milliseconds since the last list was sent; null before the first. */
+  readonly ageMilliseconds: number | null;
+}
+
+export interface RenewalsOptions {
+  readonly server: Pick<UpstreamServer, 'listUsers'>;
+  readonly keys: Pick<KeyReader, 'get'>;
+  readonly facts: KeyFacts;
+  readonly replica: Pick<KeyReplica, 'takeList'>;
+  /** Gives out what is known while the server is away. */
+  readonly servesStale: boolean;
+  readonly clock: ClockPort;
+  readonly timers: TimersPort;
+  /** When a list must have been sent for what waits for one; monotonic, ms; null where nothing does. */
+  readonly neededAt: () => number | null;
+  /** What else comes with every list; it does not reject. */
+  readonly onTaken: () => Promise<void>;
+  readonly onProgress?: (bytes: number) => void;
+}
+
+/** For so long what was last known is gone by, ms. */
+const MOST_AGE = 24 * 60 * 60 * 1000;
+/** The longest wait after failures in a row, ms. */
+const MOST_BACKOFF = 30_000;
+
+/** A list that could not be had. */
+interface Failure {
+  /** Monotonic, ms. */
+  readonly at: number;
+  readonly error: unknown;
+  /** How long it took to fail, ms. */
+  readonly took: number;
+  readonly inARow: number;
+}
+
+export function createRenewals(options: RenewalsOptions): Renewals {
+  const { server, keys, facts, replica, servesStale, clock, timers, neededAt, onTaken, onProgress } = options;
+  const status = { renewals: 0, failed: 0 };
+  let last: TakenLists | null = null;
+  let running: Promise<TakenList> | null = null;
+  let failure: Failure | null = null;
+  let watchedUntil = Number.NEGATIVE_INFINITY;
+  let cancelTimer: (() => void) | null = null;
+  let timerAt = Number.POSITIVE_INFINITY;
+  let isClosed = false;
+
+  async function run(purpose: Purpose): Promise<TakenList> {
+    const begunAt = clock.monotonic();
+    facts.listBegins(begunAt);
+    try {
+      const list = await server.listUsers({
+        purpose,
+        known: (accessKey) => keys.get(accessKey),
+        ...(onProgress === undefined ? {} : { onProgress }),
+      });
+      await replica.takeList(list);
+      await onTaken();
+      last = withList(last, list);
+      failure = null;
+      status.renewals += 1;
+      return list;
+    } catch (error) {
+      facts.listFailed();
+      const at = clock.monotonic();
+      failure = { at, error, took: at - begunAt, inARow: (failure?.inARow ?? 0) + 1 };
+      status.failed += 1;
+      throw error;
+    } finally {
+      running = null;
+      look();
+    }
+  }
+
+  function start(purpose: Purpose): Promise<TakenList> {
+    running ??= run(purpose);
+    return running;
+  }
+
+  /** Begins one whose failure is kept for whoever asks. What waits for it was asked for by a caller: without that it is for nobody. */
+  function startInBackground(): void {
+    const isNeeded = (neededAt() ?? Number.POSITIVE_INFINITY) <= clock.monotonic();
+    start(isNeeded ? 'caller' : 'poll').catch(() => undefined);
+  }
+
+  const isDue = (now: number): boolean => now >= nextRenewalAt(last, null);
+  /** One that failed late, or after much of it had come, is not asked for again at once. */
+  const hasJustFailed = (now: number): boolean =>
+    failure !== null && now < failure.at + Math.min(Math.max(failure.took / SHARE_AT_FIRST, LEAST_GAP), MOST_BACKOFF);
+  const isKnown = (now: number): boolean => last !== null && now - last.sentAt <= MOST_AGE;
+
+  async function caller(): Promise<void> {
+    try {
+      await start('caller');
+    } catch (error) {
+      if (!mayGoOn(error)) throw error;
+    }
+  }
+
+  /** Somebody else holds the one session, or it is asked for: what is known is shown meanwhile. */
+  function mayGoOn(error: unknown): boolean {
+    const goesOn = error instanceof UpstreamError && (error.code === 'upstreamRefused' || servesStale);
+    return goesOn && isKnown(clock.monotonic());
+  }
+
+  function stale(): number | null {
+    const now = clock.monotonic();
+    return servesStale && last !== null && failure !== null && isKnown(now) ? now - last.sentAt : null;
+  }
+
+  /** Sets the timer for what waits for a list and for whoever goes on looking. */
+  function look(): void {
+    if (isClosed || running !== null) return;
+    const now = clock.monotonic();
+    const wanted = Math.min(
+      neededAt() ?? Number.POSITIVE_INFINITY,
+      watchedUntil > now ? now : Number.POSITIVE_INFINITY,
+    );
+    if (wanted === Number.POSITIVE_INFINITY) return;
+    const backoff = failure === null ? 0 : failure.at + Math.min(1000 * 2 ** (failure.inARow - 1), MOST_BACKOFF);
+    const at = Math.max(wanted, nextRenewalAt(last, null), backoff);
+    if (cancelTimer !== null && timerAt <= at) return;
+    cancelTimer?.();
+    timerAt = at;
+    cancelTimer = timers.after(Math.max(0, at - now), () => {
+      cancelTimer = null;
+      startInBackground();
+    });
+  }
+
+  function freshen(): Now<void> {
+    const now = clock.monotonic();
+    if (running === null && !isDue(now)) return undefined;
+    if (running === null && failure !== null && hasJustFailed(now)) {
+      if (mayGoOn(failure.error)) return undefined;
+      throw failure.error;
+    }
+    return caller();
+  }
+
+  return {
+    freshen,
+    lastKnown(milliseconds = 0) {
+      const now = clock.monotonic();
+      watchedUntil = Math.max(watchedUntil, now + milliseconds);
+      if (!isKnown(now)) return freshen();
+      if (isDue(now) && !hasJustFailed(now)) startInBackground();
+      look();
+      return undefined;
+    },
+    async fresh(purpose) {
+      while (running !== null) await running.catch(() => undefined);
+      return start(purpose);
+    },
+    stale,
+    look,
+    retry() {
+      if (failure !== null) watchedUntil = Math.max(watchedUntil, clock.monotonic() + MOST_BACKOFF);
+      look();
+    },
+    status: () => ({ ...status, ageMilliseconds: last === null ? null : clock.monotonic() - last.sentAt }),
+    async close() {
+      isClosed = true;
+      cancelTimer?.();
+      await running?.catch(() => undefined);
+    },
+  };
+}

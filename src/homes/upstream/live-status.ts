@@ -1,0 +1,78 @@
+import type { Purpose, Sent, UpstreamServer, UpstreamStatus } from '../../client/server.js';
+import { UpstreamError } from '../../client/upstream-error.js';
+import type { LiveStatus } from '../../core/backend.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { ClockPort } from '../../core/ports.js';
+import type { KeyReplica } from './replica.js';
+import { isRestarted, startOf } from './server-start.js';
+
+/** The server's own status, asked for at most once a second. */
+export interface StatusKeeper {
+  read(purpose: Purpose): Promise<LiveStatus>;
+  /** Asks now, unless that was done within the last second. */
+  look(): Promise<void>;
+}
+
+export interface StatusOptions {
+  readonly server: Pick<UpstreamServer, 'status'>;
+  readonly keys: KeyReader;
+  readonly replica: Pick<KeyReplica, 'ownChanges'>;
+  readonly clock: ClockPort;
+  /** Called when the server runs anew. */
+  readonly onRestart: () => void;
+}
+
+const LEAST_GAP = 1_000;
+
+export function createStatusKeeper({ server, keys, replica, clock, onRestart }: StatusOptions): StatusKeeper {
+  let last: { readonly sent: Sent<UpstreamStatus>; readonly own: { total: number; active: number } } | null = null;
+  let asking: Promise<void> | null = null;
+  let startedAt: number | null = null;
+
+  async function ask(purpose: Purpose): Promise<void> {
+    const own = { ...replica.ownChanges() };
+    try {
+      const sent = await server.status(purpose);
+      last = { sent, own };
+      const start = startOf(sent);
+      const wasRestarted = isRestarted(startedAt, start);
+      startedAt = start;
+      if (wasRestarted) onRestart();
+    } finally {
+      asking = null;
+    }
+  }
+
+  async function fresh(purpose: Purpose): Promise<void> {
+    if (asking === null && last !== null && clock.monotonic() - last.sent.sentAt < LEAST_GAP) return;
+    asking ??= ask(purpose);
+    await asking;
+  }
+
+  /** What was asked for, and what was changed through here since. */
+  function known(): LiveStatus {
+    if (last === null) return { active: keys.active, total: keys.size, uptimeSeconds: null };
+    const { activeUsers, totalUsers, uptimeSeconds } = last.sent.value;
+    const now = replica.ownChanges();
+    return {
+      active: Math.max(0, Number(activeUsers) + now.active - last.own.active),
+      total: Math.max(0, Number(totalUsers) + now.total - last.own.total),
+      uptimeSeconds: Number(uptimeSeconds),
+    };
+  }
+
+  return {
+    async read(purpose) {
+      try {
+        await fresh(purpose);
+      } catch (error) {
+        // Somebody else holds the one session: what is known is shown meanwhile.
+        if (!(error instanceof UpstreamError && error.code === 'upstreamRefused') || last === null) throw error;
+        const { uptimeSeconds } = known();
+        return { active: keys.active, total: keys.size, uptimeSeconds };
+      }
+      return known();
+    },
+    look: () => fresh('poll'),
+  };
+}

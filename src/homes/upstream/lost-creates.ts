@@ -1,0 +1,62 @@
+import type { Purpose, UpstreamServer } from '../../client/server.js';
+import type { ClockPort } from '../../core/ports.js';
+import type { Waiting } from './unconfirmed-writes.js';
+
+/**
+ * When a key that was made here and is gone is made again: `always`, or where its server may have lost it by itself (design:
+ * "When a write is settled").
+ */
+export type SettleRule = 'auto' | 'always';
+
+/** Tells creates that a server lost from keys that somebody has deleted there. */
+export interface LostCreates {
+  /** How long the server took for a write of keys, ms. */
+  took(milliseconds: number): void;
+  /** Whether the server is of those that lose writes while they run, by the last ones. */
+  isSlow(): boolean;
+  /** Whether the server may have lost the create. Rejects where it cannot be asked since when it runs. */
+  mayBe(write: Pick<Waiting, 'answeredAt' | 'isSlow'>, purpose: Purpose): Promise<boolean>;
+}
+
+export interface LostCreatesOptions {
+  readonly server: Pick<UpstreamServer, 'status' | 'troubles' | 'onChange'>;
+  readonly rule: SettleRule;
+  readonly clock: Pick<ClockPort, 'monotonic'>;
+}
+
+/** Losses were measured where a write took 27 ms, and none where it took 2.4 (protocol: "What servers store"). Milliseconds. */
+const SLOW = 20;
+/** So many of the last writes tell it. */
+const LOOKED_AT = 10;
+
+export function createLostCreates({ server, rule, clock }: LostCreatesOptions): LostCreates {
+  let durations: readonly number[] = [];
+  /** Monotonic, ms: when the server was seen away last, and when it started at the latest. */
+  let awayAt = Number.NEGATIVE_INFINITY;
+  let startedAt = Number.NEGATIVE_INFINITY;
+
+  server.onChange(() => {
+    if (server.troubles().some(({ kind }) => kind === 'away')) awayAt = clock.monotonic();
+  });
+
+  const isSlow = (): boolean => median(durations) > SLOW;
+
+  return {
+    took(milliseconds) {
+      durations = [...durations, milliseconds].slice(-LOOKED_AT);
+    },
+    isSlow,
+    async mayBe(write, purpose) {
+      const isMeanwhile = () => awayAt > write.answeredAt || startedAt > write.answeredAt;
+      if (rule === 'always' || write.isSlow || isSlow() || isMeanwhile()) return true;
+      const { value } = await server.status(purpose);
+      // Uptimes are whole seconds: it did not start later than that.
+      startedAt = clock.monotonic() - Number(value.uptimeSeconds) * 1000;
+      return isMeanwhile();
+    },
+  };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}

@@ -1,0 +1,64 @@
+import { UpstreamError } from '../../client/upstream-error.js';
+import type { AccessKey } from '../../core/model.js';
+import type { LogPort } from '../../core/ports.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
+import type { ConfigurationDoor } from './configuration.js';
+import { nextRenewalAt, type TakenLists, withList } from './renewal-plan.js';
+import type { KeyReplica } from './replica.js';
+
+/** Names of keys where snapshots do not tell them: they stand in the configuration alone. */
+export interface Names {
+  /** Whether none are wanted, or they were read. */
+  areKnown(): boolean;
+  /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
+  follow(now: number): Promise<void>;
+  /** A configuration with these keys takes the place of the server's, which has them a while later. */
+  replaced(keys: readonly AccessKey[], now: number): void;
+}
+
+export interface NamesOptions {
+  readonly configuration: Pick<ConfigurationDoor, 'read'>;
+  readonly replica: Pick<KeyReplica, 'takeNames'>;
+  /** Whether names are to be looked for there now. */
+  readonly areWanted: () => boolean;
+  readonly log: LogPort;
+}
+
+export function createNames({ configuration, replica, areWanted, log }: NamesOptions): Names {
+  let last: TakenLists | null = null;
+  let failedAt: number | null = null;
+  let coming: { readonly names: ReadonlyMap<string, string | null>; readonly at: number } | null = null;
+
+  async function takeComing(now: number): Promise<void> {
+    if (coming === null) return;
+    await replica.takeNames(coming.names, coming.at);
+    if (now >= coming.at + SETTLED_AFTER) coming = null;
+  }
+
+  return {
+    areKnown: () => !areWanted() || last !== null,
+    async follow(now) {
+      if (areWanted()) await takeComing(now);
+      if (!areWanted() || now < nextRenewalAt(last, failedAt)) return;
+      try {
+        const { value, ...sent } = await configuration.read('poll');
+        await replica.takeNames(namesOf(value.configuration.keys), sent.sentAt);
+        last = withList(last, sent);
+        failedAt = null;
+      } catch (error) {
+        if (failedAt === null) log.warn({ reason: failureWords(error) }, 'the names of keys cannot be read');
+        failedAt = now;
+        // The server has none to show, and what waits for a name is not to wait for ever.
+        if (!(error instanceof UpstreamError)) await replica.takeNames(new Map(), now);
+      }
+    },
+    replaced(keys, now) {
+      coming = { names: namesOf(keys), at: now };
+    },
+  };
+}
+
+function namesOf(keys: readonly AccessKey[]): ReadonlyMap<string, string | null> {
+  return new Map(keys.map(({ accessKey, name }) => [accessKey, name]));
+}

@@ -1,0 +1,229 @@
+import type { UpstreamServer } from '../../client/server.js';
+import { DomainError } from '../../core/errors.js';
+import { copyOf, sameFields } from '../../core/keys/key-record.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { AccessKey, OutboundRule } from '../../core/model.js';
+import type { ClockPort, LogPort } from '../../core/ports.js';
+import { changeDocument } from '../../document/change.js';
+import type { ConfigurationDocument } from '../../document/document.js';
+import { replaceRootList } from '../../document/root-list-change.js';
+import { failureWords } from '../../platform/failure-words.js';
+import { SETTLED_AFTER } from '../../wire/traits/storing.js';
+import type { ConfigurationDoor } from './configuration.js';
+import type { Renewals } from './list-refresh.js';
+import { withRules } from './rules-write.js';
+import { inKey } from './struck-configuration.js';
+import type { TimersPort } from './timers.js';
+import type { Settling } from './unconfirmed-writes.js';
+import type { WriteQueue } from './write-queue.js';
+
+/**
+ * Stores keys where a server starts from whose own API stores them elsewhere (design: "Keys that a server does not start
+ * with"): getConfig, the keys into their inbound, the root list out, putConfig, and a look whether all are there.
+ */
+export interface InboundsKeeper {
+  /** Something was written that the server would not start with. */
+  written(): void;
+  /** A list has come: what others made over the server's own API is stored, too. */
+  listed(): void;
+  /** Rules that the server has taken. */
+  ruled(rules: readonly OutboundRule[]): void;
+  /** A key that the server no longer has. */
+  gone(accessKey: string): void;
+  /** Begins nothing any more. */
+  close(): void;
+}
+
+export interface InboundsKeeperOptions {
+  readonly server: Pick<UpstreamServer, 'putConfig' | 'status' | 'line' | 'version' | 'isLater' | 'name' | 'texts'>;
+  readonly keys: KeyReader;
+  readonly queue: WriteQueue;
+  readonly renewals: Pick<Renewals, 'fresh'>;
+  readonly configuration: Pick<ConfigurationDoor, 'read'>;
+  readonly settling: Pick<Settling, 'stored' | 'watched'>;
+  readonly clock: ClockPort;
+  readonly timers: TimersPort;
+  readonly log: LogPort;
+}
+
+/** Milliseconds without a write before the keys are stored, and from the first one at most. */
+const QUIET = 2_000;
+const AT_MOST = 30_000;
+/** After a failure, ms. */
+const AGAIN = 5_000;
+
+/** When keys are stored that were written between those moments, ms. */
+export function storingAt(firstAt: number, lastAt: number): number {
+  return Math.min(lastAt + QUIET, firstAt + AT_MOST);
+}
+
+export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKeeper {
+  const { server, keys, queue, renewals, configuration, settling, clock, timers, log } = options;
+  let firstAt: number | null = null;
+  let lastAt = 0;
+  let cancelStoring: (() => void) | null = null;
+  let cancelVerifying: (() => void) | null = null;
+  let working: Promise<void> | null = null;
+  let rules: readonly OutboundRule[] | null = null;
+  /** What was stored last, or is about to be; null before the first time. */
+  let kept: ReadonlyMap<string, AccessKey> | null = null;
+  const gone = new Set<string>();
+  let isClosed = false;
+  let saidRefused = false;
+  let saidNoHome = false;
+
+  const isNeeded = (): boolean => server.line()?.storing.startsWithKeys === false && !server.isLater();
+
+  function schedule(at: number): void {
+    if (isClosed || working !== null) return;
+    cancelStoring?.();
+    cancelStoring = timers.after(Math.max(0, at - clock.monotonic()), () => {
+      cancelStoring = null;
+      run(async () => {
+        const stored = await store();
+        await renewals.fresh('poll');
+        if (hasOthers(stored.keys)) written();
+        else if (firstAt === null) verifyLater(stored);
+      });
+    });
+  }
+
+  function verifyLater(stored: Stored): void {
+    cancelVerifying = timers.after(SETTLED_AFTER, () => {
+      cancelVerifying = null;
+      run(() => verify(stored));
+    });
+  }
+
+  /** One thing at a time; what was written meanwhile is stored after it. */
+  function run(work: () => Promise<void>): void {
+    working = work()
+      .catch((error: unknown) => {
+        if (isClosed) return;
+        if (error instanceof DomainError && error.code === 'configRefused') return sayRefused(error);
+        log.warn({ reason: failureWords(error) }, 'keys are not stored for the next start of the server yet');
+        firstAt ??= clock.monotonic();
+        lastAt = Math.max(lastAt, clock.monotonic() + AGAIN - QUIET);
+      })
+      .finally(() => {
+        working = null;
+        if (firstAt !== null) schedule(Math.max(storingAt(firstAt, lastAt), clock.monotonic() + LOOK_AGAIN));
+      });
+  }
+
+  /** It would be refused as well the next time: what waits goes on waiting, and is made again key by key. */
+  function sayRefused({ detail }: DomainError): void {
+    if (!saidRefused) log.error({ upstream: server.name, reason: detail }, REFUSED);
+    saidRefused = true;
+  }
+
+  async function store(): Promise<Stored> {
+    return queue.take(async () => {
+      firstAt = null;
+      const taken = await renewals.fresh('poll');
+      const wanted = new Map([...keys.entries()].map((key) => [key.accessKey, copyOf(key)]));
+      // It may have been updated since these keys came to wait.
+      await server.status('poll');
+      if (!isNeeded()) return { until: taken.sentAt, keys: wanted };
+      const { value } = await configuration.read('poll');
+      const { document } = value;
+      const changed = keysIn(document, value.configuration.keys, wanted);
+      kept = wanted;
+      if (changed !== null && changed !== document) await server.putConfig(changed.bytes, 'poll');
+      gone.clear();
+      return { until: taken.sentAt, keys: wanted };
+    });
+  }
+
+  /** Null where the file has no inbound that keys could go to; one without any is read like those of other lines, root list first. */
+  function keysIn(
+    document: ConfigurationDocument,
+    present: readonly AccessKey[],
+    wanted: ReadonlyMap<string, AccessKey>,
+  ): ConfigurationDocument | null {
+    if (document.layout.name !== 'inbounds') return null;
+    if (document.keyPlaces === 0) {
+      if (!saidNoHome) log.error({ upstream: server.name }, NO_HOME);
+      saidNoHome = true;
+      return null;
+    }
+    const isDeleted = (accessKey: string) => gone.has(accessKey) || settling.watched().get(accessKey)?.after === null;
+    // The document has the server's own texts, and memory those that may be shown.
+    const { own, written: ownWritten } = server.texts;
+    const records = [...wanted.values()].map((key) => inKey(key, ownWritten));
+    const changes = new Map<string, AccessKey | null>(records.map((key) => [key.accessKey, key]));
+    for (const { accessKey } of present) {
+      if (!wanted.has(accessKey) && isDeleted(accessKey)) changes.set(own(accessKey), null);
+    }
+    const withKeys = changeDocument(document, { keys: changes });
+    const stored = rules === null ? withKeys : withRules(withKeys, rules, options);
+    rules = null;
+    const needsList = server.line()?.storing.needsRootList(server.version() ?? '') === true;
+    return replaceRootList(stored, needsList ? records : null);
+  }
+
+  /** The list once the server has read the file. */
+  async function verify(stored: Stored): Promise<void> {
+    await renewals.fresh('poll');
+    if (firstAt !== null) return;
+    if (hasOthers(stored.keys)) written();
+    else settling.stored(stored.until);
+  }
+
+  /** Whether the server has keys, or records of keys, that were not stored. */
+  function hasOthers(stored: ReadonlyMap<string, AccessKey>): boolean {
+    return keys.size !== stored.size || hasNew(stored);
+  }
+
+  function hasNew(stored: ReadonlyMap<string, AccessKey>): boolean {
+    for (const key of keys.entries()) {
+      const known = stored.get(key.accessKey);
+      if (known === undefined || !sameFields(known, key)) return true;
+    }
+    return false;
+  }
+
+  function written(): void {
+    if (!isNeeded()) return;
+    lastAt = clock.monotonic();
+    firstAt ??= lastAt;
+    cancelVerifying?.();
+    cancelVerifying = null;
+    schedule(storingAt(firstAt, lastAt));
+  }
+
+  return {
+    written,
+    listed() {
+      const isBusy = firstAt !== null || working !== null || cancelVerifying !== null;
+      if (isBusy || !isNeeded()) return;
+      if (kept === null || hasNew(kept)) written();
+    },
+    ruled(next) {
+      rules = next;
+      written();
+    },
+    gone(accessKey) {
+      if (isNeeded()) gone.add(accessKey);
+    },
+    close() {
+      isClosed = true;
+      cancelStoring?.();
+      cancelVerifying?.();
+    },
+  };
+}
+
+interface Stored {
+  /** Writes that were answered by then are in it. */
+  readonly until: number;
+  readonly keys: ReadonlyMap<string, AccessKey>;
+}
+
+/** Between two storings at least, ms. */
+const LOOK_AGAIN = 1_000;
+
+const REFUSED =
+  'keys are not stored in the configuration of the server: what its API makes is gone with its next start, and made again one by one';
+const NO_HOME =
+  'the server has no inbound that keys could be stored in: what its API makes is gone with its next start, and made again';

@@ -1,0 +1,94 @@
+import type { UpstreamServer } from '../../client/server.js';
+import { UpstreamError } from '../../client/upstream-error.js';
+import type { LogPort } from '../../core/ports.js';
+import type { TimersPort } from './timers.js';
+
+/** Whether the server is there, what it is, and that everything of it is loaded once. */
+export interface Presence {
+  /** Loads, or goes on without where the server is away. Rejects with an `Error` for people where it lets nobody in. */
+  open(): Promise<void>;
+  close(): void;
+}
+
+export interface PresenceOptions {
+  readonly server: Pick<UpstreamServer, 'name' | 'line' | 'troubles' | 'onChange'>;
+  /** Everything there is to know before anything is served. */
+  readonly load: () => Promise<void>;
+  /** Looks whether it answers. */
+  readonly look: () => Promise<void>;
+  /** Called when it answers again. */
+  readonly onBack: () => void;
+  /** Called when it speaks another line. */
+  readonly onLine: () => void;
+  readonly timers: Pick<TimersPort, 'after'>;
+  readonly log: LogPort;
+}
+
+/** How often it is looked whether a server is back, ms. */
+const PROBES = 5_000;
+
+export function createPresence({ server, load, look, onBack, onLine, timers, log }: PresenceOptions): Presence {
+  let line = server.line()?.id;
+  let stopProbing: (() => void) | null = null;
+  let state: 'new' | 'loading' | 'loaded' | 'closed' = 'new';
+
+  const isAway = () => server.troubles().some(({ kind }) => kind === 'away');
+
+  function probe(): void {
+    if (stopProbing !== null || state === 'closed') return;
+    stopProbing = timers.after(PROBES, () => {
+      stopProbing = null;
+      look()
+        .then(onBack, () => undefined)
+        .finally(() => {
+          if (isAway()) probe();
+          else if (state === 'new') void loadLater();
+        });
+    });
+  }
+
+  async function loadNow(): Promise<void> {
+    state = 'loading';
+    try {
+      await load();
+      if (state === 'loading') state = 'loaded';
+    } catch (error) {
+      if (state === 'loading') state = 'new';
+      throw error;
+    }
+  }
+
+  async function loadLater(): Promise<void> {
+    await loadNow().catch((error: unknown) => {
+      const reason = error instanceof UpstreamError ? error.detail : String(error);
+      log.warn({ upstream: server.name, reason }, UNKNOWN);
+      probe();
+    });
+  }
+
+  server.onChange(() => {
+    if (isAway()) probe();
+    if (server.line()?.id === line) return;
+    line = server.line()?.id;
+    onLine();
+  });
+
+  return {
+    async open() {
+      try {
+        await loadNow();
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error;
+        if (error.code === 'upstreamRefused') throw new Error(error.detail, { cause: error });
+        log.warn({ upstream: server.name, reason: error.detail }, UNKNOWN);
+        probe();
+      }
+    },
+    close() {
+      state = 'closed';
+      stopProbing?.();
+    },
+  };
+}
+
+const UNKNOWN = 'nothing is known of the server yet: it is asked again';

@@ -1,0 +1,192 @@
+import type { Sent } from '../../client/server.js';
+import { changedRecord, recordBy, sameFields } from '../../core/keys/key-record.js';
+import type { KeyRegistry } from '../../core/keys/types.js';
+import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import type { KeyFacts } from './freshness.js';
+import { type KeyState, stateOf, type Tells } from './key-state.js';
+import type { TimersPort } from './timers.js';
+
+/** Those who must know what is seen of some keys before it is shown. */
+export interface Witness {
+  /** The keys that it waits for. */
+  watched(): ReadonlyMap<string, unknown>;
+  /** What was seen of a watched key; false where it must not be shown. */
+  see(accessKey: string, state: KeyState, sentAt: number): boolean;
+  /** What the configuration has as its name, on lines whose lists tell none; undefined where it has no such key. Returns what to show. */
+  seeName(accessKey: string, name: string | null | undefined, sentAt: number): string | null;
+}
+
+/** A write that took effect, as the keys in memory follow it. */
+export type Effect =
+  | { readonly kind: 'created' | 'createdBare' | 'changed'; readonly record: AccessKey }
+  | { readonly kind: 'deleted' | 'reset'; readonly accessKey: string };
+
+/** The keys in memory as they follow those of the server (design: "The replica never goes back"). */
+export interface KeyReplica {
+  /** Takes a list in, piece by piece; resolves when it is in. */
+  takeList(list: Sent<readonly KeySnapshot[]>): Promise<void>;
+  /** False where what is known is later than what was read, or that must not be shown. */
+  takeRead(accessKey: string, read: Sent<KeySnapshot | undefined>): boolean;
+  /** Follows a write of Keyway's own, at once. */
+  follow(effect: Effect): void;
+  /** Takes over names that a list does not tell, all that there were at that moment. */
+  takeNames(names: ReadonlyMap<string, string | null>, sentAt: number): Promise<void>;
+  /** By how much own writes have changed the counts, ever. */
+  ownChanges(): { readonly total: number; readonly active: number };
+}
+
+export interface KeyReplicaOptions {
+  readonly keys: KeyRegistry;
+  readonly facts: KeyFacts;
+  readonly witness: Witness;
+  readonly timers: Pick<TimersPort, 'pause'>;
+  readonly tells: Tells;
+  /** Called for a key that the server no longer has, whoever took it away. */
+  readonly onGone: (accessKey: string) => void;
+}
+
+/** Keys that are looked at in one turn of the event loop. */
+const AT_ONCE = 1_000;
+
+export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
+  const { keys, facts, witness, timers, tells, onGone } = options;
+  const own = { total: 0, active: 0 };
+  /** By slot, the list in which its key was seen last. */
+  let seenIn = new Uint32Array(1024);
+  let lists = 0;
+  /** Those of the list that are watched: they may be in it and not be shown. */
+  let watchedSeen = new Set<string>();
+
+  function mark(slot: number): void {
+    if (slot >= seenIn.length) {
+      const wider = new Uint32Array(2 * Math.max(slot, seenIn.length));
+      wider.set(seenIn);
+      seenIn = wider;
+    }
+    seenIn[slot] = lists;
+  }
+
+  /** Whether what was seen may be shown. */
+  function mayShow(accessKey: string, state: () => KeyState, sentAt: number): boolean {
+    return !witness.watched().has(accessKey) || witness.see(accessKey, state(), sentAt);
+  }
+
+  function takeOne(snapshot: KeySnapshot, sentAt: number): void {
+    const { accessKey } = snapshot;
+    const isNew = keys.get(accessKey) !== snapshot;
+    const isWatched = witness.watched().has(accessKey);
+    if (isWatched) watchedSeen.add(accessKey);
+    if ((isNew || isWatched) && facts.listMayChange(accessKey, sentAt)) {
+      if (mayShow(accessKey, () => stateOf(snapshot), sentAt) && isNew) put(snapshot);
+    }
+    const entry = keys.get(accessKey);
+    if (entry !== undefined) mark(entry.slot);
+  }
+
+  function put(snapshot: KeySnapshot): void {
+    const { accessKey, counters } = snapshot;
+    const entry = keys.get(accessKey);
+    const record = recordBy(
+      accessKey,
+      ({ name }) => (tells(name) ? snapshot[name] : (entry?.[name] ?? snapshot[name])) ?? null,
+    );
+    const known = entry?.counters ?? null;
+    if (counters === null) {
+      if (entry === undefined || known !== null || !sameFields(entry, record)) keys.createWithoutCounters(record);
+      return;
+    }
+    if (entry === undefined) keys.create(record);
+    else if (known === null || !sameFields(entry, record)) keys.update(record);
+    const present = known ?? { bytesUp: 0n, bytesDown: 0n, connections: 0n };
+    const isSame =
+      present.bytesUp === counters.bytesUp &&
+      present.bytesDown === counters.bytesDown &&
+      present.connections === counters.connections;
+    if (!isSame) keys.setCounters(accessKey, counters);
+  }
+
+  function takeName(accessKey: string, told: string | null, sentAt: number): void {
+    const name = witness.watched().has(accessKey) ? witness.seeName(accessKey, told, sentAt) : told;
+    const entry = keys.get(accessKey);
+    if (entry === undefined || entry.name === name || !facts.listMayChange(accessKey, sentAt)) return;
+    const record = changedRecord(entry, { name });
+    if (entry.counters === null) keys.createWithoutCounters(record);
+    else keys.update(record);
+  }
+
+  function remove(accessKey: string): void {
+    if (!keys.setAside(accessKey)) return;
+    keys.forget(accessKey);
+    onGone(accessKey);
+  }
+
+  /** Takes away what the list did not have. */
+  async function removeUnseen(sentAt: number): Promise<void> {
+    const gone: string[] = [];
+    for (const { accessKey, slot } of keys.entries()) if (seenIn[slot] !== lists) gone.push(accessKey);
+    for (const accessKey of witness.watched().keys()) if (keys.get(accessKey) === undefined) gone.push(accessKey);
+    await inPieces(gone, (accessKey) => {
+      if (watchedSeen.has(accessKey) || !facts.listMayChange(accessKey, sentAt)) return;
+      if (mayShow(accessKey, () => null, sentAt)) remove(accessKey);
+    });
+  }
+
+  async function inPieces<T>(all: readonly T[], one: (each: T) => void): Promise<void> {
+    for (let from = 0; from < all.length; from += AT_ONCE) {
+      if (from > 0) await timers.pause();
+      for (const each of all.slice(from, from + AT_ONCE)) one(each);
+    }
+  }
+
+  return {
+    async takeList({ value, sentAt }) {
+      lists += 1;
+      watchedSeen = new Set();
+      await inPieces(value, (snapshot) => takeOne(snapshot, sentAt));
+      await removeUnseen(sentAt);
+      facts.listTaken(sentAt);
+    },
+    takeRead(accessKey, { value, sentAt }) {
+      if (!facts.readMayChange(accessKey, sentAt)) return !facts.knowsLater(accessKey, sentAt);
+      if (!mayShow(accessKey, () => stateOf(value), sentAt)) return false;
+      if (value === undefined) remove(accessKey);
+      else put(value);
+      facts.readTaken(accessKey, sentAt);
+      return true;
+    },
+    follow(effect) {
+      const before = { total: keys.size, active: keys.active };
+      follow(keys, effect);
+      own.total += keys.size - before.total;
+      own.active += keys.active - before.active;
+    },
+    async takeNames(names, sentAt) {
+      for (const accessKey of witness.watched().keys()) {
+        if (!names.has(accessKey)) witness.seeName(accessKey, undefined, sentAt);
+      }
+      await inPieces([...names], ([accessKey, name]) => takeName(accessKey, name, sentAt));
+    },
+    ownChanges: () => own,
+  };
+}
+
+function follow(keys: KeyRegistry, effect: Effect): void {
+  switch (effect.kind) {
+    case 'created':
+      keys.create(effect.record);
+      return;
+    case 'createdBare':
+      keys.createWithoutCounters(effect.record);
+      return;
+    case 'changed':
+      // One that no list has shown yet.
+      if (!keys.update(effect.record)) keys.create(effect.record);
+      return;
+    case 'reset':
+      keys.reset(effect.accessKey);
+      return;
+    case 'deleted':
+      keys.setAside(effect.accessKey);
+      keys.forget(effect.accessKey);
+  }
+}

@@ -1,0 +1,124 @@
+import type { UpstreamServer } from '../../client/server.js';
+import type { Backend, LiveReads } from '../../core/backend.js';
+import { DomainError } from '../../core/errors.js';
+import {
+  DEFAULT_DNS,
+  type DnsChange,
+  type DnsConfig,
+  type OutboundRule,
+  type OutboundSettings,
+  type ServerConfiguration,
+} from '../../core/model.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import type { ConfigurationDoor } from './configuration.js';
+import type { WriteQueue } from './write-queue.js';
+
+/** Rules, DNS settings and queries of the server: by the endpoints of its line, else by its configuration. */
+export interface Sections
+  extends Pick<LiveReads, 'rules' | 'dns' | 'queries'>,
+    Pick<Backend, 'replaceRules' | 'changeDns'> {
+  refreshBlocklists(): Promise<void>;
+  /** As last known. */
+  knownDns(): DnsConfig;
+  /** As last known; null also where nobody has asked for what stands in the configuration. */
+  knownOutbound(): OutboundSettings | null;
+  /** What became known of the DNS settings. */
+  learn(change: DnsChange): void;
+  /** What a configuration says of them. */
+  take(configuration: ServerConfiguration): void;
+  /** Reads them where the line has a configuration. */
+  load(): Promise<void>;
+}
+
+export interface SectionsOptions {
+  readonly server: UpstreamServer;
+  readonly queue: WriteQueue;
+  readonly configuration: Pick<ConfigurationDoor, 'read' | 'change'>;
+  /** Gives rules to a server that takes them. */
+  readonly writeRules: (rules: readonly OutboundRule[]) => Promise<void>;
+  /** Called where settings became others. */
+  readonly onChange: () => void;
+  /** Called for rules that the server has taken and does not store. */
+  readonly onRules: (rules: readonly OutboundRule[]) => void;
+}
+
+export function createSections(options: SectionsOptions): Sections {
+  const { server, queue, configuration, writeRules, onChange, onRules } = options;
+  let dns = DEFAULT_DNS;
+  let outbound: OutboundSettings | null = null;
+
+  const line = async (): Promise<Revision> => server.line() ?? server.find('caller');
+
+  function takeDns(change: DnsChange): DnsConfig {
+    const before = dns;
+    dns = { ...dns, ...change };
+    if (JSON.stringify(said(before)) !== JSON.stringify(said(dns))) onChange();
+    return dns;
+  }
+
+  function take(configured: ServerConfiguration): ServerConfiguration {
+    outbound = configured.outbound;
+    takeDns(configured.dns);
+    return configured;
+  }
+
+  const read = async (): Promise<ServerConfiguration> => take((await configuration.read('caller')).value.configuration);
+
+  async function readDns(): Promise<DnsConfig> {
+    const { capabilities } = await line();
+    if (capabilities.dns !== undefined) return takeDns((await server.dns()).value);
+    if (capabilities.config === undefined) return dns;
+    return (await read()).dns;
+  }
+
+  return {
+    async rules() {
+      const { capabilities } = await line();
+      if (capabilities.rules !== undefined) return (await server.rules()).value;
+      if (capabilities.config === undefined) return [];
+      return (await read()).outbound?.rules ?? [];
+    },
+    async replaceRules(rules) {
+      const revision = await line();
+      if (revision.capabilities.rules !== undefined) {
+        await writeRules(rules);
+        if (!revision.storing.storesRules) onRules(rules);
+        return;
+      }
+      const isConfigured = revision.capabilities.config !== undefined && (await read()).outbound !== null;
+      if (!isConfigured) throw new DomainError('outboundNotConfigured');
+      take(await configuration.change({ rules }));
+    },
+    dns: readDns,
+    async changeDns(change) {
+      const { capabilities } = await line();
+      if (capabilities.dns !== undefined) {
+        const next = { ...takeDns((await server.dns()).value), ...change };
+        await queue.take(() => server.putDns(next));
+        takeDns(next);
+      } else if (capabilities.config !== undefined) take(await configuration.change({ dns: change }));
+      // A line without a configuration has no DNS server: the settings are this gateway's.
+      else takeDns(change);
+    },
+    async queries() {
+      const { capabilities } = await line();
+      return capabilities.dns === undefined ? [] : (await server.queries()).value;
+    },
+    async refreshBlocklists() {
+      const { capabilities } = await line();
+      if (capabilities.dns !== undefined) await server.refreshBlocklists();
+    },
+    knownDns: () => dns,
+    knownOutbound: () => outbound,
+    learn: takeDns,
+    take,
+    async load() {
+      if ((await line()).capabilities.config !== undefined) await read();
+    },
+  };
+}
+
+/** Settings as something that can be compared. */
+function said({ customDomains, ...dns }: DnsConfig): unknown {
+  return { ...dns, customDomains: [...customDomains] };
+}

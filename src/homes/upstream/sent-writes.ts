@@ -1,0 +1,144 @@
+import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
+import { mayHaveHappened } from '../../client/upstream-error.js';
+import { DomainError } from '../../core/errors.js';
+import type { KeyReader } from '../../core/keys/types.js';
+import type { KeySnapshot } from '../../core/model.js';
+import type { ClockPort } from '../../core/ports.js';
+import type { KeyFacts } from './freshness.js';
+import { type KeyState, sameState, stateOf, type Tells } from './key-state.js';
+import type { KeyWrite, KeyWriteKinds } from './key-write.js';
+import type { LostCreates } from './lost-creates.js';
+import type { KeyReplica } from './replica.js';
+import type { Acknowledged, Settling, Waiting } from './unconfirmed-writes.js';
+import { namedInLog, type UndoneReport } from './undone-report.js';
+
+/** Writes on their way to the server, and what becomes of them. Each belongs into a turn of the queue. */
+export interface SentWrites {
+  /** What the server has of the key, asked for unless that is known. What it has lost is made again first, what somebody has deleted is left. */
+  present(accessKey: string, purpose: Purpose): Promise<KeyState>;
+  /** Sends the write and follows what became of it. Resolves once it is acknowledged, and to when that is noted. */
+  perform(write: KeyWrite, before: KeyState, purpose: Purpose): Promise<{ readonly noted: Promise<void> }>;
+  /** To be called for what another call has changed. Resolves when that is noted. */
+  acknowledged(writes: readonly Acknowledged[]): Promise<void>;
+}
+
+export interface SentWritesOptions {
+  readonly server: Pick<UpstreamServer, 'getUser'>;
+  readonly kinds: KeyWriteKinds;
+  readonly keys: KeyReader;
+  readonly facts: KeyFacts;
+  readonly replica: KeyReplica;
+  readonly settling: Settling;
+  readonly lostCreates: LostCreates;
+  readonly report: Pick<UndoneReport, 'add'>;
+  readonly clock: ClockPort;
+  readonly tells: Tells;
+  /** Called after every write that the server has taken, and for one that somebody has undone. */
+  readonly onWritten: () => void;
+}
+
+/** For so long, ms, what is known of a key counts as what a write finds. */
+const RECENT = 1_000;
+
+export function createSentWrites(options: SentWritesOptions): SentWrites {
+  const { server, kinds, keys, facts, replica, settling, lostCreates, report, clock, tells, onWritten } = options;
+
+  async function present(accessKey: string, purpose: Purpose): Promise<KeyState> {
+    const isWatched = settling.watched().has(accessKey);
+    if (!isWatched && clock.monotonic() - facts.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));
+    const read = await server.getUser(accessKey, purpose);
+    const write = settling.watched().get(accessKey);
+    const found = withKnownName(stateOf(read.value), write);
+    if (write === undefined || settling.see(accessKey, found, read.sentAt)) {
+      replica.takeRead(accessKey, read);
+      return found;
+    }
+    if (found === null && !(await lostCreates.mayBe(write, purpose))) {
+      leave(accessKey, write, read);
+      return null;
+    }
+    await perform(kinds.restores(accessKey, write.after, found), found, purpose);
+    report.add('madeAgain', namedInLog(accessKey, write));
+    return write.after;
+  }
+
+  /** Somebody has deleted a key that was just made here. */
+  function leave(accessKey: string, write: Waiting, read: Sent<KeySnapshot | undefined>): void {
+    settling.leave(accessKey);
+    replica.takeRead(accessKey, read);
+    report.add('left', namedInLog(accessKey, write));
+    onWritten();
+  }
+
+  function withKnownName(state: KeyState, write: Waiting | undefined): KeyState {
+    if (state === null || tells('name')) return state;
+    if (write?.formerName !== undefined) return { ...state, name: write.formerName };
+    return { ...state, name: keys.get(state.accessKey)?.name ?? state.name };
+  }
+
+  async function perform(write: KeyWrite, before: KeyState, purpose: Purpose): Promise<{ noted: Promise<void> }> {
+    const { accessKey } = write;
+    const begun = clock.monotonic();
+    facts.writeBegins(accessKey);
+    try {
+      const { serverMilliseconds } = await write.send(purpose);
+      if (!isReset(write)) lostCreates.took(serverMilliseconds);
+    } catch (error) {
+      const hasHappened = await afterFailure(write, before, { error, begun, purpose });
+      if (!hasHappened) throw error;
+    }
+    return { noted: took(write, before) };
+  }
+
+  /** The server has done it. */
+  function took(write: KeyWrite, before: KeyState): Promise<void> {
+    const after = write.after(before);
+    const answeredAt = clock.monotonic();
+    facts.writeEnds(write.accessKey, 'answered', answeredAt);
+    replica.follow(write.effect(after));
+    if (isReset(write)) return Promise.resolve();
+    return acknowledged([{ accessKey: write.accessKey, before, after, answeredAt }]);
+  }
+
+  function acknowledged(writes: readonly Acknowledged[]): Promise<void> {
+    const noted = settling.acknowledged(writes);
+    onWritten();
+    return noted;
+  }
+
+  /** Ends a write that was not acknowledged. Resolves to whether it has happened all the same. */
+  async function afterFailure(
+    write: KeyWrite,
+    before: KeyState,
+    { error, begun, purpose }: { readonly error: unknown; readonly begun: number; readonly purpose: Purpose },
+  ): Promise<boolean> {
+    const { accessKey } = write;
+    if (mayHaveHappened(error)) {
+      const read = await server.getUser(accessKey, purpose).catch(() => null);
+      const isDone =
+        read !== null && sameState(stateOf(read.value), write.after(before), tells) && write.shows(read.value, before);
+      if (isDone) return true;
+      facts.writeEnds(accessKey, 'lost', clock.monotonic());
+      if (read !== null) replica.takeRead(accessKey, read);
+      return false;
+    }
+    const isInMemory = error instanceof DomainError && error.code === 'saveFailed';
+    facts.writeEnds(accessKey, isInMemory ? 'answered' : 'refused', clock.monotonic());
+    if (isInMemory) replica.follow(write.effect(write.after(before)));
+    else if (isUnknownKey(error) && !isReset(write)) {
+      replica.takeRead(accessKey, { value: undefined, sentAt: begun, serverMilliseconds: 0 });
+    }
+    return false;
+  }
+
+  return { present, perform, acknowledged };
+}
+
+/** A reset is of counters, which no server stores with its keys. */
+function isReset(write: KeyWrite): boolean {
+  return write.effect(null).kind === 'reset';
+}
+
+function isUnknownKey(error: unknown): boolean {
+  return error instanceof DomainError && error.code === 'userNotFound';
+}

@@ -1,0 +1,97 @@
+import type { UpstreamServer } from '../../client/server.js';
+import { UpstreamError } from '../../client/upstream-error.js';
+import type { KeyEntry, KeyReader } from '../../core/keys/types.js';
+import type { KeySnapshot } from '../../core/model.js';
+import type { Now } from '../../core/now.js';
+import type { ClockPort } from '../../core/ports.js';
+import type { Announcement } from './announcement.js';
+import type { Tells } from './key-state.js';
+import type { Renewals } from './list-refresh.js';
+import type { KeyReplica } from './replica.js';
+import type { StrangerGate } from './stranger-gate.js';
+
+/** Between two looks for unknown keys, ms: whoever guesses keys is no load on the server. */
+const LEAST_GAP = 1_000;
+
+export interface SubscribersOptions {
+  readonly server: Pick<UpstreamServer, 'getUser'>;
+  readonly keys: KeyReader;
+  readonly replica: Pick<KeyReplica, 'takeRead'>;
+  readonly renewals: Pick<Renewals, 'lastKnown'>;
+  readonly announcement: Announcement;
+  readonly clock: ClockPort;
+  readonly gate: StrangerGate;
+}
+
+/** Keys as subscriptions and the feed ask for them: as last known; one that is not is asked for, one a second in all. */
+export function createSubscribers(options: SubscribersOptions): (accessKey: string) => Now<KeyEntry | undefined> {
+  const { server, keys, replica, renewals, announcement, clock, gate } = options;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  async function lookFor(accessKey: string): Promise<KeyEntry | undefined> {
+    lookedAt = clock.monotonic();
+    replica.takeRead(accessKey, await gate.take(() => server.getUser(accessKey, 'poll')));
+    return announced(keys.get(accessKey));
+  }
+
+  /** Once it is known what to tell of the server. */
+  function announced(entry: KeyEntry | undefined): Now<KeyEntry | undefined> {
+    const learning = entry === undefined ? undefined : announcement.learn(entry.accessKey);
+    return learning === undefined ? entry : learning.then(() => entry);
+  }
+
+  async function afterRenewal(renewal: Promise<void>, accessKey: string): Promise<KeyEntry | undefined> {
+    await renewal;
+    return find(accessKey);
+  }
+
+  function find(accessKey: string): Now<KeyEntry | undefined> {
+    const renewal = renewals.lastKnown();
+    if (renewal !== undefined) return afterRenewal(renewal, accessKey);
+    const entry = keys.get(accessKey);
+    if (entry !== undefined) return announced(entry);
+    return clock.monotonic() - lookedAt < LEAST_GAP ? undefined : lookFor(accessKey);
+  }
+
+  return find;
+}
+
+/** Keys that nobody knows, of which so many a second are asked for. */
+const UNKNOWN_A_SECOND = 10;
+
+export interface LiveKeyOptions extends Pick<SubscribersOptions, 'server' | 'keys' | 'replica' | 'renewals' | 'clock'> {
+  readonly tells: Tells;
+}
+
+/** One key as the server has it now; as last known where somebody else has the one session, or a write is made again. */
+export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => Promise<KeySnapshot | undefined> {
+  const { server, keys, replica, renewals, tells, clock } = options;
+  let second = Number.NEGATIVE_INFINITY;
+  let asked = 0;
+
+  function mayAskForUnknown(): boolean {
+    if (clock.monotonic() - second >= 1_000) {
+      second = clock.monotonic();
+      asked = 0;
+    }
+    asked += 1;
+    return asked <= UNKNOWN_A_SECOND;
+  }
+
+  return async (accessKey) => {
+    if (keys.get(accessKey) === undefined && !mayAskForUnknown()) {
+      await renewals.lastKnown();
+      return keys.get(accessKey);
+    }
+    const read = await server.getUser(accessKey).catch((error: unknown) => {
+      if (error instanceof UpstreamError && error.code === 'upstreamRefused') return null;
+      throw error;
+    });
+    if (read === null || !replica.takeRead(accessKey, read)) {
+      await renewals.lastKnown();
+      return keys.get(accessKey);
+    }
+    if (read.value === undefined || tells('name')) return read.value;
+    return { ...read.value, name: keys.get(accessKey)?.name ?? null };
+  };
+}
