@@ -8,10 +8,10 @@ import { current } from '../revisions/current.js';
 import { packFolder } from '../src/commands/replay/run.js';
 import { playEmbedded } from '../src/embedded/play.js';
 import { createFileSystem } from '../src/platform/file-system.js';
-import { runInOrder } from '../src/replay/in-order.js';
-import { startProxy } from '../src/replay/proxy.js';
-import { createRecorder } from '../src/replay/recorder.js';
-import { readScenarioFiles } from '../src/replay/scenario-files.js';
+import { runInOrder } from '../src/replay/play/in-order.js';
+import { readScenarioFiles } from '../src/replay/play/scenario-files.js';
+import { startProxy } from '../src/replay/record/proxy.js';
+import { createRecorder } from '../src/replay/record/recorder.js';
 
 const SCENARIOS = 500;
 const REQUESTS = 3000;

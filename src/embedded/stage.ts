@@ -9,9 +9,9 @@ import type { ClockPort, FileSystemPort, RandomPort } from '../core/ports.js';
 import { createGateway } from '../gateway/create-gateway.js';
 import type { GatewayOptions } from '../gateway/options.js';
 import { createFileSystem } from '../platform/file-system.js';
-import { DEFAULT_ADDRESSES } from '../replay/addresses.js';
-import { givenFile, type PlayOptions, type Stage } from '../replay/play.js';
-import type { CounterState, Given, Scenario } from '../replay/scenario.js';
+import { DEFAULT_ADDRESSES } from '../replay/format/addresses.js';
+import type { CounterState, Given, Scenario } from '../replay/format/scenario.js';
+import { givenFile, type PlayOptions, type Stage } from '../replay/play/play.js';
 import { isJsonObject, JsonSyntaxError, parseJson } from '../wire/json/json.js';
 import { createMemoryFiles } from './memory-files.js';
 

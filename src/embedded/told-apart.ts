@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { REVISIONS } from '../../revisions/all.js';
 import type { Caller, Target } from '../client/call.js';
 import { createControl } from '../client/signed-in-caller.js';
+import type { Scenario } from '../replay/format/scenario.js';
 import { createLook } from '../replay/reads/look.js';
 import { type Standing, standingsOf } from '../replay/reads/standing.js';
-import type { Scenario } from '../replay/scenario.js';
 import type { Revision } from '../wire/traits/revision.js';
 import { stageWithoutSocket } from './stage.js';
 

@@ -1,5 +1,5 @@
 import type { DomainErrorCode } from '../../src/core/errors.js';
-import { type Exchange, isExchange, type Scenario } from '../../src/replay/scenario.js';
+import { type Exchange, isExchange, type Scenario } from '../../src/replay/format/scenario.js';
 import type { ErrorAnswer, FailureName } from '../../src/wire/errors.js';
 import { isJsonObject } from '../../src/wire/json/json.js';
 import { OPERATIONS, type Operation, operationsOf } from '../../src/wire/operations.js';

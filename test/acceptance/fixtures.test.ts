@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { differenceInWords } from '../../src/replay/divergences.js';
-import { formatScenario } from '../../src/replay/format.js';
-import { playScenario } from '../../src/replay/play.js';
+import { formatScenario } from '../../src/replay/format/format.js';
+import { differenceInWords } from '../../src/replay/play/divergences.js';
+import { playScenario } from '../../src/replay/play/play.js';
 import { scenariosOf } from './pack.js';
 import { stageScenario } from './stage.js';
 

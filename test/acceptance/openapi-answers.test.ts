@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
 import { stageScenario } from '../../src/embedded/stage.js';
-import { playScenario } from '../../src/replay/play.js';
+import { playScenario } from '../../src/replay/play/play.js';
 import { encodeJson } from '../../src/wire/json/encode.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
 import type { Revision } from '../../src/wire/traits/revision.js';

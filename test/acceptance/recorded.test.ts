@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { divergenceProblems, readDivergences } from '../../src/replay/divergences.js';
-import { type PlayedFile, type PlayedStep, playScenario } from '../../src/replay/play.js';
+import { divergenceProblems, readDivergences } from '../../src/replay/play/divergences.js';
+import { type PlayedFile, type PlayedStep, playScenario } from '../../src/replay/play/play.js';
 import { foldersOf, readFixture, scenariosOf } from './pack.js';
 import { stageScenario } from './stage.js';
 

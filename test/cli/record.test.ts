@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readScenario } from '../../src/replay/scenario.js';
+import { readScenario } from '../../src/replay/format/scenario.js';
 import { buildIfOlder } from '../build.js';
 import { startLiveServer, TOKEN } from '../replay/live-server.js';
 import { runHere } from './context.js';

@@ -1,9 +1,9 @@
 import { createGateway } from '../../src/gateway/create-gateway.js';
 import { type DatabaseBackend, openDatabaseBackend } from '../../src/homes/database/backend.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
-import { DEFAULT_ADDRESSES } from '../../src/replay/addresses.js';
-import { givenFile, type PlayOptions, type Stage } from '../../src/replay/play.js';
-import type { CounterState, Scenario } from '../../src/replay/scenario.js';
+import { DEFAULT_ADDRESSES } from '../../src/replay/format/addresses.js';
+import type { CounterState, Scenario } from '../../src/replay/format/scenario.js';
+import { givenFile, type PlayOptions, type Stage } from '../../src/replay/play/play.js';
 import { query } from './database.js';
 
 const EMPTIED = ['keys', 'counters', 'connections', 'batches', 'reports', 'sessions', 'audit', 'versions', 'gateways'];

@@ -1,4 +1,4 @@
-import { matchOperation } from '../../src/replay/effects.js';
+import { matchOperation } from '../../src/replay/format/effects.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/wire/json/json.js';
 import { jsonIn } from '../../src/wire/json/json-in.js';
 import { writeJson } from '../../src/wire/json/write-json.js';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
-import { startProxy } from '../../src/replay/proxy.js';
+import { startProxy } from '../../src/replay/record/proxy.js';
 import { runHere } from '../cli/context.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 

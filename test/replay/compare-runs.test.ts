@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compareRuns, groupDifferences, type Run } from '../../src/replay/compare-runs.js';
+import { compareRuns, groupDifferences, type Run } from '../../src/replay/compare/compare-runs.js';
 import { revisionNamed } from './live-server.js';
 
 const sides = { left: revisionNamed('dns'), right: revisionNamed('current') };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '../../src/client/call.js';
-import { compareAnswer, compareFile, compareFileAt } from '../../src/replay/compare.js';
-import type { ScenarioResponse } from '../../src/replay/scenario.js';
+import type { ScenarioResponse } from '../../src/replay/format/scenario.js';
+import { compareAnswer, compareFile, compareFileAt } from '../../src/replay/play/compare.js';
 
 function answer(status: number, headers: Readonly<Record<string, string>>, body: string): Answer {
   return { status, headers: new Map(Object.entries(headers)), body: Buffer.from(body), firstByteMilliseconds: 0 };

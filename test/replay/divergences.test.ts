@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { divergenceProblems, readDivergences } from '../../src/replay/divergences.js';
-import type { Difference, PlayedStep } from '../../src/replay/play.js';
-import type { Exchange, Scenario } from '../../src/replay/scenario.js';
+import type { Exchange, Scenario } from '../../src/replay/format/scenario.js';
+import { divergenceProblems, readDivergences } from '../../src/replay/play/divergences.js';
+import type { Difference, PlayedStep } from '../../src/replay/play/play.js';
 
 const exchange: Exchange = {
   operation: 'createUser',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { stageScenario } from '../../src/embedded/stage.js';
-import { playScenario } from '../../src/replay/play.js';
-import type { Scenario } from '../../src/replay/scenario.js';
+import type { Scenario } from '../../src/replay/format/scenario.js';
+import { playScenario } from '../../src/replay/play/play.js';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 

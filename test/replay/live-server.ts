@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
 import { createGateway, type GatewayOptions } from '../../src/index.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
-import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../src/replay/target-player.js';
+import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../src/replay/live/target-player.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 
 export const USERNAME = 'boss';

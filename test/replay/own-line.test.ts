@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFixedClock } from '../../src/embedded/stage.js';
-import { whyNotToReplace } from '../../src/replay/saved-state.js';
+import { whyNotToReplace } from '../../src/replay/live/saved-state.js';
 import { foldersOf, scenariosOf } from '../acceptance/pack.js';
 import { runHere } from '../cli/context.js';
 import { freePort } from '../free-ports.js';

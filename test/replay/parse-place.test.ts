@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { movedPlace } from '../../src/replay/parse-place.js';
+import { movedPlace } from '../../src/replay/format/parse-place.js';
 
 test.each([
   [

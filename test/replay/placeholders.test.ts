@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fillText, hasUnbound, matchText, UnboundPlaceholder } from '../../src/replay/placeholders.js';
+import { fillText, hasUnbound, matchText, UnboundPlaceholder } from '../../src/replay/format/placeholders.js';
 
 const KEY = 'c9cb2f7c8e6a4a2f9c6d1f0e4b7a8d55';
 const OTHER = '0123456789abcdef0123456789abcdef';

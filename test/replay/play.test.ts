@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type Difference, givenFile, playScenario, type Stage } from '../../src/replay/play.js';
-import type { Exchange, Scenario, Step } from '../../src/replay/scenario.js';
+import type { Exchange, Scenario, Step } from '../../src/replay/format/scenario.js';
+import { type Difference, givenFile, playScenario, type Stage } from '../../src/replay/play/play.js';
 
 const ADDRESSES = { api: '127.0.0.1:9090', listen: '127.0.0.1:50000' };
 const KEY = 'c9cb2f7c8e6a4a2f9c6d1f0e4b7a8d55';

@@ -9,12 +9,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { current } from '../../revisions/current.js';
 import { playEmbedded } from '../../src/embedded/play.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { readHar } from '../../src/replay/har.js';
-import { type ProxiedExchange, startProxy } from '../../src/replay/proxy.js';
-import { createRecorder } from '../../src/replay/recorder.js';
-import { createRecordingFiles } from '../../src/replay/recording-files.js';
-import { readScenario } from '../../src/replay/scenario.js';
-import type { ScenarioFile } from '../../src/replay/scenario-files.js';
+import { readScenario } from '../../src/replay/format/scenario.js';
+import type { ScenarioFile } from '../../src/replay/play/scenario-files.js';
+import { readHar } from '../../src/replay/record/har.js';
+import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
+import { createRecorder } from '../../src/replay/record/recorder.js';
+import { createRecordingFiles } from '../../src/replay/record/recording-files.js';
 import { PASSWORD, playerOn, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 const OPTIONS = {

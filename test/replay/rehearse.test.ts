@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { compareEmbedded } from '../../src/embedded/play.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { groupDifferences } from '../../src/replay/compare-runs.js';
-import { changeOf } from '../../src/replay/line-changes.js';
-import { readScenarioFiles, type ScenarioFile } from '../../src/replay/scenario-files.js';
+import { groupDifferences } from '../../src/replay/compare/compare-runs.js';
+import { changeOf } from '../../src/replay/compare/line-changes.js';
+import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { ROOT } from '../build.js';
 import { revisionNamed } from './live-server.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createJunitReporter, createTapReporter } from '../../src/replay/report-machine.js';
-import { createTextReporter } from '../../src/replay/report-text.js';
-import { type ScenarioResult, summaryOf } from '../../src/replay/result.js';
+import { type ScenarioResult, summaryOf } from '../../src/replay/compare/result.js';
+import { createJunitReporter, createTapReporter } from '../../src/replay/report/report-machine.js';
+import { createTextReporter } from '../../src/replay/report/report-text.js';
 
 const RESULT: ScenarioResult = {
   name: 'folder/one',

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
 import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { readScenarioFiles } from '../../src/replay/scenario-files.js';
+import { readScenarioFiles } from '../../src/replay/play/scenario-files.js';
 import { ROOT } from '../build.js';
 
 const SCENARIO = { title: 't', revision: 'current', source: 'recorded', given: {}, exchanges: [] };

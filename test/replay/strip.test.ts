@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { current } from '../../revisions/current.js';
-import { describeExchange, type PassedExchange } from '../../src/replay/describe.js';
-import { jsonDifferences } from '../../src/replay/json-difference.js';
-import { createBindings } from '../../src/replay/placeholders.js';
-import { createReplacements } from '../../src/replay/replacements.js';
-import { stripJson } from '../../src/replay/strip.js';
+import { jsonDifferences } from '../../src/replay/format/json-difference.js';
+import { createBindings } from '../../src/replay/format/placeholders.js';
+import { createReplacements } from '../../src/replay/format/replacements.js';
+import { stripJson } from '../../src/replay/format/strip.js';
+import { describeExchange, type PassedExchange } from '../../src/replay/record/describe.js';
 import { type JsonValue, parseJson } from '../../src/wire/json/json.js';
 import { writeJson } from '../../src/wire/json/write-json.js';
 

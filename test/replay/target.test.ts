@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { differenceInWords } from '../../src/replay/divergences.js';
-import { type ProxiedExchange, startProxy } from '../../src/replay/proxy.js';
-import { readScenario, type Scenario } from '../../src/replay/scenario.js';
-import { readScenarioFiles, type ScenarioFile } from '../../src/replay/scenario-files.js';
-import type { TargetPlayer } from '../../src/replay/target-player.js';
+import { readScenario, type Scenario } from '../../src/replay/format/scenario.js';
+import type { TargetPlayer } from '../../src/replay/live/target-player.js';
+import { differenceInWords } from '../../src/replay/play/divergences.js';
+import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
+import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { ROOT } from '../build.js';
 import { playerOn, SERVER_FILE, startLiveServer } from './live-server.js';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { readScenarioFiles, type ScenarioFile } from '../../src/replay/scenario-files.js';
-import type { Permissions } from '../../src/replay/why-not.js';
+import type { Permissions } from '../../src/replay/live/why-not.js';
+import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { ROOT } from '../build.js';
 import { playerOn, startLiveServer, TOKEN } from './live-server.js';
 

@@ -5,7 +5,7 @@ import { dataBytes, readEnvelope } from '../../src/client/envelope.js';
 import { createListReader } from '../../src/client/list-reader.js';
 import { readSnapshot } from '../../src/client/snapshots.js';
 import { DEFAULT_DNS } from '../../src/core/model.js';
-import { isExchange } from '../../src/replay/scenario.js';
+import { isExchange } from '../../src/replay/format/scenario.js';
 import { clientConfig } from '../../src/wire/client-config.js';
 import { decodeError, encodeError } from '../../src/wire/errors.js';
 import { encodeJson } from '../../src/wire/json/encode.js';

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_ADDRESSES } from '../../src/replay/addresses.js';
-import { givenFile, playScenario, type Stage } from '../../src/replay/play.js';
-import type { CounterState } from '../../src/replay/scenario.js';
+import { DEFAULT_ADDRESSES } from '../../src/replay/format/addresses.js';
+import type { CounterState } from '../../src/replay/format/scenario.js';
+import { givenFile, playScenario, type Stage } from '../../src/replay/play/play.js';
 import { foldersOf, scenariosOf } from '../acceptance/pack.js';
 import { type StandIn, startStandIn } from './stand-in.js';
 

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { resolveRevision } from '../../revisions/index.js';
 import { type Loss, lossesShown } from '../../src/client/losses.js';
-import { differenceInWords } from '../../src/replay/divergences.js';
-import { givenStateOf } from '../../src/replay/given-state.js';
-import { type Difference, playScenario } from '../../src/replay/play.js';
-import { isExchange, type Scenario } from '../../src/replay/scenario.js';
+import { givenStateOf } from '../../src/replay/format/given-state.js';
+import { isExchange, type Scenario } from '../../src/replay/format/scenario.js';
+import { differenceInWords } from '../../src/replay/play/divergences.js';
+import { type Difference, playScenario } from '../../src/replay/play/play.js';
 import { writeJson } from '../../src/wire/json/write-json.js';
 import type { Subject } from '../../src/wire/operations/operation.js';
 import { OPERATIONS, type OperationName, operationNamed } from '../../src/wire/operations.js';

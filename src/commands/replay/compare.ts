@@ -4,20 +4,20 @@ import {
   groupDifferences,
   type Run,
   type RunStep,
-} from '../../replay/compare-runs.js';
-import { CHANGE_KINDS } from '../../replay/line-changes.js';
-import { readingScenario } from '../../replay/reading-scenario.js';
+} from '../../replay/compare/compare-runs.js';
+import { CHANGE_KINDS } from '../../replay/compare/line-changes.js';
+import { readingScenario } from '../../replay/compare/reading-scenario.js';
 import {
   brokenResult,
   comparedResult,
   operationsSeen,
   type ScenarioResult,
   unplayedResult,
-} from '../../replay/result.js';
-import type { BrokenFile, ScenarioFile } from '../../replay/scenario-files.js';
-import { standInsFor } from '../../replay/stand-ins.js';
-import type { TargetPlayer } from '../../replay/target-player.js';
-import { operationsIn } from '../../replay/verdict.js';
+} from '../../replay/compare/result.js';
+import type { TargetPlayer } from '../../replay/live/target-player.js';
+import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
+import { standInsFor } from '../../replay/play/stand-ins.js';
+import { operationsIn } from '../../replay/report/verdict.js';
 import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';

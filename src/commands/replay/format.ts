@@ -1,4 +1,4 @@
-import { formatScenario } from '../../replay/format.js';
+import { formatScenario } from '../../replay/format/format.js';
 import { type CommandContext, type ExitCode, wordsOf } from '../command.js';
 import { filesIn } from './run.js';
 

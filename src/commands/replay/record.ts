@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import { failureWords } from '../../platform/failure-words.js';
-import { readHar } from '../../replay/har.js';
-import { type RecordingProxy, startProxy } from '../../replay/proxy.js';
-import { createRecordingFiles, type RecordingFiles } from '../../replay/recording-files.js';
-import { createRootedRecorder, type RootedRecorder } from '../../replay/rooted-recorder.js';
+import { readHar } from '../../replay/record/har.js';
+import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
+import { createRecordingFiles, type RecordingFiles } from '../../replay/record/recording-files.js';
+import { createRootedRecorder, type RootedRecorder } from '../../replay/record/rooted-recorder.js';
 import { hostAndPort } from '../../settings/bind-address.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';

@@ -1,10 +1,10 @@
 import type { Lines } from '../../embedded/play.js';
-import { groupDifferences, type RunDifference } from '../../replay/compare-runs.js';
-import { CHANGE_KINDS, type ChangeKind, changeOf } from '../../replay/line-changes.js';
-import { brokenResult, comparedResult, type ScenarioResult, unplayedResult } from '../../replay/result.js';
-import type { BrokenFile, ScenarioFile } from '../../replay/scenario-files.js';
-import { traitDifferences, traitWords } from '../../replay/trait-differences.js';
-import { operationsIn } from '../../replay/verdict.js';
+import { groupDifferences, type RunDifference } from '../../replay/compare/compare-runs.js';
+import { CHANGE_KINDS, type ChangeKind, changeOf } from '../../replay/compare/line-changes.js';
+import { brokenResult, comparedResult, type ScenarioResult, unplayedResult } from '../../replay/compare/result.js';
+import { traitDifferences, traitWords } from '../../replay/compare/trait-differences.js';
+import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
+import { operationsIn } from '../../replay/report/verdict.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { checked, expectation, SchemaError } from '../../wire/schema-check.js';
 import type { Recorded } from '../../wire/schemas.js';
-import type { ValueDifference } from '../json-difference.js';
+import type { ValueDifference } from '../format/json-difference.js';
 
 /** The parts of a JSON Schema that say what an answer holds. */
 interface Node {

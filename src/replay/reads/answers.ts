@@ -2,7 +2,7 @@ import { DomainError } from '../../core/errors.js';
 import { decodeError, encodeError } from '../../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import { type Operation, type OperationName, operationsOf } from '../../wire/operations.js';
-import { sameJson } from '../json-difference.js';
+import { sameJson } from '../format/json-difference.js';
 import { shapeDifferences } from './answer-shape.js';
 import type { Seen } from './look.js';
 import {

@@ -5,7 +5,7 @@ import { memberOf } from '../../document/tree.js';
 import { type Encodable, encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
-import { sameJson } from '../json-difference.js';
+import { sameJson } from '../format/json-difference.js';
 import { type At, dataOf, differing, type Found, NEEDS_CREDENTIAL, type ReadDifference, snapshots } from './looking.js';
 
 /** Milliseconds before each look: a server reads its file every 5 s, so that what was just written is live by the last one. */

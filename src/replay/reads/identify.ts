@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { traitDifferences, traitWords } from '../trait-differences.js';
+import { traitDifferences, traitWords } from '../compare/trait-differences.js';
 import type { Look } from './look.js';
 import { API_ROOT_RULE, type Finding } from './rules.js';
 import { type LineOf, reportedVersion, type Standing, standingsOf, withTrustedToken } from './standing.js';

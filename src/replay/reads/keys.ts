@@ -2,7 +2,7 @@ import type { TrafficCounters } from '../../core/model.js';
 import { clientConfig } from '../../wire/client-config.js';
 import { encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
-import { jsonDifferences } from '../json-difference.js';
+import { jsonDifferences } from '../format/json-difference.js';
 import { type At, dataOf, type Found, NEEDS_CREDENTIAL, NO_KEY, type ReadDifference, snapshots } from './looking.js';
 
 /** As far as counters tell: a key with traffic has some, one with zeros may have some or none. */

@@ -3,8 +3,8 @@ import { decodeError, type ErrorAnswer } from '../../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import { type Operation, operationNamed } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import type { AnswerDifference } from '../compare.js';
-import { corsDifferences } from '../cors.js';
+import type { AnswerDifference } from '../play/compare.js';
+import { corsDifferences } from '../play/cors.js';
 import type { Look, Seen } from './look.js';
 
 /** One place where an answer is not what the revision's record says, with the request that it answers. */

@@ -1,5 +1,5 @@
 import { type Operation, operationsOf } from '../../wire/operations.js';
-import { corsDifferences } from '../cors.js';
+import { corsDifferences } from '../play/cors.js';
 import type { Seen } from './look.js';
 import { type At, type Found, ORIGIN, originDifferences, pathOf, type ReadDifference } from './looking.js';
 

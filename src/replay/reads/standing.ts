@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import type { ScenarioResult } from '../result.js';
-import { traitDifferences, traitWords } from '../trait-differences.js';
+import type { ScenarioResult } from '../compare/result.js';
+import { traitDifferences, traitWords } from '../compare/trait-differences.js';
 import type { Look } from './look.js';
 import { type Finding, findingsOf, RULE_NAMES } from './rules.js';
 

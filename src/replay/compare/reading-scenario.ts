@@ -1,0 +1,55 @@
+import { OPERATIONS, type Operation, serves } from '../../wire/operations.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import type { Exchange, Scenario, ScenarioRequest } from '../format/scenario.js';
+import type { ScenarioFile } from '../play/scenario-files.js';
+
+/** What a server has to be asked about. */
+interface Reading {
+  readonly revisions: readonly Revision[];
+  /** Keys that stand on every server that is asked. */
+  readonly keys: readonly string[];
+  /** Whether there is a credential to ask with. */
+  readonly hasCredential: boolean;
+}
+
+/** How many keys are asked for one by one. */
+const SINGLE_KEYS = 3;
+
+/** Every read that one of these revisions serves, on what is there, as a scenario for comparing what servers answer. */
+export function readingScenario({ revisions, keys, hasCredential }: Reading): ScenarioFile {
+  const served = OPERATIONS.filter((each) => revisions.some((revision) => serves(revision, each)));
+  const reads = served.filter(({ effect, access }) => effect.kind === 'reads' && (hasCredential || access === 'open'));
+  const scenario: Scenario = {
+    title: 'all that reads show',
+    revision: revisions[0]?.id ?? '',
+    source: 'recorded',
+    given: {},
+    exchanges: [
+      ...reads.flatMap((operation) => asked(operation, keys)),
+      beside('cors', { method: 'OPTIONS', path: '/users', headers: PREFLIGHT }),
+      beside('unmatched', { method: 'GET', path: '/keyway-no-such-path' }),
+      ...['', '/', '/keyway-no-such-page', '/keyway-no-such-file.css'].map((path) =>
+        beside('panel', { method: 'GET', root: 'base', path }),
+      ),
+    ],
+  };
+  return { kind: 'scenario', name: 'reads', path: '', scenario, register: null };
+}
+
+const PREFLIGHT = { origin: 'https://origin.invalid', 'access-control-request-method': 'GET' };
+
+function asked({ name, method, path, access }: Operation, keys: readonly string[]): readonly Exchange[] {
+  const headers = access === 'protected' ? { authorization: 'Bearer <secret:1>' } : {};
+  const about = path.includes('{key}') ? [...keys.slice(0, SINGLE_KEYS), 'keyway-no-such-key'] : [''];
+  const requests = about.map((key) => ({
+    method,
+    path: path.replace('{key}', () => encodeURIComponent(key)),
+    headers,
+  }));
+  const links = name === 'subscribe' ? requests.map((each) => ({ ...each, headers: { accept: 'text/plain' } })) : [];
+  return [...requests, ...links].map((request) => ({ operation: name, request, response: { status: 200 } }));
+}
+
+function beside(operation: string, request: ScenarioRequest): Exchange {
+  return { operation, request, response: { status: 200 } };
+}

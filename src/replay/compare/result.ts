@@ -1,0 +1,145 @@
+import type { JsonValue } from '../../wire/json/json.js';
+import type { OperationName } from '../../wire/operations.js';
+import { matchOperation, operationPath } from '../format/effects.js';
+import { isExchange, type Scenario } from '../format/scenario.js';
+import type { Difference, PlayedStep } from '../play/play.js';
+import type { BrokenFile, ScenarioFile } from '../play/scenario-files.js';
+import type { RunComparison, RunDifference } from './compare-runs.js';
+
+/** One difference, with the request that it answers. */
+export interface ShownDifference {
+  /** Number of the step, from 1; `then` for the file afterwards, `read` where no scenario asked. */
+  readonly step: number | 'then' | 'read';
+  /** `GET /users/alpha`, or what the step is when it is no exchange. */
+  readonly request: string;
+  /** As `AnswerDifference` names it. */
+  readonly where: string;
+  readonly expected: JsonValue | undefined;
+  readonly actual: JsonValue | undefined;
+  /** The difference between two revisions' records that it comes from, where one names it. */
+  readonly because?: string;
+}
+
+/** `broken`: it could not be played at all, for a reason of its own file or of this machine. */
+export type Outcome = 'equal' | 'different' | 'skipped' | 'broken';
+
+/** What became of one scenario. */
+export interface ScenarioResult {
+  readonly name: string;
+  readonly path: string;
+  readonly title: string;
+  readonly outcome: Outcome;
+  /** Why it was skipped or could not be played; null otherwise. */
+  readonly reason: string | null;
+  readonly differences: readonly ShownDifference[];
+  /** The operations whose answers were compared, past the access check. */
+  readonly seen: readonly OperationName[];
+  /** How many differences the register of divergences explains. */
+  readonly known: number;
+  /** Which of its steps were not played, and why; null for none. */
+  readonly unplayed: string | null;
+  /** What helps to read a difference: that the specification leaves the point open; null for nothing. */
+  readonly hint: string | null;
+  readonly milliseconds: number;
+}
+
+/** How many scenarios ended how. */
+export type Summary = Readonly<Record<Outcome, number>>;
+
+export function summaryOf(results: readonly ScenarioResult[]): Summary {
+  const count = (outcome: Outcome) => results.filter((each) => each.outcome === outcome).length;
+  return {
+    equal: count('equal'),
+    different: count('different'),
+    skipped: count('skipped'),
+    broken: count('broken'),
+  };
+}
+
+/** The result of a file that is no scenario. */
+export function brokenResult({ name, path, problem }: BrokenFile): ScenarioResult {
+  return { ...empty(name, path, ''), outcome: 'broken', reason: problem };
+}
+
+/** The result of a scenario that was not played. */
+export function unplayedResult(
+  { name, path, scenario }: ScenarioFile,
+  outcome: 'skipped' | 'broken',
+  reason: string,
+): ScenarioResult {
+  return { ...empty(name, path, scenario.title), outcome, reason };
+}
+
+/** The result of a scenario that was played; `left` are the differences that nothing explains. */
+export function playedResult(
+  { name, path, scenario }: ScenarioFile,
+  { all, left, steps, milliseconds }: Played,
+): ScenarioResult {
+  return {
+    ...empty(name, path, scenario.title),
+    seen: operationsSeen(steps),
+    outcome: left.length === 0 ? 'equal' : 'different',
+    differences: left.map((each) => ({ ...each, request: requestOf(scenario, each.step) })),
+    known: all.length - left.length,
+    hint: left.length > 0 ? hintOf(scenario) : null,
+    milliseconds,
+  };
+}
+
+interface Played {
+  readonly steps: readonly PlayedStep[];
+  readonly all: readonly Difference[];
+  readonly left: readonly Difference[];
+  readonly milliseconds: number;
+}
+
+/** The result of a scenario that was played on two servers; `becauseOf` says which difference of their records one is. */
+export function comparedResult(
+  { name, path, scenario }: ScenarioFile,
+  { differences, partedAt, seen }: RunComparison & Pick<ScenarioResult, 'seen'>,
+  becauseOf: (difference: RunDifference) => string | null = () => null,
+): ScenarioResult {
+  return {
+    ...empty(name, path, scenario.title),
+    outcome: differences.length === 0 ? 'equal' : 'different',
+    differences: differences.map((each) => {
+      const { operation: request, step, where, expected, actual } = each;
+      const because = becauseOf(each);
+      return { step, request, where, expected, actual, ...(because === null ? {} : { because }) };
+    }),
+    seen,
+    hint:
+      partedAt === null
+        ? null
+        : `from step ${partedAt} on the servers stand in different states: only what one of them does not serve is shown`,
+  };
+}
+
+/** Every line refuses a credential in the same way: a 401 shows nothing of the operation. */
+export function operationsSeen(steps: readonly Pick<PlayedStep, 'exchange' | 'answer'>[]): readonly OperationName[] {
+  const seen = steps.flatMap(({ exchange: { request }, answer }) => {
+    const matched = matchOperation(request.method, operationPath(request));
+    return matched === null || answer === null || answer.status === 401 ? [] : [matched.operation.name];
+  });
+  return [...new Set(seen)];
+}
+
+function empty(name: string, path: string, title: string) {
+  const nothing = { reason: null, differences: [], seen: [], known: 0, unplayed: null, hint: null, milliseconds: 0 };
+  return { name, path, title, ...nothing };
+}
+
+/** A scenario that stands only for what a gateway decided by itself is no measure for a server of another make. */
+function hintOf({ covers = [] }: Scenario): string | null {
+  const open = covers.filter((mark) => mark.startsWith('silent:'));
+  return open.length === 0 ? null : `the specification leaves this open (${open.join(', ')}): servers may differ here`;
+}
+
+function requestOf(scenario: Scenario, step: number | 'then'): string {
+  if (step === 'then') return 'the configuration file afterwards';
+  const found = scenario.exchanges[step - 1];
+  if (found === undefined) return '';
+  if (!isExchange(found)) return Object.keys(found)[0] ?? '';
+  const { method, path, root } = found.request;
+  return `${method} ${root === 'base' ? '{base}' : ''}${path}`;
+}

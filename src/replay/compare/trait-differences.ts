@@ -1,0 +1,53 @@
+import type { Capabilities, Capability, Revision } from '../../wire/traits/revision.js';
+
+/** What two revisions differ in by one trait of their records. */
+export interface TraitDifference {
+  /** Its name in the table of revisions. */
+  readonly trait: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const NONE = 'none';
+
+/** What tells one form of a capability from another. */
+const CAPABILITIES: { readonly [Name in Capability]: (capability: NonNullable<Capabilities[Name]>) => string } = {
+  config: () => 'served',
+  login: () => 'served',
+  panel: ({ missingFile }) => missingFile.name,
+  dns: ({ form }) => form.name,
+  audit: () => 'served',
+  bulk: () => 'served',
+  rules: ({ form }) => form.name,
+};
+
+/** Every trait that shows in answers, by its name in the table of revisions. */
+const TRAITS: Readonly<Record<string, (revision: Revision) => string>> = {
+  'API root': ({ root }) => root.name,
+  auth: ({ auth }) => auth.name,
+  snapshot: ({ snapshot }) => snapshot.name,
+  online: ({ online }) => online.name,
+  'share query': ({ shareQuery }) => shareQuery.name,
+};
+
+function capabilityOf<Name extends Capability>({ capabilities }: Revision, name: Name): string {
+  const capability = capabilities[name];
+  return capability === undefined ? NONE : CAPABILITIES[name](capability);
+}
+
+/** What two revisions differ in, in the order of the tables. */
+export function traitDifferences(from: Revision, to: Revision): readonly TraitDifference[] {
+  const traits = Object.entries(TRAITS).map(([trait, name]) => ({ trait, from: name(from), to: name(to) }));
+  // Object.keys knows no more than string; the table has exactly these names.
+  const capabilities = (Object.keys(CAPABILITIES) as Capability[]).map((trait) => ({
+    trait,
+    from: capabilityOf(from, trait),
+    to: capabilityOf(to, trait),
+  }));
+  return [...traits, ...capabilities].filter((each) => each.from !== each.to);
+}
+
+/** One difference as part of a sentence. */
+export function traitWords({ trait, from, to }: TraitDifference): string {
+  return `${trait}: ${from} → ${to}`;
+}

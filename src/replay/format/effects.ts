@@ -1,0 +1,64 @@
+import { type Effect, MAY_CHANGE, READS } from '../../wire/operations/operation.js';
+import { OPERATIONS, type Operation } from '../../wire/operations.js';
+import type { ScenarioRequest } from './scenario.js';
+
+/** A request that is one of the API's operations. */
+export interface MatchedRequest {
+  readonly operation: Operation;
+  /** The access key as it stands in the path, percent-encoded; null where the operation has none. */
+  readonly keySegment: string | null;
+}
+
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+const TEMPLATES = OPERATIONS.map((operation) => ({ operation, segments: operation.path.split('/') }));
+
+/** The operation of any revision that a method and a path below the API root stand for, or null. */
+export function matchOperation(method: string, path: string): MatchedRequest | null {
+  const wanted = method === 'HEAD' ? 'GET' : method;
+  const given = pathOnly(path).split('/');
+  for (const { operation, segments } of TEMPLATES) {
+    if (operation.method !== wanted || segments.length !== given.length) continue;
+    if (!segments.every((segment, index) => segment === '{key}' || segment === given[index])) continue;
+    const at = segments.indexOf('{key}');
+    const keySegment = at < 0 ? null : (given[at] ?? '');
+    // Literal paths such as /users/bulk come before the pattern in every router.
+    if (keySegment !== null && isLiteral(wanted, given)) continue;
+    return { operation, keySegment };
+  }
+  return null;
+}
+
+function isLiteral(method: string, given: readonly string[]): boolean {
+  const path = given.join('/');
+  return OPERATIONS.some((each) => each.method === method && each.path === path);
+}
+
+/** The same request's path with another access key in it, percent-encoded as given; its query stays. */
+export function pathWithKey({ operation }: MatchedRequest, path: string, keySegment: string): string {
+  return operation.path.replace('{key}', () => keySegment) + path.slice(pathOnly(path).length);
+}
+
+/** The path without its query. */
+export function pathOnly(path: string): string {
+  const end = path.search(/[?#]/);
+  return end < 0 ? path : path.slice(0, end);
+}
+
+/** What a request may do to a server that serves its operation, whatever the server answers. */
+export function effectOf(method: string, path: string): Effect {
+  const matched = matchOperation(method, path);
+  if (matched !== null) return matched.operation.effect;
+  return SAFE_METHODS.has(method) ? READS : MAY_CHANGE;
+}
+
+/** Whether an operation makes keys, which its answer names: one that writes keys and has none in its path. */
+export function makesKeys({ subject, effect, path }: Operation): boolean {
+  return subject === 'keys' && effect.kind !== 'reads' && !path.includes('{key}');
+}
+
+/** The part of a request's path that may be an operation's: below the API root, wherever the path begins. */
+export function operationPath({ root, path }: Pick<ScenarioRequest, 'root' | 'path'>): string {
+  if (root === undefined || root === 'api') return path;
+  return /\/api(\/.*)$/s.exec(path)?.[1] ?? path;
+}

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import type { Credentials } from '../../core/model.js';
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import type { Given, Scenario } from './scenario.js';
+
+/** What a scenario's given state comes to, whichever way it is written. */
+export interface GivenState {
+  /** The file's root; null when it has no file or one that is no object. */
+  readonly root: JsonObject | null;
+  readonly hasFile: boolean;
+  /** The file's key list, as its elements are written. */
+  readonly keys: readonly GivenKey[];
+  readonly credentials: Credentials;
+  readonly webpath: string;
+  readonly dnsEnabled: boolean;
+  /** Whether any key has traffic, which no operation can give. */
+  readonly hasTraffic: boolean;
+  /** Whether the file has the layout with `inbounds`. */
+  readonly hasInbounds: boolean;
+}
+
+export interface GivenKey {
+  readonly accessKey: string;
+  readonly name: string | null;
+  readonly limitBytes: bigint | null;
+}
+
+/** Reads a scenario's given state. */
+export function givenStateOf({ given }: Scenario): GivenState {
+  const value = fileValue(given);
+  const root = value !== undefined && isJsonObject(value) ? value : null;
+  const hasInbounds = root !== null && Array.isArray(root.inbounds);
+  const listener = listenerOf(root);
+  const own = given.listener ?? {};
+  return {
+    root,
+    hasFile: given.config !== undefined || given.configText !== undefined,
+    keys: root === null ? [] : keysOfFile(root),
+    credentials: {
+      token: own.token ?? textOr(listener.token, null),
+      username: own.username ?? textOr(listener.username, ''),
+      passwordHash: own.password_hash ?? textOr(listener.password_hash, ''),
+    },
+    webpath: own.webpath ?? textOr(listener.webpath, ''),
+    dnsEnabled: root !== null && isJsonObject(root.dns) && root.dns.enabled === true,
+    hasTraffic: (given.counters ?? []).some((each) => each.bytes_up + each.bytes_down + each.connections > 0n),
+    hasInbounds,
+  };
+}
+
+/**
+ * Whether the scenario says what the state before it has to be. A recording of a live server does not: what it holds under
+ * `given` was inferred for an embedded core, and the server that it is played on has the state itself.
+ */
+export function hasGivenState({ given, anonymous }: Scenario): boolean {
+  if (anonymous === true) return false;
+  return given.config !== undefined || given.configText !== undefined || given.listener !== undefined;
+}
+
+/** Whether these credentials leave the API open in a revision. */
+export function isOpenState({ credentials }: GivenState, revision: Revision): boolean {
+  return revision.auth.isOpen(credentials);
+}
+
+/** Whether a text is the password of these credentials. */
+export function isPassword(text: string, { passwordHash }: Credentials): boolean {
+  return passwordHash !== '' && createHash('sha256').update(text, 'utf8').digest('hex') === passwordHash;
+}
+
+function fileValue({ config, configText }: Given): JsonValue | undefined {
+  if (configText === undefined) return config;
+  try {
+    return parseJson(Buffer.from(configText.join('\n')), { comments: true, duplicates: 'last' });
+  } catch {
+    return undefined;
+  }
+}
+
+function listenerOf(root: JsonObject | null): JsonObject {
+  if (root === null) return {};
+  if (isJsonObject(root.api)) return root.api;
+  const inbounds = Array.isArray(root.inbounds) ? root.inbounds : [];
+  return inbounds.filter(isJsonObject).find(({ protocol }) => protocol === 'api') ?? {};
+}
+
+/** The keys of a configuration file, in either layout. */
+export function keysOfFile(root: JsonObject): readonly GivenKey[] {
+  const inbounds = Array.isArray(root.inbounds) ? root.inbounds.filter(isJsonObject) : [];
+  const lists = [...inbounds.map(({ users }) => users), root.access_keys];
+  return lists.flatMap((list) => (Array.isArray(list) ? list : [])).flatMap(keyOf);
+}
+
+/** A key element as a key: a text, or an object with `access_key` (or `key`). */
+export function keyOf(element: JsonValue): readonly GivenKey[] {
+  if (typeof element === 'string') return [{ accessKey: element, name: null, limitBytes: null }];
+  if (!isJsonObject(element)) return [];
+  const accessKey = element.access_key ?? element.key;
+  if (typeof accessKey !== 'string') return [];
+  const limitBytes = typeof element.limit_bytes === 'bigint' ? element.limit_bytes : null;
+  return [{ accessKey, name: textOr(element.name, null), limitBytes }];
+}
+
+function textOr<T>(value: JsonValue | undefined, otherwise: T): string | T {
+  return typeof value === 'string' ? value : otherwise;
+}

@@ -1,0 +1,118 @@
+import type { Static, TProperties, TSchema, TSchemaOptions } from 'typebox';
+import type { Validator } from 'typebox/compile';
+import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
+import { didYouMean } from '../../wire/suggest.js';
+import { Compile, Type } from '../../wire/typebox.js';
+
+/** Where a value stands: the file it came from and its JSON pointer (RFC 6901; empty for the root). */
+export interface Place {
+  readonly file: string;
+  readonly path: string;
+}
+
+/** A fixture file that is not what its format asks for. The message names the file, the JSON path and what was expected. */
+export class ShapeError extends Error {
+  readonly file: string;
+  readonly path: string;
+
+  constructor(place: Place, expected: string) {
+    super(`${place.file}: ${place.path === '' ? '/' : place.path}: expected ${expected}`);
+    this.name = 'ShapeError';
+    this.file = place.file;
+    this.path = place.path;
+  }
+}
+
+/** Any JSON value. */
+export const ANYTHING = Type.Unsafe<JsonValue>({});
+export const TEXT = Type.String({ expected: 'a text' });
+/** An integer of any size, as a bigint. */
+export const INTEGER = Type.BigInt({ expected: 'an integer' });
+export const TRUE = Type.Literal(true, { expected: 'true' });
+
+/** An integer between two bounds, as a plain number. */
+export const smallInteger = (least: number, most: number) =>
+  Type.Unsafe<number>(
+    Type.BigInt({
+      minimum: BigInt(least),
+      maximum: BigInt(most),
+      isSmall: true,
+      expected: `an integer from ${least} to ${most}`,
+    }),
+  );
+
+export const oneOf = <const T extends readonly string[]>(...choices: T) =>
+  Type.Unsafe<T[number]>(Type.String({ enum: choices, expected: `one of ${choices.join(', ')}` }));
+
+export const listOf = <S extends TSchema>(element: S) => Type.Array(element, { expected: 'an array' });
+
+/** An object whose members all have the same form, under any names. */
+export const mapOf = <S extends TSchema>(member: S) =>
+  Type.Unsafe<Readonly<Record<string, Static<S>>>>(
+    Type.Object({}, { additionalProperties: member, expected: 'an object' }),
+  );
+
+/** An object with these members; others are passed over. */
+export const openObject = <P extends TProperties>(members: P, options: TSchemaOptions = {}) =>
+  Type.Object(members, { expected: 'an object', ...options });
+
+/** An object with these members and no others. */
+export const object = <P extends TProperties>(members: P, options: TSchemaOptions = {}) =>
+  openObject(members, { additionalProperties: false, ...options });
+
+const validators = new WeakMap<TSchema, Validator>();
+
+/** The value, known to be what the schema describes, its small integers made plain numbers. Throws `ShapeError`. */
+export function shaped<S extends TSchema>(schema: S, value: JsonValue, place: Place): Static<S> {
+  const validator = validators.get(schema) ?? Compile(schema);
+  validators.set(schema, validator);
+  if (validator.Check(value)) return withNumbers(schema, value) as Static<S>; // The validator was made of this schema.
+  throw complaint(schema, validator, value, place);
+}
+
+function withNumbers(schema: object, value: JsonValue): JsonValue {
+  // Most of a fixture's bytes stand where any value may.
+  if (schema === ANYTHING) return value;
+  const { isSmall, items, properties, additionalProperties: others } = Object(schema);
+  if (isSmall === true) return Number(value);
+  if (Array.isArray(value)) for (const [index, each] of value.entries()) value[index] = withNumbers(items, each);
+  else if (isJsonObject(value)) {
+    for (const [name, each] of Object.entries(value)) value[name] = withNumbers(properties?.[name] ?? others, each);
+  }
+  return value;
+}
+
+function complaint(schema: TSchema, validator: Validator, value: JsonValue, { file, path }: Place): ShapeError {
+  const [error] = validator.Errors(value);
+  if (error === undefined) throw new Error('a value is refused without an error');
+  const place = { file, path: path + error.instancePath };
+  const lacking = 'requiredProperties' in error.params ? error.params.requiredProperties[0] : undefined;
+  if (lacking !== undefined) return new ShapeError(place, `a member ${lacking}`);
+  const nodes = way(schema, error.schemaPath.replace('#', '')).map(Object);
+  if (error.keyword === 'boolean') {
+    const known = Object.keys(Object(nodes.at(-2).properties));
+    const meant = didYouMean(error.instancePath.split('/').at(-1) ?? '', known);
+    return new ShapeError(place, `no such member${meant}; known are ${known.join(', ')}`);
+  }
+  const expected = nodes.findLast((node) => typeof node.expected === 'string')?.expected;
+  const found = way(value, error.instancePath).at(-1);
+  const choices = nodes.findLast((node) => Array.isArray(node.enum))?.enum;
+  const meant = typeof found === 'string' && choices !== undefined ? didYouMean(found, choices) : '';
+  return new ShapeError(place, `${expected ?? 'another value'}, found ${foundText(found)}${meant}`);
+}
+
+/** What a JSON pointer goes through, the root first. */
+function way(root: unknown, pointer: string): readonly unknown[] {
+  const nodes = [root];
+  for (const step of pointer.split('/').slice(1))
+    nodes.push(Object(nodes.at(-1))[step.replaceAll('~1', '/').replaceAll('~0', '~')]);
+  return nodes;
+}
+
+function foundText(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'string') return `the text ${JSON.stringify(value)}`;
+  return typeof value === 'boolean' ? String(value) : `the number ${value}`;
+}

@@ -1,0 +1,110 @@
+import type { Answer, Call, Caller } from '../../client/call.js';
+import type { Control } from '../../client/signed-in-caller.js';
+import { isJsonObject } from '../../wire/json/json.js';
+import { jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
+import { makesKeys, matchOperation } from '../format/effects.js';
+import { decoded } from './why-not.js';
+
+/** The keys that a run has made on a live server, so that it touches no other and leaves none behind. */
+export interface OwnKeys {
+  /** What every key that the run names itself begins with. */
+  readonly prefix: string;
+  isOwn(accessKey: string): boolean;
+  /** Notes a key that the run is about to make. */
+  add(accessKey: string): void;
+  /** Those of these keys that the run has made, ever. */
+  among(accessKeys: readonly string[]): readonly string[];
+  /** Removes what was made since the last time; lists what could not be removed. */
+  removeAll(control: Control): Promise<readonly string[]>;
+}
+
+/** `others` stood there before the run: none of them becomes its own, whatever a server names as made. */
+export function createOwnKeys(prefix: string, others: readonly string[] = []): OwnKeys {
+  const foreign = new Set(others);
+  const made = new Set<string>();
+  const ever = new Set<string>();
+  const isOwn = (accessKey: string) => accessKey.startsWith(prefix) || ever.has(accessKey);
+  return {
+    prefix,
+    isOwn,
+    add(accessKey) {
+      if (foreign.has(accessKey)) return;
+      made.add(accessKey);
+      ever.add(accessKey);
+    },
+    among: (accessKeys) => accessKeys.filter(isOwn),
+    async removeAll(control) {
+      const left: string[] = [];
+      for (const accessKey of [...made]) {
+        if (await removed(accessKey, control)) made.delete(accessKey);
+        else left.push(accessKey);
+      }
+      return left;
+    },
+  };
+}
+
+/** An unknown key is as good as removed. */
+async function removed(accessKey: string, control: Control): Promise<boolean> {
+  try {
+    const { status, error } = await control.send('DELETE', `/users/${encodeURIComponent(accessKey)}`);
+    return status === 200 || (status === 400 && /user not found/i.test(error));
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Lets only such key changes through that touch no key of others, and notes every key that comes into being. What would
+ * touch another's is not sent: the call rejects.
+ */
+export function guardKeys(caller: Caller, { own, apiRoot }: Guarded): Caller {
+  return {
+    close: () => caller.close(),
+    async send(call) {
+      const path = call.path.startsWith(apiRoot) ? call.path.slice(apiRoot.length) : null;
+      const matched = path === null ? null : matchOperation(call.method, path);
+      if (matched === null || matched.operation.effect.kind === 'reads') return caller.send(call);
+      const named = matched.keySegment === null ? keyInBody(call) : decoded(matched.keySegment);
+      if (matched.operation.subject === 'keys' && named !== null) {
+        await refuseForeign(caller, call, { accessKey: named, own, apiRoot });
+      }
+      const makes = makesKeys(matched.operation);
+      if (makes && named === '') throw new Error('not sent: no operation removes an empty key');
+      if (makes && named !== null) own.add(named);
+      const answer = await caller.send(call);
+      if (makes) for (const key of keysIn(answer)) own.add(key);
+      return answer;
+    },
+  };
+}
+
+interface Guarded {
+  readonly own: OwnKeys;
+  readonly apiRoot: string;
+}
+
+/** Asks with the call's own credential: a login of ours would end the scenario's session. */
+async function refuseForeign(
+  caller: Caller,
+  call: Call,
+  { accessKey, own, apiRoot }: Guarded & { readonly accessKey: string },
+): Promise<void> {
+  if (accessKey === '' || own.isOwn(accessKey)) return;
+  const path = `${apiRoot}/users/${encodeURIComponent(accessKey)}`;
+  const headers = new Map([...call.headers].filter(([name]) => name.toLowerCase() === 'authorization'));
+  const { status } = await caller.send({ method: 'GET', path, headers, body: undefined });
+  if (status === 200) throw new Error('not sent: it would change a key that was not made here');
+}
+
+function keyInBody({ body }: Call): string | null {
+  const value = body === undefined ? undefined : jsonIn(body, LAST_WINS);
+  return isJsonObject(value) && typeof value.access_key === 'string' ? value.access_key : null;
+}
+
+function keysIn({ status, body }: Answer): readonly string[] {
+  const value = status === 200 ? jsonIn(body, LAST_WINS) : undefined;
+  const data = isJsonObject(value) ? value.data : null;
+  const list = Array.isArray(data) ? data : [data];
+  return list.filter((each) => typeof each === 'string');
+}

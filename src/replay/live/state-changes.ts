@@ -1,0 +1,99 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
+import type { GivenKey } from '../format/given-state.js';
+import { sameJson } from '../format/json-difference.js';
+import { type ComparedPart, type SavedState, sameKeyLists } from './saved-state.js';
+
+const PARTS: readonly {
+  readonly part: ComparedPart;
+  readonly name: string;
+  readonly changes: (before: SavedState, after: SavedState) => readonly string[];
+}[] = [
+  { part: 'keys', name: 'keys', changes: (before, after) => keyChanges(before.keys, after.keys) },
+  {
+    part: 'rules',
+    name: 'outbound rules',
+    changes: (before, after) => (sameJson(before.rules, after.rules) ? [] : ['the outbound rules are not as before']),
+  },
+  {
+    part: 'dns',
+    name: 'DNS settings',
+    changes: (before, after) => (sameJson(before.dns, after.dns) ? [] : ['the DNS settings are not as before']),
+  },
+  {
+    part: 'config',
+    name: 'configuration',
+    changes: (before, after) => configurationChanges(before.config, after.config),
+  },
+];
+
+/**
+ * What is not as it was before, or can no longer be read, one sentence each; nobody's key is named. A part that could not be
+ * read before is held against nothing.
+ */
+export function stateChanges(before: SavedState, after: SavedState): readonly string[] {
+  return PARTS.flatMap(({ part, name, changes }) => {
+    if (before.unread[part] !== undefined) return [];
+    const why = after.unread[part];
+    return why === undefined ? changes(before, after) : [`the ${name} could not be read: ${why}`];
+  });
+}
+
+/** Whether keys came, went, or have another name or limit. */
+export function keysChanged(before: SavedState, after: SavedState): boolean {
+  return keyChanges(before.keys, after.keys).length > 0;
+}
+
+/** The sentences of `stateChanges` that are about keys and nothing else, in the list and in the configuration. */
+export function keyChangesOnly(before: SavedState, after: SavedState): readonly string[] {
+  const isOfKeys = sameJson(withoutKeyLists(before.config), withoutKeyLists(after.config));
+  return [
+    ...keyChanges(before.keys, after.keys),
+    ...(isOfKeys ? configurationChanges(before.config, after.config) : []),
+  ];
+}
+
+function withoutKeyLists(config: JsonObject | null): JsonValue {
+  if (config === null) return null;
+  const { access_keys: _, inbounds, ...others } = config;
+  if (!Array.isArray(inbounds)) return { ...others, inbounds: inbounds ?? null };
+  return {
+    ...others,
+    inbounds: inbounds.map((each: JsonValue) => (isJsonObject(each) ? { ...each, users: null } : each)),
+  };
+}
+
+function keyChanges(before: readonly GivenKey[], after: readonly GivenKey[]): readonly string[] {
+  const [left, right] = [before, after].map((keys) => new Map(keys.map((each) => [each.accessKey, each])));
+  const missing = before.filter(({ accessKey }) => right?.has(accessKey) !== true).length;
+  const fresh = after.filter(({ accessKey }) => left?.has(accessKey) !== true);
+  const changed = after.filter((each) => isChanged(left?.get(each.accessKey), each)).length;
+  const empty = fresh.some(({ accessKey }) => accessKey === '') ? ', the empty key among them' : '';
+  return [
+    ...(missing > 0 ? [`keys that stood there and are gone: ${missing}`] : []),
+    ...(fresh.length > 0 ? [`keys that were not there before: ${fresh.length}${empty}`] : []),
+    ...(changed > 0 ? [`keys with another name or limit than before: ${changed}`] : []),
+  ];
+}
+
+function isChanged(before: GivenKey | undefined, { name, limitBytes }: GivenKey): boolean {
+  return before !== undefined && (before.name !== name || before.limitBytes !== limitBytes);
+}
+
+function configurationChanges(before: JsonObject | null, after: JsonObject | null): readonly string[] {
+  if (before === null || after === null) return [];
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const changed = names.filter((name) => !sameMember(name, before[name], after[name]));
+  return changed.length === 0 ? [] : [`the configuration is not as before: ${changed.join(', ')}`];
+}
+
+function sameMember(name: string, before: JsonValue | undefined, after: JsonValue | undefined): boolean {
+  if (name === 'access_keys') return sameKeyLists(before, after);
+  if (name !== 'inbounds' || !Array.isArray(before) || !Array.isArray(after)) return sameJson(before, after);
+  return before.length === after.length && before.every((each, index) => sameInbound(each, after[index]));
+}
+
+function sameInbound(before: JsonValue, after: JsonValue | undefined): boolean {
+  if (!isJsonObject(before) || after === undefined || !isJsonObject(after)) return sameJson(before, after);
+  const [{ users: left, ...one }, { users: right, ...other }] = [before, after];
+  return sameKeyLists(left, right) && sameJson(one, other);
+}

@@ -1,0 +1,174 @@
+import type { Caller, Target } from '../../client/call.js';
+import { type Control, type TargetCredentials, unreadWords } from '../../client/signed-in-caller.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import { type GivenKey, keyOf } from '../format/given-state.js';
+
+/** What a live server says of itself before anything is played. */
+export interface TargetFacts {
+  /** The server package version of its status; null when it did not tell. */
+  readonly version: string | null;
+  /** Whether it answers without a credential. */
+  readonly isOpen: boolean;
+  /** Whether its static token is known and passes. */
+  readonly hasToken: boolean;
+  /** Whether its operator's name and password are known and pass. */
+  readonly hasOperator: boolean;
+  /** Its configuration file; `none` when it has none, null when it does not tell. */
+  readonly config: JsonObject | 'none' | null;
+  readonly dnsEnabled: boolean;
+  /** The keys that stand there, in the order of the list. */
+  readonly keys: readonly GivenKey[];
+  /** How it announces itself to clients; null when no key that a path can name was there to ask with. */
+  readonly announced: Announcement | null;
+}
+
+/** The parts of a share link around the key. */
+export interface Announcement {
+  readonly scheme: string;
+  /** `host:port`. */
+  readonly address: string;
+  /** With its `?`, as configured and without what DNS adds; empty for none. */
+  readonly query: string;
+}
+
+interface Asked {
+  readonly target: Target;
+  readonly revision: Revision;
+  readonly credentials: TargetCredentials;
+}
+
+/** Something answers there, and it is no management API at the root that the revision has. */
+export class NoApiThere extends Error {
+  constructor({ apiRoot }: Target, status: number) {
+    super(
+      `GET ${apiRoot}/server/status answers ${status}, expected 200 or 401: is this the revision and the web path?`,
+    );
+    this.name = 'NoApiThere';
+  }
+}
+
+/** Asks a server about itself: reads, and a login where a name is given. Rejects with an `Error` for people when it cannot be used. */
+export async function learnFacts(caller: Caller, control: Control, asked: Asked): Promise<TargetFacts> {
+  const { target, revision, credentials } = asked;
+  const anonymous = await statusWith(caller, target, null);
+  if (anonymous !== 200 && anonymous !== 401) throw new NoApiThere(target, anonymous);
+  const isOpen = anonymous === 200;
+  const { token } = credentials;
+  const hasToken = token !== null && (await statusWith(caller, target, `Bearer ${token}`)) === 200 && !isOpen;
+  const hasOperator = credentials.operator !== null && revision.capabilities.login !== undefined;
+  if (hasOperator) await control.login();
+  if (!isOpen && !hasToken && !hasOperator) return nothingKnown;
+  const status = dataObject((await control.send('GET', '/server/status')).data);
+  const config = await readConfig(control, revision);
+  const { keys } = await readKeys(control);
+  const dnsEnabled = await readDnsEnabled(control, revision, config);
+  const named = keys.find(({ accessKey }) => accessKey !== '');
+  return {
+    version: typeof status.version === 'string' ? status.version : null,
+    isOpen,
+    hasToken,
+    hasOperator,
+    config,
+    dnsEnabled,
+    keys,
+    announced: named === undefined ? null : await learnAnnouncement(control, named.accessKey, revision, dnsEnabled),
+  };
+}
+
+const nothingKnown: TargetFacts = {
+  version: null,
+  isOpen: false,
+  hasToken: false,
+  hasOperator: false,
+  config: null,
+  dnsEnabled: false,
+  keys: [],
+  announced: null,
+};
+
+async function statusWith(caller: Caller, target: Target, authorization: string | null): Promise<number> {
+  const headers = new Map(authorization === null ? [] : [['authorization', authorization]]);
+  const answer = await caller.send({
+    method: 'GET',
+    path: `${target.apiRoot}/server/status`,
+    headers,
+    body: undefined,
+  });
+  const wait = answer.headers.get('retry-after');
+  if (answer.status === 401 && wait !== undefined)
+    throw new Error(`the server slows the guessing of tokens and does not look at this one: try again in ${wait} s`);
+  return answer.status;
+}
+
+async function readConfig(control: Control, { capabilities }: Revision): Promise<TargetFacts['config']> {
+  if (capabilities.config === undefined) return null;
+  const { status, data, error } = await control.send('GET', '/server/config');
+  if (status === 200 && data !== undefined && isJsonObject(data)) return data;
+  return error.startsWith('No config path registered') ? 'none' : null;
+}
+
+async function readDnsEnabled(
+  control: Control,
+  { capabilities }: Revision,
+  config: TargetFacts['config'],
+): Promise<boolean> {
+  if (capabilities.dns !== undefined)
+    return dataObject((await control.send('GET', '/dns/config')).data).enabled === true;
+  return config !== null && config !== 'none' && isJsonObject(config.dns) && config.dns.enabled === true;
+}
+
+/** The keys of a server as it lists them. Rejects with an `Error` for people where it does not list them. */
+export async function listKeys(control: Control): Promise<readonly GivenKey[]> {
+  const { keys, why } = await readKeys(control);
+  if (why !== null) throw new Error(`the keys could not be read: ${why}`);
+  return keys;
+}
+
+/** The same, with no keys and the reason why where it does not list them. */
+export async function readKeys(
+  control: Control,
+): Promise<{ readonly keys: readonly GivenKey[]; readonly why: string | null }> {
+  const answer = await control.send('GET', '/users');
+  if (answer.status !== 200 || !Array.isArray(answer.data)) return { keys: [], why: unreadWords('/users', answer) };
+  return { keys: answer.data.flatMap(keyOf), why: null };
+}
+
+/** Reads a key's share link apart; null when it is none. */
+export async function learnAnnouncement(
+  control: Control,
+  accessKey: string,
+  revision: Revision,
+  dnsEnabled: boolean,
+): Promise<Announcement | null> {
+  const path = `/subscribe/${encodeURIComponent(accessKey)}`;
+  const config = dataObject((await control.send('GET', path)).data);
+  const link = (await control.send('GET', path, undefined, LINK)).data;
+  const address = config.server;
+  if (typeof address !== 'string' || typeof link !== 'string') return null;
+  const [scheme = '', rest] = split(link, '://');
+  const tail = `@${address}`;
+  const at = rest.indexOf(tail);
+  if (at < 0) return null;
+  return { scheme, address, query: configuredPart(rest.slice(at + tail.length), revision, dnsEnabled) };
+}
+
+const LINK = { accept: 'text/plain' };
+
+/** The query less what the revision adds to it when DNS is on. */
+function configuredPart(query: string, { shareQuery }: Revision, dnsEnabled: boolean): string {
+  for (let end = query.length; end >= 0; end -= 1) {
+    const beginning = query.slice(0, end);
+    if (shareQuery.query(beginning, dnsEnabled) === query) return beginning;
+  }
+  return query;
+}
+
+function split(text: string, separator: string): readonly [string, string] {
+  const at = text.indexOf(separator);
+  return at < 0 ? ['', text] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+function dataObject(value: JsonValue | undefined): JsonObject {
+  return value !== undefined && isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,285 @@
+import type { Answer, Call, Caller } from '../../client/call.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
+import { jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import type { OperationName } from '../../wire/operations.js';
+import { type MatchedRequest, matchOperation, pathWithKey } from '../format/effects.js';
+import { type GivenKey, type GivenState, isPassword, keyOf } from '../format/given-state.js';
+import { sameJson } from '../format/json-difference.js';
+import { movedPlace } from '../format/parse-place.js';
+import type { GivenServer } from '../format/scenario.js';
+import { withKeysOfNow } from './keys-of-now.js';
+import type { OwnKeys } from './own-keys.js';
+import { untilReloaded } from './take-over.js';
+import type { Announcement } from './target-facts.js';
+
+/** What a scenario's own names and numbers stand for on the server that it is played on. */
+export interface Cast {
+  readonly apiRoot: string;
+  readonly state: GivenState;
+  readonly server: GivenServer | undefined;
+  readonly own: OwnKeys;
+  /** What is sent instead of `Bearer` with the scenario's static token, and of the token as it stands; null leaves them. */
+  readonly bearer: string | null;
+  readonly token: string | null;
+  readonly operator: { readonly username: string; readonly password: string } | null;
+  readonly announced: Announcement | null;
+  /** Counts to take off the status: what stood there before the scenario. */
+  readonly before: { readonly total: bigint; readonly active: bigint };
+  /** Null where the scenario's configuration does not stand on the server. */
+  readonly configuration: CastConfiguration | null;
+  /** Called between wrong logins, so that a server that slows guessing does not lock the run out. */
+  readonly onManyWrongLogins: () => Promise<void>;
+}
+
+/** How a scenario's configuration goes into a live server's, whose listener and keys stay. */
+export interface CastConfiguration {
+  /** The server's own file as it stood. */
+  readonly saved: JsonObject;
+  /** The keys that it listed then. */
+  readonly keys: readonly GivenKey[];
+  /** The scenario's, as it stands now; grows with every replacement. */
+  current: JsonObject;
+}
+
+/** Members of the file that decide how the server is reached: they stay what they are. */
+const STAYING = ['api', 'listen'] as const;
+
+/** A guard against guessing closes after five failures at the least. */
+const WRONG_LOGINS_IN_A_ROW = 4;
+
+/** A caller that speaks the scenario's words to a server that knows others: requests go out in its words, answers come back in the scenario's. */
+export function translate(caller: Caller, cast: Cast): Caller {
+  const wrong = { count: 0, sessionTold: false };
+  return {
+    close: () => caller.close(),
+    async send(call) {
+      const matched = matchedBy(call, cast);
+      const name = matched?.operation.name ?? null;
+      if (name === 'login' && wrong.count >= WRONG_LOGINS_IN_A_ROW && !wrong.sessionTold) {
+        await cast.onManyWrongLogins();
+        wrong.count = 0;
+      }
+      const send = (body: Buffer | undefined) =>
+        caller.send({
+          ...call,
+          path: matched === null ? call.path : pathOut(call.path, matched, cast),
+          headers: headersOut(call.headers, cast),
+          body,
+        });
+      const keysOfNow = async () => (name === 'putConfig' ? listedAs(call, caller, cast) : []);
+      const body = bodyOut(call.body, name, cast, await keysOfNow());
+      const answer = await send(body);
+      if (name === 'login') {
+        wrong.count = answer.status === 401 ? wrong.count + 1 : 0;
+        wrong.sessionTold ||= answer.status === 200;
+      }
+      if (name === 'putConfig' && answer.status === 200) {
+        replaced(call.body, cast);
+        // Keys that others changed in that instant: from its next reload on, a server goes by the file alone.
+        const again = bodyOut(call.body, name, cast, await keysOfNow());
+        if (body !== undefined && again?.equals(body) === false) await send(again);
+        // With the scenario's own credential: a login of the run's would end its session.
+        await untilReloaded((path) => readAs(call, path, caller, cast));
+      }
+      return name === null ? answer : answerIn(withPlaceOf(call.body, body, answer), name, cast);
+    },
+  };
+}
+
+/** The keys that a server lists; those that stood there before where the call's credential reads none. */
+async function listedAs(call: Call, caller: Caller, cast: Cast): Promise<readonly GivenKey[]> {
+  const list = await readAs(call, '/users', caller, cast);
+  return Array.isArray(list) ? list.flatMap(keyOf) : (cast.configuration?.keys ?? []);
+}
+
+async function readAs({ headers }: Call, path: string, caller: Caller, cast: Cast): Promise<JsonValue | undefined> {
+  const kept = new Map([...headersOut(headers, cast)].filter(([name]) => name.toLowerCase() === 'authorization'));
+  const { body } = await caller.send({ method: 'GET', path: cast.apiRoot + path, headers: kept, body: undefined });
+  const value = jsonIn(body, LAST_WINS);
+  return isJsonObject(value) ? value.data : undefined;
+}
+
+function matchedBy({ method, path }: Call, { apiRoot }: Cast): MatchedRequest | null {
+  return path.startsWith(apiRoot) ? matchOperation(method, path.slice(apiRoot.length)) : null;
+}
+
+/** The prefix stands before the segment as it is written, so that its spelling stays what the scenario wants to see. */
+function pathOut(path: string, matched: MatchedRequest, { apiRoot, own }: Cast): string {
+  const { keySegment } = matched;
+  if (keySegment === null || keySegment === '' || own.isOwn(keySegment)) return path;
+  return apiRoot + pathWithKey(matched, path.slice(apiRoot.length), own.prefix + keySegment);
+}
+
+function headersOut(headers: ReadonlyMap<string, string>, { state, bearer, token }: Cast): ReadonlyMap<string, string> {
+  const known = state.credentials.token;
+  if (known === null || known === '') return headers;
+  return new Map(
+    [...headers].map(([name, value]) => {
+      if (name.toLowerCase() !== 'authorization') return [name, value];
+      if (bearer !== null && value === `Bearer ${known}`) return [name, bearer];
+      return [name, token === null ? value : value.replaceAll(known, token)];
+    }),
+  );
+}
+
+/** What becomes of a body, by the operation that it is for; one that is no JSON object keeps its bytes. */
+const BODIES_OUT: Partial<
+  Readonly<Record<OperationName, (body: JsonObject, cast: Cast, keys: readonly GivenKey[]) => JsonObject>>
+> = {
+  login: loginOut,
+  createUser: newKeyOut,
+  putConfig: (body, { configuration, own }, keys) =>
+    configuration === null ? body : mergedConfiguration(body, configuration, keys, own),
+};
+
+/** `keys` are those that the server lists now. */
+function bodyOut(
+  body: Buffer | undefined,
+  name: OperationName | null,
+  cast: Cast,
+  keys: readonly GivenKey[],
+): Buffer | undefined {
+  const change = name === null ? undefined : BODIES_OUT[name];
+  const value = body === undefined || change === undefined ? undefined : jsonIn(body, LAST_WINS);
+  if (change === undefined || !isJsonObject(value)) return body;
+  const changed = change(value, cast, keys);
+  return changed === value ? body : Buffer.from(writeJson(changed));
+}
+
+/** An empty key stays empty. */
+function newKeyOut(body: JsonObject, { own }: Cast): JsonObject {
+  const { access_key: key } = body;
+  if (typeof key !== 'string' || key === '' || own.isOwn(key)) return body;
+  return { ...body, access_key: own.prefix + key };
+}
+
+function loginOut(body: JsonObject, { state, operator }: Cast): JsonObject {
+  if (operator === null) return body;
+  const { username, password } = body;
+  const changed: JsonObject = { ...body };
+  if (username === state.credentials.username) changed.username = operator.username;
+  if (typeof password === 'string' && isPassword(password, state.credentials)) changed.password = operator.password;
+  return changed;
+}
+
+/** A scenario's file as it goes to a live server: its own keys beside those of others, the server's own listener. */
+export function mergedConfiguration(
+  wanted: JsonObject,
+  { saved, keys }: Pick<CastConfiguration, 'saved' | 'keys'>,
+  now: readonly GivenKey[],
+  own: OwnKeys,
+): JsonObject {
+  const others = now.filter(({ accessKey }) => !own.isOwn(accessKey));
+  const { access_keys: list } = withKeysOfNow(saved, keys, others);
+  const merged: JsonObject = { ...wanted };
+  for (const name of STAYING) {
+    if (saved[name] === undefined) delete merged[name];
+    else merged[name] = saved[name];
+  }
+  const foreign = Array.isArray(list) ? list : [];
+  const ours = Array.isArray(wanted.access_keys) ? wanted.access_keys : [];
+  merged.access_keys = [...foreign, ...ours.map((element) => prefixed(element, own))];
+  return merged;
+}
+
+function prefixed(element: JsonValue, own: OwnKeys): JsonValue {
+  const name = (accessKey: string) => {
+    const named = own.isOwn(accessKey) ? accessKey : own.prefix + accessKey;
+    own.add(named);
+    return named;
+  };
+  if (typeof element === 'string') return name(element);
+  if (!isJsonObject(element) || typeof element.access_key !== 'string') return element;
+  return { ...element, access_key: name(element.access_key) };
+}
+
+function replaced(body: Buffer | undefined, { configuration }: Cast): void {
+  const value = body === undefined ? undefined : jsonIn(body, LAST_WINS);
+  if (configuration !== null && isJsonObject(value)) configuration.current = value;
+}
+
+/** What a server says of the body that it got, as it would say it of the scenario's. */
+function withPlaceOf(own: Buffer | undefined, sent: Buffer | undefined, answer: Answer): Answer {
+  if (own === undefined || sent === undefined || own === sent || answer.status < 400) return answer;
+  const [text, from, to] = [answer.body, sent, own].map((each) => each.toString('utf8'));
+  return { ...answer, body: Buffer.from(movedPlace(text ?? '', from ?? '', to ?? '')) };
+}
+
+/** The answer with the scenario's names for its own keys; one that is no JSON keeps its bytes. */
+function answerIn(answer: Answer, name: OperationName, cast: Cast): Answer {
+  const value = jsonIn(answer.body, LAST_WINS);
+  if (value === undefined) return answer;
+  const shaped =
+    answer.status === 200 && isJsonObject(value) && value.data !== undefined
+      ? { ...value, data: dataIn(value.data, name, cast) }
+      : value;
+  return { ...answer, body: Buffer.from(writeJson(withoutPrefix(shaped, cast.own.prefix))) };
+}
+
+function withoutPrefix(value: JsonValue, prefix: string): JsonValue {
+  if (typeof value === 'string') return value.replaceAll(prefix, '');
+  if (Array.isArray(value)) return value.map((each: JsonValue) => withoutPrefix(each, prefix));
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).map(([name, each]) => [
+    name.replaceAll(prefix, ''),
+    withoutPrefix(each, prefix),
+  ]);
+  return Object.assign(Object.create(null), Object.fromEntries(members));
+}
+
+/** What an operation's answer holds without what is not the scenario's. */
+const DATA_IN: Partial<Readonly<Record<OperationName, (data: JsonValue, cast: Cast) => JsonValue>>> = {
+  listUsers: (data, { own }) => (Array.isArray(data) ? data.filter((each) => isOwnElement(each, own)) : data),
+  getStatus: (data, { before }) =>
+    isJsonObject(data)
+      ? {
+          ...data,
+          total_users: less(data.total_users, before.total),
+          active_users: less(data.active_users, before.active),
+        }
+      : data,
+  // No operation makes a query: those that stand there are of others.
+  listDnsQueries: (data) => (Array.isArray(data) ? [] : data),
+  getConfig: (data, { configuration, own }) =>
+    isJsonObject(data) && configuration !== null ? configurationIn(data, configuration, own) : data,
+  subscribe: announcedIn,
+};
+
+function dataIn(data: JsonValue, name: OperationName, cast: Cast): JsonValue {
+  return DATA_IN[name]?.(data, cast) ?? data;
+}
+
+function less(value: JsonValue | undefined, count: bigint): JsonValue {
+  return typeof value === 'bigint' ? value - count : (value ?? null);
+}
+
+/** The server's file as the scenario would have it: without the keys of others, with the scenario's own listener. */
+export function configurationIn(data: JsonObject, { saved, current }: CastConfiguration, own: OwnKeys): JsonObject {
+  const result: JsonObject = { ...data };
+  if (Array.isArray(data.access_keys)) {
+    const ours = data.access_keys.filter((each) => isOwnElement(each, own));
+    if (ours.length === 0 && current.access_keys === undefined) delete result.access_keys;
+    else result.access_keys = ours;
+  }
+  for (const name of STAYING) {
+    if (!sameJson(data[name], saved[name])) continue;
+    if (current[name] === undefined) delete result[name];
+    else result[name] = current[name];
+  }
+  return result;
+}
+
+function isOwnElement(element: JsonValue, own: OwnKeys): boolean {
+  return keyOf(element).some(({ accessKey }) => own.isOwn(accessKey));
+}
+
+/** A link or a client configuration with the address and the scheme that the scenario's server announces. */
+function announcedIn(data: JsonValue, { server, announced }: Cast): JsonValue {
+  if (server === undefined || announced === null) return data;
+  const address = `${server.host}:${server.port}`;
+  if (isJsonObject(data)) return data.server === announced.address ? { ...data, server: address } : data;
+  if (typeof data !== 'string' || !data.startsWith(`${announced.scheme}://`)) return data;
+  const rest = data.slice(announced.scheme.length);
+  return server.shareScheme + rest.replace(`@${announced.address}`, () => `@${address}`);
+}

@@ -1,0 +1,188 @@
+import type { Answer } from '../../client/call.js';
+import { isJsonObject, type JsonOptions, type JsonValue } from '../../wire/json/json.js';
+import { jsonIn } from '../../wire/json/json-in.js';
+import { jsonDifferences, type ValueDifference } from '../format/json-difference.js';
+import { type Bindings, matchText } from '../format/placeholders.js';
+import type { FileAfterwards, ScenarioResponse } from '../format/scenario.js';
+import { corsDifferences } from './cors.js';
+
+/** One difference between what a scenario asks for and what came, without the step it belongs to. */
+export interface AnswerDifference {
+  /** `status`, `header NAME`, `text`, `body POINTER`, `file POINTER`, `file`, `request` or `connection`. */
+  readonly where: string;
+  readonly expected: JsonValue | undefined;
+  readonly actual: JsonValue | undefined;
+}
+
+export interface AnswerComparison {
+  readonly bindings: Bindings;
+  /** The request's headers, lower case, as sent: what a cross-origin answer permits is read against them. */
+  readonly requestHeaders: ReadonlyMap<string, string>;
+  /** `ignored`: a server's own panel page is no contract; only that one came, as `text/html`, counts. */
+  readonly pages: 'exact' | 'ignored';
+}
+
+/**
+ * Texts of which only the beginning is contract: the operating system's or the parser's words follow
+ * (protocol: "Errors"; "Where recorded servers differ").
+ */
+const OPEN_ENDED = [
+  'Failed to read config file',
+  'Failed to strip comments',
+  'Failed to parse config JSON',
+  'Failed to format config JSON',
+  'Failed to write config file',
+];
+
+/** Where the order of the key list in the file stands, in both layouts; it is no contract in recordings. */
+const KEY_LISTS = ['/access_keys', '/inbounds/*/users'];
+
+/** Compares an answer with a scenario's response, as the recordings' "How to compare" asks for; nothing when equal. */
+export function compareAnswer(
+  response: ScenarioResponse,
+  answer: Answer,
+  comparison: AnswerComparison,
+): readonly AnswerDifference[] {
+  return [
+    ...(response.status === answer.status
+      ? []
+      : [{ where: 'status', expected: BigInt(response.status), actual: BigInt(answer.status) }]),
+    ...headerDifferences(response, answer, comparison),
+    ...contentDifferences(response, answer, comparison),
+  ];
+}
+
+function headerDifferences(
+  response: ScenarioResponse,
+  answer: Answer,
+  comparison: AnswerComparison,
+): readonly AnswerDifference[] {
+  const expected = expectedHeaders(response);
+  if (expected === undefined) return [];
+  return [
+    ...exactHeader('content-type', expected, answer, comparison.bindings),
+    ...exactHeader('location', expected, answer, comparison.bindings),
+    ...allowDifferences(expected, answer),
+    ...corsDifferences(expected, answer.headers, comparison.requestHeaders),
+  ];
+}
+
+function expectedHeaders(response: ScenarioResponse): ReadonlyMap<string, string> | undefined {
+  if (response.headers !== undefined) {
+    return new Map(Object.entries(response.headers).map(([name, value]) => [name.toLowerCase(), value]));
+  }
+  return response.body === undefined ? undefined : new Map([['content-type', 'application/json']]);
+}
+
+function exactHeader(
+  name: string,
+  expected: ReadonlyMap<string, string>,
+  answer: Answer,
+  bindings: Bindings,
+): readonly AnswerDifference[] {
+  const wanted = expected.get(name);
+  const given = answer.headers.get(name);
+  if (wanted === undefined && given === undefined) return [];
+  if (wanted !== undefined && given !== undefined && matchText(wanted, given, bindings)) return [];
+  return [{ where: `header ${name}`, expected: wanted, actual: given }];
+}
+
+function allowDifferences(expected: ReadonlyMap<string, string>, answer: Answer): readonly AnswerDifference[] {
+  const wanted = expected.get('allow');
+  if (wanted === undefined) return [];
+  const given = answer.headers.get('allow');
+  if (given !== undefined && methodSet(wanted) === methodSet(given)) return [];
+  return [{ where: 'header allow', expected: wanted, actual: given }];
+}
+
+function methodSet(list: string): string {
+  return [...new Set(list.split(',').map((each) => each.trim().toUpperCase()))].sort().join(',');
+}
+
+function contentDifferences(
+  response: ScenarioResponse,
+  answer: Answer,
+  comparison: AnswerComparison,
+): readonly AnswerDifference[] {
+  if (response.text !== undefined) return textDifferences(response.text, answer, comparison);
+  if (response.body === undefined) return [];
+  const actual = jsonOrText(answer.body);
+  const options = { unordered: response.unordered ?? [], bindings: comparison.bindings };
+  return jsonDifferences(openEnded(response.body), actual, options).map(placed('body'));
+}
+
+function textDifferences(text: string, answer: Answer, comparison: AnswerComparison): readonly AnswerDifference[] {
+  if (comparison.pages === 'ignored' && answer.headers.get('content-type') === 'text/html' && text.startsWith('<'))
+    return [];
+  const actual = answer.body.toString('utf8');
+  return matchText(text, actual, comparison.bindings) ? [] : [{ where: 'text', expected: text, actual }];
+}
+
+/** The expected body with the open end of an open-ended error text spelled as a placeholder. */
+function openEnded(body: JsonValue): JsonValue {
+  if (!isJsonObject(body)) return body;
+  const error = body.error;
+  const beginning = typeof error === 'string' ? OPEN_ENDED.find((each) => error.startsWith(each)) : undefined;
+  return beginning === undefined ? body : { ...body, error: `<text starting:${beginning}>` };
+}
+
+export interface FileComparison {
+  readonly bindings: Bindings;
+  /** `ignored`: the order of the key list is no contract (recordings). */
+  readonly keyOrder: 'exact' | 'ignored';
+}
+
+/** Compares the configuration file with what a scenario says of it afterwards. */
+export function compareFile(
+  expected: FileAfterwards,
+  actual: string,
+  comparison: FileComparison,
+): readonly AnswerDifference[] {
+  if (expected.compare === 'bytes') return byteDifferences(expected, actual, comparison.bindings);
+  const wanted = expected.configText === undefined ? expected.config : fileValue(expected.configText.join('\n'));
+  if (wanted === undefined) return [];
+  const given = fileValue(actual);
+  const unordered = comparison.keyOrder === 'ignored' ? KEY_LISTS : [];
+  return jsonDifferences(wanted, given, { unordered, bindings: comparison.bindings }).map(placed('file'));
+}
+
+/** Compares one place of the configuration file, the order of elements apart; `file POINTER` where it differs. */
+export function compareFileAt(
+  pointer: string,
+  expected: JsonValue,
+  actual: string,
+  bindings: Bindings,
+): readonly AnswerDifference[] {
+  const given = valueAt(fileValue(actual), pointer);
+  if (given === undefined) return [{ where: `file ${pointer}`, expected, actual: undefined }];
+  return jsonDifferences(expected, given, { unordered: [pointer], bindings }, pointer).map(placed('file'));
+}
+
+function valueAt(root: JsonValue, pointer: string): JsonValue | undefined {
+  let value: JsonValue | undefined = root;
+  for (const segment of pointer.split('/').slice(1)) {
+    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (Array.isArray(value)) value = value[Number(name)];
+    else value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+  return value;
+}
+
+function byteDifferences(expected: FileAfterwards, actual: string, bindings: Bindings): readonly AnswerDifference[] {
+  const wanted = (expected.configText ?? []).join('\n');
+  return matchText(wanted, actual, bindings) ? [] : [{ where: 'file', expected: wanted, actual }];
+}
+
+function placed(what: 'body' | 'file'): (difference: ValueDifference) => AnswerDifference {
+  return ({ path, expected, actual }) => ({ where: path === '' ? what : `${what} ${path}`, expected, actual });
+}
+
+function fileValue(text: string): JsonValue {
+  return jsonOrText(Buffer.from(text, 'utf8'), { comments: true });
+}
+
+/** Bytes as a JSON value, or as text when they are no JSON, so that the difference shows what came. */
+function jsonOrText(bytes: Buffer, options: JsonOptions = {}): JsonValue {
+  const value = jsonIn(bytes, options);
+  return value === undefined ? bytes.toString('utf8') : value;
+}

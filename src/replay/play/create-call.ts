@@ -1,0 +1,48 @@
+import type { Call, Target } from '../../client/call.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import { type Addresses, replaceAddresses, replaceAddressesInJson } from '../format/addresses.js';
+import { type Bindings, fillText } from '../format/placeholders.js';
+import type { ScenarioRequest } from '../format/scenario.js';
+
+/** What a request's marks and placeholders stand for. */
+interface Surroundings {
+  readonly target: Target;
+  readonly addresses: Addresses;
+  readonly bindings: Bindings;
+}
+
+/** A scenario's request as it goes out. Throws `UnboundPlaceholder` when a placeholder has no value yet. */
+export function createCall(request: ScenarioRequest, at: Surroundings): Call {
+  const headers = Object.entries(withContentType(request));
+  return {
+    method: request.method,
+    path: rootOf(request, at.target) + fillText(request.path, at.bindings, encodeURIComponent),
+    headers: new Map(headers.map(([name, value]) => [name, fillText(value, at.bindings)])),
+    body: bodyOf(request, at),
+  };
+}
+
+/** A JSON body says that it is one, as an answer with a body does; without the header it is written as `text`. */
+function withContentType({ headers = {}, body }: ScenarioRequest): Readonly<Record<string, string>> {
+  const isSaid = body === undefined || Object.keys(headers).some((name) => name.toLowerCase() === 'content-type');
+  return isSaid ? headers : { ...headers, 'content-type': 'application/json' };
+}
+
+function rootOf(request: ScenarioRequest, target: Target): string {
+  if (request.root === 'server') return '';
+  return request.root === 'base' ? target.base : target.apiRoot;
+}
+
+function bodyOf(request: ScenarioRequest, at: Surroundings): Buffer | undefined {
+  if (request.text !== undefined) {
+    return Buffer.from(fillText(replaceAddresses(request.text, at.addresses), at.bindings), 'utf8');
+  }
+  if (request.body === undefined) return undefined;
+  const body = replaceAddressesInJson(request.body, at.addresses);
+  return Buffer.from(fillText(writeJson(body), at.bindings, insideString), 'utf8');
+}
+
+/** A value as it stands between the quotes of a JSON string. */
+function insideString(value: string): string {
+  return JSON.stringify(value).slice(1, -1);
+}

@@ -1,0 +1,150 @@
+import type { JsonValue } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import { Type } from '../../wire/typebox.js';
+import { RESPONSE, readFixtureJson, type Scenario, type ScenarioResponse } from '../format/scenario.js';
+import { ANYTHING, listOf, mapOf, object, ShapeError, shaped, TEXT } from '../format/shape.js';
+import type { AnswerDifference } from './compare.js';
+import type { Difference, PlayedFile, PlayedStep } from './play.js';
+
+/** Why answers differ from a recording, said once for all steps that it holds for. */
+export interface DivergenceKind {
+  /** One sentence that names the row of the specification or the design. */
+  readonly reason: string;
+  /** Every place that differs, as `Difference` names them; a step may have its own list. */
+  readonly where?: readonly string[];
+  /** What is answered instead. */
+  readonly instead?: ScenarioResponse;
+}
+
+/** One step that differs. Its `where` and `instead` win over those of its kind. */
+export interface Divergence {
+  /** Name of its kind. */
+  readonly why: string;
+  readonly where?: readonly string[];
+  readonly instead?: ScenarioResponse;
+  /** For the file afterwards: what stands at these JSON pointers instead, the order of elements apart. */
+  readonly file?: Readonly<Record<string, JsonValue>>;
+}
+
+/** All known divergences from the recordings of one server package version. */
+export interface DivergenceRegister {
+  readonly version: string;
+  readonly kinds: Readonly<Record<string, DivergenceKind>>;
+  /** By the scenario's file name without `.json`, then by the step's number (from 1) or `then`. */
+  readonly scenarios: Readonly<Record<string, Readonly<Record<string, Divergence>>>>;
+}
+
+const MEMBERS = { where: Type.Optional(listOf(TEXT)), instead: Type.Optional(RESPONSE) };
+const REGISTER = object({
+  version: TEXT,
+  kinds: mapOf(object({ reason: TEXT, ...MEMBERS })),
+  scenarios: mapOf(mapOf(object({ why: TEXT, ...MEMBERS, file: Type.Optional(mapOf(ANYTHING)) }))),
+});
+
+/** Reads a register. Throws `ShapeError`, also where a step names a kind that is not there, or a kind is never named. */
+export function readDivergences(content: string, file: string): DivergenceRegister {
+  const result = shaped(REGISTER, readFixtureJson(content, file), { file, path: '' });
+  const used = new Set<string>();
+  for (const [scenario, steps] of Object.entries(result.scenarios)) {
+    for (const [step, { why, where }] of Object.entries(steps)) {
+      used.add(why);
+      const place = { file, path: `/scenarios/${scenario}/${step}` };
+      if (result.kinds[why] === undefined) throw new ShapeError(place, `the name of a kind, found "${why}"`);
+      if ((where ?? result.kinds[why].where) === undefined)
+        throw new ShapeError(place, 'a list where, here or in its kind');
+    }
+  }
+  const idle = Object.keys(result.kinds).find((name) => !used.has(name));
+  if (idle !== undefined) throw new ShapeError({ file, path: `/kinds/${idle}` }, 'a kind that some step names');
+  return result;
+}
+
+/** What happened when a scenario was played. */
+export interface PlayedScenario {
+  readonly differences: readonly Difference[];
+  readonly steps: readonly PlayedStep[];
+  /** Null where the scenario says nothing of the file. */
+  readonly file: PlayedFile | null;
+}
+
+/**
+ * What is wrong between a register and one played scenario, one sentence each: a difference that is not registered, a
+ * registered one that did not occur, an answer or a file that is not the registered one.
+ */
+export function divergenceProblems(
+  { kinds, scenarios }: DivergenceRegister,
+  name: string,
+  scenario: Scenario,
+  played: PlayedScenario,
+): readonly string[] {
+  const registered = scenarios[name] ?? {};
+  const problems = Object.keys(registered)
+    .filter((step) => !isStep(step, scenario))
+    .map((step) => `step ${step}: registered, but the scenario has no such step`);
+  for (const step of stepsOf(scenario)) {
+    const entry = registered[step];
+    problems.push(...stepProblems(step, entry && { ...kinds[entry.why], ...entry }, played));
+  }
+  return problems;
+}
+
+/**
+ * The differences that a register does not explain. A step's are explained when its entry lists every place that differs
+ * and the answer (or the file) is the one that it gives instead; registered ones need not occur.
+ */
+export function unexplainedDifferences(
+  { kinds, scenarios }: DivergenceRegister,
+  name: string,
+  scenario: Scenario,
+  played: PlayedScenario,
+): readonly Difference[] {
+  const registered = scenarios[name] ?? {};
+  return stepsOf(scenario).flatMap((step) => {
+    const entry = registered[step];
+    const found = played.differences.filter((each) => String(each.step) === step);
+    if (entry === undefined) return found;
+    const merged = { ...kinds[entry.why], ...entry };
+    const covered = found.every(({ where }) => merged.where?.includes(where) === true);
+    return covered && insteadDifferences(step, merged, played).length === 0 ? [] : found;
+  });
+}
+
+function stepsOf(scenario: Scenario): readonly string[] {
+  return [...scenario.exchanges.map((_, index) => String(index + 1)), 'then'];
+}
+
+function isStep(step: string, scenario: Scenario): boolean {
+  return stepsOf(scenario).includes(step);
+}
+
+function stepProblems(step: string, entry: Divergence | undefined, played: PlayedScenario): readonly string[] {
+  const found = played.differences.filter((each) => String(each.step) === step);
+  const wanted = new Set(entry?.where ?? []);
+  const seen = new Set(found.map(({ where }) => where));
+  return [
+    ...found.filter(({ where }) => !wanted.has(where)).map(differenceInWords),
+    ...[...wanted]
+      .filter((where) => !seen.has(where))
+      .map((where) => `${where}: registered as "${entry?.why}", but it does not differ`),
+    ...insteadDifferences(step, entry, played).map((each) => `instead of the recording: ${differenceInWords(each)}`),
+  ].map((problem) => `step ${step}: ${problem}`);
+}
+
+function insteadDifferences(
+  step: string,
+  entry: Divergence | undefined,
+  played: PlayedScenario,
+): readonly AnswerDifference[] {
+  const answer = played.steps.find((each) => String(each.step) === step);
+  const places = Object.entries(entry?.file ?? {});
+  return [
+    ...(entry?.instead === undefined || answer === undefined ? [] : answer.compareWith(entry.instead)),
+    ...places.flatMap(([pointer, value]) => played.file?.compareAt(pointer, value) ?? []),
+  ];
+}
+
+/** A difference as one line. */
+export function differenceInWords({ where, expected, actual }: AnswerDifference): string {
+  const show = (value: AnswerDifference['expected']) => (value === undefined ? 'nothing' : writeJson(value));
+  return `${where}: expected ${show(expected)}, found ${show(actual)}`;
+}

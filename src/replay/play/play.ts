@@ -1,0 +1,217 @@
+import type { Answer, Call, Caller, Target } from '../../client/call.js';
+import { createCaller } from '../../client/caller.js';
+import type { JsonValue } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import { type Addresses, replaceAddresses, replaceAddressesInJson } from '../format/addresses.js';
+import { movedPlace } from '../format/parse-place.js';
+import { type Bindings, createBindings, UnboundPlaceholder } from '../format/placeholders.js';
+import type {
+  Breakage,
+  CounterState,
+  Exchange,
+  FileAfterwards,
+  Scenario,
+  ScenarioRequest,
+  ScenarioResponse,
+  Step,
+} from '../format/scenario.js';
+import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
+import { createCall } from './create-call.js';
+import { type Held, openDifferences } from './left-open.js';
+
+/** Whatever a scenario asks of the server besides answering: the world around it. */
+export interface Stage {
+  /** From here on the counters of these keys stand like this. */
+  counters(list: readonly CounterState[]): Promise<void>;
+  /** Writes the configuration file by hand; resolves when the server has noticed. */
+  handEdit(text: string): Promise<void>;
+  /** Resolves when the server has noticed everything that happened to its file. */
+  settle(): Promise<void>;
+  /** Removes the file or puts a folder in its place. */
+  breakFile(reason: Breakage): Promise<void>;
+  /** The configuration file as it stands now. */
+  configText(): Promise<string>;
+}
+
+/** One difference between a scenario and what was seen. */
+export interface Difference extends AnswerDifference {
+  /** Number of the step, from 1; `then` for the file afterwards. */
+  readonly step: number | 'then';
+}
+
+/** What became of one step. */
+export interface PlayedStep {
+  /** Number of the step, from 1. */
+  readonly step: number;
+  readonly exchange: Exchange;
+  /** Null when there was no answer. */
+  readonly answer: Answer | null;
+  /** Compares the answer with another response than the scenario's, with the same placeholders. */
+  compareWith(response: ScenarioResponse): readonly AnswerDifference[];
+}
+
+/** The configuration file as it stood after the last step. */
+export interface PlayedFile {
+  /** Compares what stands at a JSON pointer with another value than the scenario's, with the same placeholders. */
+  compareAt(pointer: string, expected: JsonValue): readonly AnswerDifference[];
+}
+
+export interface PlayOptions {
+  readonly target: Target;
+  readonly stage: Stage;
+  readonly addresses: Addresses;
+  /** How long one exchange may take, in milliseconds; 10,000 when left out. */
+  readonly timeoutMilliseconds?: number;
+  /** Whether the server's own panel page counts; `exact` when left out. */
+  readonly pages?: 'exact' | 'ignored';
+  /** `ignored`: servers list keys without traffic in no order; as the scenario's source has it when left out. */
+  readonly keyOrder?: 'ignored';
+  /** Whether a step is not played at all; left out, every one is. */
+  readonly leavesOut?: (exchange: Exchange) => boolean;
+  /** How much of a step's answer is compared; all of it when left out. */
+  readonly heldTo?: (exchange: Exchange) => Held;
+  /** Sends the calls; left out, over a connection of the scenario's own. It is not closed at the end. */
+  readonly caller?: Caller;
+  /** What placeholders stand for before the first step; the ones that the answers tell come in here. */
+  readonly bindings?: Bindings;
+  /** Asked before every step; true ends the scenario there, without comparing the file. */
+  readonly isStopped?: () => boolean;
+  /** Told of every exchange, in order. */
+  readonly onStep?: (played: PlayedStep) => void;
+  /** Told of the file afterwards, where the scenario says something of it. */
+  readonly onFile?: (played: PlayedFile) => void;
+}
+
+interface Chain extends PlayOptions {
+  readonly bindings: Bindings;
+  readonly caller: Caller;
+}
+
+/** Plays a scenario's steps in order and lists every difference; an empty list means that the server answers as asked. */
+export async function playScenario(scenario: Scenario, options: PlayOptions): Promise<readonly Difference[]> {
+  const { origin } = options.target;
+  const caller = options.caller ?? createCaller({ origin, timeoutMilliseconds: options.timeoutMilliseconds ?? 10_000 });
+  const chain: Chain = {
+    ...options,
+    bindings: options.bindings ?? createBindings(scenario.anonymous === true),
+    caller,
+  };
+  const differences: Difference[] = [];
+  try {
+    for (const [index, step] of scenario.exchanges.entries()) {
+      if (options.isStopped?.() === true) return differences;
+      const found = await playStep(step, index + 1, chain);
+      differences.push(...found.map((difference) => ({ step: index + 1, ...difference })));
+    }
+    if (scenario.then !== undefined) differences.push(...(await compareAfterwards(scenario, scenario.then, chain)));
+    return differences;
+  } finally {
+    if (options.caller === undefined) caller.close();
+  }
+}
+
+async function playStep(step: Step, number: number, chain: Chain): Promise<readonly AnswerDifference[]> {
+  if ('counters' in step) await chain.stage.counters(step.counters);
+  else if ('handEdit' in step) await chain.stage.handEdit(replaceAddresses(step.handEdit, chain.addresses));
+  else if ('settle' in step) await chain.stage.settle();
+  else if ('breakFile' in step) await chain.stage.breakFile(step.breakFile);
+  else if (chain.leavesOut?.(step) !== true) return playExchange(step, number, chain);
+  return [];
+}
+
+async function playExchange(exchange: Exchange, step: number, chain: Chain): Promise<readonly AnswerDifference[]> {
+  const result = await callOrDifference(exchange.request, chain);
+  if ('where' in result) {
+    chain.onStep?.({ step, exchange, answer: null, compareWith: () => [result] });
+    return [result];
+  }
+  const { call, answer } = result;
+  const held = chain.heldTo?.(exchange) ?? 'exactly';
+  const compare = (response: ScenarioResponse, bindings: Bindings) =>
+    held === 'exactly'
+      ? compareAnswer(asSentHere(withAddresses(response, chain.addresses), exchange, call, chain), answer, {
+          bindings,
+          requestHeaders: lowerCased(call.headers),
+          pages: chain.pages ?? 'exact',
+        })
+      : openDifferences(held, answer);
+  const differences = compare(exchange.response, chain.bindings);
+  chain.onStep?.({ step, exchange, answer, compareWith: (response) => compare(response, new Map(chain.bindings)) });
+  return differences;
+}
+
+/** The answer, or the one difference that says why there is none. */
+async function callOrDifference(
+  request: ScenarioRequest,
+  chain: Chain,
+): Promise<{ readonly call: Call; readonly answer: Answer } | AnswerDifference> {
+  try {
+    const call = createCall(request, chain);
+    return { call, answer: await chain.caller.send(call) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const where = error instanceof UnboundPlaceholder ? 'request' : 'connection';
+    return { where, expected: 'an answer', actual: reason };
+  }
+}
+
+function withAddresses(response: ScenarioResponse, addresses: Addresses): ScenarioResponse {
+  if (response.body === undefined) return response;
+  return { ...response, body: replaceAddressesInJson(response.body, addresses) };
+}
+
+/** A response as a server gives it to this very request. */
+function asSentHere(
+  response: ScenarioResponse,
+  { operation, request: { body } }: Exchange,
+  call: Call,
+  { keyOrder }: Chain,
+): ScenarioResponse {
+  if (keyOrder === 'ignored' && operation === 'listUsers' && response.unordered === undefined)
+    return { ...response, unordered: ['/data'] };
+  if (response.text === undefined || body === undefined || call.body === undefined) return response;
+  // A recorded body was sent with blanks and lines, which move the place where a parser stops.
+  const sent = call.body.toString('utf8');
+  return { ...response, text: movedPlace(response.text, JSON.stringify(JSON.parse(sent), null, 2), sent) };
+}
+
+async function compareAfterwards(
+  scenario: Scenario,
+  expected: FileAfterwards,
+  chain: Chain,
+): Promise<readonly Difference[]> {
+  const wanted: FileAfterwards = {
+    ...expected,
+    ...(expected.config === undefined ? {} : { config: replaceAddressesInJson(expected.config, chain.addresses) }),
+    ...(expected.configText === undefined
+      ? {}
+      : { configText: linesWithAddresses(expected.configText, chain.addresses) }),
+  };
+  const keyOrder = chain.keyOrder ?? (scenario.source === 'recorded' ? 'ignored' : 'exact');
+  const text = await chain.stage.configText();
+  const found = compareFile(wanted, text, { bindings: chain.bindings, keyOrder });
+  chain.onFile?.({
+    compareAt: (pointer, value) => {
+      const filled = replaceAddressesInJson(value, chain.addresses);
+      return compareFileAt(pointer, filled, text, new Map(chain.bindings));
+    },
+  });
+  return found.map((difference) => ({ step: 'then', ...difference }));
+}
+
+function linesWithAddresses(lines: readonly string[], addresses: Addresses): readonly string[] {
+  return lines.map((line) => replaceAddresses(line, addresses));
+}
+
+function lowerCased(headers: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...headers].map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+/** The configuration file before the first step as text; undefined when the scenario has none. */
+export function givenFile(scenario: Scenario, addresses: Addresses): string | undefined {
+  const { config, configText } = scenario.given;
+  if (configText !== undefined) return replaceAddresses(configText.join('\n'), addresses);
+  if (config === undefined) return undefined;
+  const value: JsonValue = replaceAddressesInJson(config, addresses);
+  return `${writeJson(value, 2)}\n`;
+}

@@ -1,0 +1,175 @@
+import { createHash } from 'node:crypto';
+import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import { matchOperation, operationPath } from '../format/effects.js';
+import { type Bindings, createBindings, fillText } from '../format/placeholders.js';
+import { type Exchange, type GivenListener, isExchange, type Scenario } from '../format/scenario.js';
+import { STAND_IN } from '../format/secrets.js';
+
+const NUMBERED = /<((?:key|name|text|secret):(\d+))>/g;
+
+/** The server that stand-ins are for. */
+interface StandingFor {
+  /** Its operator's name; undefined where none is known. */
+  readonly username?: string | undefined;
+  /** What it speaks; left out where it has a login. */
+  readonly traits?: Revision;
+}
+
+/**
+ * Values for those placeholders of a recording that a client brought along: no answer tells them before they are sent.
+ * A credential that was accepted gets the marks that the run's own credential is put in for; one that was refused, a wrong one.
+ * The name of an accepted login is `username`, where there is one. Keys are left out but for a client's own new one: a request about a key that nothing told cannot be played.
+ */
+export function standInsFor(scenario: Scenario, unique: string, { username, traits }: StandingFor = {}): Bindings {
+  const bindings = createBindings(scenario.anonymous === true);
+  // Where nobody can log in, or no answer tells it, the run's own credential stands for a session.
+  const answers = writeJson(scenario.exchanges.filter(isExchange).map(({ response }) => response.body ?? null));
+  const canLogin = traits === undefined || traits.capabilities.login !== undefined;
+  for (const name of sessionsIn(scenario)) {
+    if (!canLogin || !answers.includes(`<${name}>`)) bindings.set(name, STAND_IN.token);
+  }
+  const told = new Set<string>();
+  const operatorNames = new Set(scenario.exchanges.filter(isExchange).filter(isAcceptedLogin).map(usernameOf));
+  for (const exchange of scenario.exchanges.filter(isExchange)) {
+    for (const [, name = ''] of writeJson(requestOf(exchange)).matchAll(NUMBERED)) {
+      if (told.has(name) || bindings.has(name)) continue;
+      const isOperator = operatorNames.has(`<${name}>`);
+      const value = isOperator && username !== undefined ? username : standIn(name, exchange, unique);
+      if (value !== null) bindings.set(name, value);
+    }
+    for (const [, name = ''] of writeJson(exchange.response.body ?? null).matchAll(NUMBERED)) told.add(name);
+  }
+  return bindings;
+}
+
+/** The names of the session tokens (`session:1`) that a scenario's requests carry. */
+export function sessionsIn({ exchanges }: Scenario): readonly string[] {
+  const requests = exchanges.filter(isExchange).map((each) => writeJson(requestOf(each)));
+  return [...new Set(requests.flatMap((text) => [...text.matchAll(/<(session:\d+)>/g)].map(([, name = '']) => name)))];
+}
+
+/**
+ * A recording as an embedded core can stand in its state: every placeholder of what was inferred has a value, and the
+ * listener has the run's own credentials where the session used any.
+ */
+export function withStandIns(scenario: Scenario, unique: string): { scenario: Scenario; bindings: Bindings } {
+  const bindings = standInsFor(scenario, unique);
+  const { config, counters = [], ...rest } = scenario.given;
+  for (const [, name = ''] of writeJson([config ?? null]).matchAll(NUMBERED)) {
+    if (bindings.has(name)) continue;
+    const [kind = '', number = ''] = name.split(':');
+    if (kind === 'key') bindings.set(name, `${unique}${number}`);
+    else if (kind === 'text') bindings.set(name, textFor(memberOf(config ?? null, `<${name}>`), number));
+    else bindings.set(name, `${kind} ${number}`);
+  }
+  const filled = config === undefined ? undefined : filledJson(config, bindings);
+  const given = {
+    ...rest,
+    ...(filled === undefined ? {} : { config: filled }),
+    counters: counters.map((each) => ({ ...each, access_key: fillText(each.access_key, bindings) })),
+    ...(isClosed(scenario) ? { listener: listenerFor(scenario, bindings) } : {}),
+  };
+  return { scenario: { ...scenario, given }, bindings };
+}
+
+function filledJson(value: JsonValue, bindings: Bindings): JsonValue {
+  if (typeof value === 'string') return fillText(value, bindings);
+  if (Array.isArray(value)) return value.map((each: JsonValue) => filledJson(each, bindings));
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).map(([name, each]) => [fillText(name, bindings), filledJson(each, bindings)]);
+  return Object.fromEntries(members);
+}
+
+/** Whether the session met a server that asks for a credential. */
+function isClosed({ exchanges }: Scenario): boolean {
+  return exchanges.filter(isExchange).some(({ operation, request, response }) => {
+    return response.status === 401 || operation === 'login' || request.headers?.authorization !== undefined;
+  });
+}
+
+function listenerFor({ exchanges }: Scenario, bindings: Bindings): GivenListener {
+  const login = exchanges.filter(isExchange).find(isAcceptedLogin);
+  const name = login === undefined ? '' : usernameOf(login);
+  return {
+    token: STAND_IN.token,
+    webpath: '',
+    username: name === '' ? STAND_IN.username : fillText(name, bindings),
+    password_hash: createHash('sha256').update(STAND_IN.password).digest('hex'),
+  };
+}
+
+function isAcceptedLogin({ operation, response }: Exchange): boolean {
+  return operation === 'login' && response.status === 200;
+}
+
+function usernameOf({ request: { body } }: Exchange): string {
+  return body !== undefined && isJsonObject(body) && typeof body.username === 'string' ? body.username : '';
+}
+
+function requestOf({ request }: Exchange): JsonValue {
+  return [request.path, { ...request.headers }, request.body ?? null, request.text ?? ''];
+}
+
+function standIn(name: string, exchange: Exchange, unique: string): string | null {
+  const [kind = '', number = ''] = name.split(':');
+  const placeholder = `<${name}>`;
+  if (kind === 'secret') return secretFor(placeholder, exchange, number);
+  if (kind === 'name') return `name ${number}`;
+  if (kind === 'key') return isUnknownOrNew(placeholder, exchange) ? `${unique}${number}` : null;
+  return textFor(memberOf(exchange.request.body ?? null, placeholder), number);
+}
+
+function secretFor(placeholder: string, { request, response }: Exchange, number: string): string {
+  const refused = response.status === 401;
+  const authorization = Object.entries(request.headers ?? {}).some(
+    ([name, value]) => name === 'authorization' && value.includes(placeholder),
+  );
+  if (refused) return `wrong-${number}`;
+  if (authorization) return STAND_IN.token;
+  return matchOperation(request.method, operationPath(request))?.operation.name === 'login'
+    ? STAND_IN.password
+    : `secret-${number}`;
+}
+
+/** A key that the client makes, or one that is not there. */
+function isUnknownOrNew(placeholder: string, { operation, request, response }: Exchange): boolean {
+  const { body } = request;
+  const makes = operation === 'createUser' && isJsonObject(body) && body.access_key === placeholder;
+  return makes || response.status === 400 || response.status === 404;
+}
+
+/** The member under which a text stands first, so that what stands in for it has the form that servers ask for there. */
+function memberOf(value: JsonValue, text: string, member = ''): string | null {
+  if (typeof value === 'string') return value.includes(text) ? member : null;
+  if (Array.isArray(value)) return first(value.map((each: JsonValue) => memberOf(each, text, member)));
+  if (!isJsonObject(value)) return null;
+  return first(
+    Object.entries(value).map(([name, each]) => {
+      if (name.includes(text)) return 'domain';
+      return memberOf(each, text, member === 'custom_domains' ? member : name);
+    }),
+  );
+}
+
+function first(found: readonly (string | null)[]): string | null {
+  return found.find((each) => each !== null) ?? null;
+}
+
+function textFor(member: string | null, number: string): string {
+  switch (member) {
+    case 'doh_upstream':
+    case 'adblock_urls':
+      return `https://text-${number}.example/`;
+    case 'custom_domains':
+      return `192.0.2.${Number(number) % 250}`;
+    case 'listen':
+    case 'bind':
+      return `text-${number}.example:50000`;
+    case 'ip_cidr':
+      return `192.0.2.${Number(number) % 250}/32`;
+    default:
+      return `text-${number}.example`;
+  }
+}

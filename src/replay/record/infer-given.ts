@@ -1,0 +1,109 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
+import type { Subject } from '../../wire/operations/operation.js';
+import type { OperationName } from '../../wire/operations.js';
+import { makesKeys, matchOperation, operationPath } from '../format/effects.js';
+import { keyOf } from '../format/given-state.js';
+import type { CounterState, Exchange, Given } from '../format/scenario.js';
+
+/**
+ * The state that a recorded session began in, as far as its answers tell: its configuration, keys and counters as they were
+ * read before the session changed them. What no answer told is left out, so that a replay on an embedded core shows it.
+ */
+export function inferGiven(exchanges: readonly Exchange[]): Given {
+  const read = (operation: OperationName, ...changes: readonly Subject[]) => firstRead(exchanges, operation, changes);
+  const snapshots = snapshotsIn(untilChange(exchanges, KEY_CHANGES));
+  const config = read('getConfig', 'configuration', 'rules', 'dns');
+  const file = isJsonObject(config)
+    ? withKeysBefore(config, exchanges, snapshots)
+    : fileOf(snapshots, read('getRules', 'configuration', 'rules'), read('getDnsConfig', 'configuration', 'dns'));
+  const counters = snapshots.map(countersOf).filter((each) => each.bytes_up + each.bytes_down + each.connections > 0n);
+  return { config: file, ...(counters.length === 0 ? {} : { counters }) };
+}
+
+/** A replaced configuration may bring another key list. */
+const KEY_CHANGES: readonly Subject[] = ['keys', 'configuration'];
+
+/** The exchanges before the first successful one that changes any of these. */
+function untilChange(exchanges: readonly Exchange[], changes: readonly Subject[]): readonly Exchange[] {
+  const change = exchanges.findIndex(({ request, response }) => {
+    const operation = matchOperation(request.method, operationPath(request))?.operation;
+    if (operation === undefined || response.status !== 200) return false;
+    return operation.effect.kind !== 'reads' && changes.includes(operation.subject);
+  });
+  return exchanges.slice(0, change < 0 ? undefined : change);
+}
+
+function firstRead(exchanges: readonly Exchange[], operation: OperationName, changes: readonly Subject[]): JsonValue {
+  return dataOf(untilChange(exchanges, changes).find((each) => each.operation === operation && isRead(each)));
+}
+
+function isRead({ response }: Exchange): boolean {
+  return response.status === 200;
+}
+
+function dataOf(exchange: Exchange | undefined): JsonValue {
+  const body = exchange?.response.body;
+  return body !== undefined && isJsonObject(body) ? (body.data ?? null) : null;
+}
+
+/** The list of keys, else each key that was asked for, in the order of their registration as far as it shows. */
+function snapshotsIn(before: readonly Exchange[]): readonly JsonObject[] {
+  const list = dataOf(before.find((each) => each.operation === 'listUsers' && isRead(each)));
+  const single = before.filter((each) => each.operation === 'getUser' && isRead(each)).map(dataOf);
+  const found = (Array.isArray(list) ? list : single).filter(isJsonObject);
+  return [...new Map(found.map((each) => [each.access_key, each])).values()];
+}
+
+/** A file that was read after the session had changed keys, with the keys from before: as they were listed, and none that the session made. */
+function withKeysBefore(
+  config: JsonObject,
+  exchanges: readonly Exchange[],
+  snapshots: readonly JsonObject[],
+): JsonObject {
+  const readAt = exchanges.findIndex((each) => each.operation === 'getConfig' && isRead(each));
+  if (untilChange(exchanges, KEY_CHANGES).length > readAt) return config;
+  const { access_keys: list } = config;
+  if (!Array.isArray(list)) return config;
+  const made = new Set(exchanges.slice(0, readAt).flatMap(keysMade));
+  const listed = new Map(snapshots.map((each) => [each.access_key, each]));
+  const present = list.flatMap((element) => {
+    const [key] = keyOf(element);
+    const before = key === undefined ? undefined : listed.get(key.accessKey);
+    if (before !== undefined) return [elementOf(before)];
+    return key !== undefined && made.has(key.accessKey) ? [] : [element];
+  });
+  const inFile = new Set(list.flatMap(keyOf).map(({ accessKey }) => accessKey));
+  const removed = snapshots.filter(({ access_key }) => typeof access_key === 'string' && !inFile.has(access_key));
+  return { ...config, access_keys: [...present, ...removed.map(elementOf)] };
+}
+
+function keysMade(exchange: Exchange): readonly string[] {
+  const operation = matchOperation(exchange.request.method, operationPath(exchange.request))?.operation;
+  if (!isRead(exchange) || operation === undefined || !makesKeys(operation)) return [];
+  const data = dataOf(exchange);
+  return (Array.isArray(data) ? data : [data]).filter((each) => typeof each === 'string');
+}
+
+function fileOf(snapshots: readonly JsonObject[], rules: JsonValue, dns: JsonValue): JsonObject {
+  return {
+    mode: 'server',
+    access_keys: snapshots.map(elementOf),
+    ...(Array.isArray(rules) && rules.length > 0 ? { outbound: { enabled: true, rules } } : {}),
+    ...(isJsonObject(dns) ? { dns } : {}),
+  };
+}
+
+function elementOf({ access_key = '', name = null, limit_bytes = null }: JsonObject): JsonValue {
+  if (name === null && limit_bytes === null) return access_key;
+  return { access_key, ...(name === null ? {} : { name }), ...(limit_bytes === null ? {} : { limit_bytes }) };
+}
+
+function countersOf({ access_key, bytes_up, bytes_down, connections }: JsonObject): CounterState {
+  const count = (value: JsonValue | undefined) => (typeof value === 'bigint' ? value : 0n);
+  return {
+    access_key: typeof access_key === 'string' ? access_key : '',
+    bytes_up: count(bytes_up),
+    bytes_down: count(bytes_down),
+    connections: count(connections),
+  };
+}

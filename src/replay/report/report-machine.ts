@@ -1,0 +1,168 @@
+import type { JsonValue } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
+import type { ScenarioResult, ShownDifference } from '../compare/result.js';
+import type { LinesRead } from '../reads/standing.js';
+import type { LineSink, Reporter } from './report.js';
+import { type Verdict, verdictLines } from './verdict.js';
+
+/** One JSON document with every scenario; integers are exact, an absent side of a difference is left out. */
+export function createJsonReporter(line: LineSink): Reporter {
+  return quietUntilTheEnd(({ results, summary, verdict, problems }) => {
+    const counts = Object.entries(summary).map(([name, count]) => [name, BigInt(count)]);
+    const scenarios = results.map(recordOf);
+    const record = verdict === null ? null : verdictRecord(verdict);
+    line(writeJson({ summary: Object.fromEntries(counts), verdict: record, problems: [...problems], scenarios }, 2));
+  });
+}
+
+function verdictRecord({ isCompatible, unjudged, operations, reads }: Verdict): JsonValue {
+  return {
+    compatible: isCompatible && unjudged === null,
+    unjudged,
+    operations: { seen: [...operations.seen], unseen: [...operations.unseen] },
+    rules: reads === null ? null : { seen: BigInt(reads.rules.seen), all: BigInt(reads.rules.all) },
+    lines: reads === null ? null : linesRecord(reads.lines),
+    version: reads === null ? null : { ...reads.version },
+  };
+}
+
+function linesRecord({ ownFits, told, all, fitting }: LinesRead): JsonValue {
+  const others = fitting.map(({ id, by }) => ({ id, differsIn: [...by] }));
+  return { fits: ownFits, toldApart: BigInt(told), others: BigInt(all), fitting: others };
+}
+
+function recordOf(result: ScenarioResult): JsonValue {
+  const { name, path, title, outcome, reason, unplayed, differences, known, hint, milliseconds } = result;
+  return {
+    name,
+    path,
+    title,
+    outcome,
+    reason,
+    unplayed,
+    hint,
+    knownDivergences: BigInt(known),
+    milliseconds: BigInt(Math.round(milliseconds)),
+    differences: differences.map(differenceRecord),
+  };
+}
+
+function differenceRecord({ step, request, where, expected, actual, because }: ShownDifference): JsonValue {
+  return {
+    step: typeof step === 'number' ? BigInt(step) : step,
+    request,
+    where,
+    ...(expected === undefined ? {} : { expected }),
+    ...(actual === undefined ? {} : { found: actual }),
+    ...(because === undefined ? {} : { because }),
+  };
+}
+
+/**
+ * JUnit's XML, as CI servers read it: one test case per scenario. Where the run came to no end, one more with an error that
+ * says why; the verdict is a property.
+ */
+export function createJunitReporter(line: LineSink): Reporter {
+  return quietUntilTheEnd(({ results, summary: { different, skipped, broken }, verdict, problems }) => {
+    const [tests, errors] = [results.length, broken].map((count) => count + Math.min(problems.length, 1));
+    const counts = `tests="${tests}" failures="${different}" errors="${errors}" skipped="${skipped}"`;
+    line('<?xml version="1.0" encoding="UTF-8"?>');
+    line(`<testsuites ${counts}>`);
+    line(`  <testsuite name="keyway" ${counts}>`);
+    if (verdict !== null) {
+      const words = verdictLines(verdict).map((each) => each.trim());
+      line(`    <properties><property name="verdict" value="${xml(words.join('; '))}"/></properties>`);
+    }
+    for (const result of results) for (const text of testCase(result)) line(`    ${text}`);
+    if (problems.length > 0) {
+      const why = `<error message="${xml(problems.join('; '))}"/>`;
+      line(`    <testcase classname="keyway" name="the run" time="0.000">${why}</testcase>`);
+    }
+    line('  </testsuite>');
+    line('</testsuites>');
+  });
+}
+
+function testCase(result: ScenarioResult): readonly string[] {
+  const seconds = (result.milliseconds / 1000).toFixed(3);
+  const open = `<testcase classname="${xml(folderOf(result.name))}" name="${xml(result.name)}" time="${seconds}"`;
+  const reason = xml(result.reason ?? '');
+  switch (result.outcome) {
+    case 'equal':
+      return [`${open}/>`];
+    case 'skipped':
+      return [`${open}><skipped message="${reason}"/></testcase>`];
+    case 'broken':
+      return [`${open}><error message="${reason}"/></testcase>`];
+    case 'different': {
+      const text = result.differences.map(differenceText).join('\n');
+      return [`${open}><failure message="${result.differences.length} differences">${xml(text)}</failure></testcase>`];
+    }
+  }
+}
+
+function folderOf(name: string): string {
+  return name.includes('/') ? name.slice(0, name.lastIndexOf('/')) : 'scenarios';
+}
+
+/** Characters that XML 1.0 does not allow at all, control characters and lone surrogates, become U+FFFD. */
+function xml(text: string): string {
+  return text
+    .replaceAll(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, '\ufffd')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+}
+
+/** The Test Anything Protocol, version 14; a run that came to no end bails out. */
+export function createTapReporter(line: LineSink): Reporter {
+  let number = 0;
+  let isBegun = false;
+  return {
+    begin(count) {
+      isBegun = true;
+      line('TAP version 14');
+      line(`1..${count}`);
+    },
+    done(result) {
+      number += 1;
+      for (const text of tapLines(result, number)) line(text);
+    },
+    end({ verdict, problems }) {
+      if (!isBegun) line('TAP version 14');
+      for (const text of verdict === null ? [] : verdictLines(verdict)) line(`# ${tapText(text.trim())}`);
+      if (problems.length > 0) line(`Bail out! ${tapText(problems.join('; '))}`);
+    },
+  };
+}
+
+function tapLines(result: ScenarioResult, number: number): readonly string[] {
+  const words = `${number} - ${tapText(result.name)}`;
+  if (result.outcome === 'equal') return [`ok ${words}`];
+  if (result.outcome === 'skipped') return [`ok ${words} # SKIP ${tapText(result.reason ?? '')}`];
+  const reasons = result.reason === null ? result.differences.map(differenceText) : [result.reason];
+  return [
+    `not ok ${words}`,
+    '  ---',
+    '  differences:',
+    ...reasons.map((each) => `    - ${JSON.stringify(each)}`),
+    '  ...',
+  ];
+}
+
+function tapText(text: string): string {
+  return text
+    .replaceAll('\\', '\\\\')
+    .replaceAll('#', '\\#')
+    .replaceAll(/[\r\n]+/g, ' ');
+}
+
+function differenceText({ step, request, where, expected, actual }: ShownDifference): string {
+  const show = (value: JsonValue | undefined) => (value === undefined ? 'nothing' : writeJson(value));
+  return `${typeof step === 'number' ? `step ${step}: ` : ''}${request}: ${where}: expected ${show(expected)}, found ${show(actual)}`;
+}
+
+function quietUntilTheEnd(end: Reporter['end']): Reporter {
+  return { begin: () => undefined, done: () => undefined, end };
+}

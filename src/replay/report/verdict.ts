@@ -1,0 +1,83 @@
+import { OPERATIONS, type OperationName } from '../../wire/operations.js';
+import type { ScenarioResult } from '../compare/result.js';
+import { matchOperation, operationPath } from '../format/effects.js';
+import { isExchange, type Scenario } from '../format/scenario.js';
+import type { LinesRead, ReadReport, VersionRead } from '../reads/standing.js';
+
+/** What a run's verdict rests on. */
+export interface Verdict {
+  /** Whether nothing differed. */
+  readonly isCompatible: boolean;
+  /** Why nothing can be said of the server although nothing differed, or null. */
+  readonly unjudged: string | null;
+  /** Operations whose answers were compared, of those that were to be. */
+  readonly operations: { readonly seen: readonly OperationName[]; readonly unseen: readonly OperationName[] };
+  /** What reads showed of a server; null where none was read. */
+  readonly reads: Omit<ReadReport, 'results'> | null;
+}
+
+/** The operations that scenarios ask for. */
+export function operationsIn(scenarios: readonly Scenario[]): readonly OperationName[] {
+  const asked = scenarios.flatMap(({ exchanges }) => exchanges.filter(isExchange));
+  const names = asked.map(({ request }) => matchOperation(request.method, operationPath(request))?.operation.name);
+  return OPERATIONS.map(({ name }) => name).filter((name) => names.includes(name));
+}
+
+/** Sums up what became of everything that was to be looked at; `asked` are the operations that it was about. */
+export function verdictOf(
+  results: readonly ScenarioResult[],
+  asked: readonly OperationName[],
+  reads: Verdict['reads'],
+  unjudged: string | null,
+): Verdict {
+  const seen = new Set(results.flatMap((each) => each.seen));
+  return {
+    isCompatible: results.every(({ outcome }) => outcome !== 'different'),
+    unjudged,
+    operations: { seen: asked.filter((each) => seen.has(each)), unseen: asked.filter((each) => !seen.has(each)) },
+    reads,
+  };
+}
+
+/** The verdict in one line, and beneath it what it does not rest on. */
+export function verdictLines({ isCompatible, unjudged, operations, reads }: Verdict): readonly string[] {
+  const { seen, unseen } = operations;
+  const parts = [`${seen.length} of ${seen.length + unseen.length} operations`];
+  if (reads !== null) parts.push(`${reads.rules.seen} of ${reads.rules.all} rules`);
+  if (reads?.lines.ownFits === true)
+    parts.push(`told apart from ${reads.lines.told} of ${reads.lines.all} other lines`);
+  const judged = isCompatible ? (unjudged === null ? 'compatible' : `not judged, ${unjudged},`) : 'not compatible';
+  const lines = [`${judged} as far as seen: ${parts.join(', ')}`];
+  if (unseen.length > 0) lines.push(`  not seen: ${unseen.join(', ')}`);
+  if (reads === null) return lines;
+  lines.push(...versionLines(reads.version));
+  const { ownFits, fitting } = reads.lines;
+  if (ownFits) return [...lines, ...fitting.map(({ id, by }) => `  not told apart from ${id}: ${by.join('; ')}`)];
+  const others = fittingWords(reads.lines);
+  return others === null ? lines : [others, ...lines];
+}
+
+function versionLines({ reported, line, isOwn }: VersionRead): readonly string[] {
+  return isOwn
+    ? []
+    : [`  it reports version ${reported}, which is ${line === null ? 'of no known line' : `of ${line}`}`];
+}
+
+/** Which other lines fit what was read of a server that is not of its own; null for none. */
+export function fittingWords({ ownFits, fitting }: LinesRead): string | null {
+  return ownFits || fitting.length === 0 ? null : `what was read fits ${fitting.map(({ id }) => id).join(', ')}`;
+}
+
+/** How much has to be seen for a run to count: so many operations, or so many in a hundred. */
+export interface Required {
+  readonly count: number;
+  readonly unit: 'operations' | 'percent';
+}
+
+/** Why less was seen than is required, or null. */
+export function shortfall({ operations: { seen, unseen } }: Verdict, { count, unit }: Required): string | null {
+  const all = seen.length + unseen.length;
+  const isEnough = unit === 'percent' ? seen.length * 100 >= count * all : seen.length >= count;
+  if (isEnough) return null;
+  return `--require-played ${count}${unit === 'percent' ? '%' : ''}: only ${seen.length} of ${all} operations were seen`;
+}
