@@ -1,4 +1,4 @@
-/** The domain's nouns. Wire names and file layouts live elsewhere; see `wire/` and `local/document/`. */
+/** The domain's nouns. Wire names and file layouts live elsewhere; see `wire/` and `document/`. */
 
 /** The largest unsigned 64-bit integer; every limit and counter stays at or below it. */
 export const MAX_U64 = 2n ** 64n - 1n;
