@@ -19,7 +19,7 @@ for (const folder of ['src', 'revisions', 'bench']) {
   }
 }
 
-await cp(join(root, 'src/homes/database/schema'), join(root, 'dist/src/database/schema'), { recursive: true });
+await cp(join(root, 'src/homes/database/schema'), join(root, 'dist/src/homes/database/schema'), { recursive: true });
 
 const license = await readFile(join(root, 'node_modules/typebox/license'), 'utf8');
 await build({
