@@ -249,7 +249,15 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
     realPath: opened.target.realPath,
     pollMilliseconds: options.pollMilliseconds,
     watch: options.watch ?? true,
-    check: createEditCheck({ path, fileSystem, clock: options.clock, state, file, reloads, queue }),
+    check: createEditCheck({
+      path,
+      fileSystem,
+      pollMilliseconds: options.pollMilliseconds,
+      state,
+      file,
+      reloads,
+      queue,
+    }),
   });
   const closing = createClosing(async () => {
     watch.stop();

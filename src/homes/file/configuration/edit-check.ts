@@ -1,5 +1,5 @@
 import type { ConfigurationChange } from '../../../core/model.js';
-import type { ClockPort, FileStat, FileSystemPort } from '../../../core/ports.js';
+import type { FileStat, FileSystemPort } from '../../../core/ports.js';
 import { TICK_MS } from '../../../files/write-file.js';
 import { failureCode } from '../../../platform/failure-words.js';
 import type { CommitQueue } from './commit-queue.js';
@@ -11,7 +11,7 @@ import type { Reloads } from './reloads.js';
 export interface FileEditsOptions {
   readonly path: string;
   readonly fileSystem: FileSystemPort;
-  readonly clock: Pick<ClockPort, 'monotonic'>;
+  readonly pollMilliseconds: number;
   readonly state: FileState;
   readonly file: KnownFile;
   readonly reloads: Reloads;
@@ -19,10 +19,11 @@ export interface FileEditsOptions {
 }
 
 /** What looks whether the file was edited; never rejects. */
-export function createEditCheck(options: FileEditsOptions): () => Promise<void> {
-  const { path, fileSystem, clock, state, file, reloads, queue } = options;
+export function createEditCheck(options: FileEditsOptions): (isPolled: boolean) => Promise<void> {
+  const { path, fileSystem, pollMilliseconds, state, file, reloads, queue } = options;
   let lastSeen: string | null = null;
-  let firstSeenAt = 0;
+  /** How long the same has been seen, by the looks from time to time; ms. */
+  let seenFor = 0;
   let isSettled = false;
 
   async function look(): Promise<void> {
@@ -39,7 +40,7 @@ export function createEditCheck(options: FileEditsOptions): () => Promise<void> 
     }
   }
 
-  return async () => {
+  return async (isPolled) => {
     // A write reads the file itself.
     if (queue.busy()) return;
     const stat = await fileSystem.stat(path).catch((error: unknown) => failureCode(error) ?? 'unknown');
@@ -47,9 +48,10 @@ export function createEditCheck(options: FileEditsOptions): () => Promise<void> 
     // Two edits within a tick of the file system's clock look like one: what has changed is read until that is over.
     const isNew = seen !== lastSeen || state.looksAgain;
     if (!isNew && isSettled) return;
-    if (isNew) firstSeenAt = clock.monotonic();
+    if (isNew) seenFor = 0;
+    else if (isPolled) seenFor += pollMilliseconds;
     const isKnown = typeof stat !== 'string' && !state.looksAgain && !state.isUnreadable && file.isKnown(stat);
-    isSettled = isKnown || clock.monotonic() - firstSeenAt > TICK_MS;
+    isSettled = isKnown || seenFor > TICK_MS;
     lastSeen = seen;
     if (isKnown) return;
     state.looksAgain = false;

@@ -14,8 +14,8 @@ export interface EditWatchOptions {
   readonly pollMilliseconds: number;
   /** Whether to ask the system for events, too. */
   readonly watch: boolean;
-  /** Reads the file when its stat is not the one known; never rejects; not called while it runs. */
-  readonly check: () => Promise<void>;
+  /** Reads the file when its stat is not the one known; never rejects; not called while it runs. `isPolled`: no event led to it. */
+  readonly check: (isPolled: boolean) => Promise<void>;
 }
 
 /** An editor makes several events of one saving, and the first ones come too early. */
@@ -28,12 +28,12 @@ export function startEditWatch(options: EditWatchOptions): EditWatch {
   let again = false;
   let debounce: NodeJS.Timeout | null = null;
 
-  function look(): void {
+  function look(isPolled = false): void {
     if (stopped) return;
     again = checking;
     if (checking) return;
     checking = true;
-    check().finally(() => {
+    check(isPolled).finally(() => {
       checking = false;
       if (again) look();
     });
@@ -50,7 +50,7 @@ export function startEditWatch(options: EditWatchOptions): EditWatch {
 
   const folders = options.watch ? [...new Set([dirname(path), dirname(realPath)])] : [];
   const stops = folders.map((folder) => fileSystem.watch(folder, onEvent));
-  const poll = pollMilliseconds > 0 ? setInterval(look, pollMilliseconds) : null;
+  const poll = pollMilliseconds > 0 ? setInterval(look, pollMilliseconds, true) : null;
   poll?.unref();
 
   return {
