@@ -82,7 +82,7 @@ async function filesBelow(path: string): Promise<readonly string[]> {
 const WANTED: readonly RegExp[] = [
   /^(?:package\.json|README\.md|CHANGELOG\.md)$/,
   /^dist\/(?:src|revisions)\/.+(?:\.js|\.d\.ts)$/,
-  /^dist\/src\/database\/schema\/\d+-[\w-]+\.sql$/,
+  /^dist\/src\/homes\/database\/schema\/\d+-[\w-]+\.sql$/,
   /^dist\/panel\/index\.html(?:\.gz|\.br)?$/,
   /^dist\/panel\/assets\/[^/]+\.(?:js|css|svg)(?:\.gz|\.br)?$/,
   /^fixtures\//,
