@@ -14,13 +14,13 @@ import { SchemaError } from '../wire/schema-check.js';
 import type { OnlineRule } from '../wire/traits/online.js';
 import type { ScannedSnapshot, SnapshotForm, SnapshotMember } from '../wire/traits/snapshot.js';
 
-/** What of a line says how its snapshots are read. */
+/** The traits of a line by which its snapshots are read. */
 export interface SnapshotLine {
   readonly snapshot: SnapshotForm;
   readonly online: OnlineRule;
 }
 
-/** What is known of a key already. */
+/** Gives the key as it is known already. */
 export type KnownKey = (accessKey: string) => KeySnapshot | undefined;
 
 /**
@@ -72,7 +72,7 @@ const NOTHING_MET: ScannedSnapshot = {
   online: false,
 };
 
-/** What was known already has been struck: a key that was shown otherwise is not found again. */
+/** Strikes key and name. A key that is known already was struck before: one that was shown otherwise is not found again. */
 function struck(key: KeySnapshot, strike: (text: string) => string): KeySnapshot {
   const accessKey = strike(key.accessKey);
   const name = key.name === null ? null : strike(key.name);
@@ -129,7 +129,7 @@ function isName({ bytes, start, end }: JsonScanner, name: Buffer): boolean {
   return true;
 }
 
-/** What is as it was before is the very same, so that nothing of a text outlives its reading that is known already. */
+/** Makes the key of the members met, with the values known before where they are equal, so that nothing of a text outlives its reading. */
 function snapshotOf(met: ScannedSnapshot, before: KeySnapshot | undefined, hasCounters: boolean): KeySnapshot {
   const { bytesUp, bytesDown, connections } = met;
   const accessKey = before?.accessKey ?? met.accessKey;

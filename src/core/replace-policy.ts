@@ -1,8 +1,10 @@
 import { DomainError } from './errors.js';
 import type { LogPort } from './ports.js';
 
-/** A removal of more keys than this may be a mishap: the version before is kept for ever. */
-export const MANY_KEYS = 10;
+const MANY_KEYS = 10;
+
+/** Tells whether so many removed keys may be a mishap, for which the version before is kept for ever. */
+export const areMany = (removed: number): boolean => removed > MANY_KEYS;
 
 /** A configuration that is to take another's place, in any home. */
 export interface Replacement {
@@ -36,7 +38,7 @@ export function judgeReplacement(replacement: Replacement, guard: boolean): Repl
     throw new DomainError('configRefused', `${INBOUNDS_LOST}. Load it again, or take --guard-config away`);
   }
   return {
-    forever: losesInbounds || removed > MANY_KEYS,
+    forever: losesInbounds || areMany(removed),
     report(log, fields = {}, isKept = true) {
       if (losesInbounds) log.error(fields, `${INBOUNDS_LOST}; ${fateOfBefore(isKept)}`);
       reportRemoved(removed, log, fields, isKept);
@@ -51,7 +53,7 @@ export function reportRemoved(
   fields: Readonly<Record<string, unknown>> = {},
   isKept = true,
 ): void {
-  if (removed <= MANY_KEYS) return;
+  if (!areMany(removed)) return;
   log.warn({ ...fields, removed }, `${removed} keys were removed; ${fateOfBefore(isKept)}`);
 }
 

@@ -1,4 +1,4 @@
-import { MANY_KEYS } from '../../core/replace-policy.js';
+import { areMany } from '../../core/replace-policy.js';
 import { type Adoption, planAdoption } from '../../document/check/adoption.js';
 import { rewriteFile } from '../../files/rewrite-file.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
@@ -33,7 +33,7 @@ export const configAdopt = fileCommand({
     const changes = adoption.bytes !== target.bytes;
     if (!json) for (const line of planText(adoption, asked)) output.line(line);
     if (changes) {
-      await rewriteFile(versions, target, adoption.bytes, { forever: adoption.removed.length > MANY_KEYS });
+      await rewriteFile(versions, target, adoption.bytes, { forever: areMany(adoption.removed.length) });
     }
     if (json) output.line(jsonText(adoption, changes));
     else if (changes) output.line(`${named} is written. What it was is kept: keyway config list --config ${named}`);

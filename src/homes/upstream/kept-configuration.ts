@@ -1,7 +1,7 @@
 import { UpstreamError } from '../../client/upstream-error.js';
 import { DomainError } from '../../core/errors.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
-import { MANY_KEYS } from '../../core/replace-policy.js';
+import { areMany } from '../../core/replace-policy.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import type { ConfigurationDoor } from './configuration.js';
@@ -57,7 +57,7 @@ export function createConfigurationKeeper(options: ConfigurationKeeperOptions): 
     const { value, sentAt } = await configuration.read('poll');
     const { document, configuration: present } = value;
     if (isClosed) return;
-    if (known - present.keys.length > MANY_KEYS) await lost(document.bytes);
+    if (areMany(known - present.keys.length)) await lost(document.bytes);
     await configuration.keep(document.bytes);
     known = present.keys.length;
     keptAt = sentAt;

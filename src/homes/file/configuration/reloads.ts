@@ -3,7 +3,7 @@ import type { ConfigurationObserverPort } from '../../../core/configuration-obse
 import { keyDigest } from '../../../core/key-digest.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
 import type { LogPort } from '../../../core/ports.js';
-import { MANY_KEYS, reportRemoved } from '../../../core/replace-policy.js';
+import { areMany, reportRemoved } from '../../../core/replace-policy.js';
 import { keysInRootList } from '../../../document/beside-inbounds.js';
 import type { ReadConfiguration } from '../../../document/document.js';
 import type { KeptVersions } from '../../../files/kept-versions.js';
@@ -118,7 +118,7 @@ export function createReloads(options: ReloadsOptions): Reloads {
       if (isMeant) state.unread.letGo();
       else giveAgain(reading);
       const removed = goLive(reading, 'edited');
-      if (removed > MANY_KEYS) keep(before, true);
+      if (areMany(removed)) keep(before, true);
       keep(reading.document.bytes, false);
     },
     replaced: (reading, reason) => {
@@ -128,7 +128,7 @@ export function createReloads(options: ReloadsOptions): Reloads {
       goLive(reading, reason);
     },
     goneMeanwhile: (removed, content) => {
-      if (removed <= MANY_KEYS) return;
+      if (!areMany(removed)) return;
       const text = `${removed} keys were removed while Keyway was not running; the newest version before is kept for ever`;
       log.warn({ file: path, removed }, text);
       versions.keepNewestForever(content).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import type { ConfigurationChange } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
-import { MANY_KEYS } from '../../../core/replace-policy.js';
+import { areMany } from '../../../core/replace-policy.js';
 import { readDocument } from '../../../document/document.js';
 import type { DataFolder } from '../../../files/data-folder.js';
 import { createInPlaceWriting } from '../../../files/in-place.js';
@@ -42,7 +42,7 @@ export async function replaceContent(options: ReplaceContentOptions, content: Bu
       }
       const change = changeBetween(present.bytes, content);
       const removed = [...(change?.written.keys?.values() ?? [])].filter((record) => record === null).length;
-      await keep(present.bytes, { forever: removed > MANY_KEYS });
+      await keep(present.bytes, { forever: areMany(removed) });
       if (inPlace) await overwriting.replace(present, content);
       else await replaceTarget(fileSystem, present, content);
       if (change !== null) await note(options, change);
