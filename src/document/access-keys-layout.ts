@@ -1,4 +1,4 @@
-import { DEFAULT_BIND, type OutboundRule, type OutboundSettings } from '../core/model.js';
+import { DEFAULT_BIND, type OutboundAction, type OutboundSettings } from '../core/model.js';
 import { ConfigurationShapeError, type Layout } from './layout.js';
 import {
   actionNamed,
@@ -8,11 +8,12 @@ import {
   readElements,
   readPasswordHash,
   readPort,
+  readRule,
   readString,
   readStrings,
   type Warnings,
 } from './reading.js';
-import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
+import { memberOf, type ObjectNode } from './tree.js';
 
 /** The layout with a root array `access_keys` (protocol: "Configuration file"). */
 export const accessKeysLayout: Layout = {
@@ -68,13 +69,13 @@ export const accessKeysLayout: Layout = {
       port: readPort(memberOf(outbound, 'port'), 'outbound.port', 0, warnings),
       defaultAction: readDefaultAction(outbound, warnings),
       rules: readElements(memberOf(outbound, 'rules'), 'outbound.rules', warnings).flatMap((node, index) => {
-        const rule = readRule(node, `outbound.rules[${index}]`, warnings);
+        const rule = readRule(node, `outbound.rules[${index}]`, warnings, readAction);
         return rule === null ? [] : [rule];
       }),
     };
   },
 
-  readRule: (_root, node, place, warnings) => readRule(node, place, warnings),
+  readRule: (_root, node, place, warnings) => readRule(node, place, warnings, readAction),
 
   rulesHome(root) {
     const owner = memberOf(root, 'outbound');
@@ -101,20 +102,8 @@ function readDefaultAction(outbound: ObjectNode, warnings: Warnings): OutboundSe
   return action ?? 'direct';
 }
 
-function readRule(node: ValueNode, place: string, warnings: Warnings): OutboundRule | null {
-  if (node.kind !== 'object') {
-    warnings.add(place, 'expected an object; the rule is ignored');
-    return null;
-  }
-  const action = actionNamed(readString(memberOf(node, 'action'), `${place}.action`, null, warnings));
-  if (action === null) {
-    warnings.add(`${place}.action`, 'expected proxy, direct or block; the rule is ignored');
-    return null;
-  }
-  return {
-    domainSuffix: readStrings(memberOf(node, 'domain_suffix'), `${place}.domain_suffix`, warnings),
-    ipCidr: readStrings(memberOf(node, 'ip_cidr'), `${place}.ip_cidr`, warnings),
-    protocol: readString(memberOf(node, 'protocol'), `${place}.protocol`, null, warnings),
-    action,
-  };
+function readAction(rule: ObjectNode, place: string, warnings: Warnings): OutboundAction | null {
+  const action = actionNamed(readString(memberOf(rule, 'action'), `${place}.action`, null, warnings));
+  if (action === null) warnings.add(`${place}.action`, 'expected proxy, direct or block; the rule is ignored');
+  return action;
 }

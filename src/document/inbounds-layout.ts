@@ -1,4 +1,4 @@
-import type { OutboundAction, OutboundRule, OutboundSettings } from '../core/model.js';
+import type { OutboundAction, OutboundSettings } from '../core/model.js';
 import { addressText } from './address.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import {
@@ -8,8 +8,8 @@ import {
   readElements,
   readPasswordHash,
   readPort,
+  readRule,
   readString,
-  readStrings,
   type Warnings,
 } from './reading.js';
 import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
@@ -91,13 +91,14 @@ export const inboundsLayout: Layout = {
       port: readPort(memberOf(proxy.node, 'port'), `${proxy.place}.port`, 0, warnings),
       defaultAction: readDefaultAction(routing, outbounds, warnings),
       rules: rules.flatMap((node, index) => {
-        const rule = readRule(outbounds, node, `routing.rules[${index}]`, warnings);
+        const rule = readRule(node, `routing.rules[${index}]`, warnings, actionsOf(outbounds));
         return rule === null ? [] : [rule];
       }),
     };
   },
 
-  readRule: (root, node, place, warnings) => readRule(readOutbounds(root, createWarnings()), node, place, warnings),
+  readRule: (root, node, place, warnings) =>
+    readRule(node, place, warnings, actionsOf(readOutbounds(root, createWarnings()))),
 
   rulesHome(root) {
     const configured = readOutbounds(root, createWarnings()).some(({ protocol }) => protocol === 'socks5');
@@ -190,26 +191,12 @@ function readDefaultAction(
   return target?.action ?? 'direct';
 }
 
-function readRule(
-  outbounds: readonly Outbound[],
-  node: ValueNode,
-  place: string,
-  warnings: Warnings,
-): OutboundRule | null {
-  if (node.kind !== 'object') {
-    warnings.add(place, 'expected an object; the rule is ignored');
-    return null;
-  }
-  const tag = readString(memberOf(node, 'outbound'), `${place}.outbound`, null, warnings);
-  const target = outbounds.find((outbound) => outbound.tag !== null && outbound.tag === tag);
-  if (target === undefined) {
-    warnings.add(`${place}.outbound`, 'expected the tag of an outbound; the rule is ignored');
-    return null;
-  }
-  return {
-    domainSuffix: readStrings(memberOf(node, 'domain_suffix'), `${place}.domain_suffix`, warnings),
-    ipCidr: readStrings(memberOf(node, 'ip_cidr'), `${place}.ip_cidr`, warnings),
-    protocol: readString(memberOf(node, 'protocol'), `${place}.protocol`, null, warnings),
-    action: target.action,
+/** The reader of a rule's action, which stands in the outbound that the rule names. */
+const actionsOf =
+  (outbounds: readonly Outbound[]) =>
+  (rule: ObjectNode, place: string, warnings: Warnings): OutboundAction | null => {
+    const tag = readString(memberOf(rule, 'outbound'), `${place}.outbound`, null, warnings);
+    const target = outbounds.find((outbound) => outbound.tag !== null && outbound.tag === tag);
+    if (target === undefined) warnings.add(`${place}.outbound`, 'expected the tag of an outbound; the rule is ignored');
+    return target?.action ?? null;
   };
-}

@@ -1,6 +1,6 @@
-import type { OutboundAction } from '../core/model.js';
+import type { OutboundAction, OutboundRule } from '../core/model.js';
 import { isPasswordHash } from '../core/password.js';
-import type { ValueNode } from './tree.js';
+import { memberOf, type ObjectNode, type ValueNode } from './tree.js';
 
 /** Collects what was read past: one sentence each, with the place in front. */
 export interface Warnings {
@@ -111,4 +111,28 @@ export function isObjectHere(
 /** The action that a text names, else null. */
 export function actionNamed(text: string | null): OutboundAction | null {
   return text === 'proxy' || text === 'direct' || text === 'block' ? text : null;
+}
+
+/**
+ * An outbound rule, whose layout reads the action and warns where there is none; null for one without an action, and with a warning for
+ * what is no object.
+ */
+export function readRule(
+  node: ValueNode,
+  place: string,
+  warnings: Warnings,
+  readAction: (rule: ObjectNode, place: string, warnings: Warnings) => OutboundAction | null,
+): OutboundRule | null {
+  if (node.kind !== 'object') {
+    warnings.add(place, 'expected an object; the rule is ignored');
+    return null;
+  }
+  const action = readAction(node, place, warnings);
+  if (action === null) return null;
+  return {
+    domainSuffix: readStrings(memberOf(node, 'domain_suffix'), `${place}.domain_suffix`, warnings),
+    ipCidr: readStrings(memberOf(node, 'ip_cidr'), `${place}.ip_cidr`, warnings),
+    protocol: readString(memberOf(node, 'protocol'), `${place}.protocol`, null, warnings),
+    action,
+  };
 }
