@@ -74,6 +74,15 @@ describe('the store of counters, on a disk that forgets what was not synced', ()
       ],
     }));
 
+  it('a post of few keys that comes while the state is written anew is on the disk whole or not at all', () => {
+    const post = (number: number): Step => ({ kind: 'post', source: 0, epoch: 0, number, keys: [], bytes: 0 });
+    return play({
+      compactBytes: 0,
+      seed: 4,
+      steps: [post(0), { kind: 'flush' }, post(1), { kind: 'forget' }, post(0), post(1), { kind: 'end', by: 'crash' }],
+    });
+  });
+
   it('whatever happens, comes back with one moment that is not before the last acknowledged one', async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -267,6 +267,19 @@ describe('counters as a tunnel server has them', () => {
     expect([countersOf('a'), changed]).toEqual([null, []]);
   });
 
+  it('a post of few keys is taken to its end in one turn, those that a whole one does not have included', async () => {
+    const { sources } = stage(['a', 'b']);
+    const online = (...keys: readonly string[]): CountersPost => ({
+      ...post({ isWhole: true, up: {} }),
+      counters: keys.map((accessKey) => ({ accessKey, bytesUp: 5n, bytesDown: 0n, connections: 1n })),
+    });
+    await sources.take(online('a', 'b'));
+    const taking = sources.take(online('a'));
+    expect(sources.source('s')).toMatchObject({ isBegun: false });
+    expect(sources.base('s', 'b')).toMatchObject({ connections: 0n });
+    await taking;
+  });
+
   it('a post of many keys lets others have their turn, and a second one of the source waits for it', async () => {
     const names = Array.from({ length: 5_000 }, (_, index) => `key-${index}`);
     const { sources, countersOf } = stage(names);

@@ -2,7 +2,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DomainError } from '../../../core/errors.js';
 import { type CounterTable, createCounterTable } from '../../../core/keys/counter-table.js';
 import type { CounterValues, KeyRegistry, UsageEntry } from '../../../core/keys/types.js';
-import type { Now } from '../../../core/now.js';
 import type { ClockPort, LogPort } from '../../../core/ports.js';
 import type { CountersOutcome, CountersPost } from '../../../core/posted-counters.js';
 import { createTurns } from '../../../core/turns.js';
@@ -177,26 +176,26 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
     return { accessKey, ...increment, connections: connections === before ? null : connectionsOf(accessKey) };
   }
 
-  async function takeNow(post: CountersPost): Promise<CountersOutcome> {
+  /** Yields between pieces, so that a post of few keys is in a batch of the store whole or not at all. */
+  function* takeNow(post: CountersPost): InTurns<CountersOutcome> {
     const run = runAt(post.run, clock.monotonic());
     const present = held.get(post.source);
-    const judged = keepsOver(present, run, post);
-    const keeps = typeof judged === 'boolean' ? judged : await judged;
-    if (held.get(post.source) !== present) return takeNow(post);
+    const keeps = yield* keepsOver(present, run, post);
+    if (held.get(post.source) !== present) return yield* takeNow(post);
     const begun = begin(post, run, keeps);
     if (begun === 'ended') return { kind: 'ended' };
     if (begun === 'repeated') return { kind: 'repeated', unknownKeys: unknownOf(post.counters) };
     const { isBaseline } = begun.source;
     const unknownKeys: string[] = [];
     for (let from = 0; from < post.counters.length; from += AT_ONCE) {
-      if (from > 0) await nextTurn();
+      if (from > 0) yield;
       // A backup was restored meanwhile: what has been counted of the post is gone, and so are its bases.
-      if (held.get(post.source) !== begun) return takeNow(post);
+      if (held.get(post.source) !== begun) return yield* takeNow(post);
       const some = post.counters.slice(from, from + AT_ONCE);
       count(some.flatMap((posted) => counted(begun, posted) ?? []));
       unknownKeys.push(...unknownOf(some));
     }
-    await sweep(begun, post);
+    yield* sweep(begun, post);
     begun.source = { ...begun.source, isBegun: false, isBaseline: false };
     changeOf(post.source);
     return { kind: isBaseline ? 'baseline' : 'counted', unknownKeys };
@@ -231,28 +230,19 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
   }
 
   /** Whether a source whose first post of a run this is has kept its counters, for the whole of it; false in any other post. */
-  function keepsOver(one: Held | undefined, posted: KnownRun, post: CountersPost): Now<boolean> {
+  function* keepsOver(one: Held | undefined, posted: KnownRun, post: CountersPost): InTurns<boolean> {
     if (one === undefined || comparedRun(one.source.run, posted) !== 'later') return false;
     if (post.restart !== null) return post.restart === 'kept';
     if (keepsCounters !== null) return keepsCounters;
     const sums = { before: 0n, now: 0n };
-    const add = (some: readonly UsageEntry[]): void => {
-      for (const { accessKey, bytesUp, bytesDown } of some) {
-        const known = valuesOf(one, accessKey);
-        if (known === null) continue;
-        sums.before += known.bytesUp + known.bytesDown;
-        sums.now += bytesUp + bytesDown;
-      }
-    };
-    const later = async (): Promise<void> => {
-      for (let from = AT_ONCE; from < post.counters.length; from += AT_ONCE) {
-        await nextTurn();
-        add(post.counters.slice(from, from + AT_ONCE));
-      }
-    };
-    add(post.counters.slice(0, AT_ONCE));
-    if (post.counters.length <= AT_ONCE) return guessed(post.source, sums);
-    return later().then(() => guessed(post.source, sums));
+    for (const [at, { accessKey, bytesUp, bytesDown }] of post.counters.entries()) {
+      if (at > 0 && at % AT_ONCE === 0) yield;
+      const known = valuesOf(one, accessKey);
+      if (known === null) continue;
+      sums.before += known.bytesUp + known.bytesDown;
+      sums.now += bytesUp + bytesDown;
+    }
+    return guessed(post.source, sums);
   }
 
   function guessed(source: string, { before, now }: { readonly before: bigint; readonly now: bigint }): boolean {
@@ -275,7 +265,7 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
    * Drops what is left of runs before, and connections of keys that a whole post does not have. Such a key is gone at the
    * source: if it comes again, it has begun anew in this run.
    */
-  async function sweep(one: Held, { isWhole, counters }: CountersPost): Promise<void> {
+  function* sweep(one: Held, { isWhole, counters }: CountersPost): InTurns<void> {
     const posted = isWhole ? new Set(counters.map(({ accessKey }) => accessKey)) : null;
     const isGone = (accessKey: string): boolean => posted !== null && !posted.has(accessKey);
     const left: string[] = [];
@@ -285,7 +275,7 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
       const isDue = runs < one.source.comparedFrom || (isBefore && isGone(accessKey));
       if (isDue || ((isBefore || isGone(accessKey)) && one.table.hasConnections(slot))) left.push(accessKey);
     }
-    await inPieces(left, (accessKey) => {
+    yield* inPieces(left, (accessKey) => {
       const values = valuesOf(one, accessKey);
       one.moved.delete(accessKey);
       if (values === null) dropBase(one, accessKey);
@@ -294,9 +284,9 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
   }
 
   /** Changes what these keys have in connections, and tells the registry. */
-  async function inPieces(accessKeys: readonly string[], change: (accessKey: string) => void): Promise<void> {
+  function* inPieces(accessKeys: readonly string[], change: (accessKey: string) => void): InTurns<void> {
     for (let from = 0; from < accessKeys.length; from += AT_ONCE) {
-      if (from > 0) await nextTurn();
+      if (from > 0) yield;
       const some = accessKeys.slice(from, from + AT_ONCE);
       for (const accessKey of some) change(accessKey);
       tellConnections(some);
@@ -311,10 +301,10 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
     return counters.flatMap(({ accessKey }) => (keys.get(accessKey) === undefined ? [accessKey] : []));
   }
 
-  async function lowerNow(one: Held): Promise<void> {
+  function* lowerNow(one: Held): InTurns<void> {
     const until = clock.monotonic() - ONLINE_AFTER_MOVEMENT;
     const still = [...one.moved].flatMap(([accessKey, at]) => (at <= until ? [accessKey] : []));
-    await inPieces(still, (accessKey) => {
+    yield* inPieces(still, (accessKey) => {
       one.moved.delete(accessKey);
       const values = valuesOf(one, accessKey);
       if (values !== null) setBase(one, accessKey, { ...values, connections: 0n });
@@ -358,9 +348,9 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
   }
 
   return {
-    take: (post) => turns.take(post.source, () => takeNow(post)),
+    take: (post) => turns.take(post.source, () => runInTurns(takeNow(post))),
     async lower() {
-      for (const [name, one] of held) await turns.take(name, () => lowerNow(one));
+      for (const [name, one] of held) await turns.take(name, () => runInTurns(lowerNow(one)));
     },
     forgetSilent(until) {
       const silent = [...held.values()].filter(({ source }) => source.postedAt <= until);
@@ -402,6 +392,17 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
       }
     },
   };
+}
+
+/** Work that lets others have their turn of the event loop wherever it yields, and nowhere else. */
+type InTurns<T> = Generator<void, T>;
+
+async function runInTurns<T>(work: InTurns<T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+    await nextTurn();
+  }
 }
 
 /** A base, and the run in which it was posted. */
