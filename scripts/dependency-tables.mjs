@@ -10,6 +10,7 @@ const read = (path) => readFileSync(join(ROOT, path), 'utf8');
 
 /** What each package is for that Keyway depends on by itself. */
 const PURPOSES = {
+  '@fastify/cors': 'What a preflight of another origin is granted.',
   fastify: 'HTTP: the API, subscriptions, the feed and the ops listener.',
   'fetch-socks': 'The connections of the DNS server through a SOCKS5 proxy.',
   'light-my-request': "Fastify's `inject`, named here so that the version which runs on Node 20 is installed.",

@@ -3,8 +3,8 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type CreateServer, createPlain, hostProblem } from '../sockets/http-server.js';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
+import { ANY_ORIGIN } from './answers.js';
 import { answerUnderWay } from './broken-connection.js';
-import { ANY_ORIGIN } from './cors.js';
 import { methodsAt, notAllowed } from './matching.js';
 import type { Mount } from './mount.js';
 

@@ -9,6 +9,7 @@ import { withEnvelopes } from './api-server.js';
 import type { AppOptions } from './app-options.js';
 import { createAuditBody } from './audit-body.js';
 import { answerBrokenConnections } from './broken-connection.js';
+import { servePreflights } from './cors.js';
 import { allowHalfClose } from './half-close.js';
 import { createListBody } from './list-body.js';
 import { createLogin } from './login.js';
@@ -63,6 +64,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
   app.setNotFoundHandler(other.around((request, reply) => answerUnmatched(mounts, request, reply)));
   refuseOtherHosts(app, options.allowHosts, other);
+  servePreflights(app, mounts, other);
 
   const guard = createLoginGuard(options.loginGuard, options.clock);
   const login = createLogin(options.credentials, guard, options.tokens, options.random, options.observer);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { failureEnvelope, JSON_TYPE } from '../wire/envelope.js';
-import { ANY_ORIGIN } from './cors.js';
+import { ANY_ORIGIN } from './answers.js';
 
 const ANSWERS: Readonly<Record<string, readonly [status: string, error: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request took too long to arrive'],

@@ -1,28 +1,59 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import cors, { type FastifyCorsOptions } from '@fastify/cors';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { sendEarlyFailure } from './answers.js';
+import { isApiPath, methodsAt } from './matching.js';
+import type { Mount } from './mount.js';
+import type { RouteObserver } from './request-observer.js';
 
-/** The header by which any origin may call (protocol: "Addressing"). */
-export const ANY_ORIGIN = ['access-control-allow-origin', '*'] as const;
-
-export function allowAnyOrigin(reply: FastifyReply): void {
-  reply.header(...ANY_ORIGIN);
+/**
+ * Serves OPTIONS, preflight or not: 200 with `Allow` wherever a path is served, else 404. The plugin stands in a scope of
+ * its own, so that its hook runs for no other request.
+ */
+export function servePreflights(app: FastifyInstance, mounts: readonly Mount[], observer: RouteObserver): void {
+  const answer = observer.around((request, reply) => answerOptions(mounts, request, reply));
+  app.register(async (scope) => {
+    await scope.register(cors, { delegator: (request, done) => done(null, corsOf(mounts, request)) });
+    scope.addHook('onRequest', (request, reply) => {
+      answer(request, reply);
+    });
+  });
 }
 
 /**
- * Answers OPTIONS, preflight or not: 200 with `Allow`. What a preflight asks for is granted by name, because a literal
- * `*` does not cover `Authorization` in browsers (Fetch, "CORS-preflight fetch").
+ * Grants by name what is asked for, because a literal `*` does not cover `Authorization` in browsers (Fetch,
+ * "CORS-preflight fetch").
  */
-export function answerOptions(request: FastifyRequest, reply: FastifyReply, methods: readonly string[]): FastifyReply {
-  allowAnyOrigin(reply);
+function corsOf(mounts: readonly Mount[], request: FastifyRequest): FastifyCorsOptions {
+  if (!isGranted(mounts, request)) return { origin: false };
+  const { 'access-control-request-method': method, 'access-control-request-headers': headers } = request.headers;
+  return {
+    methods: tokens(method) ?? '*',
+    allowedHeaders: tokens(headers) ?? '*',
+    strictPreflight: false,
+    preflightContinue: true,
+  };
+}
+
+/**
+ * Grants a preflight anywhere below an API that hides nothing, so that a page of another origin can read its 404; any
+ * other OPTIONS where a path is served.
+ */
+function isGranted(mounts: readonly Mount[], request: FastifyRequest): boolean {
+  if (methodsAt(mounts, request.url).length > 0) return true;
+  const open = mounts.filter(({ hidesRest }) => !hidesRest);
+  return request.headers['access-control-request-method'] !== undefined && isApiPath(open, request.url);
+}
+
+/** Sends what the plugin has granted, or 404. `Vary` is the constant one: no answer differs by origin. */
+function answerOptions(mounts: readonly Mount[], request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (!isGranted(mounts, request)) return sendEarlyFailure(reply.removeHeader('vary'), 404, 'not found');
   return reply
-    .code(200)
-    .header('allow', methods.join(','))
-    .header('access-control-allow-methods', token(request.headers['access-control-request-method']) ?? '*')
-    .header('access-control-allow-headers', token(request.headers['access-control-request-headers']) ?? '*')
+    .header('allow', methodsAt(mounts, request.url).join(','))
     .header('vary', 'access-control-request-method, access-control-request-headers')
     .send();
 }
 
 /** The value when it is a list of HTTP tokens (RFC 9110, 5.6.2), so that nothing else is ever echoed. */
-function token(value: string | undefined): string | null {
+function tokens(value: string | undefined): string | null {
   return value !== undefined && /^[\w!#$%&'*+.^`|~, -]{1,4096}$/.test(value) ? value : null;
 }

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { traitsOf } from '../wire/traits/revision.js';
-import { answerUnmatched, sendTooMany } from './answers.js';
-import { allowAnyOrigin } from './cors.js';
+import { allowAnyOrigin, answerUnmatched, sendTooMany } from './answers.js';
 import { acceptedCoding } from './list-body.js';
 import { isApiPath } from './matching.js';
 import type { Mount } from './mount.js';
