@@ -1,9 +1,10 @@
 import { dirname } from 'node:path';
 import { FILE_LIMITS } from '../core/file-limits.js';
 import { failureWords } from '../platform/failure-words.js';
-import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../wire/json/json.js';
+import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
 import { didYouMean } from '../wire/suggest.js';
 import type { SettingProblem } from './flags.js';
+import { parseJsonc } from './jsonc.js';
 import { memberOf, type Setting } from './table.js';
 
 /** Keyway's own settings file, read. */
@@ -21,7 +22,7 @@ export async function readSettingsFile(
   read: (path: string, limit: number) => Promise<Uint8Array>,
 ): Promise<SettingsFile | SettingProblem> {
   try {
-    const members = parseJson(await read(path, FILE_LIMITS.settings), { comments: true });
+    const members = parseJsonc(await read(path, FILE_LIMITS.settings));
     if (isJsonObject(members)) return { path, folder: dirname(path), members };
     return { setting: 'settings', place, message: `${path}: expected a JSON object` };
   } catch (error) {

@@ -1,11 +1,11 @@
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type ParseError, parse as parseWithComments } from 'jsonc-parser';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { COMMAND_GROUPS, COMMANDS } from '../../src/commands/commands.js';
 import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
-import { parseJson } from '../../src/wire/json/json.js';
 import { buildIfOlder } from '../build.js';
 import { runHere } from './context.js';
 import { runKeyway } from './process.js';
@@ -75,11 +75,12 @@ describe('keyway init', () => {
     const { code, output } = await run(['init']);
     expect(code).toBe(0);
     expect(output).toContain(join(folder, 'keyway.password'));
-    const text = await readFile(join(folder, 'keyway.jsonc'));
+    const text = await readFile(join(folder, 'keyway.jsonc'), 'utf8');
+    const errors: ParseError[] = [];
     const password = (await readFile(join(folder, 'keyway.password'), 'utf8')).trimEnd();
     expect(password).toMatch(/^[0-9a-z]{6}(-[0-9a-z]{6}){3}$/);
     expect(output).not.toContain(password);
-    expect(parseJson(text, { comments: true })).toMatchObject({
+    expect(parseWithComments(text, errors)).toMatchObject({
       mode: 'server',
       access_keys: [{ access_key: expect.stringMatching(/^[0-9a-f]{32}$/) }],
       api: {
@@ -91,6 +92,7 @@ describe('keyway init', () => {
         password_hash: sha256Hash(password),
       },
     });
+    expect(errors).toEqual([]);
     for (const name of ['keyway.jsonc', 'keyway.password']) {
       expect((await stat(join(folder, name))).mode & 0o777, name).toBe(0o600);
     }

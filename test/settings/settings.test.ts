@@ -300,6 +300,24 @@ describe('problems', () => {
     ]);
   });
 
+  it('name line and column of what is wrong in a settings file, and the member that it repeats', async () => {
+    const reasons = await Promise.all(
+      ['{\n  "bind": }', '{ "bind": "a:1",\n}', '{ "é": 1, "é": 2 }', '{ "bind": 01 }', '# one\n{', '{} x', '"\\q'].map(
+        async (file) => (await problemsOf({ file }))[0]?.replace(/^.*JSON with comments: /, ''),
+      ),
+    );
+    expect(reasons).toEqual([
+      'expected a value, found "}" at line 2 column 11',
+      'expected a member name, found "}" at line 2 column 1',
+      'duplicate member "é" at line 1 column 11',
+      'expected \',\', found "1" at line 1 column 12',
+      "expected ',' or '}', found the end at line 2 column 2",
+      'expected JSON, found "x" at line 1 column 4',
+      'unterminated string, found "\\"" at line 1 column 1',
+    ]);
+    expect(await problemsOf({ file: '\ufeff# "one"\n{ /* two */ "bind": "a:1" // # three\n}' })).toEqual([]);
+  });
+
   it('name a flag that is given twice, and --config beside --no-config', async () => {
     expect(await problemsOf({ argv: ['--bind', 'a:1', '--bind', 'b:1'] })).toEqual([
       'bind (flag --bind): given more than once, expected once',

@@ -3,97 +3,60 @@ import { describe, expect, it } from 'vitest';
 import type { AccessKey } from '../../../src/core/model.js';
 import { changeDocument } from '../../../src/document/change.js';
 import { type ConfigurationDocument, readDocument } from '../../../src/document/document.js';
-import { readElement } from '../../../src/document/element.js';
-import { isJsonObject, type JsonValue, parseJson } from '../../../src/wire/json/json.js';
 import { anyChange, anyDns, anyFile, anyKeys, anyRules } from './generated.js';
+import { type Comment, commentsOf, type JudgedFile, type JudgedValue, judge, keysOf } from './judge.js';
 
 const RUNS = { numRuns: 150 };
 
-const TOKENS = /"(?:[^"\\]|\\.)*"|\/\*[\s\S]*?\*\/|(?:\/\/|#)[^\r\n]*/g;
-
-interface Comment {
-  readonly at: number;
-  readonly text: string;
-}
-
-/** The comments of a file, with their byte offsets. */
-function commentsOf(bytes: Buffer): readonly Comment[] {
-  return [...bytes.toString('latin1').matchAll(TOKENS)].flatMap(({ 0: text, index }) =>
-    text.startsWith('"') ? [] : [{ at: index, text }],
-  );
-}
-
 const textsOf = (comments: readonly Comment[]): readonly string[] => comments.map(({ text }) => text);
-
-function parse(bytes: Buffer): JsonValue {
-  return parseJson(bytes, { comments: true, duplicates: 'last' });
-}
-
-/** The keys of each list, as the elements stand. */
-function listed(document: ConfigurationDocument): readonly (readonly string[])[] {
-  return document.lists.map((list) => Array.from(list.starts, (start, i) => keyOf(document, start, list.ends[i] ?? 0)));
-}
-
-function keyOf(document: ConfigurationDocument, start: number, end: number): string {
-  const value = parse(document.bytes.subarray(start, end));
-  const key = isJsonObject(value) ? value[document.layout.keyMember] : value;
-  return typeof key === 'string' ? key : '';
-}
 
 /** What the keys ought to be after a change, worked out from the lists of keys alone. */
 function expectedKeys(
-  before: ConfigurationDocument,
+  { lists, hasHome }: JudgedFile,
   records: readonly AccessKey[],
   change: ReadonlyMap<string, AccessKey | null>,
 ): readonly AccessKey[] {
   const known = new Map(records.map((record) => [record.accessKey, record]));
-  const lists = listed(before).map((keys) => keys.filter((key) => known.has(key) && change.get(key) !== null));
+  const listed = lists.map(({ elements }) => elements.map(({ key }) => key));
+  const left = listed.map((keys) => keys.filter((key) => known.has(key) && change.get(key) !== null));
   const added = [...change].flatMap(([key, record]) => (record !== null && !known.has(key) ? [key] : []));
-  const home = before.hasHome ? [[...(lists[0] ?? []), ...added], ...lists.slice(1)] : [added, ...lists];
+  const home = hasHome ? [[...(left[0] ?? []), ...added], ...left.slice(1)] : [added, ...left];
   return [...new Set(home.flat())].map(
     (key) => change.get(key) ?? known.get(key) ?? { accessKey: key, name: null, limitBytes: null },
   );
 }
 
 /** A value without what a kind of change may touch. */
-function without(value: JsonValue, names: readonly string[]): JsonValue {
-  if (Array.isArray(value)) return value.map((element) => without(element, names));
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, member]) => (names.includes(name) ? [] : [[name, without(member, names)]])),
-  );
+function without(value: JudgedValue, names: readonly string[]): JudgedValue {
+  if (value instanceof Map)
+    return new Map(
+      [...value].flatMap(([name, member]) => (names.includes(name) ? [] : [[name, without(member, names)]])),
+    );
+  return Array.isArray(value) ? value.map((element) => without(element, names)) : value;
 }
 
 /** Unknown members of the elements, by key: the first element of each. */
-function notes(document: ConfigurationDocument): ReadonlyMap<string, JsonValue | undefined> {
-  const found = new Map<string, JsonValue | undefined>();
-  for (const list of document.lists) {
-    for (const [i, start] of list.starts.entries()) {
-      const value = parse(document.bytes.subarray(start, list.ends[i] ?? 0));
-      const key = keyOf(document, start, list.ends[i] ?? 0);
-      if (!found.has(key)) found.set(key, isJsonObject(value) ? value.note : undefined);
-    }
-  }
+function notes({ lists }: JudgedFile): ReadonlyMap<string, JudgedValue | undefined> {
+  const found = new Map<string, JudgedValue | undefined>();
+  for (const { key, value } of lists.flatMap(({ elements }) => elements))
+    if (!found.has(key)) found.set(key, value instanceof Map ? value.get('note') : undefined);
   return found;
 }
 
 /** Comments that are neither inside an element whose key is removed nor inside a name or limit that may go. */
 function keptComments(
-  document: ConfigurationDocument,
+  bytes: Buffer,
+  { lists }: JudgedFile,
   change: ReadonlyMap<string, AccessKey | null>,
 ): readonly Comment[] {
-  const gone = document.lists.flatMap((list) =>
-    Array.from(list.starts, (start, i) => ({ start, end: list.ends[i] ?? 0 })).flatMap(({ start, end }) => {
-      const record = change.get(keyOf(document, start, end));
+  const gone = lists
+    .flatMap(({ elements }) => elements)
+    .flatMap(({ start, end, key, columns }) => {
+      const record = change.get(key);
       if (record === null) return [{ start, end }];
-      if (record === undefined || document.bytes[start] !== 0x7b) return [];
-      const members = readElement(document.bytes, start).members.filter(
-        ({ name }) => name === 'name' || name === 'limit_bytes',
-      );
-      return members.map((member) => ({ start: member.start, end: member.value.end }));
-    }),
-  );
-  return commentsOf(document.bytes).filter(({ at }) => !gone.some(({ start, end }) => at >= start && at < end));
+      return record === undefined ? [] : columns;
+    });
+  return commentsOf(bytes).filter(({ at }) => !gone.some(({ start, end }) => at >= start && at < end));
 }
 
 /** Those of the second list that the first has too, in the second's order. */
@@ -103,9 +66,23 @@ function among(all: readonly string[], texts: readonly string[]): readonly strin
 }
 
 /** The bytes outside the key lists. */
-function outside({ bytes, lists }: ConfigurationDocument): readonly string[] {
+function outside(bytes: Buffer, { lists }: JudgedFile): readonly string[] {
   const cuts = [0, ...lists.flatMap(({ open, close }) => [open, close]), bytes.length];
   return cuts.flatMap((from, i) => (i % 2 === 0 ? [bytes.toString('utf8', from, cuts[i + 1])] : []));
+}
+
+/** The spans of the key lists and their elements, as Keyway found them. */
+function spansOf({ lists }: ConfigurationDocument) {
+  return lists.map(({ open, close, starts, ends }) => ({ open, close, starts: [...starts], ends: [...ends] }));
+}
+
+function judgedSpans({ lists }: JudgedFile): ReturnType<typeof spansOf> {
+  return lists.map(({ open, close, elements }) => ({
+    open,
+    close,
+    starts: elements.map(({ start }) => start),
+    ends: elements.map(({ end }) => end),
+  }));
 }
 
 describe('any file, any changes', () => {
@@ -115,21 +92,26 @@ describe('any file, any changes', () => {
         let { document, configuration } = readDocument(Buffer.from(text));
         for (const keys of changes) {
           const before = document;
-          const wanted = expectedKeys(before, configuration.keys, keys);
+          const judgedBefore = judge(before.bytes);
+          const wanted = expectedKeys(judgedBefore, configuration.keys, keys);
           document = changeDocument(before, { keys });
+          const judged = judge(document.bytes);
           const again = readDocument(document.bytes);
           expect(document).toEqual(again.document);
           expect(again.configuration.keys).toEqual(wanted);
-          expect(without(parse(document.bytes), ['access_keys', 'users'])).toEqual(
-            without(parse(before.bytes), ['access_keys', 'users']),
+          expect(keysOf(judged)).toEqual(wanted);
+          expect(spansOf(document)).toEqual(judgedSpans(judged));
+          expect(without(judged.root, ['access_keys', 'users'])).toEqual(
+            without(judgedBefore.root, ['access_keys', 'users']),
           );
           const comments = textsOf(commentsOf(document.bytes));
-          const kept = textsOf(keptComments(before, keys));
+          const kept = textsOf(keptComments(before.bytes, judgedBefore, keys));
           expect(among(kept, comments)).toEqual(kept);
           expect(among(comments, textsOf(commentsOf(before.bytes)))).toEqual(comments);
-          if (document.lists.length === before.lists.length) expect(outside(document)).toEqual(outside(before));
-          const noted = notes(document);
-          for (const [key, note] of notes(before)) if (noted.has(key)) expect(noted.get(key)).toEqual(note);
+          if (document.lists.length === before.lists.length)
+            expect(outside(document.bytes, judged)).toEqual(outside(before.bytes, judgedBefore));
+          const noted = notes(judged);
+          for (const [key, note] of notes(judgedBefore)) if (noted.has(key)) expect(noted.get(key)).toEqual(note);
           configuration = again.configuration;
         }
       }),
@@ -166,7 +148,7 @@ describe('any file, any changes', () => {
           outbound: configuration.outbound && { ...configuration.outbound, rules },
           warnings: again.configuration.warnings,
         });
-        expect(without(parse(after.bytes), ['rules'])).toEqual(without(parse(document.bytes), ['rules']));
+        expect(without(judge(after.bytes).root, ['rules'])).toEqual(without(judge(document.bytes).root, ['rules']));
       }),
       RUNS,
     );
@@ -180,7 +162,7 @@ describe('any file, any changes', () => {
         const again = readDocument(after.bytes);
         expect(after).toEqual(again.document);
         expect(again.configuration.dns).toEqual({ ...configuration.dns, ...dns });
-        expect(without(parse(after.bytes), ['dns'])).toEqual(without(parse(document.bytes), ['dns']));
+        expect(without(judge(after.bytes).root, ['dns'])).toEqual(without(judge(document.bytes).root, ['dns']));
         expect(textsOf(commentsOf(after.bytes)).length).toBeLessThanOrEqual(commentsOf(document.bytes).length);
       }),
       RUNS,
