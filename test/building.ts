@@ -2,16 +2,8 @@ import { exec } from 'node:child_process';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-
-export const ROOT = fileURLToPath(new URL('..', import.meta.url));
-
-/** The built command. */
-export const CLI = join(ROOT, 'dist/src/cli.js');
-
-/** The built panel. */
-export const PANEL = join(ROOT, 'dist/panel');
+import { CLI, PANEL, ROOT } from './clone.js';
 
 const SOURCES = ['src', 'revisions', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
 const PANEL_SOURCES = ['panel', 'vite.config.ts'];

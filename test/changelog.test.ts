@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import semver from 'semver';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from './build.js';
+import { ROOT } from './clone.js';
 
 const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8');
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ROOT } from './build.js';
+import { ROOT } from './clone.js';
 
 /** What a module exports by name; of `export type *` what the module named there declares. */
 async function exportsOf(path: string): Promise<ReadonlySet<string>> {

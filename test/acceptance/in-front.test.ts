@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildIfOlder, ROOT } from '../build.js';
+import { buildIfOlder } from '../build.js';
 import { type Running, runKeyway, startKeyway } from '../cli/process.js';
+import { ROOT } from '../clone.js';
 import { goTo, openPage, refreshNow, signIn } from '../panel/stage.js';
 import { connectBrowser } from '../shared.js';
 

@@ -7,6 +7,7 @@ import { REVISIONS } from '../../revisions/all.js';
 import { COMMAND_GROUPS, COMMANDS } from '../../src/commands/commands.js';
 import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
 import { buildIfOlder } from '../build.js';
+import { CLI } from '../clone.js';
 import { runHere } from './context.js';
 import { runKeyway } from './process.js';
 
@@ -244,7 +245,6 @@ describe('keyway database', () => {
 
 describe('the built command', () => {
   it('is executable with its own first line', async () => {
-    const { CLI } = await import('../build.js');
     expect((await stat(CLI)).mode & 0o111).toBe(0o111);
     await chmod(CLI, 0o755);
     expect(await readFile(CLI, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { COMMANDS } from '../../src/commands/commands.js';
 import { LOG_LEVELS } from '../../src/platform/log-levels.js';
-import { buildIfOlder, CLI } from '../build.js';
+import { buildIfOlder } from '../build.js';
+import { CLI } from '../clone.js';
 import { isInstalled } from '../installed.js';
 import { runHere } from './context.js';
 

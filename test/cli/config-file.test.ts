@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { readDocument } from '../../src/document/document.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { runHere } from './context.js';
 
 const SAMPLES = join(ROOT, 'fixtures/samples');

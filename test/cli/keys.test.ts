@@ -8,7 +8,7 @@ import { readLimit } from '../../src/commands/keys/sizes.js';
 import { keyDigest } from '../../src/core/key-digest.js';
 import { type AccessKey, MAX_U64 } from '../../src/core/model.js';
 import { createGateway } from '../../src/index.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { describeDatabase, freshDatabase } from '../database/database.js';
 import { folderForTest, type ServedHere, serveHere } from '../serve/serve-here.js';
 import { CREDENTIALS, fileOf } from '../stand-in/files.js';

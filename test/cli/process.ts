@@ -1,5 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { CLI } from '../build.js';
+import { CLI } from '../clone.js';
 
 /** What a child process left behind. */
 export interface Ended {

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { buildIfOlder, ROOT } from '../build.js';
+import { buildIfOlder } from '../build.js';
+import { ROOT } from '../clone.js';
 import { runHere } from './context.js';
 import { startKeyway } from './process.js';
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/commands/commands.js';
 import { withTables } from '../../src/commands/document-tables.js';
 import { SETTINGS } from '../../src/settings/table.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyDigest } from '../../src/core/key-digest.js';
 import { readDocument } from '../../src/document/document.js';
-import { buildIfOlder, ROOT } from '../build.js';
+import { buildIfOlder } from '../build.js';
+import { ROOT } from '../clone.js';
 import { type Running, startKeyway } from './process.js';
 
 const NAME = 'server-0.3.21.jsonc';

@@ -2,7 +2,8 @@ import { copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { buildIfOlder, ROOT } from '../build.js';
+import { buildIfOlder } from '../build.js';
+import { ROOT } from '../clone.js';
 import { type Running, type RunOptions, runKeyway, startKeyway } from './process.js';
 
 let folder = '';

@@ -2,7 +2,7 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isPbkdf2Password, sha256Hash } from '../../src/core/password.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { folderForTest, serveHere } from '../serve/serve-here.js';
 import { runHere } from './context.js';
 

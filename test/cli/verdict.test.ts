@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { PASSWORD, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
 import { runHere } from './context.js';
 

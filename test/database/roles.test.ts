@@ -27,8 +27,8 @@ import {
   versionContent,
   WRITES,
 } from '../../src/homes/database/statements.js';
-import { ROOT } from '../build.js';
 import { runHere } from '../cli/context.js';
+import { ROOT } from '../clone.js';
 import { askShared } from '../shared.js';
 import { describeDatabase, dropDatabase, query } from './database.js';
 import { openBackend, seesAll } from './gateways.js';

@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { withTables } from '../../src/commands/document-tables.js';
-import { buildIfOlder, ROOT } from '../build.js';
+import { buildIfOlder } from '../build.js';
+import { ROOT } from '../clone.js';
 import { blocksOf, commandsOf, linksOf, shellOf } from './markdown.js';
 import { startPage } from './page-run.js';
 

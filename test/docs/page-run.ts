@@ -3,7 +3,7 @@ import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { CLI, ROOT } from '../build.js';
+import { CLI, ROOT } from '../clone.js';
 import { freePorts } from '../free-ports.js';
 import { type Block, commandsOf } from './markdown.js';
 

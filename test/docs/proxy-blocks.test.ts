@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 
 const text = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 

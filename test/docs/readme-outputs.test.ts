@@ -2,8 +2,8 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { ROOT } from '../build.js';
 import { runHere } from '../cli/context.js';
+import { ROOT } from '../clone.js';
 import { PASSWORD, startLiveServer, USERNAME } from '../replay/live-server.js';
 import { blocksOf } from './markdown.js';
 

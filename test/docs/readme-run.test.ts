@@ -3,7 +3,8 @@ import { cp, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
-import { buildIfOlder, ROOT } from '../build.js';
+import { buildIfOlder } from '../build.js';
+import { ROOT } from '../clone.js';
 import { blocksOf, commandsOf } from './markdown.js';
 import { startPage } from './page-run.js';
 

@@ -10,7 +10,7 @@ import type { ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { createLook } from '../../src/replay/reads/look.js';
 import { readServer } from '../../src/replay/reads/standing.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { expectationOf } from './expectations.js';
 import { MODES, type Mode, type Mutation, type Site, together } from './mutation.js';
 import { mutationsOfOperations } from './of-operations.js';

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { expectationOf } from './expectations.js';
 import { LINES, mutationsOf, noticedByReads, playedOn } from './judge.js';
 import { withScore } from './score.js';

@@ -6,7 +6,7 @@ import { databaseFamilies } from '../../src/ops/database-metrics.js';
 import { registerFamilies } from '../../src/ops/family.js';
 import { registerDatabaseDurations, registerUpstreamCalls } from '../../src/ops/home-durations.js';
 import { upstreamFamilies } from '../../src/ops/upstream-metrics.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import type { ExposedFamily } from './exposition.js';
 import { opsStage } from './stage.js';
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { PANEL, ROOT } from '../build.js';
+import { PANEL, ROOT } from '../clone.js';
 import { startStage } from './stage.js';
 
 describe('the build', () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { connectBrowser } from '../shared.js';
 import {
   openPage,

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import type { Browser, BrowserContextOptions, Download, Page } from 'playwright-core';
 import { isForbidden } from '../../bench/browser.js';
 import type { GatewayOptions } from '../../src/index.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 
 export const PASSWORD = 'password';
 export const TOKEN = 'static-token-1';

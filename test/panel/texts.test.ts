@@ -19,7 +19,7 @@ import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
 import { sha256 } from '../../panel/text/sha256.js';
 import { formatSize, readLimit, splitLimit } from '../../panel/text/sizes.js';
 import { visible } from '../../panel/text/visible.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 
 const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { freePort } from '../free-ports.js';
 

@@ -5,7 +5,7 @@ import { createFileSystem } from '../../src/platform/file-system.js';
 import { groupDifferences } from '../../src/replay/compare/compare-runs.js';
 import { changeOf } from '../../src/replay/compare/line-changes.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { revisionNamed } from './live-server.js';
 
 const REVISIONS = ['earliest', 'dns', 'current'] as const;

@@ -4,7 +4,7 @@ import { resolveRevision } from '../../revisions/index.js';
 import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { readScenarioFiles } from '../../src/replay/play/scenario-files.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 
 const SCENARIO = { title: 't', revision: 'current', source: 'recorded', given: {}, exchanges: [] };
 

@@ -8,7 +8,7 @@ import type { TargetPlayer } from '../../src/replay/live/target-player.js';
 import { differenceInWords } from '../../src/replay/play/divergences.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { playerOn, SERVER_FILE, startLiveServer } from './live-server.js';
 
 const PACKS = [

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import type { Permissions } from '../../src/replay/live/why-not.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { playerOn, startLiveServer, TOKEN } from './live-server.js';
 
 const NOTHING: Permissions = { writes: false, destructive: false };

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createMemoryFiles } from '../../src/embedded/memory-files.js';
-import { ROOT } from '../build.js';
+import { ROOT } from '../clone.js';
 import { folderForTest, serveHere } from './serve-here.js';
 
 let folder = '';

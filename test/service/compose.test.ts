@@ -5,8 +5,8 @@ import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { SETTINGS, variableOf } from '../../src/settings/table.js';
-import { ROOT } from '../build.js';
 import { runHere } from '../cli/context.js';
+import { ROOT } from '../clone.js';
 import { lastStage, readInstructions, variablesOf } from './dockerfile.js';
 
 interface Service {

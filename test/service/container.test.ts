@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { satisfies } from 'semver';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { buildIfOlder, CLI, ROOT } from '../build.js';
+import { buildIfOlder } from '../build.js';
+import { CLI, ROOT } from '../clone.js';
 import { freePorts } from '../free-ports.js';
 import { execWords, lastStage, readInstructions, variablesOf } from './dockerfile.js';
 

@@ -5,8 +5,9 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished,
 import type { ServiceState } from '../../src/core/ports.js';
 import { createServiceManager } from '../../src/platform/service-manager.js';
 import { createServiceReports } from '../../src/serve/service.js';
-import { buildIfOlder, ROOT } from '../build.js';
+import { buildIfOlder } from '../build.js';
 import { startKeyway } from '../cli/process.js';
+import { ROOT } from '../clone.js';
 import { isInstalled } from '../installed.js';
 import { type Receiver, startReceiver } from './notify-receiver.js';
 

@@ -7,7 +7,7 @@ import { commentsBetween } from '../../../src/document/comments.js';
 import { convertFile } from '../../../src/document/convert/convert.js';
 import { type ConfigurationDocument, readDocument } from '../../../src/document/document.js';
 import { isJsonObject, type JsonValue, parseJson } from '../../../src/wire/json/json.js';
-import { ROOT } from '../../build.js';
+import { ROOT } from '../../clone.js';
 import { behaviourOf } from '../../stand-in/behaviour.js';
 import { parseConfiguration, readAtStart } from '../../stand-in/configuration.js';
 import { anyFile } from '../document/generated.js';

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+
+const ROOT = resolve(import.meta.dirname, '..');
+
+/** What a file of tests starts processes, browsers, databases or sockets with, or asks a run's global set-up for one. */
+const STARTS = [
+  /(?:from|import\()\s*'node:(?:child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)'/,
+  /(?:from|import\()\s*'(?:pg|playwright-core|vite)'/,
+  /import \{[^}]*\binject\b[^}]*\} from 'vitest'/,
+  /\bfetch\(|\.listen\(/,
+  // Scenarios are played over a socket.
+  /from '[./]+src\/embedded\/(?:play|stage)\.js'/,
+];
+
+/** The test files that would be quick by what they import, but take seconds of a processor or start something all the same. */
+export const SLOW: readonly string[] = [
+  'test/counters/created-again.test.ts',
+  'test/docs/first-day.test.ts',
+  'test/local/configuration/large.test.ts',
+  'test/local/crash.test.ts',
+  'test/local/document/replacement-steps.test.ts',
+  'test/local/settle-requests.test.ts',
+  'test/revisions/taken-out.test.ts',
+  'test/service/compose.test.ts',
+];
+
+/** The files of `test/` and `bench/` that a file imports, types too, and they in turn, itself first. */
+function reachable(file: string, found = new Set<string>()): ReadonlySet<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, target = ''] of textOf(file).matchAll(/(?:from|import\(|import)\s*'(\.[^']+)\.js'/g)) {
+    const path = `${relative(ROOT, resolve(ROOT, dirname(file), target))}.ts`;
+    if (/^(?:test|bench)\//.test(path)) reachable(path, found);
+  }
+  return found;
+}
+
+const texts = new Map<string, string>();
+
+function textOf(file: string): string {
+  const text = texts.get(file) ?? readFileSync(join(ROOT, file), 'utf8');
+  texts.set(file, text);
+  return text;
+}
+
+/** Every test file, as a path from the root of the clone. */
+export function allTests(): readonly string[] {
+  return readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/${name}`)
+    .sort();
+}
+
+/** The line by which a test file needs more than its own process, with the file that it stands in; null where none does. */
+export function startsSomething(file: string): string | null {
+  for (const path of reachable(file)) {
+    const [line] = STARTS.flatMap((starts) => starts.exec(textOf(path))?.[0] ?? []);
+    if (line !== undefined) return `${path}: ${line}`;
+  }
+  return null;
+}
+
+/** The test files of `npm run test:quick`: a new one is among them by what it imports. */
+export function quickTests(): readonly string[] {
+  return allTests().filter((file) => !SLOW.includes(file) && startsSomething(file) === null);
+}
