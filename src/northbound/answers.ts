@@ -18,16 +18,19 @@ export function sendFailure(reply: FastifyReply, status: number, error: string):
   return reply.code(status).header('content-type', JSON_TYPE).send(failureEnvelope(error));
 }
 
-/** Refuses a request of which too many come without a credential, for so many seconds. */
-export function sendTooMany(reply: FastifyReply, seconds: number): FastifyReply {
-  const { status, text } = commonErrors.tooManyRequests;
-  return sendFailure(reply.header('retry-after', seconds), status, text);
-}
-
 /** Sends a failure envelope to a request whose body may still be coming: a client that is sending it gets to the answer. */
 export function sendEarlyFailure(reply: FastifyReply, status: number, error: string): FastifyReply {
   keepReading(reply.request.raw, reply.raw);
   return sendFailure(reply, status, error);
+}
+
+/**
+ * Refuses a request of which too many come without a credential, for so many seconds, and closes its connection: for a thousand in one packet
+ * there is one refusal.
+ */
+export function sendTooMany(reply: FastifyReply, seconds: number): FastifyReply {
+  const { status, text } = commonErrors.tooManyRequests;
+  return sendEarlyFailure(reply.headers({ 'retry-after': seconds, connection: 'close' }), status, text);
 }
 
 /** Answers 404, or 405 with `Allow` (design: "Unmatched API path"). */
