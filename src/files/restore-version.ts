@@ -4,9 +4,7 @@ import { unlessMissing } from '../platform/presence.js';
 import { checkDataFolder, dataFolderAt } from './data-folder.js';
 import { createKeptVersions } from './kept-versions.js';
 import { type VersionsOptions, withRewriting } from './rewrite-file.js';
-import { readTarget, TargetChangedError } from './write-file.js';
-
-const ATTEMPTS = 20;
+import { readTarget, undisturbed } from './write-file.js';
 
 /** The kept versions, oldest first. Changes nothing. Rejects with `DataFolderError` when they are another file's. */
 export async function listVersions(options: VersionsOptions): Promise<readonly KeptVersion[]> {
@@ -42,17 +40,4 @@ export async function restoreVersion(options: VersionsOptions, id: string): Prom
     });
   });
   return version;
-}
-
-/** Tries until the file is not changed by others meanwhile. */
-export async function undisturbed(path: string, attempt: () => Promise<void>): Promise<void> {
-  for (let attempts = 0; attempts < ATTEMPTS; attempts++) {
-    try {
-      await attempt();
-      return;
-    } catch (error) {
-      if (!(error instanceof TargetChangedError)) throw error;
-    }
-  }
-  throw new Error(`${path} is being written by another program all the time.`);
 }

@@ -28,6 +28,7 @@ export class TargetChangedError extends Error {
 /** Two modifications no further apart than this may carry the same time stamp: FAT counts in 2 s, others in 1 s or in ticks. */
 export const TICK_MS = 2_000;
 const READ_ATTEMPTS = 10;
+const WRITE_ATTEMPTS = 20;
 const NEW_FILE_MODE = 0o600;
 
 /** Whether two looks at a path saw the same file, unmodified. */
@@ -49,7 +50,23 @@ export async function readTarget(fileSystem: FileSystemPort, path: string, expec
     const after = await fileSystem.stat(realPath);
     if (sameFile(before, after)) return { path, realPath, bytes, stat: after };
   }
-  throw createFailure('EAGAIN', `${path} is being written by another program all the time`);
+  throw alwaysChanging(path);
+}
+
+/** Makes an attempt that replaces the file again until nobody has changed the file meanwhile. */
+export async function undisturbed<T>(path: string, attempt: () => Promise<T>): Promise<T> {
+  for (let attempts = 0; attempts < WRITE_ATTEMPTS; attempts++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof TargetChangedError)) throw error;
+    }
+  }
+  throw alwaysChanging(path);
+}
+
+function alwaysChanging(path: string): Error {
+  return createFailure('EAGAIN', `${path} is being written by another program all the time`);
 }
 
 /** Throws for a content that could be written and never be read again. */

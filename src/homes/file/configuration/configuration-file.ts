@@ -3,30 +3,29 @@ import type { ConfigurationObserverPort } from '../../../core/configuration-obse
 import { DomainError } from '../../../core/errors.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
+import { inTurns } from '../../../core/steps.js';
 import { type ReadConfiguration, readDocument } from '../../../document/document.js';
 import { toReplacement } from '../../../document/replacement.js';
 import { type Hold, holdForServing } from '../../../files/hold.js';
 import { createInPlaceWriting, type InPlaceWriting } from '../../../files/in-place.js';
-import { createKeptVersions, type KeptVersions } from '../../../files/kept-versions.js';
+import { createKeptVersions } from '../../../files/kept-versions.js';
 import { lockPorts } from '../../../files/lock.js';
 import { isMeantContent } from '../../../files/meant-content.js';
-import { removeStaleTemporaries } from '../../../files/write-file.js';
+import { readTarget, removeStaleTemporaries } from '../../../files/write-file.js';
 import { failureCode, failureWords } from '../../../platform/failure-words.js';
 import type { ProcessesPort } from '../../../platform/processes.js';
+import { compactJsonSteps, JsonSyntaxError } from '../../../wire/json/json.js';
 import type { RootListBeside } from '../../../wire/traits/file-reading.js';
 import { SETTLED_AFTER } from '../../../wire/traits/storing.js';
-import { createCommitQueue } from './commit-queue.js';
-import { readAsCompactJson } from './configuration-json.js';
-import { createEditCheck } from './edit-check.js';
-import { startEditWatch } from './edit-watch.js';
-import { createFileState, present } from './file-state.js';
+import { CommitQueue } from './commit-queue.js';
+import { EditWatch } from './edit-watch.js';
+import { FileState, type ServedFile } from './file-state.js';
 import { FileWrites } from './file-writes.js';
 import { InboundsWatch } from './inbounds-watch.js';
-import { BrokenFileError, createKnownFile, type FoundFile, readFirst } from './known-file.js';
-import { createLiveConfiguration } from './live-configuration.js';
+import { BrokenFileError, type FoundFile, KnownFile, readFirst } from './known-file.js';
 import { changeCount } from './pending-changes.js';
 import { createUnreadChanges, type UnreadChanges } from './reapplied-changes.js';
-import { createReloads, type ReloadListener } from './reloads.js';
+import { type ReloadListener, Reloads } from './reloads.js';
 import { createUnreadJournal, type UnreadJournal } from './unread-journal.js';
 
 /**
@@ -127,31 +126,39 @@ const POLL_MS = 500;
  * file, the first look that finds a file mended, or `close` carries it.
  */
 export async function createConfigurationFile(options: ConfigurationFileOptions): Promise<ConfigurationFile> {
-  const { fileSystem, dataFolder, log, pollMilliseconds = POLL_MS } = options;
+  const { fileSystem, clock, dataFolder, log, pollMilliseconds = POLL_MS } = options;
   const { processes, wait } = { ...lockPorts(fileSystem), ...options };
   const path = resolve(options.path);
   const held = { fileSystem, processes, wait, log, dataFolder, configurationPath: path };
   const hold = await holdForServing({ ...held, lookMilliseconds: pollMilliseconds });
   try {
     const { folder } = hold;
-    const versions = createKeptVersions({ fileSystem, folder: folder.versions, clock: options.clock });
+    const versions = createKeptVersions({ fileSystem, folder: folder.versions, clock });
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
-    const opened = await openFile({ ...options, path, wait }, overwriting);
-    const unread = await openUnread(options, processes, { ...opened, hold });
-    return serve({ ...options, path, wait, pollMilliseconds }, { ...opened, versions, overwriting, hold, unread });
+    const first = await openFile({ fileSystem, path, wait, log }, overwriting);
+    const { unread, journal } = await openUnread(options, processes, hold, first);
+    const { observer, watch = true, guard = false, rootListBeside = 'union' } = options;
+    const served: ServedFile = {
+      ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, rootListBeside },
+      ...(observer && { observer }),
+      ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
+      state: new FileState(first.configuration, unread),
+      inbounds: new InboundsWatch({ path, log, rootListBeside }),
+    };
+    return serve(served, first);
   } catch (error) {
     await hold.release();
     throw error;
   }
 }
 
-type Options = ConfigurationFileOptions & Pick<Required<ConfigurationFileOptions>, 'wait'>;
-
-type ServeOptions = Options & Pick<Required<ConfigurationFileOptions>, 'pollMilliseconds'>;
+type FirstReading = FoundFile & ReadConfiguration;
 
 /** Reads the file for the first time, after ending what an earlier Keyway has left half-done. */
-async function openFile(options: Options, overwriting: InPlaceWriting): Promise<FirstReading> {
-  const { fileSystem, path, wait, log } = options;
+async function openFile(
+  { fileSystem, path, wait, log }: Pick<ServedFile, 'fileSystem' | 'path' | 'wait' | 'log'>,
+  overwriting: InPlaceWriting,
+): Promise<FirstReading> {
   try {
     await overwriting.recover(path);
     const first = await readFirst({ fileSystem, path, wait });
@@ -164,124 +171,69 @@ async function openFile(options: Options, overwriting: InPlaceWriting): Promise<
   }
 }
 
-type FirstReading = FoundFile & ReadConfiguration;
-
-interface Opened extends FirstReading {
-  readonly versions: KeptVersions;
-  readonly overwriting: InPlaceWriting;
-  readonly hold: Hold;
-  readonly unread: Unread;
-}
-
-/** What a server beside may not have read, and how it is noted. */
-interface Unread {
-  readonly changes: UnreadChanges;
-  readonly journal: UnreadJournal;
-  /** When the file was last written, on the clock of the changes. */
-  readonly writtenAt: number;
-}
-
-/** Takes over what the Keyway before noted, unless a person has replaced the file since. */
+/** Takes over what the Keyway before noted for servers beside, unless a person has replaced the file since. */
 async function openUnread(
-  { fileSystem, clock, log, unreadMilliseconds = SETTLED_AFTER }: ConfigurationFileOptions,
+  { fileSystem, clock, log, unreadMilliseconds: milliseconds = SETTLED_AFTER }: ConfigurationFileOptions,
   processes: ProcessesPort,
-  { target, hold: { folder } }: Pick<Opened, 'target' | 'hold'>,
-): Promise<Unread> {
-  const changes = createUnreadChanges(clock.monotonic, unreadMilliseconds);
-  const journal = createUnreadJournal({
-    path: folder.unreadChanges,
-    boot: await processes.boot(),
-    milliseconds: unreadMilliseconds,
-    fileSystem,
-    clock,
-    log,
-  });
-  const monotonic = (epoch: number) => clock.monotonic() - (clock.now() - epoch);
+  { folder }: Hold,
+  { target }: FirstReading,
+): Promise<{ readonly unread: UnreadChanges; readonly journal: UnreadJournal }> {
+  const unread = createUnreadChanges(clock.monotonic, milliseconds);
+  const boot = await processes.boot();
+  const journal = createUnreadJournal({ path: folder.unreadChanges, boot, milliseconds, fileSystem, clock, log });
   const isMeant = await isMeantContent(fileSystem, folder, target.bytes, { atStart: true });
   for (const { at, former, written } of isMeant ? [] : await journal.read())
-    changes.wrote(former, written, monotonic(at));
-  return { changes, journal, writtenAt: monotonic(Number(target.stat.mtimeNs / 1_000_000n)) };
+    unread.wrote(former, written, onMonotonicClock(clock, at));
+  return { unread, journal };
 }
 
-function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
-  const { fileSystem, path, wait, log } = options;
-  const { versions, hold, unread } = opened;
-  const overwriting = options.inPlace ? opened.overwriting : null;
-  const state = createFileState(createLiveConfiguration(opened.configuration), unread.changes);
-  const { rootListBeside = 'union' } = options;
-  const inbounds = new InboundsWatch({ path, log, state, rootListBeside });
-  inbounds.look(opened.document);
-  const reloads = createReloads({
-    ...options,
-    state,
-    versions,
-    inbounds,
-  });
-  reloads.giveAgain(opened, unread.writtenAt);
-  const isMeant = async (bytes: Buffer) => unread.changes.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
-  const file = createKnownFile({ fileSystem, path, wait, isMeant, onEdit: reloads.found }, opened);
-  const { renew } = hold;
-  const note = async (former: ConfigurationChange, written: ConfigurationChange) => {
-    unread.changes.wrote(former, written);
-    await unread.journal.add({ at: options.clock.now(), former, written });
+/** A time in milliseconds since the epoch on the clock of this process that only rises. */
+function onMonotonicClock(clock: ClockPort, epoch: number): number {
+  return clock.monotonic() - (clock.now() - epoch);
+}
+
+function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
+  const { fileSystem, clock, path, log, hold, versions, overwriting, state, inbounds } = served;
+  inbounds.look(first.document);
+  const reloads = new Reloads(served);
+  reloads.giveAgain(first, onMonotonicClock(clock, Number(first.target.stat.mtimeNs / 1_000_000n)));
+  const file = new KnownFile(served, first, (...edit) => reloads.found(...edit));
+  const writes = new FileWrites(served, file, reloads);
+  const queue = new CommitQueue((changes) => writes.commit(changes));
+  const writePending = async () => {
+    if (changeCount(state.pending) > 0) await queue.add({}).catch(() => undefined);
   };
-  const writes = new FileWrites({
-    ...options,
-    rootListBeside,
-    state,
-    file,
-    versions,
-    reloads,
-    inbounds,
-    overwriting,
-    renew,
-    note,
-  });
-  const queue = createCommitQueue((changes: readonly ConfigurationChange[]) => writes.commit(changes));
-  if (changeCount(state.pending) > 0) queue.add({}).catch(() => undefined);
+  void writePending();
   hold.onMadeAgain(() => {
     versions.forget();
     state.keepsNext = true;
   });
-  const watch = startEditWatch({
-    fileSystem,
-    path,
-    realPath: opened.target.realPath,
-    pollMilliseconds: options.pollMilliseconds,
-    watch: options.watch ?? true,
-    check: createEditCheck({
-      path,
-      fileSystem,
-      pollMilliseconds: options.pollMilliseconds,
-      state,
-      file,
-      reloads,
-      queue,
-    }),
-  });
-  const closing = createClosing(async () => {
+  const watch = new EditWatch(served, first.target.realPath, file, reloads, queue);
+  let closing: Promise<void> | null = null;
+
+  async function close(): Promise<void> {
     watch.stop();
     await queue.idle();
-    if (changeCount(state.pending) > 0) await queue.add({}).catch(() => undefined);
+    await writePending();
     const lost = changeCount(state.pending);
     if (lost > 0) log.error({ file: path, changes: lost }, 'changes were not written into the configuration file');
     // What the file holds may be the last good content before whatever comes.
-    if (state.isNewest) await versions.keep(file.document().bytes).catch(() => undefined);
+    if (writes.hasWritten) await versions.keep(file.document.bytes).catch(() => undefined);
     await versions.idle();
     await hold.release().catch((error: unknown) => {
       log.warn({ file: path, reason: failureWords(error) }, 'the file and its data folder could not be given back');
     });
-  });
+  }
 
   function refuseWhenClosing(): void {
-    if (closing.begun()) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
+    if (closing !== null) throw new DomainError('configWriteFailed', 'Keyway is shutting down');
   }
 
   return {
     hold,
-    load: () => present(state),
+    load: () => state.live(),
     save: async (change) => {
-      if (closing.begun()) throw new DomainError('saveFailed');
+      if (closing !== null) throw new DomainError('saveFailed');
       state.accepted.add(change);
       return queue.add(change);
     },
@@ -291,7 +243,7 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
       return queue.exclusive(() => writes.putWhole(whole, 'restored', restoreOptions));
     },
     waiting: () => state.pending,
-    goneMeanwhile: (keys) => reloads.goneMeanwhile(keys, file.document().bytes),
+    goneMeanwhile: (keys) => reloads.goneMeanwhile(keys, file.document.bytes),
     replace: async (body) => {
       refuseWhenClosing();
       const whole = toReplacement(body, { read: readDocument });
@@ -302,26 +254,30 @@ function serve(options: ServeOptions, opened: Opened): ConfigurationFile {
       if (overwriting !== null) return queue.exclusive(() => readAsCompactJson(fileSystem, path));
       return readAsCompactJson(fileSystem, path);
     },
-    onReload: reloads.onReload,
+    onReload: (listener) => reloads.onReload(listener),
     status: () => ({
-      writing: state.writing,
-      lastWriteError: state.writeError,
-      parseError: state.parseError,
-      inboundsError: state.inboundsError,
+      writing: writes.isWriting,
+      lastWriteError: writes.lastError,
+      parseError: reloads.parseError,
+      inboundsError: inbounds.trouble,
       pendingChanges: changeCount(state.pending),
     }),
-    close: closing.close,
-  };
-}
-
-/** Closes once, however often it is asked to. */
-function createClosing(close: () => Promise<void>) {
-  let closing: Promise<void> | null = null;
-  return {
-    begun: () => closing !== null,
     close: () => {
       closing ??= close();
       return closing;
     },
   };
+}
+
+/** The file at `path` as one compact JSON value, in pieces. Rejects with configRead/Strip/ParseFailed. */
+async function readAsCompactJson(fileSystem: FileSystemPort, path: string): Promise<readonly Buffer[]> {
+  const { bytes } = await readTarget(fileSystem, path).catch((error: unknown) => {
+    throw new DomainError('configReadFailed', failureWords(error));
+  });
+  try {
+    return await inTurns(compactJsonSteps(bytes, { comments: true }));
+  } catch (error) {
+    const comments = error instanceof JsonSyntaxError && error.step === 'comments';
+    throw new DomainError(comments ? 'configStripFailed' : 'configParseFailed', failureWords(error));
+  }
 }

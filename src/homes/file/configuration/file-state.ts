@@ -1,60 +1,91 @@
+import type { ConfigurationObserverPort } from '../../../core/configuration-observer.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
-import type { LiveConfiguration } from './live-configuration.js';
-import { layOver, mergeChanges } from './pending-changes.js';
+import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
+import type { Hold } from '../../../files/hold.js';
+import type { InPlaceWriting } from '../../../files/in-place.js';
+import type { KeptVersions } from '../../../files/kept-versions.js';
+import type { RootListBeside } from '../../../wire/traits/file-reading.js';
+import type { InboundsWatch } from './inbounds-watch.js';
+import { changeCount, layOver, mergeChanges } from './pending-changes.js';
 import type { UnreadChanges } from './reapplied-changes.js';
+import type { UnreadJournal } from './unread-journal.js';
+
+/** A configuration file that is served, as every part that serves it is handed it. */
+export interface ServedFile {
+  readonly path: string;
+  readonly fileSystem: FileSystemPort;
+  readonly clock: ClockPort;
+  readonly log: LogPort;
+  readonly wait: (milliseconds: number) => Promise<void>;
+  /** 0 for no polling. */
+  readonly pollMilliseconds: number;
+  readonly watch: boolean;
+  readonly guard: boolean;
+  readonly rootListBeside: RootListBeside;
+  readonly observer?: ConfigurationObserverPort;
+  readonly hold: Hold;
+  readonly versions: KeptVersions;
+  /** Null where the file is replaced. */
+  readonly overwriting: InPlaceWriting | null;
+  readonly journal: UnreadJournal;
+  readonly state: FileState;
+  readonly inbounds: InboundsWatch;
+}
 
 /**
- * What a Keyway that serves knows of its configuration file, besides the content itself (`KnownFile`): what edits, writes and
- * everybody who asks look at and change, all of it here.
+ * How the last reading of the file ended. A `broken` file is read again once it looks another, an `unavailable` one at the
+ * next look, because it may be readable by then although it looks the same from outside.
  */
-export interface FileState {
-  readonly live: LiveConfiguration;
+export type LastReading = 'good' | 'broken' | 'unavailable';
+
+/** Written changes are gathered up to this count, because laying them over goes through all keys. */
+const GATHERED = 4096;
+
+/** The configuration of a file that is served: what the file holds, and the changes that it does not hold yet. */
+export class FileState {
   /** The changes that a server beside need not have read. */
   readonly unread: UnreadChanges;
   /** Changes that are asked for and not written yet, in their order, those on their way first. */
-  readonly accepted: Set<ConfigurationChange>;
+  readonly accepted = new Set<ConfigurationChange>();
   /** The changes that wait for a write: those whose write failed, and those that another program took back. */
-  pending: ConfigurationChange;
-  /** Whether a version must be kept before the next write: the first after a start, and after every change from outside. */
-  keepsNext: boolean;
-  /** Keyway has written the file since a version of it was kept. */
-  isNewest: boolean;
-  /** The last reading failed, by a check or for a write. */
-  isUnreadable: boolean;
-  /** What cannot be read may be readable the next time, although it looks the same from outside. */
-  looksAgain: boolean;
-  /** What of a file with inbounds is not live because a server writes it, too; null while nothing is wrong. */
-  inboundsError: string | null;
-  writing: boolean;
-  /** Why the last write failed; null after one that did not. */
-  writeError: string | null;
-  /** Why the file cannot be read as a configuration at present; null when it can. */
-  parseError: string | null;
-}
+  pending: ConfigurationChange = {};
+  /** The next write keeps a version first: the first after a start, and after every change from outside. */
+  keepsNext = true;
+  reading: LastReading = 'good';
+  #read: ServerConfiguration;
+  #writtenSince: ConfigurationChange = {};
 
-export function createFileState(live: LiveConfiguration, unread: UnreadChanges): FileState {
-  return {
-    live,
-    unread,
-    accepted: new Set(),
-    pending: {},
-    keepsNext: true,
-    isNewest: false,
-    isUnreadable: false,
-    looksAgain: false,
-    inboundsError: null,
-    writing: false,
-    writeError: null,
-    parseError: null,
-  };
-}
+  constructor(read: ServerConfiguration, unread: UnreadChanges) {
+    this.#read = read;
+    this.unread = unread;
+  }
 
-/** What is asked for and stands in memory alone: what failed, and what is still to be written. */
-export function unwritten({ accepted, pending }: FileState): ConfigurationChange {
-  return [...accepted].reduce(mergeChanges, pending);
-}
+  /** The configuration as the file holds it. */
+  inFile(): ServerConfiguration {
+    this.#read = layOver(this.#read, this.#writtenSince);
+    this.#writtenSince = {};
+    return this.#read;
+  }
 
-/** The live configuration with all that is not written yet laid over it. */
-export function present(state: FileState): ServerConfiguration {
-  return layOver(state.live.present(), unwritten(state));
+  /** The live configuration: the file's with all that is not written yet laid over it. */
+  live(): ServerConfiguration {
+    return layOver(this.inFile(), this.unwritten());
+  }
+
+  /** The changes that stand in memory alone: those whose write failed, and those that are still to be written. */
+  unwritten(): ConfigurationChange {
+    return [...this.accepted].reduce(mergeChanges, this.pending);
+  }
+
+  /** Notes that a change was written into the file. */
+  wrote(change: ConfigurationChange): void {
+    this.#writtenSince = mergeChanges(this.#writtenSince, change);
+    if (changeCount(this.#writtenSince) > GATHERED) this.inFile();
+  }
+
+  /** Notes that another configuration was read. */
+  becomes(configuration: ServerConfiguration): void {
+    this.#read = configuration;
+    this.#writtenSince = {};
+  }
 }

@@ -1,8 +1,8 @@
-import type { ConfigurationObserverPort, ConfigurationWrite } from '../../../core/configuration-observer.js';
+import type { ConfigurationWrite } from '../../../core/configuration-observer.js';
 import { DomainError } from '../../../core/errors.js';
 import { createSpareRoom } from '../../../core/keys/spare-room.js';
 import type { ConfigurationChange, DnsConfig } from '../../../core/model.js';
-import type { ClockPort, FileStat, FileSystemPort, LogPort } from '../../../core/ports.js';
+import type { FileStat } from '../../../core/ports.js';
 import { judgeReplacement } from '../../../core/replace-policy.js';
 import { changeDocument } from '../../../document/change.js';
 import {
@@ -12,65 +12,59 @@ import {
   readDocument,
 } from '../../../document/document.js';
 import { recordsOf } from '../../../document/key-changes.js';
-import type { InPlaceWriting } from '../../../files/in-place.js';
-import type { KeptVersions } from '../../../files/kept-versions.js';
 import {
   createTarget,
   readTarget,
   replaceTarget,
   TargetChangedError,
   type TargetFile,
+  undisturbed,
 } from '../../../files/write-file.js';
-import { createFailure, failureWords } from '../../../platform/failure-words.js';
+import { failureWords } from '../../../platform/failure-words.js';
 import { unlessMissing } from '../../../platform/presence.js';
-import type { RootListBeside } from '../../../wire/traits/file-reading.js';
-import type { FileState } from './file-state.js';
-import type { InboundsWatch } from './inbounds-watch.js';
+import type { ServedFile } from './file-state.js';
 import type { FoundFile, KnownFile } from './known-file.js';
 import { changeCount, differences, mergeChanges } from './pending-changes.js';
 import type { Reloads } from './reloads.js';
 
-export interface FileWritesOptions {
-  readonly path: string;
-  readonly fileSystem: FileSystemPort;
-  readonly clock: ClockPort;
-  readonly log: LogPort;
-  /** What its servers read of a root list beside inbounds. */
-  readonly rootListBeside: RootListBeside;
-  readonly state: FileState;
-  readonly file: KnownFile;
-  readonly versions: KeptVersions;
-  readonly reloads: Reloads;
-  readonly inbounds: Pick<InboundsWatch, 'look'>;
-  /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
-  readonly note: (former: ConfigurationChange, written: ConfigurationChange) => Promise<void>;
-  /** Rejects while the file or its data folder is not this process's. */
-  readonly renew: () => Promise<void>;
-  /** Null where the file is replaced. */
-  readonly overwriting: InPlaceWriting | null;
-  /** As `ConfigurationFileOptions` says. */
-  readonly guard?: boolean;
-  readonly observer?: ConfigurationObserverPort;
-}
-
-const WRITE_ATTEMPTS = 20;
 const HOUR_MS = 3_600_000;
 
 /** Puts changes and whole documents into the file: each of these alone, one after the other. */
 export class FileWrites {
-  readonly #options: FileWritesOptions;
+  readonly #served: ServedFile;
+  readonly #file: KnownFile;
+  readonly #reloads: Reloads;
   readonly #spare = createSpareRoom();
+  #isWriting = false;
+  #hasWritten = false;
+  #lastError: string | null = null;
   /** The last failure was a failed read; the next good read clears it. */
   #lastReadFailed = false;
   #lastKept = Number.NEGATIVE_INFINITY;
 
-  constructor(options: FileWritesOptions) {
-    this.#options = options;
+  constructor(served: ServedFile, file: KnownFile, reloads: Reloads) {
+    this.#served = served;
+    this.#file = file;
+    this.#reloads = reloads;
   }
 
-  /** Writes all that is pending and these changes at once; per change what the write carried, or an error. Never rejects. */
+  get isWriting(): boolean {
+    return this.#isWriting;
+  }
+
+  /** Changes were written since the start, so that the file may hold what no version has. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
+  /** The reason why the last write failed; null after one that did not. */
+  get lastError(): string | null {
+    return this.#lastError;
+  }
+
+  /** Writes these changes with all that is pending; resolves, per change, to what the write carried or an error. Never rejects. */
   async commit(changes: readonly ConfigurationChange[]): Promise<readonly (Error | ConfigurationChange)[]> {
-    const { state } = this.#options;
+    const { state } = this.#served;
     const change = changes.reduce(mergeChanges, state.pending);
     if (changeCount(change) === 0) {
       this.#accounted(changes, change);
@@ -78,13 +72,13 @@ export class FileWrites {
       return changes.map(() => change);
     }
     const ended = this.#beginning('changes', changeCount(change));
-    state.writing = true;
+    this.#isWriting = true;
     try {
       const { change: all, refused, former } = await this.#undisturbed(() => this.#write(change));
       this.#accounted(changes, refused);
       const carried = without(all, refused);
-      state.live.wrote(carried);
-      await this.#options.note(former, carried);
+      state.wrote(carried);
+      await this.#note(former, carried);
       if (changeCount(refused) === 0) this.#succeeded();
       ended({ failed: changeCount(refused) > 0 });
       return changes.map((one) => (isRefused(one, refused) ? new DomainError('saveFailed') : carried));
@@ -94,7 +88,7 @@ export class FileWrites {
       ended({ failed: true });
       return changes.map(() => new DomainError('saveFailed'));
     } finally {
-      state.writing = false;
+      this.#isWriting = false;
     }
   }
 
@@ -107,19 +101,19 @@ export class FileWrites {
     reason: WholeReason,
     { dropWaiting = false }: { readonly dropWaiting?: boolean } = {},
   ): Promise<ConfigurationChange> {
-    const { state, reloads } = this.#options;
+    const { state } = this.#served;
     const ended = this.#beginning('whole', 1);
-    state.writing = true;
+    this.#isWriting = true;
     try {
-      const before = state.live.present();
+      const before = state.inFile();
       await this.#undisturbed(() => this.#replaceWith(whole, reason));
       const { former, written } = differences(before, whole.configuration);
-      await this.#options.note(former, written);
+      await this.#note(former, written);
       const dropped = dropWaiting ? state.pending : {};
       if (dropWaiting) state.pending = {};
       this.#succeeded();
       ended({ failed: false });
-      reloads.replaced(whole, reason);
+      this.#reloads.replaced(whole, reason);
       return dropped;
     } catch (error) {
       if (error instanceof DomainError) throw error;
@@ -127,56 +121,55 @@ export class FileWrites {
       ended({ failed: true });
       throw new DomainError('configWriteFailed', failureWords(error));
     } finally {
-      state.writing = false;
+      this.#isWriting = false;
     }
   }
 
+  /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
+  async #note(former: ConfigurationChange, written: ConfigurationChange): Promise<void> {
+    const { state, journal, clock } = this.#served;
+    state.unread.wrote(former, written);
+    await journal.add({ at: clock.now(), former, written });
+  }
+
   async #put(target: TargetFile, content: Buffer): Promise<FileStat | null> {
-    const { fileSystem, file, overwriting } = this.#options;
+    const { fileSystem, overwriting } = this.#served;
     if (overwriting !== null) return overwriting.replace(target, content);
     try {
       return await replaceTarget(fileSystem, target, content);
     } catch (error) {
       // The attempt itself leaves the file with another time of change, which is no news.
-      if (!(error instanceof TargetChangedError)) await file.look().catch(() => undefined);
+      if (!(error instanceof TargetChangedError)) await this.#file.look().catch(() => undefined);
       throw error;
     }
   }
 
-  /** Tries until the file is not changed by others meanwhile. */
   async #undisturbed<T>(attempt: () => Promise<T>): Promise<T> {
-    const { path, overwriting } = this.#options;
+    const { path, overwriting } = this.#served;
     this.#lastReadFailed = false;
-    await this.#options.renew();
-    for (let attempts = 0; attempts < WRITE_ATTEMPTS; attempts++) {
+    await this.#served.hold.renew();
+    return undisturbed(path, async () => {
       await overwriting?.recover(path);
-      try {
-        return await attempt();
-      } catch (error) {
-        if (!(error instanceof TargetChangedError)) throw error;
-      }
-    }
-    throw createFailure('EAGAIN', `${path} is being written by another program all the time`);
+      return attempt();
+    });
   }
 
-  /** Reads the file for a write; when that fails, the next reading that does not is no edit alone. */
+  /** Reads the file for a write. After a failure, what waits goes as soon as the file can be read. */
   async #reading<T>(read: () => Promise<T>): Promise<T> {
-    const { state } = this.#options;
     try {
       return await read();
     } catch (error) {
       this.#lastReadFailed = true;
-      // What waits goes as soon as the file can be read.
-      state.isUnreadable = true;
-      state.looksAgain = true;
+      this.#served.state.reading = 'unavailable';
       throw error;
     }
   }
 
-  async #write(asked: ConfigurationChange, mayAssume = this.#options.overwriting === null): Promise<Attempt> {
-    const { state, file, versions, inbounds } = this.#options;
+  async #write(asked: ConfigurationChange, mayAssume = this.#served.overwriting === null): Promise<Attempt> {
+    const { state, versions, inbounds } = this.#served;
+    const file = this.#file;
     const assumed = mayAssume ? await file.assumed() : null;
-    const found = assumed ?? (await this.#reading(file.settled));
+    const found = assumed ?? (await this.#reading(() => file.settled()));
     // What this reading has shown to be taken back goes with it.
     const change = mergeChanges(state.pending, asked);
     const { document, refused } = this.#applyParts(found.document, change);
@@ -189,17 +182,17 @@ export class FileWrites {
       await this.#keepBeforeChange(found);
       file.attempts(document);
       file.holds(document, await this.#put(found.target, document.bytes));
-      state.isNewest = true;
+      this.#hasWritten = true;
       if (!versions.isKeeping(found.document.bytes)) this.#spare.retire(found.document.bytes);
       inbounds.look(document);
     }
     return { change, refused, former };
   }
 
-  /** What the file says of what is to be changed. */
+  /** Returns what the file says of the things that a change changes. */
   #formerOf(document: ConfigurationDocument, { keys, rules, dns }: ConfigurationChange): ConfigurationChange {
-    const { state } = this.#options;
-    const { outbound, dns: present } = rules || dns ? state.live.present() : NOTHING;
+    const { state } = this.#served;
+    const { outbound, dns: present } = rules || dns ? state.inFile() : NOTHING;
     const members = Object.keys(dns ?? {}).map((member) => [member, present?.[member as keyof DnsConfig]]);
     return {
       ...(keys && { keys: recordsOf(document, keys.keys()) }),
@@ -210,7 +203,7 @@ export class FileWrites {
 
   /** A part that has no place in this file (rules where there is no outbound) must not hold up the others. */
   #applyParts(document: ConfigurationDocument, { keys, rules, dns }: ConfigurationChange) {
-    const { rootListBeside } = this.#options;
+    const { rootListBeside } = this.#served;
     const parts: ConfigurationChange[] = [
       ...(keys ? [{ keys }] : []),
       ...(dns ? [{ dns }] : []),
@@ -231,43 +224,42 @@ export class FileWrites {
 
   /** A version that nobody else has must be safe before it goes; the hourly one may come about beside the write. */
   async #keepBeforeChange({ document: { bytes } }: FoundFile): Promise<void> {
-    const { path, clock, log, state, versions } = this.#options;
+    const { clock, state, versions } = this.#served;
     if (state.keepsNext) {
       await versions.keep(bytes);
       state.keepsNext = false;
     } else if (Math.abs(clock.now() - this.#lastKept) >= HOUR_MS) {
-      versions.keep(bytes).catch((error: unknown) => {
-        log.error({ file: path, reason: failureWords(error) }, 'a version of the configuration file could not be kept');
-      });
+      this.#reloads.keep(bytes);
     } else return;
     this.#lastKept = clock.now();
   }
 
-  /** These changes are no longer on their way: those that are not written wait. */
+  /** Takes these changes off those on their way; `waiting` are the ones that are not written. */
   #accounted(changes: readonly ConfigurationChange[], waiting: ConfigurationChange): void {
-    const { state } = this.#options;
+    const { state } = this.#served;
     for (const change of changes) state.accepted.delete(change);
     state.pending = waiting;
   }
 
-  /** To be called before a write; what it gives tells the observer how it ended. */
+  /** Starts the time of a write; the function that it returns tells the observer how the write ended. */
   #beginning(kind: ConfigurationWrite['kind'], changes: number) {
-    const { clock } = this.#options;
+    const { clock } = this.#served;
     const began = clock.monotonic();
     return (end: Pick<ConfigurationWrite, 'failed'>): void => {
-      this.#options.observer?.wrote({ kind, changes, milliseconds: clock.monotonic() - began, ...end });
+      this.#served.observer?.wrote({ kind, changes, milliseconds: clock.monotonic() - began, ...end });
     };
   }
 
   async #replaceWith({ document, configuration }: ReadConfiguration, reason: WholeReason): Promise<void> {
-    const { path, fileSystem, log, file, versions, reloads } = this.#options;
+    const { path, fileSystem, log, guard, versions } = this.#served;
+    const file = this.#file;
     const present = await this.#reading(() => unlessMissing(readTarget(fileSystem, path)));
-    const losing = losesInbounds(this.#documentOf(present), document);
-    const removed = reloads.wouldRemove(configuration);
-    const verdict = judgeReplacement({ reason, losesInbounds: losing, removed }, this.#options.guard ?? false);
+    const losing = losesInbounds(this.#documentIn(present), document);
+    const removed = this.#reloads.wouldRemove(configuration);
+    const verdict = judgeReplacement({ reason, losesInbounds: losing, removed }, guard);
     const { forever } = verdict;
     // The last good content goes first where the file holds something else by now.
-    if (forever) await versions.keep(file.document().bytes, { forever });
+    if (forever) await versions.keep(file.document.bytes, { forever });
     if (present !== null) await versions.keep(present.bytes, { forever });
     file.attempts(document);
     const stat =
@@ -278,10 +270,9 @@ export class FileWrites {
     verdict.report(log, { file: path });
   }
 
-  /** What is there now as a document; where it is none, the last that was. */
-  #documentOf(present: TargetFile | null): ConfigurationDocument {
-    const { file } = this.#options;
-    const known = file.document();
+  /** The found file as a document, or the last good one where it is none. */
+  #documentIn(present: TargetFile | null): ConfigurationDocument {
+    const known = this.#file.document;
     if (present === null || present.bytes.equals(known.bytes)) return known;
     try {
       return readDocument(present.bytes).document;
@@ -292,21 +283,21 @@ export class FileWrites {
 
   /** Says it once, until the reason is another one. */
   #failed(error: unknown): void {
-    const { path, log, state } = this.#options;
+    const { path, log } = this.#served;
     const reason = failureWords(error);
-    if (reason !== state.writeError) log.error({ file: path, reason }, 'the configuration file could not be written');
-    state.writeError = reason;
+    if (reason !== this.#lastError) log.error({ file: path, reason }, 'the configuration file could not be written');
+    this.#lastError = reason;
   }
 
   #succeeded(): void {
-    const { path, log, state } = this.#options;
+    const { path, log } = this.#served;
     this.#lastReadFailed = false;
-    if (state.writeError !== null) log.info({ file: path }, 'the configuration file can be written again');
-    state.writeError = null;
+    if (this.#lastError !== null) log.info({ file: path }, 'the configuration file can be written again');
+    this.#lastError = null;
   }
 }
 
-/** What an attempt to write has put into the file. */
+/** The outcome of one attempt to write: all that it was to write, what of that has no place, and what stood there before. */
 interface Attempt {
   readonly change: ConfigurationChange;
   readonly refused: ConfigurationChange;

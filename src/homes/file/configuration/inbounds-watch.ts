@@ -2,13 +2,11 @@ import type { LogPort } from '../../../core/ports.js';
 import { rootListTrouble } from '../../../document/beside-inbounds.js';
 import type { ConfigurationDocument } from '../../../document/document.js';
 import type { RootListBeside } from '../../../wire/traits/file-reading.js';
-import type { FileState } from './file-state.js';
 
-export interface InboundsWatchOptions {
+interface InboundsWatchOptions {
   readonly path: string;
   readonly log: LogPort;
-  readonly state: FileState;
-  /** What its servers read of a root list beside inbounds. */
+  /** What the file's servers read of a root list beside inbounds. */
   readonly rootListBeside: RootListBeside;
 }
 
@@ -25,6 +23,7 @@ const TROUBLES = {
 /** Says once what of a file with inbounds is not live because a server writes it, too (design: "Saving keys"). */
 export class InboundsWatch {
   readonly #options: InboundsWatchOptions;
+  #trouble: string | null = null;
   /** Another program took changes of Keyway's back: only a start of Keyway's can tell that it is gone. */
   #isTakenBack = false;
 
@@ -32,27 +31,30 @@ export class InboundsWatch {
     this.#options = options;
   }
 
-  /** The file holds this now. */
-  look(document: ConfigurationDocument): void {
-    const { path, log, state } = this.#options;
-    const trouble = this.#troubleOf(document);
-    if (trouble !== null && trouble !== state.inboundsError) log.error({ file: path }, trouble);
-    if (trouble === null && state.inboundsError !== null)
-      log.info({ file: path }, 'the file is live as it stands again');
-    state.inboundsError = trouble;
+  /** The last trouble that was said; null while nothing is wrong. */
+  get trouble(): string | null {
+    return this.#trouble;
   }
 
-  /** What servers do not read, or not keep, of the file. */
+  /** Judges what the file holds now. */
+  look(document: ConfigurationDocument): void {
+    const { path, log } = this.#options;
+    const trouble = this.#troubleOf(document);
+    if (trouble !== null && trouble !== this.#trouble) log.error({ file: path }, trouble);
+    if (trouble === null && this.#trouble !== null) log.info({ file: path }, 'the file is live as it stands again');
+    this.#trouble = trouble;
+  }
+
+  /** Notes that another program's write, which the file holds now, took changes of Keyway's back. */
+  tookBack(document: ConfigurationDocument): void {
+    this.#isTakenBack = true;
+    this.look(document);
+  }
+
   #troubleOf(document: ConfigurationDocument): string | null {
     if (document.layout.name !== 'inbounds') return null;
     const trouble =
       rootListTrouble(document, this.#options.rootListBeside) ?? (this.#isTakenBack ? 'is taken back' : null);
     return trouble === null ? null : TROUBLES[trouble];
-  }
-
-  /** Another program's write, which the file holds now, took changes of Keyway's back. */
-  tookBack(document: ConfigurationDocument): void {
-    this.#isTakenBack = true;
-    this.look(document);
   }
 }

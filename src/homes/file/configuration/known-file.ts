@@ -1,8 +1,10 @@
 import { dirname } from 'node:path';
-import type { FileStat, FileSystemPort } from '../../../core/ports.js';
+import type { FileStat } from '../../../core/ports.js';
 import { type ConfigurationDocument, type ReadConfiguration, readDocument } from '../../../document/document.js';
+import { isMeantContent } from '../../../files/meant-content.js';
 import { readTarget, sameFile, showsChanges, type TargetFile } from '../../../files/write-file.js';
 import { failureCode } from '../../../platform/failure-words.js';
+import type { ServedFile } from './file-state.js';
 
 /** The file as it is now. */
 export interface FoundFile {
@@ -27,42 +29,9 @@ export class BrokenFileError extends Error {
 }
 
 /** The file as it was looked at. */
-export interface LookedAtFile extends FoundFile {
+interface LookedAtFile extends FoundFile {
   /** Somebody else has changed it, or only its rights or its owner, since it was last read or written here. */
   readonly touched: boolean;
-}
-
-/** What is known of the file: its last good content, and whether that is durable. */
-export interface KnownFile {
-  /** The last content that could be read, as a document. */
-  document(): ConfigurationDocument;
-  /** Reads the file now, once. Rejects with `BrokenFileError` or the file system's error. */
-  look(): Promise<LookedAtFile>;
-  /**
-   * The file as it is known, unread, where its stat is the known one: for a write, which compares what could be hidden behind
-   * that before it replaces the file. Null where the file has to be read.
-   */
-  assumed(): Promise<FoundFile | null>;
-  /** Whether a file with this stat holds what is known: then there is nothing to look for. */
-  isKnown(stat: FileStat): boolean;
-  /** As `look`, but gives a program that is writing the file up to 1 s to come to its end. */
-  settled(): Promise<FoundFile>;
-  /** This content is about to be written: finding it later is no edit from outside. */
-  attempts(document: ConfigurationDocument): void;
-  /** This content is in the file, durably. */
-  holds(document: ConfigurationDocument, stat: FileStat | null): void;
-  /** Makes what was found durable, when it is not known to be. */
-  makeDurable(found: FoundFile): Promise<void>;
-}
-
-export interface KnownFileOptions {
-  readonly fileSystem: FileSystemPort;
-  readonly path: string;
-  readonly wait: (milliseconds: number) => Promise<void>;
-  /** Whether somebody has said that he means the file to hold these bytes. */
-  readonly isMeant: (bytes: Buffer) => Promise<boolean>;
-  /** Called when the file has another content than the last good one, which nobody here has written. */
-  readonly onEdit: (before: Buffer, reading: ReadConfiguration, edit: { readonly isMeant: boolean }) => void;
 }
 
 const WAIT_MS = 50;
@@ -75,73 +44,115 @@ export async function readFirst({
   fileSystem,
   path,
   wait,
-}: Omit<KnownFileOptions, 'onEdit' | 'isMeant'>): Promise<FoundFile & ReadConfiguration> {
+}: Pick<ServedFile, 'fileSystem' | 'path' | 'wait'>): Promise<FoundFile & ReadConfiguration> {
   return patiently(wait, async () => {
     const target = await readTarget(fileSystem, path);
     return { target, ...readWith(target.bytes) };
   });
 }
 
-export function createKnownFile(
-  { fileSystem, path, wait, isMeant, onEdit }: KnownFileOptions,
-  first: FoundFile,
-): KnownFile {
-  // What is found may still be in the system's memory alone, written by a Keyway that was killed before its sync.
-  let known: { readonly document: ConfigurationDocument; readonly stat: FileStat | null; readonly durable: boolean } = {
-    document: first.document,
-    stat: first.target.stat,
-    durable: false,
-  };
-  let attempted: ConfigurationDocument | null = null;
+/** Told of a content that nobody here has written; `isMeant` where a person has said that the file is to hold it. */
+type EditListener = (before: Buffer, reading: ReadConfiguration, edit: { readonly isMeant: boolean }) => void;
 
-  async function look(): Promise<LookedAtFile> {
-    const target = await readTarget(fileSystem, path, known.document.bytes);
-    const { bytes, stat: present } = target;
-    const isSame = bytes === known.document.bytes;
-    const touched = !isSame || known.stat === null || !sameFile(known.stat, present);
-    if (isSame) {
-      known = { document: known.document, stat: present, durable: known.durable && !touched };
-    } else if (attempted !== null && bytes.equals(attempted.bytes)) {
-      known = { document: attempted, stat: present, durable: false };
-    } else {
+/** The last good content of the file, and how much of it is known to be durable. */
+export class KnownFile {
+  readonly #served: ServedFile;
+  readonly #onEdit: EditListener;
+  #document: ConfigurationDocument;
+  #stat: FileStat | null;
+  /** What is found may still be in the system's memory alone, written by a Keyway that was killed before its sync. */
+  #isDurable = false;
+  #attempted: ConfigurationDocument | null = null;
+
+  constructor(served: ServedFile, first: FoundFile, onEdit: EditListener) {
+    this.#served = served;
+    this.#document = first.document;
+    this.#stat = first.target.stat;
+    this.#onEdit = onEdit;
+  }
+
+  /** The last content that could be read. */
+  get document(): ConfigurationDocument {
+    return this.#document;
+  }
+
+  /** Reads the file now, once. Rejects with `BrokenFileError` or the file system's error. */
+  async look(): Promise<LookedAtFile> {
+    const { fileSystem, path } = this.#served;
+    const target = await readTarget(fileSystem, path, this.#document.bytes);
+    const { bytes, stat } = target;
+    const isSame = bytes === this.#document.bytes;
+    const touched = !isSame || this.#stat === null || !sameFile(this.#stat, stat);
+    if (isSame) this.#is(this.#document, stat, this.#isDurable && !touched);
+    else if (this.#attempted !== null && bytes.equals(this.#attempted.bytes)) this.#is(this.#attempted, stat, false);
+    else {
       const reading = readWith(bytes);
-      const edit = { isMeant: await isMeant(bytes) };
-      const before = known.document.bytes;
-      known = { document: reading.document, stat: present, durable: false };
-      onEdit(before, reading, edit);
+      const edit = { isMeant: await this.#isMeant(bytes) };
+      const before = this.#document.bytes;
+      this.#is(reading.document, stat, false);
+      this.#onEdit(before, reading, edit);
     }
-    return { target, document: known.document, touched };
+    return { target, document: this.#document, touched };
   }
 
-  async function assumed(): Promise<FoundFile | null> {
-    const { document, stat } = known;
+  /** As `look`, but gives a program that is writing the file up to 1 s to come to its end. */
+  settled(): Promise<FoundFile> {
+    return patiently(this.#served.wait, () => this.look());
+  }
+
+  /**
+   * The file as it is known, unread, where its stat is the known one: for a write, which compares what could be hidden behind
+   * that before it replaces the file. Null where the file has to be read.
+   */
+  async assumed(): Promise<FoundFile | null> {
+    const { fileSystem, path } = this.#served;
+    const [document, stat] = [this.#document, this.#stat];
     // An attempt that did not come to its end may have met what the stat does not show.
-    if (stat === null || attempted !== null) return null;
-    const [realPath, present] = await Promise.all([fileSystem.realPath(path), fileSystem.stat(path)]);
-    if (!sameFile(stat, present)) return null;
-    return { target: { path, realPath, bytes: document.bytes, stat, isAssumed: true }, document };
+    if (stat === null || this.#attempted !== null) return null;
+    try {
+      const [realPath, present] = await Promise.all([fileSystem.realPath(path), fileSystem.stat(path)]);
+      return sameFile(stat, present)
+        ? { target: { path, realPath, bytes: document.bytes, stat, isAssumed: true }, document }
+        : null;
+    } catch {
+      return null;
+    }
   }
 
-  return {
-    document: () => known.document,
-    look,
-    assumed: () => assumed().catch(() => null),
-    isKnown: (stat) => known.stat !== null && sameFile(known.stat, stat) && showsChanges(stat),
-    settled: () => patiently(wait, look),
-    attempts: (next) => {
-      attempted = next;
-    },
-    holds: (next, present) => {
-      attempted = null;
-      known = { document: next, stat: present, durable: true };
-    },
-    makeDurable: async ({ target }) => {
-      if (known.durable) return;
-      await fileSystem.sync(target.realPath);
-      await fileSystem.syncFolder(dirname(target.realPath));
-      known = { ...known, stat: target.stat, durable: true };
-    },
-  };
+  /** Whether a file with this stat holds what is known: then there is nothing to look for. */
+  isKnown(stat: FileStat): boolean {
+    return this.#stat !== null && sameFile(this.#stat, stat) && showsChanges(stat);
+  }
+
+  /** Notes that this content is about to be written: finding it later is no edit from outside. */
+  attempts(document: ConfigurationDocument): void {
+    this.#attempted = document;
+  }
+
+  /** Notes that this content is in the file, durably. */
+  holds(document: ConfigurationDocument, stat: FileStat | null): void {
+    this.#attempted = null;
+    this.#is(document, stat, true);
+  }
+
+  /** Makes what was found durable, when it is not known to be. */
+  async makeDurable({ target }: FoundFile): Promise<void> {
+    if (this.#isDurable) return;
+    await this.#served.fileSystem.sync(target.realPath);
+    await this.#served.fileSystem.syncFolder(dirname(target.realPath));
+    this.#is(this.#document, target.stat, true);
+  }
+
+  async #isMeant(bytes: Buffer): Promise<boolean> {
+    const { fileSystem, hold, state } = this.#served;
+    return state.unread.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
+  }
+
+  #is(document: ConfigurationDocument, stat: FileStat | null, isDurable: boolean): void {
+    this.#document = document;
+    this.#stat = stat;
+    this.#isDurable = isDurable;
+  }
 }
 
 function readWith(bytes: Buffer): ReadConfiguration {
