@@ -18,12 +18,39 @@ export class SchemaError extends Error {
 
 const validators = new WeakMap<TSchema, Validator>();
 
-/** The value, known to be what the schema describes. `root` names the value itself. Throws `SchemaError`. */
-export function checked<S extends TSchema>(schema: S, value: JsonValue, root: string): Static<S> {
+/** The first thing in which a value is not what a schema describes. */
+export interface Mismatch {
+  /** JSON pointer (RFC 6901) of the value that is wrong, or in which a member is missing. */
+  readonly path: string;
+  /** The member that is missing; undefined where none is. */
+  readonly missing: string | undefined;
+  /** JSON pointer of the rule in the schema. */
+  readonly rule: string;
+  readonly keyword: string;
+}
+
+/** Holds a value against a schema; null where it is what that describes. */
+export function mismatchOf(schema: TSchema, value: JsonValue): Mismatch | null {
   const validator = validators.get(schema) ?? Compile(schema);
   validators.set(schema, validator);
-  if (validator.Check(value)) return value as Static<S>; // The validator was made of this schema.
-  throw complaint(schema, validator, value, root);
+  if (validator.Check(value)) return null;
+  const [error] = validator.Errors(value);
+  if (error === undefined) throw new Error('a value is refused without an error');
+  const missing = 'requiredProperties' in error.params ? error.params.requiredProperties[0] : undefined;
+  return { path: error.instancePath, missing, rule: error.schemaPath.replace('#', ''), keyword: error.keyword };
+}
+
+/** The value, known to be what the schema describes. `root` names the value itself. Throws `SchemaError`. */
+export function checked<S extends TSchema>(schema: S, value: JsonValue, root: string): Static<S> {
+  const mismatch = mismatchOf(schema, value);
+  if (mismatch === null) return value as Static<S>; // It was held against this schema.
+  throw complaint(schema, mismatch, root);
+}
+
+/** The names and indexes that a JSON pointer goes through. */
+export function pointerSteps(pointer: string): readonly string[] {
+  const steps = pointer.split('/').slice(1);
+  return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** The innermost words that a schema has for what it expects, or null. */
@@ -33,14 +60,8 @@ export function expectation(node: unknown): string | null {
     : null;
 }
 
-function complaint(schema: TSchema, validator: Validator, value: unknown, root: string): SchemaError {
-  const [error] = validator.Errors(value);
-  const missing = error !== undefined && 'requiredProperties' in error.params ? error.params.requiredProperties : [];
-  const path = `${error?.instancePath ?? ''}${missing[0] === undefined ? '' : `/${missing[0]}`}`;
-  const steps = path
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+function complaint(schema: TSchema, { path, missing }: Mismatch, root: string): SchemaError {
+  const steps = pointerSteps(missing === undefined ? path : `${path}/${missing}`);
   const place = steps.reduce((name, step) => (/^\d+$/.test(step) ? `${name}[${step}]` : `${name}.${step}`), root);
   const named = place.startsWith(`${root}.`) ? place.slice(root.length + 1) : place;
   return new SchemaError(named, expectedAt(schema, steps));

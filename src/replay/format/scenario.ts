@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { OPERATIONS } from '../../wire/operations.js';
 import { didYouMean } from '../../wire/suggest.js';
@@ -18,146 +18,37 @@ import {
   TRUE,
 } from './shape.js';
 
-/** One scenario: a chain of exchanges against a server that stands in a given state (design: "Fixtures"). */
-export interface Scenario {
-  /** Where the JSON Schema of this format stands, for editors. */
-  readonly $schema?: string;
-  readonly title: string;
-  /** A revision's id or a server package version. */
-  readonly revision: string;
-  /** `spec`: written by hand from the specification; `recorded`: what a real server answered, never edited by hand. */
-  readonly source: 'spec' | 'recorded';
-  readonly serverVersion?: string;
-  /** `YYYY-MM-DD`. */
-  readonly recordedAt?: string;
-  /** A recording whose access keys became placeholders: `<key:n>` stands for any text, not for a generated one alone. */
-  readonly anonymous?: true;
-  /** Rows of the specification that this scenario stands for, such as `error:userNotFound`. */
-  readonly covers?: readonly string[];
-  readonly given: Given;
-  readonly exchanges: readonly Step[];
-  readonly then?: FileAfterwards;
-}
-
-/** The state before the first step. With neither `config` nor `configText` the server runs without a file. */
-export interface Given {
-  /** The configuration file as a JSON value. */
-  readonly config?: JsonValue;
-  /** The configuration file as lines; it may hold comments. */
-  readonly configText?: readonly string[];
-  readonly counters?: readonly CounterState[];
-  /** Listener fields where there is no file, or over it. */
-  readonly listener?: GivenListener;
-  /** What the server tells its clients. */
-  readonly server?: GivenServer;
-}
-
-export interface GivenListener {
-  readonly token?: string;
-  readonly webpath?: string;
-  readonly username?: string;
-  readonly password_hash?: string;
-}
-
-export interface GivenServer {
-  readonly host: string;
-  readonly port: number;
-  readonly shareScheme: string;
-  readonly shareQuery: string;
-}
-
 /** Traffic counters as they stand; unsigned 64-bit. */
-export interface CounterState {
-  readonly access_key: string;
-  readonly bytes_up: bigint;
-  readonly bytes_down: bigint;
-  readonly connections: bigint;
-}
-
-export type Step = Exchange | CountersStep | HandEditStep | SettleStep | BreakFileStep;
-
-export interface Exchange {
-  readonly operation: string;
-  readonly request: ScenarioRequest;
-  readonly response: ScenarioResponse;
-}
-
-/** Below what a path is written: the API root, the panel's `{base}`, or the server itself. */
-export type PathRoot = 'api' | 'base' | 'server';
-
-export interface ScenarioRequest {
-  readonly method: string;
-  /** `api` when left out. */
-  readonly root?: PathRoot;
-  /** Sent exactly as it stands, behind its root. */
-  readonly path: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
-  readonly body?: JsonValue;
-  /** Sent as these bytes. */
-  readonly text?: string;
-}
-
-export interface ScenarioResponse {
-  readonly status: number;
-  /** Left out: a `body` is `application/json`, and no header is compared besides. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: JsonValue;
-  readonly text?: string;
-  /** JSON pointers of arrays whose order is not part of the answer. */
-  readonly unordered?: readonly string[];
-}
-
-/** From here on the counters stand like this. */
-export interface CountersStep {
-  readonly counters: readonly CounterState[];
-}
-
-/** The file is written by hand, and the server is given time to notice. */
-export interface HandEditStep {
-  readonly handEdit: string;
-}
-
-/** Time passes until the server has noticed what happened to its file. */
-export interface SettleStep {
-  readonly settle: true;
-}
-
-/** How a scenario makes the file unusable: removed, or with a folder in its place. */
-export type Breakage = 'the file is gone' | 'a folder stands where the file was';
-
-export interface BreakFileStep {
-  readonly breakFile: Breakage;
-}
-
-/** The configuration file after the last step. */
-export interface FileAfterwards {
-  readonly config?: JsonValue;
-  readonly configText?: readonly string[];
-  /** `bytes`: compared byte for byte, comments and all; left out: as a JSON value. */
-  readonly compare?: 'bytes';
-}
-
-const COUNTERS = listOf(object({ access_key: TEXT, bytes_up: INTEGER, bytes_down: INTEGER, connections: INTEGER }));
+const COUNTER_STATE = object({ access_key: TEXT, bytes_up: INTEGER, bytes_down: INTEGER, connections: INTEGER });
+export type CounterState = Static<typeof COUNTER_STATE>;
+const COUNTERS = listOf(COUNTER_STATE);
 
 const REQUEST = object({
   method: Type.String({ pattern: /^[A-Z]+$/, expected: 'a method in capitals' }),
-  // What can stand in a request line: visible ASCII, no blank.
+  // Visible ASCII without blanks, as in a request line; sent exactly as it stands, behind its root.
   path: Type.String({ pattern: /^[\x21-\x7e]*$/, expected: 'a path in visible ASCII characters' }),
+  /** The path stands below the API root (when left out), the panel's `{base}`, or the server itself. */
   root: Type.Optional(oneOf('api', 'base', 'server')),
   headers: Type.Optional(mapOf(TEXT)),
+  /** Sent as JSON. */
   body: Type.Optional(ANYTHING),
+  /** Sent as these bytes. */
   text: Type.Optional(TEXT),
 });
+export type ScenarioRequest = Static<typeof REQUEST>;
+export type PathRoot = NonNullable<ScenarioRequest['root']>;
 
 /** A response as a scenario writes it, where it stands elsewhere, too (a register of divergences). */
 export const RESPONSE = object({
   status: smallInteger(100, 599),
+  /** Left out: a `body` is `application/json`, and no header is compared besides. */
   headers: Type.Optional(mapOf(TEXT)),
   body: Type.Optional(ANYTHING),
   text: Type.Optional(TEXT),
+  /** JSON pointers of arrays whose order is not part of the answer. */
   unordered: Type.Optional(listOf(TEXT)),
 });
+export type ScenarioResponse = Static<typeof RESPONSE>;
 
 /** What a request may be that is no operation: a preflight or a call of another origin, a path of the panel, one of nobody. */
 const BESIDES = ['cors', 'panel', 'unmatched'];
@@ -170,48 +61,80 @@ const OPERATION = Type.String({
 /** The steps, by the member that tells them apart. */
 const STEPS = {
   operation: object({ operation: OPERATION, request: REQUEST, response: RESPONSE }),
+  /** From here on the counters stand like this. */
   counters: object({ counters: COUNTERS }),
+  /** The file is written by hand, and the server is given time to notice. */
   handEdit: object({ handEdit: TEXT }),
+  /** Time passes until the server has noticed what happened to its file. */
   settle: object({ settle: TRUE }),
+  /** The file becomes unusable: removed, or with a folder in its place. */
   breakFile: object({ breakFile: oneOf('the file is gone', 'a folder stands where the file was') }),
 };
+export type Exchange = Static<typeof STEPS.operation>;
+export type Breakage = Static<typeof STEPS.breakFile>['breakFile'];
+export type Step = Static<(typeof STEPS)[keyof typeof STEPS]>;
 
-/** A file as a JSON value or as lines. */
+/** A file as a JSON value or as lines, which may hold comments. */
 const FILE = { config: Type.Optional(ANYTHING), configText: Type.Optional(listOf(TEXT)) };
 const NOT_BOTH = {
   not: { required: ['config', 'configText'] },
   expected: 'an object with either config or configText, not both',
 };
 
+const LISTENER = object({
+  token: Type.Optional(TEXT),
+  webpath: Type.Optional(TEXT),
+  username: Type.Optional(TEXT),
+  password_hash: Type.Optional(TEXT),
+});
+export type GivenListener = Static<typeof LISTENER>;
+
+/** The texts and the port that the server announces to its clients. */
+const SERVER = object({ host: TEXT, port: smallInteger(0, 65535), shareScheme: TEXT, shareQuery: TEXT });
+export type GivenServer = Static<typeof SERVER>;
+
+/** The state before the first step. With neither `config` nor `configText` the server runs without a file. */
+const GIVEN = object(
+  {
+    ...FILE,
+    counters: Type.Optional(COUNTERS),
+    /** Listener fields where there is no file, or over it. */
+    listener: Type.Optional(LISTENER),
+    server: Type.Optional(SERVER),
+  },
+  NOT_BOTH,
+);
+export type Given = Static<typeof GIVEN>;
+
+/** The configuration file after the last step; with `bytes` compared byte for byte, else as a JSON value. */
+const AFTERWARDS = object({ ...FILE, compare: Type.Optional(oneOf('bytes')) }, NOT_BOTH);
+export type FileAfterwards = Static<typeof AFTERWARDS>;
+
 const SCENARIO = object({
+  /** The path of the JSON Schema of this format, for editors. */
   $schema: Type.Optional(TEXT),
   title: TEXT,
+  /** A revision's id or a server package version. */
   revision: TEXT,
+  /** `spec`: written by hand from the specification; `recorded`: what a real server answered, never edited by hand. */
   source: oneOf('spec', 'recorded'),
-  given: object(
-    {
-      ...FILE,
-      counters: Type.Optional(COUNTERS),
-      listener: Type.Optional(
-        object({
-          token: Type.Optional(TEXT),
-          webpath: Type.Optional(TEXT),
-          username: Type.Optional(TEXT),
-          password_hash: Type.Optional(TEXT),
-        }),
-      ),
-      server: Type.Optional(object({ host: TEXT, port: smallInteger(0, 65535), shareScheme: TEXT, shareQuery: TEXT })),
-    },
-    NOT_BOTH,
-  ),
+  given: GIVEN,
   exchanges: listOf(mapOf(ANYTHING)),
   serverVersion: Type.Optional(TEXT),
+  /** `YYYY-MM-DD`. */
   recordedAt: Type.Optional(TEXT),
+  /** A recording whose access keys became placeholders: `<key:n>` stands for any text, not for a generated one alone. */
   anonymous: Type.Optional(TRUE),
+  /** Rows of the specification that this scenario stands for, such as `error:userNotFound`. */
   covers: Type.Optional(listOf(TEXT)),
   // biome-ignore lint/suspicious/noThenProperty: the format's own name; its value is no function, so nothing awaits it
-  then: Type.Optional(object({ ...FILE, compare: Type.Optional(oneOf('bytes')) }, NOT_BOTH)),
+  then: Type.Optional(AFTERWARDS),
 });
+
+/** A chain of exchanges against a server that stands in a given state (design: "Fixtures"). */
+export interface Scenario extends Omit<Static<typeof SCENARIO>, 'exchanges'> {
+  readonly exchanges: readonly Step[];
+}
 
 /** JSON text as a value with exact integers; a syntax error names the file. */
 export function readFixtureJson(content: string, file: string): JsonValue {
@@ -270,14 +193,15 @@ function textOf(value: unknown): string {
 }
 
 function stepOf(step: JsonObject, place: Place): Step {
-  if ('operation' in step) return shaped(STEPS.operation, step, place);
-  if ('counters' in step) return shaped(STEPS.counters, step, place);
-  if ('handEdit' in step) return shaped(STEPS.handEdit, step, place);
-  if ('settle' in step) return shaped(STEPS.settle, step, place);
-  if ('breakFile' in step) return shaped(STEPS.breakFile, step, place);
+  for (const [member, schema] of Object.entries(STEPS)) if (member in step) return shaped(schema, step, place);
   throw new ShapeError(place, 'a member operation, counters, handEdit, settle or breakFile');
 }
 
 export function isExchange(each: Step): each is Exchange {
   return 'operation' in each;
+}
+
+/** The exchanges of a scenario, without its other steps. */
+export function exchangesOf({ exchanges }: Pick<Scenario, 'exchanges'>): readonly Exchange[] {
+  return exchanges.filter(isExchange);
 }

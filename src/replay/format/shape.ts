@@ -1,8 +1,8 @@
 import type { Static, TProperties, TSchema, TSchemaOptions } from 'typebox';
-import type { Validator } from 'typebox/compile';
 import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
+import { type Mismatch, mismatchOf, pointerSteps } from '../../wire/schema-check.js';
 import { didYouMean } from '../../wire/suggest.js';
-import { Compile, Type } from '../../wire/typebox.js';
+import { Type } from '../../wire/typebox.js';
 
 /** Where a value stands: the file it came from and its JSON pointer (RFC 6901; empty for the root). */
 export interface Place {
@@ -44,7 +44,8 @@ export const smallInteger = (least: number, most: number) =>
 export const oneOf = <const T extends readonly string[]>(...choices: T) =>
   Type.Unsafe<T[number]>(Type.String({ enum: choices, expected: `one of ${choices.join(', ')}` }));
 
-export const listOf = <S extends TSchema>(element: S) => Type.Array(element, { expected: 'an array' });
+export const listOf = <S extends TSchema>(element: S) =>
+  Type.Unsafe<readonly Static<S>[]>(Type.Array(element, { expected: 'an array' }));
 
 /** An object whose members all have the same form, under any names. */
 export const mapOf = <S extends TSchema>(member: S) =>
@@ -60,14 +61,11 @@ export const openObject = <P extends TProperties>(members: P, options: TSchemaOp
 export const object = <P extends TProperties>(members: P, options: TSchemaOptions = {}) =>
   openObject(members, { additionalProperties: false, ...options });
 
-const validators = new WeakMap<TSchema, Validator>();
-
 /** The value, known to be what the schema describes, its small integers made plain numbers. Throws `ShapeError`. */
 export function shaped<S extends TSchema>(schema: S, value: JsonValue, place: Place): Static<S> {
-  const validator = validators.get(schema) ?? Compile(schema);
-  validators.set(schema, validator);
-  if (validator.Check(value)) return withNumbers(schema, value) as Static<S>; // The validator was made of this schema.
-  throw complaint(schema, validator, value, place);
+  const mismatch = mismatchOf(schema, value);
+  if (mismatch === null) return withNumbers(schema, value) as Static<S>; // It was held against this schema.
+  throw complaint(schema, mismatch, value, place);
 }
 
 function withNumbers(schema: object, value: JsonValue): JsonValue {
@@ -82,31 +80,27 @@ function withNumbers(schema: object, value: JsonValue): JsonValue {
   return value;
 }
 
-function complaint(schema: TSchema, validator: Validator, value: JsonValue, { file, path }: Place): ShapeError {
-  const [error] = validator.Errors(value);
-  if (error === undefined) throw new Error('a value is refused without an error');
-  const place = { file, path: path + error.instancePath };
-  const lacking = 'requiredProperties' in error.params ? error.params.requiredProperties[0] : undefined;
-  if (lacking !== undefined) return new ShapeError(place, `a member ${lacking}`);
-  const nodes = way(schema, error.schemaPath.replace('#', '')).map(Object);
-  if (error.keyword === 'boolean') {
+function complaint(schema: TSchema, mismatch: Mismatch, value: JsonValue, { file, path }: Place): ShapeError {
+  const place = { file, path: path + mismatch.path };
+  if (mismatch.missing !== undefined) return new ShapeError(place, `a member ${mismatch.missing}`);
+  const nodes = valuesOnTheWay(schema, mismatch.rule).map(Object);
+  if (mismatch.keyword === 'boolean') {
     const known = Object.keys(Object(nodes.at(-2).properties));
-    const meant = didYouMean(error.instancePath.split('/').at(-1) ?? '', known);
+    const meant = didYouMean(mismatch.path.split('/').at(-1) ?? '', known);
     return new ShapeError(place, `no such member${meant}; known are ${known.join(', ')}`);
   }
   const expected = nodes.findLast((node) => typeof node.expected === 'string')?.expected;
-  const found = way(value, error.instancePath).at(-1);
+  const found = valuesOnTheWay(value, mismatch.path).at(-1);
   const choices = nodes.findLast((node) => Array.isArray(node.enum))?.enum;
   const meant = typeof found === 'string' && choices !== undefined ? didYouMean(found, choices) : '';
   return new ShapeError(place, `${expected ?? 'another value'}, found ${foundText(found)}${meant}`);
 }
 
-/** What a JSON pointer goes through, the root first. */
-function way(root: unknown, pointer: string): readonly unknown[] {
-  const nodes = [root];
-  for (const step of pointer.split('/').slice(1))
-    nodes.push(Object(nodes.at(-1))[step.replaceAll('~1', '/').replaceAll('~0', '~')]);
-  return nodes;
+/** The values that a JSON pointer goes through, the root first. */
+function valuesOnTheWay(root: unknown, pointer: string): readonly unknown[] {
+  const values = [root];
+  for (const step of pointerSteps(pointer)) values.push(Object(values.at(-1))[step]);
+  return values;
 }
 
 function foundText(value: unknown): string {

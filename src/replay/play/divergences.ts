@@ -1,45 +1,33 @@
-import type { JsonValue } from '../../wire/json/json.js';
+import type { Static } from 'typebox';
 import { writeJson } from '../../wire/json/write-json.js';
 import { Type } from '../../wire/typebox.js';
-import { RESPONSE, readFixtureJson, type Scenario, type ScenarioResponse } from '../format/scenario.js';
+import { RESPONSE, readFixtureJson, type Scenario } from '../format/scenario.js';
 import { ANYTHING, listOf, mapOf, object, ShapeError, shaped, TEXT } from '../format/shape.js';
 import type { AnswerDifference } from './compare.js';
 import type { Difference, PlayedFile, PlayedStep } from './play.js';
 
-/** Why answers differ from a recording, said once for all steps that it holds for. */
-export interface DivergenceKind {
-  /** One sentence that names the row of the specification or the design. */
-  readonly reason: string;
-  /** Every place that differs, as `Difference` names them; a step may have its own list. */
-  readonly where?: readonly string[];
-  /** What is answered instead. */
-  readonly instead?: ScenarioResponse;
-}
+/** The places that differ, as `Difference` names them, and the answer that comes instead; a step's win over its kind's. */
+const MEMBERS = { where: Type.Optional(listOf(TEXT)), instead: Type.Optional(RESPONSE) };
 
-/** One step that differs. Its `where` and `instead` win over those of its kind. */
-export interface Divergence {
+/** One step that differs. */
+const DIVERGENCE = object({
   /** Name of its kind. */
-  readonly why: string;
-  readonly where?: readonly string[];
-  readonly instead?: ScenarioResponse;
-  /** For the file afterwards: what stands at these JSON pointers instead, the order of elements apart. */
-  readonly file?: Readonly<Record<string, JsonValue>>;
-}
+  why: TEXT,
+  ...MEMBERS,
+  /** For the file afterwards: the values at these JSON pointers instead, the order of elements apart. */
+  file: Type.Optional(mapOf(ANYTHING)),
+});
+type Divergence = Static<typeof DIVERGENCE>;
 
 /** All known divergences from the recordings of one server package version. */
-export interface DivergenceRegister {
-  readonly version: string;
-  readonly kinds: Readonly<Record<string, DivergenceKind>>;
-  /** By the scenario's file name without `.json`, then by the step's number (from 1) or `then`. */
-  readonly scenarios: Readonly<Record<string, Readonly<Record<string, Divergence>>>>;
-}
-
-const MEMBERS = { where: Type.Optional(listOf(TEXT)), instead: Type.Optional(RESPONSE) };
 const REGISTER = object({
   version: TEXT,
+  /** Reasons, each one sentence that names the row of the specification or the design, for all steps that it holds for. */
   kinds: mapOf(object({ reason: TEXT, ...MEMBERS })),
-  scenarios: mapOf(mapOf(object({ why: TEXT, ...MEMBERS, file: Type.Optional(mapOf(ANYTHING)) }))),
+  /** By the scenario's file name without `.json`, then by the step's number (from 1) or `then`. */
+  scenarios: mapOf(mapOf(DIVERGENCE)),
 });
+export type DivergenceRegister = Static<typeof REGISTER>;
 
 /** Reads a register. Throws `ShapeError`, also where a step names a kind that is not there, or a kind is never named. */
 export function readDivergences(content: string, file: string): DivergenceRegister {
