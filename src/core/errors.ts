@@ -29,6 +29,11 @@ export type DomainErrorCode =
   | 'tooManyRequests'
   | 'tooManyWaiting';
 
+/** An error's message without its class; anything else that was thrown, as a text. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** A failure that the caller is told about. `detail` follows the fixed text of the error table where that allows one. */
 export class DomainError extends Error {
   readonly code: DomainErrorCode;

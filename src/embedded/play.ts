@@ -2,6 +2,7 @@ import { resolveRevision } from '../../revisions/index.js';
 import type { Caller } from '../client/call.js';
 import { createCaller } from '../client/caller.js';
 import { createControl } from '../client/signed-in-caller.js';
+import { messageOf } from '../core/errors.js';
 import { compareRuns, type Run, type RunComparison, type RunStep } from '../replay/compare/compare-runs.js';
 import { operationsSeen, type ScenarioResult, unplayedResult } from '../replay/compare/result.js';
 import { givenStateOf } from '../replay/format/given-state.js';
@@ -28,7 +29,7 @@ export async function playEmbedded(file: ScenarioFile, options: EmbeddedOptions)
   try {
     return await onEmbedded(file.scenario, revision, options, (scenario, at) => playFile({ ...file, scenario }, at));
   } catch (error) {
-    return unplayedResult(file, 'broken', error instanceof Error ? error.message : String(error));
+    return unplayedResult(file, 'broken', messageOf(error));
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { formatScenario } from '../../src/replay/format/format.js';
-import { differenceInWords } from '../../src/replay/play/divergences.js';
+import { differenceInWords } from '../../src/replay/format/json-difference.js';
 import { playScenario } from '../../src/replay/play/play.js';
 import { scenariosOf } from './pack.js';
 import { stageScenario } from './stage.js';

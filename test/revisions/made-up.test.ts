@@ -195,7 +195,7 @@ describe('what it does to a server', () => {
     // @ts-expect-error: an operation whose effect nobody has said would be taken for one that reads.
     const row: OperationRow = rest;
     expect(row).not.toHaveProperty('effect');
-    expect(effectOf('POST', '/users/a/freeze')).toBe(freezeUser.effect);
+    expect(effectOf({ method: 'POST', path: '/users/a/freeze' })).toBe(freezeUser.effect);
   });
 
   it('keeps it from any live server, whatever is permitted, where nobody could put back what it replaces', async () => {

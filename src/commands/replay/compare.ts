@@ -14,13 +14,13 @@ import {
   type ScenarioResult,
   unplayedResult,
 } from '../../replay/compare/result.js';
+import { valueInWords } from '../../replay/format/json-difference.js';
 import type { TargetPlayer } from '../../replay/live/target-player.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
 import { standInsFor } from '../../replay/play/stand-ins.js';
 import { operationsIn } from '../../replay/report/verdict.js';
 import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import type { JsonValue } from '../../wire/json/json.js';
-import { writeJson } from '../../wire/json/write-json.js';
 import { operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
@@ -273,7 +273,7 @@ function reasonOf(side: Side, player: TargetPlayer, { scenario }: ScenarioFile):
 
 function groupLines(groups: readonly DifferenceGroup[]): readonly string[] {
   if (groups.length === 0) return ['No differences.'];
-  const show = (value: JsonValue | undefined) => (value === undefined ? 'nothing' : writeJson(value).slice(0, 60));
+  const show = (value: JsonValue | undefined) => valueInWords(value).slice(0, 60);
   return [
     'What differs (left | right, an example each):',
     ...groups.map(({ operation, where, expected, actual, scenarios }) => {

@@ -1,12 +1,13 @@
+import { messageOf } from '../../core/errors.js';
 import type { Lines } from '../../embedded/play.js';
 import { groupDifferences, type RunDifference } from '../../replay/compare/compare-runs.js';
 import { CHANGE_KINDS, type ChangeKind, changeOf } from '../../replay/compare/line-changes.js';
 import { brokenResult, comparedResult, type ScenarioResult, unplayedResult } from '../../replay/compare/result.js';
 import { traitDifferences, traitWords } from '../../replay/compare/trait-differences.js';
+import { valueInWords } from '../../replay/format/json-difference.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
 import { operationsIn } from '../../replay/report/verdict.js';
 import type { JsonValue } from '../../wire/json/json.js';
-import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext, ExitCode } from '../command.js';
 import { type FoundFiles, type Played, type Playing, runPlaying } from './run.js';
@@ -65,8 +66,7 @@ async function rehearseOne(
     const result = comparedResult(file, compared, (difference) => changeOf(difference, from, to).because);
     return { result, differences: compared.differences };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { result: unplayedResult(file, 'broken', reason), differences: [] };
+    return { result: unplayedResult(file, 'broken', messageOf(error)), differences: [] };
   }
 }
 
@@ -104,8 +104,7 @@ function changesIn(
 }
 
 function shown(value: JsonValue | undefined): string {
-  if (value === undefined) return 'nothing';
-  return typeof value === 'string' && /^(?:not )?served$/.test(value) ? value : writeJson(value).slice(0, 60);
+  return typeof value === 'string' && /^(?:not )?served$/.test(value) ? value : valueInWords(value).slice(0, 60);
 }
 
 const WORDS: Readonly<Record<ChangeKind, string>> = {

@@ -4,9 +4,9 @@ import { jsonIn } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { type OperationName, serves } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { effectOf, matchOperation, operationPath } from '../format/effects.js';
+import { effectOf, matchRequest } from '../format/effects.js';
 import { keyOf } from '../format/given-state.js';
-import { coversPath, sameJson } from '../format/json-difference.js';
+import { type AnswerDifference, coversPath, pointerName, sameJson } from '../format/json-difference.js';
 import type { Bindings } from '../format/placeholders.js';
 import type { Exchange } from '../format/scenario.js';
 import { isSecretMember } from '../format/strip.js';
@@ -32,15 +32,11 @@ export interface Run {
   readonly base?: string;
 }
 
-/** One place where two servers answer differently. */
-export interface RunDifference {
+/** One place where two servers answer differently; `operation` is one more, for what one revision does not serve. */
+export interface RunDifference extends AnswerDifference {
   readonly step: number;
   /** The operation, or what the scenario calls a request that is none. */
   readonly operation: string;
-  /** `status`, `header NAME`, `body POINTER`, `text`, `connection`, or `operation` when one revision does not serve it. */
-  readonly where: string;
-  readonly expected: JsonValue | undefined;
-  readonly actual: JsonValue | undefined;
 }
 
 /** What two runs differ in, and the step from which on they cannot be compared, or null. */
@@ -128,7 +124,7 @@ function describe(found: readonly string[], at: Described): readonly RunDifferen
 
 /** One difference for an operation that one of the two revisions does not have, whatever it answers instead. */
 function servedDifference({ one, operation, sides }: Described): RunDifference | null {
-  const matched = matchedBy(one.exchange);
+  const matched = matchRequest(one.exchange.request);
   if (matched === null) return null;
   const [left, right] = [serves(sides.left, matched.operation), serves(sides.right, matched.operation)];
   if (left === right) return null;
@@ -136,19 +132,15 @@ function servedDifference({ one, operation, sides }: Described): RunDifference |
   return { step: one.step, operation, where: OPERATION, expected: words(left), actual: words(right) };
 }
 
-function matchedBy({ request }: Exchange) {
-  return matchOperation(request.method, operationPath(request));
-}
-
 function operationName(exchange: Exchange): OperationName | string {
-  return matchedBy(exchange)?.operation.name ?? exchange.operation;
+  return matchRequest(exchange.request)?.operation.name ?? exchange.operation;
 }
 
 /** A session that only one of them began changes nothing but who is let in, which shows by itself. */
 function isParting(one: RunStep, other: RunStep): boolean {
-  const { method } = one.exchange.request;
-  const effect = effectOf(method, operationPath(one.exchange.request));
-  if (matchedBy(one.exchange)?.operation.subject === 'session') return false;
+  const { request } = one.exchange;
+  const effect = effectOf(request);
+  if (matchRequest(request)?.operation.subject === 'session') return false;
   return effect.kind !== 'reads' && isAccepted(one.answer) !== isAccepted(other.answer);
 }
 
@@ -224,10 +216,6 @@ function flatten(value: JsonValue, path: string, into: Flattening): void {
   } else into.places.set(`body ${path}`, typeof value === 'string' ? into.named(value) : value);
 }
 
-function pointerName(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
 /** Members under which a configuration lists keys, some of them as mere texts. */
 const KEY_LIST = /\/(?:access_keys|users)$/;
 
@@ -262,14 +250,8 @@ function differing(left: Places, right: Places): ReadonlySet<string> {
   return new Set([...places].filter((place) => !sameJson(left.get(place), right.get(place))));
 }
 
-/** The same difference in several places and scenarios, once. */
-export interface DifferenceGroup {
-  readonly operation: string;
-  /** With `*` for the places in lists. */
-  readonly where: string;
-  /** One of them, as an example. */
-  readonly expected: JsonValue | undefined;
-  readonly actual: JsonValue | undefined;
+/** The same difference in several places and scenarios, once: `where` has `*` for the places in lists, the values are an example. */
+export interface DifferenceGroup extends Omit<RunDifference, 'step'> {
   readonly scenarios: readonly string[];
 }
 

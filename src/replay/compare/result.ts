@@ -1,23 +1,25 @@
-import type { JsonValue } from '../../wire/json/json.js';
 import type { OperationName } from '../../wire/operations.js';
-import { matchOperation, operationPath } from '../format/effects.js';
+import { matchRequest } from '../format/effects.js';
+import { type AnswerDifference, differenceInWords } from '../format/json-difference.js';
 import { isExchange, type Scenario } from '../format/scenario.js';
 import type { Difference, PlayedStep } from '../play/play.js';
 import type { BrokenFile, ScenarioFile } from '../play/scenario-files.js';
 import type { RunComparison, RunDifference } from './compare-runs.js';
 
 /** One difference, with the request that it answers. */
-export interface ShownDifference {
+export interface ShownDifference extends AnswerDifference {
   /** Number of the step, from 1; `then` for the file afterwards, `read` where no scenario asked. */
   readonly step: number | 'then' | 'read';
   /** `GET /users/alpha`, or what the step is when it is no exchange. */
   readonly request: string;
-  /** As `AnswerDifference` names it. */
-  readonly where: string;
-  readonly expected: JsonValue | undefined;
-  readonly actual: JsonValue | undefined;
   /** The difference between two revisions' records that it comes from, where one names it. */
   readonly because?: string;
+}
+
+/** A difference as one line, with its step where it has one. */
+export function shownInWords(difference: ShownDifference): string {
+  const { step, request } = difference;
+  return `${typeof step === 'number' ? `step ${step}: ` : ''}${request}: ${differenceInWords(difference)}`;
 }
 
 /** `broken`: it could not be played at all, for a reason of its own file or of this machine. */
@@ -118,7 +120,7 @@ export function comparedResult(
 /** Every line refuses a credential in the same way: a 401 shows nothing of the operation. */
 export function operationsSeen(steps: readonly Pick<PlayedStep, 'exchange' | 'answer'>[]): readonly OperationName[] {
   const seen = steps.flatMap(({ exchange: { request }, answer }) => {
-    const matched = matchOperation(request.method, operationPath(request));
+    const matched = matchRequest(request);
     return matched === null || answer === null || answer.status === 401 ? [] : [matched.operation.name];
   });
   return [...new Set(seen)];

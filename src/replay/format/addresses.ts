@@ -1,4 +1,5 @@
 import type { JsonValue } from '../../wire/json/json.js';
+import { mapTexts } from './map-texts.js';
 
 /** What the marks of a recording stand for in this run. */
 export interface Addresses {
@@ -27,14 +28,8 @@ export function replaceAddresses(text: string, addresses: Addresses): string {
 
 /** The same in a JSON value: a whole text that is a port's mark becomes an integer. */
 export function replaceAddressesInJson(value: JsonValue, addresses: Addresses): JsonValue {
-  if (typeof value === 'string') {
-    if (value === '@APIPORT@') return BigInt(portOf(addresses.api));
-    if (value === '@UDPPORT@') return BigInt(portOf(addresses.listen));
-    return replaceAddresses(value, addresses);
-  }
-  if (Array.isArray(value)) return value.map((element: JsonValue) => replaceAddressesInJson(element, addresses));
-  if (value === null || typeof value !== 'object') return value;
-  const result: Record<string, JsonValue> = Object.create(null);
-  for (const [name, member] of Object.entries(value)) result[name] = replaceAddressesInJson(member, addresses);
-  return result;
+  return mapTexts(value, (text) => {
+    if (text === '@APIPORT@') return BigInt(portOf(addresses.api));
+    return text === '@UDPPORT@' ? BigInt(portOf(addresses.listen)) : replaceAddresses(text, addresses);
+  });
 }

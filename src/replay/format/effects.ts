@@ -1,3 +1,4 @@
+import type { JsonValue } from '../../wire/json/json.js';
 import { type Effect, MAY_CHANGE, READS } from '../../wire/operations/operation.js';
 import { OPERATIONS, type Operation } from '../../wire/operations.js';
 import type { ScenarioRequest } from './scenario.js';
@@ -45,11 +46,18 @@ export function pathOnly(path: string): string {
   return end < 0 ? path : path.slice(0, end);
 }
 
-/** What a request may do to a server that serves its operation, whatever the server answers. */
-export function effectOf(method: string, path: string): Effect {
-  const matched = matchOperation(method, path);
+/** The operation that a scenario's request stands for, or null. */
+export function matchRequest(request: Asked): MatchedRequest | null {
+  return matchOperation(request.method, operationPath(request));
+}
+
+type Asked = Pick<ScenarioRequest, 'method' | 'root' | 'path'>;
+
+/** Tells the most that a request may do to a server that serves its operation, whatever the server answers. */
+export function effectOf(request: Asked): Effect {
+  const matched = matchRequest(request);
   if (matched !== null) return matched.operation.effect;
-  return SAFE_METHODS.has(method) ? READS : MAY_CHANGE;
+  return SAFE_METHODS.has(request.method) ? READS : MAY_CHANGE;
 }
 
 /** Whether an operation makes keys, which its answer names: one that writes keys and has none in its path. */
@@ -57,8 +65,22 @@ export function makesKeys({ subject, effect, path }: Operation): boolean {
   return subject === 'keys' && effect.kind !== 'reads' && !path.includes('{key}');
 }
 
+/** The keys that a success of such an operation names in its data. */
+export function keysNamed(data: JsonValue | undefined): readonly string[] {
+  return (Array.isArray(data) ? data : [data]).filter((each) => typeof each === 'string');
+}
+
+/** A segment of a path without its percent-encoding; as it is where that cannot be read. */
+export function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
 /** The part of a request's path that may be an operation's: below the API root, wherever the path begins. */
-export function operationPath({ root, path }: Pick<ScenarioRequest, 'root' | 'path'>): string {
+function operationPath({ root, path }: Asked): string {
   if (root === undefined || root === 'api') return path;
   return /\/api(\/.*)$/s.exec(path)?.[1] ?? path;
 }

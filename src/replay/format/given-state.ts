@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Credentials } from '../../core/model.js';
+import { isBare, keyFields, recordBy, recordOf, valueIn } from '../../core/keys/key-record.js';
+import type { AccessKey, Credentials } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { Given, Scenario } from './scenario.js';
@@ -10,7 +11,7 @@ export interface GivenState {
   readonly root: JsonObject | null;
   readonly hasFile: boolean;
   /** The file's key list, as its elements are written. */
-  readonly keys: readonly GivenKey[];
+  readonly keys: readonly AccessKey[];
   readonly credentials: Credentials;
   readonly webpath: string;
   readonly dnsEnabled: boolean;
@@ -18,12 +19,6 @@ export interface GivenState {
   readonly hasTraffic: boolean;
   /** Whether the file has the layout with `inbounds`. */
   readonly hasInbounds: boolean;
-}
-
-export interface GivenKey {
-  readonly accessKey: string;
-  readonly name: string | null;
-  readonly limitBytes: bigint | null;
 }
 
 /** Reads a scenario's given state. */
@@ -85,20 +80,46 @@ function listenerOf(root: JsonObject | null): JsonObject {
 }
 
 /** The keys of a configuration file, in either layout. */
-export function keysOfFile(root: JsonObject): readonly GivenKey[] {
+export function keysOfFile(root: JsonObject): readonly AccessKey[] {
   const inbounds = Array.isArray(root.inbounds) ? root.inbounds.filter(isJsonObject) : [];
   const lists = [...inbounds.map(({ users }) => users), root.access_keys];
   return lists.flatMap((list) => (Array.isArray(list) ? list : [])).flatMap(keyOf);
 }
 
 /** A key element as a key: a text, or an object with `access_key` (or `key`). */
-export function keyOf(element: JsonValue): readonly GivenKey[] {
-  if (typeof element === 'string') return [{ accessKey: element, name: null, limitBytes: null }];
+export function keyOf(element: JsonValue): readonly AccessKey[] {
+  if (typeof element === 'string') return [recordOf(element)];
   if (!isJsonObject(element)) return [];
   const accessKey = element.access_key ?? element.key;
   if (typeof accessKey !== 'string') return [];
-  const limitBytes = typeof element.limit_bytes === 'bigint' ? element.limit_bytes : null;
-  return [{ accessKey, name: textOr(element.name, null), limitBytes }];
+  return [recordBy(accessKey, (field) => valueIn(field, element[field.member]))];
+}
+
+/** A key as the API takes and lists it, with null where nothing is said. */
+export function membersOf(key: AccessKey): JsonObject {
+  const said = keyFields.map(({ name, member }) => [member, key[name]]);
+  return { access_key: key.accessKey, ...Object.fromEntries(said) };
+}
+
+/** A key as an element of a configuration's key list. */
+export function elementOf(key: AccessKey): JsonValue {
+  return isBare(key) ? key.accessKey : withoutNulls(membersOf(key));
+}
+
+export function withoutNulls(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+}
+
+/** A configuration with another list in the place of each of its key lists, in either layout. */
+export function withKeyLists(config: JsonObject, change: (list: JsonValue[]) => JsonValue[]): JsonObject {
+  const { access_keys, inbounds } = config;
+  const changed = (inbound: JsonValue) =>
+    isJsonObject(inbound) && Array.isArray(inbound.users) ? { ...inbound, users: change(inbound.users) } : inbound;
+  return {
+    ...config,
+    ...(Array.isArray(access_keys) ? { access_keys: change(access_keys) } : {}),
+    ...(Array.isArray(inbounds) ? { inbounds: inbounds.map(changed) } : {}),
+  };
 }
 
 function textOr<T>(value: JsonValue | undefined, otherwise: T): string | T {

@@ -1,40 +1,68 @@
 import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
+import { writeJson } from '../../wire/json/write-json.js';
 import { type Bindings, hasUnbound, matchText } from './placeholders.js';
 
-/** One place where two JSON values differ; `undefined` is a member that is not there. */
-export interface ValueDifference {
-  /** JSON pointer (RFC 6901). */
-  readonly path: string;
+/** Two values that should be the same; `undefined` is a value that is not there. */
+interface Unequal {
   readonly expected: JsonValue | undefined;
   readonly actual: JsonValue | undefined;
+}
+
+/** One place where two JSON values differ. */
+export interface ValueDifference extends Unequal {
+  /** JSON pointer (RFC 6901). */
+  readonly path: string;
+}
+
+/** One place where an answer is not as it should be, without the request that it answers. */
+export interface AnswerDifference extends Unequal {
+  /** `status`, `header NAME`, `text`, `body POINTER`, `file POINTER`, `file`, `request` or `connection`. */
+  readonly where: string;
+}
+
+/** A difference as one line. */
+export function differenceInWords({ where, expected, actual }: AnswerDifference): string {
+  return `${where}: expected ${valueInWords(expected)}, found ${valueInWords(actual)}`;
+}
+
+/** A value as JSON; `nothing` where there is none. */
+export function valueInWords(value: JsonValue | undefined): string {
+  return value === undefined ? 'nothing' : writeJson(value);
 }
 
 export interface JsonComparison {
   /** JSON pointers of arrays without an order; a segment `*` stands for any. */
   readonly unordered: readonly string[];
-  /** What placeholders stand for; grows as they match for the first time. */
+  /** The values of placeholders; grows as they match for the first time. */
   readonly bindings: Bindings;
+  /** No text is taken for a placeholder. */
+  readonly isExact?: true;
 }
 
 type Members = Readonly<Record<string, JsonValue>>;
 
 /**
- * Where `actual` differs from what `expected` asks for: members without an order, numbers by value (1000 equals 1e3, and
- * integers are exact at any size), texts with their placeholders.
+ * Lists where `actual` differs from `expected`: members without an order, numbers by value (1000 equals 1e3, and integers are
+ * exact at any size), texts with their placeholders.
  */
 export function jsonDifferences(
-  expected: JsonValue,
-  actual: JsonValue,
+  expected: JsonValue | undefined,
+  actual: JsonValue | undefined,
   comparison: JsonComparison,
   path = '',
 ): readonly ValueDifference[] {
   if (Array.isArray(expected) && Array.isArray(actual)) return arrayDifferences(expected, actual, comparison, path);
   if (isJsonObject(expected) && isJsonObject(actual)) return memberDifferences(expected, actual, comparison, path);
-  return equalScalars(expected, actual, comparison.bindings) ? [] : [{ path, expected, actual }];
+  return equalScalars(expected, actual, comparison) ? [] : [{ path, expected, actual }];
 }
 
-function equalScalars(expected: JsonValue, actual: JsonValue, bindings: Bindings): boolean {
-  if (typeof expected === 'string') return matchText(expected, actual, bindings);
+function equalScalars(
+  expected: JsonValue | undefined,
+  actual: JsonValue | undefined,
+  { bindings, isExact }: JsonComparison,
+): boolean {
+  if (typeof expected === 'string' && actual !== undefined && isExact !== true)
+    return matchText(expected, actual, bindings);
   if (typeof expected === 'bigint' && typeof actual === 'number') return equalNumbers(expected, actual);
   if (typeof expected === 'number' && typeof actual === 'bigint') return equalNumbers(actual, expected);
   return expected === actual;
@@ -44,23 +72,27 @@ function equalNumbers(integer: bigint, number: number): boolean {
   return Number.isInteger(number) && BigInt(number) === integer;
 }
 
+/** Tells whether two JSON values are the same to the last digit, members without an order; what is not there equals only that. */
+export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  return jsonDifferences(left, right, { unordered: [], bindings: new Map(), isExact: true }).length === 0;
+}
+
 function memberDifferences(
   expected: Members,
   actual: Members,
   comparison: JsonComparison,
   path: string,
 ): readonly ValueDifference[] {
-  const named = withNames(expected, actual, comparison.bindings);
-  const names = new Set([...Object.keys(named), ...Object.keys(actual)]);
-  const differences: ValueDifference[] = [];
-  for (const name of names) {
-    const at = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const wanted = Object.hasOwn(named, name) ? named[name] : undefined;
-    const given = Object.hasOwn(actual, name) ? actual[name] : undefined;
-    if (wanted === undefined || given === undefined) differences.push({ path: at, expected: wanted, actual: given });
-    else differences.push(...jsonDifferences(wanted, given, comparison, at));
-  }
-  return differences;
+  const named = comparison.isExact === true ? expected : withNames(expected, actual, comparison.bindings);
+  const ownOf = (members: Members, name: string) => (Object.hasOwn(members, name) ? members[name] : undefined);
+  return [...new Set([...Object.keys(named), ...Object.keys(actual)])].flatMap((name) =>
+    jsonDifferences(ownOf(named, name), ownOf(actual, name), comparison, `${path}/${pointerName(name)}`),
+  );
+}
+
+/** A member's name as a segment of a JSON pointer. */
+export function pointerName(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 /** The expected members under the names that their placeholders stand for; an open one takes the first name that is left. */
@@ -85,15 +117,10 @@ function arrayDifferences(
 ): readonly ValueDifference[] {
   if (comparison.unordered.some((pattern) => coversPath(pattern, path)))
     return unorderedDifferences(expected, actual, comparison, path);
-  const differences: ValueDifference[] = [];
-  for (let index = 0; index < Math.max(expected.length, actual.length); index += 1) {
-    const at = `${path}/${index}`;
-    const wanted = expected[index];
-    const given = actual[index];
-    if (wanted === undefined || given === undefined) differences.push({ path: at, expected: wanted, actual: given });
-    else differences.push(...jsonDifferences(wanted, given, comparison, at));
-  }
-  return differences;
+  const length = Math.max(expected.length, actual.length);
+  return Array.from({ length }, (_, index) =>
+    jsonDifferences(expected[index], actual[index], comparison, `${path}/${index}`),
+  ).flat();
 }
 
 /**
@@ -155,22 +182,6 @@ function isOpen(value: JsonValue, bindings: Bindings): boolean {
   if (typeof value === 'string') return hasUnbound(value, bindings);
   if (Array.isArray(value)) return value.some((element) => isOpen(element, bindings));
   return isJsonObject(value) && Object.values(value).some((member) => isOpen(member, bindings));
-}
-
-/** One number in two spellings, such as 1000 and 1e3. */
-function sameNumber(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
-  if (typeof left === 'bigint' && typeof right === 'number') return equalNumbers(left, right);
-  return typeof left === 'number' && typeof right === 'bigint' && equalNumbers(right, left);
-}
-
-/** Whether two JSON values are the same to the last digit, members without an order; what is not there equals only that. */
-export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
-  if (Array.isArray(left) && Array.isArray(right)) {
-    return left.length === right.length && left.every((each, index) => sameJson(each, right[index]));
-  }
-  if (!isJsonObject(left) || !isJsonObject(right)) return left === right || sameNumber(left, right);
-  const names = Object.keys(left);
-  return names.length === Object.keys(right).length && names.every((name) => sameJson(left[name], right[name]));
 }
 
 /** Whether a JSON pointer is the pattern; a segment `*` of it stands for any. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../core/errors.js';
 import { readState, restoreKeyLists, restoreState, type SavedState } from './saved-state.js';
 import { keyChangesOnly, keysChanged, stateChanges } from './state-changes.js';
 import { untilReloaded } from './take-over.js';
@@ -44,8 +45,7 @@ export async function cleanUp(live: Ended): Promise<Finished> {
 }
 
 function whyNotUndone({ own }: Ended, error: unknown): string {
-  const reason = error instanceof Error ? error.message : String(error);
-  return `not all could be undone, keys that begin with ${own.prefix} may be left: ${reason}`;
+  return `not all could be undone, keys that begin with ${own.prefix} may be left: ${messageOf(error)}`;
 }
 
 /** Removes the run's own keys and puts back what it replaced, and again where a reload of the server's brought some back. */
@@ -57,7 +57,7 @@ async function undoAll(live: Ended): Promise<readonly string[]> {
     problems = left.map((accessKey) => `the key ${accessKey} could not be removed`);
     if (before === null) return problems;
     if (kept !== null) problems = [...problems, ...(await restoreState(live, before))];
-    const lists = await restoreKeyLists(live, before, options.revision, facts.version).catch(wordsOf);
+    const lists = await restoreKeyLists(live, before, options.revision, facts.version).catch(messageOf);
     if (lists !== null) problems = [...problems, lists];
     await untilReloaded(async (path) => (await control.send('GET', path)).data);
     const { keys } = await readKeys(control);
@@ -110,11 +110,7 @@ async function compared({ control, before, options, own }: Ended, earlier: Saved
       after: isWhole ? after : null,
     };
   } catch (error) {
-    const why = `it could not be read whether all is as before: ${wordsOf(error)}`;
+    const why = `it could not be read whether all is as before: ${messageOf(error)}`;
     return { changes: [why], byOthers: [], after: null };
   }
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

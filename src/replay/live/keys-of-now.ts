@@ -1,45 +1,35 @@
+import { keyFields, sameFields } from '../../core/keys/key-record.js';
+import type { AccessKey } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import { type GivenKey, keyOf, keysOfFile } from '../format/given-state.js';
+import { elementOf, keyOf, keysOfFile, withoutNulls } from '../format/given-state.js';
 
 /** A configuration with the keys of others that came since it was read, without those that went, and with their names and limits of `now`. */
 export function withKeysOfNow(
   config: JsonObject,
-  keysBefore: readonly GivenKey[],
-  now: readonly GivenKey[],
+  keysBefore: readonly AccessKey[],
+  now: readonly AccessKey[],
 ): JsonObject {
-  const [before, present] = [keysBefore, now].map(
-    (keys) => new Map(keys.map((each): readonly [string, GivenKey] => [each.accessKey, each])),
-  );
+  const before = new Map(keysBefore.map((each) => [each.accessKey, each]));
+  const present = new Map(now.map((each) => [each.accessKey, each]));
   const list = Array.isArray(config.access_keys) ? config.access_keys : [];
   const inFile = new Set(keysOfFile(config).map(({ accessKey }) => accessKey));
   const kept = list.flatMap((element: JsonValue) => {
     const [key] = keyOf(element);
-    const was = before?.get(key?.accessKey ?? '');
-    return key === undefined || was === undefined ? [element] : asNow(element, was, present?.get(key.accessKey));
+    const was = before.get(key?.accessKey ?? '');
+    return key === undefined || was === undefined ? [element] : asNow(element, was, present.get(key.accessKey));
   });
-  const fresh = now.filter(({ accessKey }) => before?.has(accessKey) !== true && !inFile.has(accessKey));
+  const fresh = now.filter(({ accessKey }) => !before.has(accessKey) && !inFile.has(accessKey));
   const isSame = kept.length === list.length && kept.every((element, index) => element === list[index]);
-  if (fresh.length === 0 && isSame) return config;
-  return { ...config, access_keys: [...kept, ...fresh.map((key) => elementOf(key.accessKey, key))] };
+  return fresh.length === 0 && isSame ? config : { ...config, access_keys: [...kept, ...fresh.map(elementOf)] };
 }
 
-/** The element with the name and limit that others gave it since; a member that no list shows stays what the file says. */
-function asNow(element: JsonValue, was: GivenKey, now: GivenKey | undefined): readonly JsonValue[] {
+/** The element with what others have said of the key since; a member that no list shows stays what the file says. */
+function asNow(element: JsonValue, was: AccessKey, now: AccessKey | undefined): readonly JsonValue[] {
   if (now === undefined) return [];
-  const changed = {
-    ...(was.name === now.name ? {} : { name: now.name }),
-    ...(was.limitBytes === now.limitBytes ? {} : { limit_bytes: now.limitBytes }),
-  };
-  if (Object.keys(changed).length === 0) return [element];
-  const members = { ...(isJsonObject(element) ? element : { access_key: element }), ...changed };
-  return [Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))];
-}
-
-function elementOf(accessKey: string, { name, limitBytes }: Omit<GivenKey, 'accessKey'>): JsonValue {
-  if (name === null && limitBytes === null) return accessKey;
-  return {
-    access_key: accessKey,
-    ...(name === null ? {} : { name }),
-    ...(limitBytes === null ? {} : { limit_bytes: limitBytes }),
-  };
+  if (sameFields(was, now)) return [element];
+  const changed = keyFields
+    .filter(({ name }) => was[name] !== now[name])
+    .map(({ name, member }) => [member, now[name]]);
+  const members = isJsonObject(element) ? element : { access_key: element };
+  return [withoutNulls({ ...members, ...Object.fromEntries(changed) })];
 }

@@ -2,8 +2,7 @@ import type { Answer, Call, Caller } from '../../client/call.js';
 import type { Control } from '../../client/signed-in-caller.js';
 import { isJsonObject } from '../../wire/json/json.js';
 import { jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
-import { makesKeys, matchOperation } from '../format/effects.js';
-import { decoded } from './why-not.js';
+import { decoded, keysNamed, makesKeys, matchOperation } from '../format/effects.js';
 
 /** The keys that a run has made on a live server, so that it touches no other and leaves none behind. */
 export interface OwnKeys {
@@ -104,7 +103,5 @@ function keyInBody({ body }: Call): string | null {
 
 function keysIn({ status, body }: Answer): readonly string[] {
   const value = status === 200 ? jsonIn(body, LAST_WINS) : undefined;
-  const data = isJsonObject(value) ? value.data : null;
-  const list = Array.isArray(data) ? data : [data];
-  return list.filter((each) => typeof each === 'string');
+  return isJsonObject(value) ? keysNamed(value.data) : [];
 }

@@ -1,7 +1,9 @@
 import { type Control, unreadWords } from '../../client/signed-in-caller.js';
+import { messageOf } from '../../core/errors.js';
+import type { AccessKey } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { type GivenKey, keyOf, keysOfFile } from '../format/given-state.js';
+import { keyOf, keysOfFile, withoutNulls } from '../format/given-state.js';
 import { sameJson } from '../format/json-difference.js';
 import { withKeysOfNow } from './keys-of-now.js';
 import type { OwnKeys } from './own-keys.js';
@@ -14,7 +16,7 @@ export type ComparedPart = 'keys' | 'rules' | 'dns' | 'config';
 export interface SavedState {
   /** Null where the server shows none. */
   readonly config: JsonObject | null;
-  readonly keys: readonly GivenKey[];
+  readonly keys: readonly AccessKey[];
   readonly rules: JsonValue | null;
   readonly dns: JsonValue | null;
   /** Newest first. */
@@ -51,7 +53,7 @@ export async function readState(control: Control, { capabilities }: Revision): P
 export function whyNotToReplace({ config, keys }: SavedState): string | null {
   if (config === null) return 'its configuration cannot be read';
   if (config.mode === undefined) return 'its configuration has no "mode", without which no server takes it back';
-  const hasListener = isJsonObject(config.api ?? null) || Array.isArray(config.inbounds);
+  const hasListener = isJsonObject(config.api) || Array.isArray(config.inbounds);
   if (!hasListener) return 'its configuration does not say where the API listens';
   const inFile = new Set(keysOfFile(config).map(({ accessKey }) => accessKey));
   const missing = keys.filter(({ accessKey }) => !inFile.has(accessKey)).length;
@@ -74,7 +76,7 @@ export async function restoreState(live: Restoring, saved: SavedState): Promise<
   const { control } = live;
   const problems: string[] = [];
   const put = async (part: Part, work: () => Promise<string | null>): Promise<void> => {
-    const problem = await work().catch((error: unknown) => (error instanceof Error ? error.message : String(error)));
+    const problem = await work().catch((error: unknown) => messageOf(error));
     if (problem !== null) problems.push(`the ${part} could not be put back: ${problem}`);
   };
   const { config, rules, dns, audit } = saved;
@@ -102,10 +104,11 @@ export async function restoreKeyLists(
 ): Promise<string | null> {
   const present = await configurationOf(live.control);
   if (config === null || present === null) return null;
-  const listOf = (keys: readonly GivenKey[]) => withKeysOfNow(config, keysBefore, keys).access_keys;
+  const listOf = (keys: readonly AccessKey[]) => withKeysOfNow(config, keysBefore, keys).access_keys;
   const list = listOf(await othersKeys(live));
   const { access_keys: now, ...others } = present;
-  if (sameKeyLists(now, list)) return null;
+  const ordered = (keys: JsonValue | undefined) => (Array.isArray(keys) ? inOrder(keys) : keys);
+  if (sameJson(ordered(now), ordered(list))) return null;
   if (list === undefined && version !== null && storing.needsRootList(version))
     return 'the configuration keeps a root access_keys, without which this server drops every key';
   return putConfiguration(live, present, (keys) => {
@@ -114,26 +117,16 @@ export async function restoreKeyLists(
   });
 }
 
-/** Whether two key lists hold the same elements: servers write them in no order, and a key without name and limit as a text. */
-export function sameKeyLists(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
-  return sameJson(orderedList(left), orderedList(right));
-}
-
-function orderedList(list: JsonValue | undefined): JsonValue | undefined {
-  if (!Array.isArray(list)) return list;
-  const named = list.map((element): readonly [string, JsonValue] => [
+/** A key list as it can be compared: servers write them in no order, and a key of which nothing is said as a text. */
+export function inOrder(list: JsonValue[]): JsonValue[] {
+  const named = list.map((element: JsonValue): readonly [string, JsonValue] => [
     keyOf(element)[0]?.accessKey ?? '',
-    whole(element),
+    withoutNulls(isJsonObject(element) ? element : { access_key: element }),
   ]);
   return named.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, element]) => element);
 }
 
-function whole(element: JsonValue): JsonValue {
-  if (!isJsonObject(element)) return { access_key: element };
-  return Object.fromEntries(Object.entries(element).filter(([, value]) => value !== null));
-}
-
-async function othersKeys({ control, own }: Restoring): Promise<readonly GivenKey[]> {
+async function othersKeys({ control, own }: Restoring): Promise<readonly AccessKey[]> {
   return (await listKeys(control)).filter(({ accessKey }) => !own.isOwn(accessKey));
 }
 
@@ -148,7 +141,7 @@ const ROUNDS = 3;
 export async function putConfiguration(
   live: Restoring,
   present: JsonObject | null,
-  wantedWith: (keys: readonly GivenKey[]) => JsonObject,
+  wantedWith: (keys: readonly AccessKey[]) => JsonObject,
 ): Promise<string | null> {
   let standing = present;
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -170,7 +163,7 @@ export async function dropComments(live: Restoring): Promise<string | null> {
 
 async function configurationOf(control: Control): Promise<JsonObject | null> {
   const { data } = await control.send('GET', '/server/config');
-  return data !== undefined && isJsonObject(data) ? data : null;
+  return isJsonObject(data) ? data : null;
 }
 
 async function restorePart(

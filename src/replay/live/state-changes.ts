@@ -1,7 +1,9 @@
+import { sameFields } from '../../core/keys/key-record.js';
+import type { AccessKey } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import type { GivenKey } from '../format/given-state.js';
+import { withKeyLists } from '../format/given-state.js';
 import { sameJson } from '../format/json-difference.js';
-import { type ComparedPart, type SavedState, sameKeyLists } from './saved-state.js';
+import { type ComparedPart, inOrder, type SavedState } from './saved-state.js';
 
 const PARTS: readonly {
   readonly part: ComparedPart;
@@ -62,11 +64,11 @@ function withoutKeyLists(config: JsonObject | null): JsonValue {
   };
 }
 
-function keyChanges(before: readonly GivenKey[], after: readonly GivenKey[]): readonly string[] {
+function keyChanges(before: readonly AccessKey[], after: readonly AccessKey[]): readonly string[] {
   const [left, right] = [before, after].map((keys) => new Map(keys.map((each) => [each.accessKey, each])));
   const missing = before.filter(({ accessKey }) => right?.has(accessKey) !== true).length;
   const fresh = after.filter(({ accessKey }) => left?.has(accessKey) !== true);
-  const changed = after.filter((each) => isChanged(left?.get(each.accessKey), each)).length;
+  const changed = after.filter((each) => !sameFields(left?.get(each.accessKey) ?? each, each)).length;
   const empty = fresh.some(({ accessKey }) => accessKey === '') ? ', the empty key among them' : '';
   return [
     ...(missing > 0 ? [`keys that stood there and are gone: ${missing}`] : []),
@@ -75,25 +77,10 @@ function keyChanges(before: readonly GivenKey[], after: readonly GivenKey[]): re
   ];
 }
 
-function isChanged(before: GivenKey | undefined, { name, limitBytes }: GivenKey): boolean {
-  return before !== undefined && (before.name !== name || before.limitBytes !== limitBytes);
-}
-
 function configurationChanges(before: JsonObject | null, after: JsonObject | null): readonly string[] {
   if (before === null || after === null) return [];
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  const changed = names.filter((name) => !sameMember(name, before[name], after[name]));
+  const [left, right] = [withKeyLists(before, inOrder), withKeyLists(after, inOrder)];
+  const changed = names.filter((name) => !sameJson(left[name], right[name]));
   return changed.length === 0 ? [] : [`the configuration is not as before: ${changed.join(', ')}`];
-}
-
-function sameMember(name: string, before: JsonValue | undefined, after: JsonValue | undefined): boolean {
-  if (name === 'access_keys') return sameKeyLists(before, after);
-  if (name !== 'inbounds' || !Array.isArray(before) || !Array.isArray(after)) return sameJson(before, after);
-  return before.length === after.length && before.every((each, index) => sameInbound(each, after[index]));
-}
-
-function sameInbound(before: JsonValue, after: JsonValue | undefined): boolean {
-  if (!isJsonObject(before) || after === undefined || !isJsonObject(after)) return sameJson(before, after);
-  const [{ users: left, ...one }, { users: right, ...other }] = [before, after];
-  return sameKeyLists(left, right) && sameJson(one, other);
 }

@@ -5,7 +5,7 @@ import { encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 import type { Subject } from '../../wire/operations/operation.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { matchOperation, operationPath } from '../format/effects.js';
+import { matchRequest } from '../format/effects.js';
 import { keyOf, keysOfFile } from '../format/given-state.js';
 import { sameJson } from '../format/json-difference.js';
 import type { Exchange } from '../format/scenario.js';
@@ -40,12 +40,12 @@ export async function takeOver(
 }
 
 function subjectOf({ request }: Exchange): Subject | undefined {
-  return matchOperation(request.method, operationPath(request))?.operation.subject;
+  return matchRequest(request)?.operation.subject;
 }
 
 async function takeOverRules(control: Control, { outbound }: JsonObject): Promise<boolean> {
   const { data } = await control.send('GET', '/router/rules');
-  const isConfigured = outbound !== undefined && isJsonObject(outbound);
+  const isConfigured = isJsonObject(outbound);
   const rules = isConfigured ? (outbound.rules ?? []) : (data ?? []);
   const { status } = await control.send('PUT', '/router/rules', rules);
   if (status < 400 !== isConfigured) throw new CountsAtStart('outbound routing');
@@ -59,7 +59,7 @@ async function takeOverDns(
 ): Promise<boolean> {
   const members = parseJson(Buffer.from(encodeJson(defaults)));
   if (!isJsonObject(members)) return false;
-  const own: JsonObject = wanted.dns !== undefined && isJsonObject(wanted.dns) ? wanted.dns : {};
+  const own: JsonObject = isJsonObject(wanted.dns) ? wanted.dns : {};
   const whole = Object.fromEntries(Object.entries(members).map(([name, value]) => [name, own[name] ?? value]));
   const present = async (): Promise<JsonValue | undefined> => (await control.send('GET', '/dns/config')).data;
   if (sameJson(await present(), whole)) return false;
@@ -84,7 +84,7 @@ export async function untilReloaded(read: ReadData): Promise<void> {
 async function listsItsFile(read: ReadData): Promise<boolean> {
   const config = await read('/server/config');
   const list = await read('/users');
-  if (config === undefined || !isJsonObject(config) || !Array.isArray(list)) return true;
+  if (!isJsonObject(config) || !Array.isArray(list)) return true;
   const [inFile, listed] = [keysOfFile(config), list.flatMap(keyOf)].map(
     (keys) => new Set(keys.map(({ accessKey }) => accessKey)),
   );

@@ -1,8 +1,9 @@
 import type { Caller, Target } from '../../client/call.js';
 import { type Control, type TargetCredentials, unreadWords } from '../../client/signed-in-caller.js';
+import type { AccessKey } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { type GivenKey, keyOf } from '../format/given-state.js';
+import { keyOf } from '../format/given-state.js';
 
 /** What a live server says of itself before anything is played. */
 export interface TargetFacts {
@@ -18,7 +19,7 @@ export interface TargetFacts {
   readonly config: JsonObject | 'none' | null;
   readonly dnsEnabled: boolean;
   /** The keys that stand there, in the order of the list. */
-  readonly keys: readonly GivenKey[];
+  readonly keys: readonly AccessKey[];
   /** How it announces itself to clients; null when no key that a path can name was there to ask with. */
   readonly announced: Announcement | null;
 }
@@ -119,7 +120,7 @@ async function readDnsEnabled(
 }
 
 /** The keys of a server as it lists them. Rejects with an `Error` for people where it does not list them. */
-export async function listKeys(control: Control): Promise<readonly GivenKey[]> {
+export async function listKeys(control: Control): Promise<readonly AccessKey[]> {
   const { keys, why } = await readKeys(control);
   if (why !== null) throw new Error(`the keys could not be read: ${why}`);
   return keys;
@@ -128,7 +129,7 @@ export async function listKeys(control: Control): Promise<readonly GivenKey[]> {
 /** The same, with no keys and the reason why where it does not list them. */
 export async function readKeys(
   control: Control,
-): Promise<{ readonly keys: readonly GivenKey[]; readonly why: string | null }> {
+): Promise<{ readonly keys: readonly AccessKey[]; readonly why: string | null }> {
   const answer = await control.send('GET', '/users');
   if (answer.status !== 200 || !Array.isArray(answer.data)) return { keys: [], why: unreadWords('/users', answer) };
   return { keys: answer.data.flatMap(keyOf), why: null };

@@ -1,6 +1,7 @@
 import type { Caller, Target } from '../../client/call.js';
 import { createCaller } from '../../client/caller.js';
 import { createControl, type TargetCredentials } from '../../client/signed-in-caller.js';
+import { messageOf } from '../../core/errors.js';
 import type { RandomPort } from '../../core/ports.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
@@ -8,7 +9,7 @@ import { type ScenarioResult, unplayedResult } from '../compare/result.js';
 import { DEFAULT_ADDRESSES } from '../format/addresses.js';
 import { hasGivenState, keyOf } from '../format/given-state.js';
 import { sameJson } from '../format/json-difference.js';
-import { type Exchange, isExchange, type Scenario } from '../format/scenario.js';
+import { type Exchange, exchangesOf, type Scenario } from '../format/scenario.js';
 import { fillCredentials } from '../format/secrets.js';
 import { heldTo } from '../play/left-open.js';
 import type { PlayOptions } from '../play/play.js';
@@ -144,10 +145,9 @@ interface Live extends Prepared {
 }
 
 function planOf(scenarios: readonly Scenario[], { options, own, facts }: Live): readonly string[] {
-  const effects = new Set(scenarios.flatMap((each) => [...effectsOf(each.exchanges.filter(isExchange))]));
-  const asked = scenarios.flatMap((each) => each.exchanges.filter(isExchange));
+  const asked = scenarios.flatMap(exchangesOf);
   const replaces =
-    [...effects].some(({ kind }) => kind === 'destroys') || scenarios.some((each) => isInstalled(each, facts));
+    [...effectsOf(asked)].some(({ kind }) => kind === 'destroys') || scenarios.some((each) => isInstalled(each, facts));
   const lines: string[] = [];
   if (facts.hasOperator)
     lines.push(`signs in as ${options.credentials.operator?.username}: whoever is signed in there is signed out`);
@@ -193,7 +193,7 @@ async function playOn(live: Live, file: ScenarioFile, watching: Watching): Promi
     return { ...result, unplayed };
   } catch (error) {
     if (error instanceof CountsAtStart) return unplayedResult(file, 'skipped', error.message);
-    return unplayedResult(file, 'broken', error instanceof Error ? error.message : String(error));
+    return unplayedResult(file, 'broken', messageOf(error));
   } finally {
     await live.own.removeAll(live.control).catch(() => undefined);
     // At once, for the next scenario and for those who use the server; what fails here is tried and told at the end.

@@ -1,12 +1,12 @@
 import type { Target } from '../../client/call.js';
 import type { Control, TargetCredentials } from '../../client/signed-in-caller.js';
-import { isJsonObject, type JsonObject } from '../../wire/json/json.js';
+import { isJsonObject } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { DEFAULT_ADDRESSES, replaceAddressesInJson } from '../format/addresses.js';
-import { matchOperation, operationPath } from '../format/effects.js';
-import { type GivenState, givenStateOf, hasGivenState } from '../format/given-state.js';
-import { type Exchange, isExchange, type Scenario } from '../format/scenario.js';
+import { matchRequest } from '../format/effects.js';
+import { type GivenState, givenStateOf, hasGivenState, membersOf } from '../format/given-state.js';
+import { type Exchange, exchangesOf, type Scenario } from '../format/scenario.js';
 import type { Stage } from '../play/play.js';
 import type { OwnKeys } from './own-keys.js';
 import { putConfiguration } from './saved-state.js';
@@ -33,7 +33,7 @@ export function isInstalled(scenario: Scenario, facts: TargetFacts): boolean {
   if (!hasGivenState(scenario)) return false;
   const state = givenStateOf(scenario);
   if (!state.hasFile || facts.config === null || facts.config === 'none') return false;
-  const exchanges = scenario.exchanges.filter(isExchange);
+  const exchanges = exchangesOf(scenario);
   const links = exchanges.some(({ operation }) => operation === 'subscribe');
   return needsConfiguration(exchanges) || (links && state.dnsEnabled !== facts.dnsEnabled);
 }
@@ -44,7 +44,7 @@ export async function prepare(live: Prepared, scenario: Scenario, authorization:
   const state = givenStateOf(scenario);
   const before = await countsOf(control, facts);
   if (options.permissions.writes) await makeKeys(live, state);
-  const exchanges = scenario.exchanges.filter(isExchange);
+  const exchanges = exchangesOf(scenario);
   const configuration = isInstalled(scenario, facts) ? await install(live, state, exchanges) : null;
   if (changesAudit(exchanges)) await control.send('DELETE', '/audit');
   const made = options.permissions.writes ? 0n : BigInt(state.keys.length);
@@ -71,25 +71,24 @@ async function countsOf(control: Control, facts: TargetFacts): Promise<{ total: 
   if (!facts.isOpen && !facts.hasToken && !facts.hasOperator) return { total: 0n, active: 0n };
   const { data } = await control.send('GET', '/server/status');
   const count = (name: string) => {
-    const value = data !== undefined && isJsonObject(data) ? data[name] : undefined;
+    const value = isJsonObject(data) ? data[name] : undefined;
     return typeof value === 'bigint' ? value : 0n;
   };
   return { total: count('total_users'), active: count('active_users') };
 }
 
 async function makeKeys({ control, own }: Prepared, state: GivenState): Promise<void> {
-  for (const { accessKey, name, limitBytes } of state.keys) {
-    const key = own.prefix + accessKey;
+  for (const each of state.keys) {
+    const key = own.prefix + each.accessKey;
     own.add(key);
-    const body: JsonObject = { access_key: key, name, limit_bytes: limitBytes };
-    const { status, error } = await control.send('POST', '/users', body);
+    const { status, error } = await control.send('POST', '/users', membersOf({ ...each, accessKey: key }));
     if (status !== 200) throw new Error(`a key for the scenario could not be made: ${status} ${error}`);
   }
 }
 
 function changesAudit(exchanges: readonly Exchange[]): boolean {
   return exchanges.some(({ request }) => {
-    const operation = matchOperation(request.method, operationPath(request))?.operation;
+    const operation = matchRequest(request)?.operation;
     return operation?.subject === 'audit' && operation.effect.kind !== 'reads';
   });
 }
@@ -138,7 +137,7 @@ export function stageOf({ control, own }: Prepared, configuration: CastConfigura
     ...NO_STAGE,
     async configText() {
       const { data } = await control.send('GET', '/server/config');
-      if (data === undefined || !isJsonObject(data)) return '';
+      if (!isJsonObject(data)) return '';
       return writeJson(configurationIn(data, configuration, own)).replaceAll(own.prefix, '');
     },
   };

@@ -1,11 +1,13 @@
 import type { Answer, Call, Caller } from '../../client/call.js';
+import type { AccessKey } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import { jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { OperationName } from '../../wire/operations.js';
 import { type MatchedRequest, matchOperation, pathWithKey } from '../format/effects.js';
-import { type GivenKey, type GivenState, isPassword, keyOf } from '../format/given-state.js';
+import { type GivenState, isPassword, keyOf } from '../format/given-state.js';
 import { sameJson } from '../format/json-difference.js';
+import { mapTexts } from '../format/map-texts.js';
 import { movedPlace } from '../format/parse-place.js';
 import type { GivenServer } from '../format/scenario.js';
 import { withKeysOfNow } from './keys-of-now.js';
@@ -37,7 +39,7 @@ export interface CastConfiguration {
   /** The server's own file as it stood. */
   readonly saved: JsonObject;
   /** The keys that it listed then. */
-  readonly keys: readonly GivenKey[];
+  readonly keys: readonly AccessKey[];
   /** The scenario's, as it stands now; grows with every replacement. */
   current: JsonObject;
 }
@@ -88,7 +90,7 @@ export function translate(caller: Caller, cast: Cast): Caller {
 }
 
 /** The keys that a server lists; those that stood there before where the call's credential reads none. */
-async function listedAs(call: Call, caller: Caller, cast: Cast): Promise<readonly GivenKey[]> {
+async function listedAs(call: Call, caller: Caller, cast: Cast): Promise<readonly AccessKey[]> {
   const list = await readAs(call, '/users', caller, cast);
   return Array.isArray(list) ? list.flatMap(keyOf) : (cast.configuration?.keys ?? []);
 }
@@ -125,7 +127,7 @@ function headersOut(headers: ReadonlyMap<string, string>, { state, bearer, token
 
 /** What becomes of a body, by the operation that it is for; one that is no JSON object keeps its bytes. */
 const BODIES_OUT: Partial<
-  Readonly<Record<OperationName, (body: JsonObject, cast: Cast, keys: readonly GivenKey[]) => JsonObject>>
+  Readonly<Record<OperationName, (body: JsonObject, cast: Cast, keys: readonly AccessKey[]) => JsonObject>>
 > = {
   login: loginOut,
   createUser: newKeyOut,
@@ -138,7 +140,7 @@ function bodyOut(
   body: Buffer | undefined,
   name: OperationName | null,
   cast: Cast,
-  keys: readonly GivenKey[],
+  keys: readonly AccessKey[],
 ): Buffer | undefined {
   const change = name === null ? undefined : BODIES_OUT[name];
   const value = body === undefined || change === undefined ? undefined : jsonIn(body, LAST_WINS);
@@ -167,7 +169,7 @@ function loginOut(body: JsonObject, { state, operator }: Cast): JsonObject {
 export function mergedConfiguration(
   wanted: JsonObject,
   { saved, keys }: Pick<CastConfiguration, 'saved' | 'keys'>,
-  now: readonly GivenKey[],
+  now: readonly AccessKey[],
   own: OwnKeys,
 ): JsonObject {
   const others = now.filter(({ accessKey }) => !own.isOwn(accessKey));
@@ -210,22 +212,12 @@ function withPlaceOf(own: Buffer | undefined, sent: Buffer | undefined, answer: 
 function answerIn(answer: Answer, name: OperationName, cast: Cast): Answer {
   const value = jsonIn(answer.body, LAST_WINS);
   if (value === undefined) return answer;
+  const ours = (text: string) => text.replaceAll(cast.own.prefix, '');
   const shaped =
     answer.status === 200 && isJsonObject(value) && value.data !== undefined
       ? { ...value, data: dataIn(value.data, name, cast) }
       : value;
-  return { ...answer, body: Buffer.from(writeJson(withoutPrefix(shaped, cast.own.prefix))) };
-}
-
-function withoutPrefix(value: JsonValue, prefix: string): JsonValue {
-  if (typeof value === 'string') return value.replaceAll(prefix, '');
-  if (Array.isArray(value)) return value.map((each: JsonValue) => withoutPrefix(each, prefix));
-  if (!isJsonObject(value)) return value;
-  const members = Object.entries(value).map(([name, each]) => [
-    name.replaceAll(prefix, ''),
-    withoutPrefix(each, prefix),
-  ]);
-  return Object.assign(Object.create(null), Object.fromEntries(members));
+  return { ...answer, body: Buffer.from(writeJson(mapTexts(shaped, ours, ours))) };
 }
 
 /** What an operation's answer holds without what is not the scenario's. */

@@ -4,9 +4,9 @@ import { jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
 import type { Effect, Subject } from '../../wire/operations/operation.js';
 import { OPERATIONS } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { effectOf, type MatchedRequest, makesKeys, matchOperation, operationPath } from '../format/effects.js';
+import { decoded, effectOf, keysNamed, makesKeys, matchRequest } from '../format/effects.js';
 import { type GivenState, givenStateOf, hasGivenState, isOpenState, isPassword } from '../format/given-state.js';
-import { type Exchange, isExchange, type Scenario, type Step } from '../format/scenario.js';
+import { type Exchange, exchangesOf, isExchange, type Scenario, type Step } from '../format/scenario.js';
 import type { TargetFacts } from './target-facts.js';
 
 /** What the operator permits on a live server. */
@@ -28,7 +28,7 @@ export interface Circumstances {
 
 /** One reason why a scenario cannot be played on a live server, or null when it can. */
 export function whyNot(scenario: Scenario, at: Circumstances): string | null {
-  const exchanges = scenario.exchanges.filter(isExchange);
+  const exchanges = exchangesOf(scenario);
   return (
     ownReason(scenario) ??
     outsideReason(scenario.exchanges) ??
@@ -61,10 +61,10 @@ export function playable(scenario: Scenario): Playable {
 
 function makesEmptyKey(exchange: Exchange): boolean {
   const { body, text } = exchange.request;
-  const operation = matchedBy(exchange)?.operation;
+  const operation = matchRequest(exchange.request)?.operation;
   if (operation === undefined || !makesKeys(operation)) return false;
   const value = text === undefined ? body : jsonIn(Buffer.from(text), LAST_WINS);
-  return value !== undefined && isJsonObject(value) && value.access_key === '';
+  return isJsonObject(value) && value.access_key === '';
 }
 
 /** Rows that only Keyway goes by: it takes what other servers refuse, or refuses what they take, so that what follows differs. */
@@ -82,11 +82,7 @@ function ownReason({ covers = [] }: Scenario): string | null {
 
 /** Everything that these requests may do. */
 export function effectsOf(exchanges: readonly Exchange[]): ReadonlySet<Effect> {
-  return new Set(exchanges.map(({ request }) => effectOf(request.method, operationPath(request))));
-}
-
-function matchedBy({ request }: Exchange): MatchedRequest | null {
-  return matchOperation(request.method, operationPath(request));
+  return new Set(exchanges.map(({ request }) => effectOf(request)));
 }
 
 function outsideReason(steps: readonly Step[]): string | null {
@@ -104,7 +100,7 @@ const PUT_BACK: ReadonlySet<Subject> = new Set(['configuration', 'rules', 'dns',
 
 /** By the order of the operations, so that of several reasons it is always the same that is told. */
 function permissionReason(exchanges: readonly Exchange[], { writes, destructive }: Permissions): string | null {
-  const matched = new Set(exchanges.map((each) => matchedBy(each)?.operation));
+  const matched = new Set(exchanges.map((each) => matchRequest(each.request)?.operation));
   const asked = OPERATIONS.filter((each) => matched.has(each));
   for (const { effect, subject } of asked) {
     if (effect.kind !== 'destroys') continue;
@@ -114,7 +110,7 @@ function permissionReason(exchanges: readonly Exchange[], { writes, destructive 
   if (writes) return null;
   // The name and password of the run are the permission to sign in.
   const known = asked.filter(({ subject }) => subject !== 'session').map(({ effect }) => effect);
-  const effects = [...known, ...effectsOf(exchanges.filter((each) => matchedBy(each) === null))];
+  const effects = [...known, ...effectsOf(exchanges.filter((each) => matchRequest(each.request) === null))];
   const writing = effects.find((each) => each.kind === 'writes');
   return writing === undefined ? null : `${writing.does}: needs --writes`;
 }
@@ -159,11 +155,7 @@ function credentialReason(
 
 function isRightLogin(state: GivenState): (exchange: Exchange) => boolean {
   return ({ request: { body } }) =>
-    typeof body === 'object' &&
-    body !== null &&
-    !Array.isArray(body) &&
-    typeof body.password === 'string' &&
-    isPassword(body.password, state.credentials);
+    isJsonObject(body) && typeof body.password === 'string' && isPassword(body.password, state.credentials);
 }
 
 export function authorizationOf({ request }: Exchange): string | undefined {
@@ -202,7 +194,7 @@ const OF_CONFIGURATION: ReadonlySet<Subject> = new Set(['configuration', 'rules'
 /** Whether what is played needs the scenario's own configuration to stand on the server. */
 export function needsConfiguration(exchanges: readonly Exchange[]): boolean {
   return exchanges.some((exchange) => {
-    const operation = matchedBy(exchange)?.operation;
+    const operation = matchRequest(exchange.request)?.operation;
     if (operation === undefined || !OF_CONFIGURATION.has(operation.subject)) return false;
     return operation.effect.kind !== 'reads' || isServed(exchange);
   });
@@ -232,7 +224,11 @@ function fileReason(
   if (then?.compare === 'bytes') return 'compares the file byte for byte, which the API does not show';
   if (state.root === null) return 'needs a file that is no configuration, which the API cannot give';
   if (state.hasInbounds || Array.isArray(facts.config.inbounds)) return REPLACES_INBOUNDS;
-  if (exchanges.some((each) => matchedBy(each)?.operation.name === 'putConfig' && each.request.text !== undefined))
+  if (
+    exchanges.some(
+      (each) => matchRequest(each.request)?.operation.name === 'putConfig' && each.request.text !== undefined,
+    )
+  )
     return 'replaces the file with exact bytes, which would drop the keys of others';
   return null;
 }
@@ -245,19 +241,11 @@ function keyReason(
   if (permissions.writes || keys.length === 0) return null;
   const known = new Set(keys.map(({ accessKey }) => accessKey));
   const asks = exchanges.some((exchange) => {
-    const matched = matchedBy(exchange);
+    const matched = matchRequest(exchange.request);
     if (matched === null || exchange.response.status === 401 || matched.operation.subject !== 'keys') return false;
     return matched.keySegment === null || known.has(decoded(matched.keySegment));
   });
   return asks ? 'needs keys of its own: needs --writes' : null;
-}
-
-export function decoded(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }
 
 function linkReason(
@@ -267,7 +255,7 @@ function linkReason(
   { facts, revision, permissions, isCompared = false }: Circumstances,
 ): string | null {
   const links = exchanges.some((each) => {
-    return matchedBy(each)?.operation.name === 'subscribe' && isLink(each.response.body);
+    return matchRequest(each.request)?.operation.name === 'subscribe' && isLink(each.response.body);
   });
   if (!links) return null;
   const query = given.server?.shareQuery ?? '';
@@ -283,7 +271,7 @@ function linkReason(
 }
 
 function isLink(body: Exchange['response']['body']): boolean {
-  return typeof body === 'object' && body !== null && !Array.isArray(body) && typeof body.data === 'string';
+  return isJsonObject(body) && typeof body.data === 'string';
 }
 
 /** A recording of a live server: it may only change what it makes itself. */
@@ -302,10 +290,11 @@ function foreignKeyReason(exchanges: readonly Exchange[]): string | null {
   const made = new Set<string>();
   for (const [index, exchange] of exchanges.entries()) {
     const { response } = exchange;
-    const matched = matchedBy(exchange);
+    const matched = matchRequest(exchange.request);
     if (matched === null) continue;
     if (makesKeys(matched.operation)) {
-      for (const key of keysMadeBy(response)) made.add(key);
+      for (const key of response.status === 200 && isJsonObject(response.body) ? keysNamed(response.body.data) : [])
+        made.add(key);
     } else if (
       matched.keySegment !== null &&
       matched.operation.effect.kind !== 'reads' &&
@@ -315,11 +304,4 @@ function foreignKeyReason(exchanges: readonly Exchange[]): string | null {
       return `step ${index + 1} changes a key that the scenario does not make`;
   }
   return null;
-}
-
-function keysMadeBy({ status, body }: Exchange['response']): readonly string[] {
-  if (status !== 200 || typeof body !== 'object' || body === null || Array.isArray(body)) return [];
-  const data = body.data;
-  const list = Array.isArray(data) ? data : [data];
-  return list.filter((each) => typeof each === 'string');
 }

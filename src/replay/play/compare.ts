@@ -1,18 +1,11 @@
 import type { Answer } from '../../client/call.js';
 import { isJsonObject, type JsonOptions, type JsonValue } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';
-import { jsonDifferences, type ValueDifference } from '../format/json-difference.js';
+import { pointerSteps } from '../../wire/schema-check.js';
+import { type AnswerDifference, jsonDifferences, type ValueDifference } from '../format/json-difference.js';
 import { type Bindings, matchText } from '../format/placeholders.js';
 import type { FileAfterwards, ScenarioResponse } from '../format/scenario.js';
 import { corsDifferences } from './cors.js';
-
-/** One difference between what a scenario asks for and what came, without the step it belongs to. */
-export interface AnswerDifference {
-  /** `status`, `header NAME`, `text`, `body POINTER`, `file POINTER`, `file`, `request` or `connection`. */
-  readonly where: string;
-  readonly expected: JsonValue | undefined;
-  readonly actual: JsonValue | undefined;
-}
 
 export interface AnswerComparison {
   readonly bindings: Bindings;
@@ -154,14 +147,12 @@ export function compareFileAt(
   bindings: Bindings,
 ): readonly AnswerDifference[] {
   const given = valueAt(fileValue(actual), pointer);
-  if (given === undefined) return [{ where: `file ${pointer}`, expected, actual: undefined }];
   return jsonDifferences(expected, given, { unordered: [pointer], bindings }, pointer).map(placed('file'));
 }
 
 function valueAt(root: JsonValue, pointer: string): JsonValue | undefined {
   let value: JsonValue | undefined = root;
-  for (const segment of pointer.split('/').slice(1)) {
-    const name = segment.replaceAll('~1', '/').replaceAll('~0', '~');
+  for (const name of pointerSteps(pointer)) {
     if (Array.isArray(value)) value = value[Number(name)];
     else value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   }

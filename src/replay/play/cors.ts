@@ -1,9 +1,4 @@
-/** One header of a cross-origin answer that permits less than the scenario's. */
-interface HeaderDifference {
-  readonly where: string;
-  readonly expected: string | undefined;
-  readonly actual: string | undefined;
-}
+import type { AnswerDifference } from '../format/json-difference.js';
 
 /** Headers by their lower-case name. */
 type Headers = ReadonlyMap<string, string>;
@@ -15,7 +10,7 @@ const API_METHODS = ['GET', 'POST', 'PUT', 'DELETE'];
  * Compares `access-control-*` by what it permits to this request, not by its spelling: `*` and the request's own origin
  * say the same (Fetch standard, "CORS protocol"). A request without an `Origin` asks for nothing.
  */
-export function corsDifferences(expected: Headers, actual: Headers, request: Headers): readonly HeaderDifference[] {
+export function corsDifferences(expected: Headers, actual: Headers, request: Headers): readonly AnswerDifference[] {
   const origin = request.get('origin');
   if (origin === undefined) return [];
   return [
@@ -30,7 +25,7 @@ function permission(
   expected: Headers,
   actual: Headers,
   permits: (value: string) => boolean,
-): readonly HeaderDifference[] {
+): readonly AnswerDifference[] {
   const wanted = expected.get(name);
   const given = actual.get(name);
   const equal = (wanted !== undefined && permits(wanted)) === (given !== undefined && permits(given));

@@ -28,7 +28,8 @@ function withContentType({ headers = {}, body }: ScenarioRequest): Readonly<Reco
   return isSaid ? headers : { ...headers, 'content-type': 'application/json' };
 }
 
-function rootOf(request: ScenarioRequest, target: Target): string {
+/** The path below which a request's own stands. */
+export function rootOf(request: ScenarioRequest, target: Pick<Target, 'apiRoot' | 'base'>): string {
   if (request.root === 'server') return '';
   return request.root === 'base' ? target.base : target.apiRoot;
 }

@@ -1,9 +1,8 @@
 import type { Static } from 'typebox';
-import { writeJson } from '../../wire/json/write-json.js';
 import { Type } from '../../wire/typebox.js';
+import { type AnswerDifference, differenceInWords } from '../format/json-difference.js';
 import { RESPONSE, readFixtureJson, type Scenario } from '../format/scenario.js';
 import { ANYTHING, listOf, mapOf, object, ShapeError, shaped, TEXT } from '../format/shape.js';
-import type { AnswerDifference } from './compare.js';
 import type { Difference, PlayedFile, PlayedStep } from './play.js';
 
 /** The places that differ, as `Difference` names them, and the answer that comes instead; a step's win over its kind's. */
@@ -129,10 +128,4 @@ function insteadDifferences(
     ...(entry?.instead === undefined || answer === undefined ? [] : answer.compareWith(entry.instead)),
     ...places.flatMap(([pointer, value]) => played.file?.compareAt(pointer, value) ?? []),
   ];
-}
-
-/** A difference as one line. */
-export function differenceInWords({ where, expected, actual }: AnswerDifference): string {
-  const show = (value: AnswerDifference['expected']) => (value === undefined ? 'nothing' : writeJson(value));
-  return `${where}: expected ${show(expected)}, found ${show(actual)}`;
 }

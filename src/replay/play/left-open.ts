@@ -2,9 +2,9 @@ import type { Answer } from '../../client/call.js';
 import { isJsonObject } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { matchOperation, operationPath } from '../format/effects.js';
+import { matchRequest } from '../format/effects.js';
+import type { AnswerDifference } from '../format/json-difference.js';
 import type { Exchange, Scenario, ScenarioResponse } from '../format/scenario.js';
-import type { AnswerDifference } from './compare.js';
 
 /**
  * How much of an answer the specification decides. `refusal`: that the request fails, in whatever words and status; `no
@@ -23,7 +23,7 @@ export function heldTo(
 ): Held {
   if (!covers.some((mark) => mark.startsWith('silent:'))) return 'exactly';
   if (operation === 'panel' || request.method === 'OPTIONS') return 'exactly';
-  const matched = matchOperation(request.method, operationPath(request));
+  const matched = matchRequest(request);
   if (operation === 'unmatched' || matched === null) return 'no success';
   if (response.status < 400 || response.text !== undefined) return 'exactly';
   const error = errorIn(response);
@@ -33,7 +33,7 @@ export function heldTo(
 }
 
 function errorIn({ body }: ScenarioResponse): string {
-  return body !== undefined && isJsonObject(body) && typeof body.error === 'string' ? body.error : '';
+  return isJsonObject(body) && typeof body.error === 'string' ? body.error : '';
 }
 
 /** What speaks against an answer that is held to no more than this. */

@@ -1,8 +1,10 @@
 import type { Answer, Call, Caller, Target } from '../../client/call.js';
 import { createCaller } from '../../client/caller.js';
+import { messageOf } from '../../core/errors.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { type Addresses, replaceAddresses, replaceAddressesInJson } from '../format/addresses.js';
+import type { AnswerDifference } from '../format/json-difference.js';
 import { movedPlace } from '../format/parse-place.js';
 import { type Bindings, createBindings, UnboundPlaceholder } from '../format/placeholders.js';
 import type {
@@ -15,7 +17,7 @@ import type {
   ScenarioResponse,
   Step,
 } from '../format/scenario.js';
-import { type AnswerDifference, compareAnswer, compareFile, compareFileAt } from './compare.js';
+import { compareAnswer, compareFile, compareFileAt } from './compare.js';
 import { createCall } from './create-call.js';
 import { type Held, openDifferences } from './left-open.js';
 
@@ -149,9 +151,8 @@ async function callOrDifference(
     const call = createCall(request, chain);
     return { call, answer: await chain.caller.send(call) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     const where = error instanceof UnboundPlaceholder ? 'request' : 'connection';
-    return { where, expected: 'an answer', actual: reason };
+    return { where, expected: 'an answer', actual: messageOf(error) };
   }
 }
 

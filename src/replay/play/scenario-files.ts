@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { messageOf } from '../../core/errors.js';
 import { FILE_LIMITS } from '../../core/file-limits.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { readScenario, type Scenario } from '../format/scenario.js';
@@ -63,7 +64,7 @@ interface Search {
 async function filesIn(path: string, name: string, search: Search): Promise<readonly FoundFile[]> {
   const { fileSystem, isWanted } = search;
   const { kind } = await fileSystem.stat(path).catch((error: unknown) => {
-    throw new Error(`${path} cannot be read: ${wordsOf(error)}`, { cause: error });
+    throw new Error(`${path} cannot be read: ${messageOf(error)}`, { cause: error });
   });
   if (kind !== 'folder') return [{ path, name }];
   if (!isWanted(basename(path))) return [];
@@ -89,7 +90,7 @@ async function readOne(
     const scenario = readScenario((await fileSystem.read(path, FILE_LIMITS.scenario)).toString('utf8'), path);
     return { kind: 'scenario', path, name: name.replace(/\.json$/, ''), scenario, register: await registerOf(path) };
   } catch (error) {
-    const problem = error instanceof ShapeError ? error.message : `${path}: ${wordsOf(error)}`;
+    const problem = error instanceof ShapeError ? error.message : `${path}: ${messageOf(error)}`;
     return { kind: 'broken', path, name, problem };
   }
 }
@@ -99,7 +100,7 @@ async function readRegister(folder: string, fileSystem: FileSystemPort): Promise
   const path = join(dirname(folder), 'divergences', `${basename(folder)}.json`);
   const content = await fileSystem.read(path, FILE_LIMITS.scenario).catch((error: unknown) => {
     if (isMissing(error)) return null;
-    throw new Error(`its register ${path} cannot be read: ${wordsOf(error)}`, { cause: error });
+    throw new Error(`its register ${path} cannot be read: ${messageOf(error)}`, { cause: error });
   });
   return content === null ? null : readDivergences(content.toString('utf8'), path);
 }
@@ -107,8 +108,4 @@ async function readRegister(folder: string, fileSystem: FileSystemPort): Promise
 /** Whether there is no such file, or no folder that it could stand in. */
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { matchOperation, operationPath } from '../format/effects.js';
+import { matchRequest } from '../format/effects.js';
+import { mapTexts } from '../format/map-texts.js';
 import { type Bindings, createBindings, fillText } from '../format/placeholders.js';
-import { type Exchange, type GivenListener, isExchange, type Scenario } from '../format/scenario.js';
+import { type Exchange, exchangesOf, type GivenListener, type Scenario } from '../format/scenario.js';
 import { STAND_IN } from '../format/secrets.js';
 
 const NUMBERED = /<((?:key|name|text|secret):(\d+))>/g;
@@ -25,14 +26,15 @@ interface StandingFor {
 export function standInsFor(scenario: Scenario, unique: string, { username, traits }: StandingFor = {}): Bindings {
   const bindings = createBindings(scenario.anonymous === true);
   // Where nobody can log in, or no answer tells it, the run's own credential stands for a session.
-  const answers = writeJson(scenario.exchanges.filter(isExchange).map(({ response }) => response.body ?? null));
+  const answers = writeJson(exchangesOf(scenario).map(({ response }) => response.body ?? null));
   const canLogin = traits === undefined || traits.capabilities.login !== undefined;
   for (const name of sessionsIn(scenario)) {
     if (!canLogin || !answers.includes(`<${name}>`)) bindings.set(name, STAND_IN.token);
   }
   const told = new Set<string>();
-  const operatorNames = new Set(scenario.exchanges.filter(isExchange).filter(isAcceptedLogin).map(usernameOf));
-  for (const exchange of scenario.exchanges.filter(isExchange)) {
+  const exchanges = exchangesOf(scenario);
+  const operatorNames = new Set(exchanges.filter(isAcceptedLogin).map(usernameOf));
+  for (const exchange of exchanges) {
     for (const [, name = ''] of writeJson(requestOf(exchange)).matchAll(NUMBERED)) {
       if (told.has(name) || bindings.has(name)) continue;
       const isOperator = operatorNames.has(`<${name}>`);
@@ -45,8 +47,8 @@ export function standInsFor(scenario: Scenario, unique: string, { username, trai
 }
 
 /** The names of the session tokens (`session:1`) that a scenario's requests carry. */
-export function sessionsIn({ exchanges }: Scenario): readonly string[] {
-  const requests = exchanges.filter(isExchange).map((each) => writeJson(requestOf(each)));
+export function sessionsIn(scenario: Scenario): readonly string[] {
+  const requests = exchangesOf(scenario).map((each) => writeJson(requestOf(each)));
   return [...new Set(requests.flatMap((text) => [...text.matchAll(/<(session:\d+)>/g)].map(([, name = '']) => name)))];
 }
 
@@ -64,33 +66,26 @@ export function withStandIns(scenario: Scenario, unique: string): { scenario: Sc
     else if (kind === 'text') bindings.set(name, textFor(memberOf(config ?? null, `<${name}>`), number));
     else bindings.set(name, `${kind} ${number}`);
   }
-  const filled = config === undefined ? undefined : filledJson(config, bindings);
+  const fill = (text: string) => fillText(text, bindings);
+  const filled = config === undefined ? undefined : mapTexts(config, fill, fill);
   const given = {
     ...rest,
     ...(filled === undefined ? {} : { config: filled }),
-    counters: counters.map((each) => ({ ...each, access_key: fillText(each.access_key, bindings) })),
+    counters: counters.map((each) => ({ ...each, access_key: fill(each.access_key) })),
     ...(isClosed(scenario) ? { listener: listenerFor(scenario, bindings) } : {}),
   };
   return { scenario: { ...scenario, given }, bindings };
 }
 
-function filledJson(value: JsonValue, bindings: Bindings): JsonValue {
-  if (typeof value === 'string') return fillText(value, bindings);
-  if (Array.isArray(value)) return value.map((each: JsonValue) => filledJson(each, bindings));
-  if (!isJsonObject(value)) return value;
-  const members = Object.entries(value).map(([name, each]) => [fillText(name, bindings), filledJson(each, bindings)]);
-  return Object.fromEntries(members);
-}
-
 /** Whether the session met a server that asks for a credential. */
-function isClosed({ exchanges }: Scenario): boolean {
-  return exchanges.filter(isExchange).some(({ operation, request, response }) => {
+function isClosed(scenario: Scenario): boolean {
+  return exchangesOf(scenario).some(({ operation, request, response }) => {
     return response.status === 401 || operation === 'login' || request.headers?.authorization !== undefined;
   });
 }
 
-function listenerFor({ exchanges }: Scenario, bindings: Bindings): GivenListener {
-  const login = exchanges.filter(isExchange).find(isAcceptedLogin);
+function listenerFor(scenario: Scenario, bindings: Bindings): GivenListener {
+  const login = exchangesOf(scenario).find(isAcceptedLogin);
   const name = login === undefined ? '' : usernameOf(login);
   return {
     token: STAND_IN.token,
@@ -105,7 +100,7 @@ function isAcceptedLogin({ operation, response }: Exchange): boolean {
 }
 
 function usernameOf({ request: { body } }: Exchange): string {
-  return body !== undefined && isJsonObject(body) && typeof body.username === 'string' ? body.username : '';
+  return isJsonObject(body) && typeof body.username === 'string' ? body.username : '';
 }
 
 function requestOf({ request }: Exchange): JsonValue {
@@ -128,9 +123,7 @@ function secretFor(placeholder: string, { request, response }: Exchange, number:
   );
   if (refused) return `wrong-${number}`;
   if (authorization) return STAND_IN.token;
-  return matchOperation(request.method, operationPath(request))?.operation.name === 'login'
-    ? STAND_IN.password
-    : `secret-${number}`;
+  return matchRequest(request)?.operation.name === 'login' ? STAND_IN.password : `secret-${number}`;
 }
 
 /** A key that the client makes, or one that is not there. */

@@ -1,3 +1,4 @@
+import { keyFields, type NamedKeyField } from '../../core/keys/key-record.js';
 import type { AccessKey, OutboundRule, ServerConfiguration } from '../../core/model.js';
 import { ConfigurationShapeError, ROOT_SHAPE, readDocument, readRoot } from '../../document/document.js';
 import { readRootList } from '../../document/root-list.js';
@@ -95,15 +96,14 @@ function keyContradictions(
   const missing = [...listed.keys()].filter((key) => !stored.has(key));
   const isWhole = isRootLayout || (beside.length === 0 && at.revision.storing.startsWithKeys);
   const unlisted = isWhole ? [...stored.keys()].filter((key) => !listed.has(key)) : [];
-  const names = firstUnlike(stored, listed, 'name', ({ name }) => name);
-  const limits = firstUnlike(stored, listed, 'limit_bytes', ({ limitBytes }) => limitBytes);
+  const unlike = keyFields.flatMap((field) => firstUnlike(stored, listed, field));
   return {
     differences: [
       ...differing(request, 'body /data, keys of the list that it lacks', 0n, BigInt(missing.length)),
       ...differing(request, 'body /data, its keys that the list lacks', 0n, BigInt(unlisted.length)),
-      ...[...names, ...limits].map(({ key: _, ...each }) => ({ request, ...each })),
+      ...unlike.map(({ key: _, ...each }) => ({ request, ...each })),
     ],
-    suspects: new Set([...missing, ...unlisted, ...[...names, ...limits].map(({ key }) => key)]),
+    suspects: new Set([...missing, ...unlisted, ...unlike.map(({ key }) => key)]),
   };
 }
 
@@ -116,7 +116,7 @@ function changedBetween(
   before: ReadonlyMap<string, JsonObject>,
   after: ReadonlyMap<string, JsonObject>,
 ): readonly string[] {
-  const record = (each: JsonObject | undefined) => each && { name: each.name ?? null, limit: each.limit_bytes ?? null };
+  const record = (each: JsonObject | undefined) => each && keyFields.map(({ member }) => each[member] ?? null);
   return [...new Set([...before.keys(), ...after.keys()])].filter(
     (key) => !sameJson(record(before.get(key)), record(after.get(key))),
   );
@@ -136,14 +136,13 @@ interface UnlikeKey extends Omit<ReadDifference, 'request'> {
 function firstUnlike(
   stored: ReadonlyMap<string, readonly AccessKey[]>,
   listed: ReadonlyMap<string, JsonObject>,
-  member: string,
-  memberOfKey: (key: AccessKey) => JsonValue,
+  { name, member }: NamedKeyField,
 ): readonly UnlikeKey[] {
   for (const [key, records] of stored) {
     const shown = listed.get(key)?.[member];
-    const [actual] = records.map(memberOfKey);
-    if (shown !== undefined && !records.some((each) => memberOfKey(each) === shown))
-      return [{ key, where: `body /data, ${member} of a key`, expected: shown, actual }];
+    const values = records.map((each) => each[name]);
+    if (shown !== undefined && !values.some((each) => each === shown))
+      return [{ key, where: `body /data, ${member} of a key`, expected: shown, actual: values[0] }];
   }
   return [];
 }

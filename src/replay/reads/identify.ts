@@ -1,7 +1,6 @@
-import type { JsonValue } from '../../wire/json/json.js';
-import { writeJson } from '../../wire/json/write-json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { traitDifferences, traitWords } from '../compare/trait-differences.js';
+import { differenceInWords } from '../format/json-difference.js';
 import type { Look } from './look.js';
 import { API_ROOT_RULE, type Finding } from './rules.js';
 import { type LineOf, reportedVersion, type Standing, standingsOf, withTrustedToken } from './standing.js';
@@ -76,7 +75,5 @@ function identified(
 
 function because(findings: readonly Finding[]): string {
   const [first] = findings.flatMap(({ differences }) => differences);
-  if (first === undefined) return '';
-  const show = (value: JsonValue | undefined) => (value === undefined ? 'nothing' : writeJson(value));
-  return `${first.request}: ${first.where}: expected ${show(first.expected)}, found ${show(first.actual)}`;
+  return first === undefined ? '' : `${first.request}: ${differenceInWords(first)}`;
 }

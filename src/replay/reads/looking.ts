@@ -3,7 +3,7 @@ import { decodeError, type ErrorAnswer } from '../../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import { type Operation, operationNamed } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import type { AnswerDifference } from '../play/compare.js';
+import type { AnswerDifference } from '../format/json-difference.js';
 import { corsDifferences } from '../play/cors.js';
 import type { Look, Seen } from './look.js';
 

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
+import type { JsonValue } from '../../wire/json/json.js';
+import { mapTexts } from '../format/map-texts.js';
 import type { ReadDifference } from './looking.js';
 
 /** What stands for a key: who knows one is let in. */
@@ -7,14 +8,9 @@ const HIDDEN = '<key>';
 /** The same difference without any of these keys where it shows them. */
 export function withoutKeys(difference: ReadDifference, keys: readonly string[]): ReadDifference {
   const { expected, actual } = difference;
-  return { ...difference, expected: struck(expected, keys), actual: struck(actual, keys) };
-}
-
-function struck<T extends JsonValue | undefined>(value: T, keys: readonly string[]): T | JsonValue {
-  if (typeof value === 'string') return keys.reduce<string>(withoutKey, value);
-  if (Array.isArray(value)) return value.map((each: JsonValue) => struck(each, keys));
-  if (value === undefined || !isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, struck(each, keys)]));
+  const hidden = (value: JsonValue | undefined) =>
+    value === undefined ? value : mapTexts(value, (text) => keys.reduce<string>(withoutKey, text));
+  return { ...difference, expected: hidden(expected), actual: hidden(actual) };
 }
 
 /** Within other words a key is none: a short one would take their letters. */

@@ -5,7 +5,7 @@ import { jsonIn } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { OPERATIONS, type Operation, serves } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { matchOperation, pathOnly } from '../format/effects.js';
+import { decoded, matchOperation, pathOnly } from '../format/effects.js';
 import type { Replacements } from '../format/replacements.js';
 import type { Exchange, PathRoot, ScenarioRequest, ScenarioResponse } from '../format/scenario.js';
 import { type Describing, describeEnvelope, describeValue } from './describe-data.js';
@@ -83,8 +83,8 @@ function stripPath(path: string, method: string, replacements: Replacements): st
   const segments = pathOnly(path)
     .split('/')
     .map((segment) => {
-      if (key !== null && segment === key) return replacements.value('key', decodedOr(segment));
-      return WORDS.has(segment) && !segment.startsWith('{') ? segment : replacements.value('text', decodedOr(segment));
+      if (key !== null && segment === key) return replacements.value('key', decoded(segment));
+      return WORDS.has(segment) && !segment.startsWith('{') ? segment : replacements.value('text', decoded(segment));
     });
   return (
     segments.map(asciiPath).join('/') +
@@ -95,14 +95,6 @@ function stripPath(path: string, method: string, replacements: Replacements): st
 /** A value that is kept goes into the path percent-encoded; a placeholder as it is. */
 function asciiPath(segment: string): string {
   return /^<(?:key|name|text|secret|session|audit-id):\d+>$/.test(segment) ? segment : encodeURIComponent(segment);
-}
-
-function decodedOr(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
 }
 
 function headersMember(headers: Record<string, string>): { readonly headers?: Record<string, string> } {

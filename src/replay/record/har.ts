@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { JsonValue } from '../../wire/json/json.js';
+import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
 import { Type } from '../../wire/typebox.js';
 import { readFixtureJson } from '../format/scenario.js';
 import { ANYTHING, listOf, openObject, shaped, TEXT } from '../format/shape.js';
@@ -51,14 +51,10 @@ function withoutEncoding(headers: ReadonlyMap<string, string>): ReadonlyMap<stri
 }
 
 function textIn(value: JsonValue | undefined): string {
-  return isObject(value) && typeof value.text === 'string' ? value.text : '';
+  return isJsonObject(value) && typeof value.text === 'string' ? value.text : '';
 }
 
 function contentOf(value: JsonValue | undefined): Buffer {
-  const encoding = isObject(value) && value.encoding === 'base64' ? 'base64' : 'utf8';
+  const encoding = isJsonObject(value) && value.encoding === 'base64' ? 'base64' : 'utf8';
   return Buffer.from(textIn(value), encoding);
-}
-
-function isObject(value: JsonValue | undefined): value is { [name: string]: JsonValue } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

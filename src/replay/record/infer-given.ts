@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import type { Subject } from '../../wire/operations/operation.js';
 import type { OperationName } from '../../wire/operations.js';
-import { makesKeys, matchOperation, operationPath } from '../format/effects.js';
-import { keyOf } from '../format/given-state.js';
+import { keysNamed, makesKeys, matchRequest } from '../format/effects.js';
+import { elementOf, keyOf } from '../format/given-state.js';
 import type { CounterState, Exchange, Given } from '../format/scenario.js';
 
 /**
@@ -26,7 +26,7 @@ const KEY_CHANGES: readonly Subject[] = ['keys', 'configuration'];
 /** The exchanges before the first successful one that changes any of these. */
 function untilChange(exchanges: readonly Exchange[], changes: readonly Subject[]): readonly Exchange[] {
   const change = exchanges.findIndex(({ request, response }) => {
-    const operation = matchOperation(request.method, operationPath(request))?.operation;
+    const operation = matchRequest(request)?.operation;
     if (operation === undefined || response.status !== 200) return false;
     return operation.effect.kind !== 'reads' && changes.includes(operation.subject);
   });
@@ -43,7 +43,7 @@ function isRead({ response }: Exchange): boolean {
 
 function dataOf(exchange: Exchange | undefined): JsonValue {
   const body = exchange?.response.body;
-  return body !== undefined && isJsonObject(body) ? (body.data ?? null) : null;
+  return isJsonObject(body) ? (body.data ?? null) : null;
 }
 
 /** The list of keys, else each key that was asked for, in the order of their registration as far as it shows. */
@@ -69,33 +69,32 @@ function withKeysBefore(
   const present = list.flatMap((element) => {
     const [key] = keyOf(element);
     const before = key === undefined ? undefined : listed.get(key.accessKey);
-    if (before !== undefined) return [elementOf(before)];
+    if (before !== undefined) return elementsOf(before);
     return key !== undefined && made.has(key.accessKey) ? [] : [element];
   });
   const inFile = new Set(list.flatMap(keyOf).map(({ accessKey }) => accessKey));
   const removed = snapshots.filter(({ access_key }) => typeof access_key === 'string' && !inFile.has(access_key));
-  return { ...config, access_keys: [...present, ...removed.map(elementOf)] };
+  return { ...config, access_keys: [...present, ...removed.flatMap(elementsOf)] };
 }
 
 function keysMade(exchange: Exchange): readonly string[] {
-  const operation = matchOperation(exchange.request.method, operationPath(exchange.request))?.operation;
+  const operation = matchRequest(exchange.request)?.operation;
   if (!isRead(exchange) || operation === undefined || !makesKeys(operation)) return [];
-  const data = dataOf(exchange);
-  return (Array.isArray(data) ? data : [data]).filter((each) => typeof each === 'string');
+  return keysNamed(dataOf(exchange));
 }
 
 function fileOf(snapshots: readonly JsonObject[], rules: JsonValue, dns: JsonValue): JsonObject {
   return {
     mode: 'server',
-    access_keys: snapshots.map(elementOf),
+    access_keys: snapshots.flatMap(elementsOf),
     ...(Array.isArray(rules) && rules.length > 0 ? { outbound: { enabled: true, rules } } : {}),
     ...(isJsonObject(dns) ? { dns } : {}),
   };
 }
 
-function elementOf({ access_key = '', name = null, limit_bytes = null }: JsonObject): JsonValue {
-  if (name === null && limit_bytes === null) return access_key;
-  return { access_key, ...(name === null ? {} : { name }), ...(limit_bytes === null ? {} : { limit_bytes }) };
+/** A snapshot as the key list of a configuration has it. */
+function elementsOf(snapshot: JsonObject): readonly JsonValue[] {
+  return keyOf(snapshot).map(elementOf);
 }
 
 function countersOf({ access_key, bytes_up, bytes_down, connections }: JsonObject): CounterState {

@@ -4,7 +4,8 @@ import type { Revision } from '../../wire/traits/revision.js';
 import { jsonDifferences } from '../format/json-difference.js';
 import type { Bindings } from '../format/placeholders.js';
 import { createReplacements, type Replacements } from '../format/replacements.js';
-import { type Exchange, isExchange, type Scenario, type ScenarioResponse } from '../format/scenario.js';
+import { type Exchange, exchangesOf, isExchange, type Scenario, type ScenarioResponse } from '../format/scenario.js';
+import { rootOf } from '../play/create-call.js';
 import type { PlayedStep } from '../play/play.js';
 import { describeExchange } from './describe.js';
 import { inferGiven } from './infer-given.js';
@@ -46,7 +47,7 @@ export function updatedScenario(
     source: 'recorded',
     ...(serverVersion === null ? {} : { serverVersion }),
     recordedAt: date,
-    ...(scenario.anonymous === true ? { given: inferGiven(exchanges.filter(isExchange)) } : {}),
+    ...(scenario.anonymous === true ? { given: inferGiven(exchangesOf({ exchanges })) } : {}),
     exchanges,
   };
 }
@@ -61,10 +62,9 @@ function describedAnswer(
   { status, headers, body }: Answer,
   { marks: { target, traits }, replacements }: Described,
 ): ScenarioResponse {
-  const root = request.root === 'server' ? '' : request.root === 'base' ? target.base : target.apiRoot;
   const passed = {
     method: request.method,
-    path: root + request.path,
+    path: rootOf(request, target) + request.path,
     requestHeaders: new Map(Object.entries(request.headers ?? {})),
     requestBody: Buffer.alloc(0),
     status,

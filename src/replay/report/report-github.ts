@@ -1,6 +1,5 @@
 import { isAbsolute, relative } from 'node:path';
-import { writeJson } from '../../wire/json/write-json.js';
-import type { ScenarioResult, ShownDifference } from '../compare/result.js';
+import { type ScenarioResult, shownInWords } from '../compare/result.js';
 import type { LineSink, Reporter } from './report.js';
 import { createTextReporter, type TextDetail } from './report-text.js';
 import { verdictLines } from './verdict.js';
@@ -31,14 +30,8 @@ export function createGithubReporter(
 
 function annotation({ name, path, reason, differences }: ScenarioResult, folder: string): string {
   const file = path === '' ? '' : `file=${property(isAbsolute(path) ? relative(folder, path) : path)},`;
-  const message = reason ?? differences.map(differenceWords).join('\n');
+  const message = reason ?? differences.map(shownInWords).join('\n');
   return `::error ${file}title=${property(name)}::${data(message)}`;
-}
-
-function differenceWords({ step, request, where, expected, actual }: ShownDifference): string {
-  const show = (value: ShownDifference['expected']) => (value === undefined ? 'nothing' : writeJson(value));
-  const at = typeof step === 'number' ? `step ${step}: ` : '';
-  return `${at}${request}: ${where}: expected ${show(expected)}, found ${show(actual)}`;
 }
 
 /** What stands behind the command; a line end would end it. */

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
-import type { ScenarioResult, ShownDifference } from '../compare/result.js';
+import { type ScenarioResult, type ShownDifference, shownInWords } from '../compare/result.js';
 import type { LinesRead } from '../reads/standing.js';
 import type { LineSink, Reporter } from './report.js';
 import { type Verdict, verdictLines } from './verdict.js';
@@ -95,7 +95,7 @@ function testCase(result: ScenarioResult): readonly string[] {
     case 'broken':
       return [`${open}><error message="${reason}"/></testcase>`];
     case 'different': {
-      const text = result.differences.map(differenceText).join('\n');
+      const text = result.differences.map(shownInWords).join('\n');
       return [`${open}><failure message="${result.differences.length} differences">${xml(text)}</failure></testcase>`];
     }
   }
@@ -141,7 +141,7 @@ function tapLines(result: ScenarioResult, number: number): readonly string[] {
   const words = `${number} - ${tapText(result.name)}`;
   if (result.outcome === 'equal') return [`ok ${words}`];
   if (result.outcome === 'skipped') return [`ok ${words} # SKIP ${tapText(result.reason ?? '')}`];
-  const reasons = result.reason === null ? result.differences.map(differenceText) : [result.reason];
+  const reasons = result.reason === null ? result.differences.map(shownInWords) : [result.reason];
   return [
     `not ok ${words}`,
     '  ---',
@@ -156,11 +156,6 @@ function tapText(text: string): string {
     .replaceAll('\\', '\\\\')
     .replaceAll('#', '\\#')
     .replaceAll(/[\r\n]+/g, ' ');
-}
-
-function differenceText({ step, request, where, expected, actual }: ShownDifference): string {
-  const show = (value: JsonValue | undefined) => (value === undefined ? 'nothing' : writeJson(value));
-  return `${typeof step === 'number' ? `step ${step}: ` : ''}${request}: ${where}: expected ${show(expected)}, found ${show(actual)}`;
 }
 
 function quietUntilTheEnd(end: Reporter['end']): Reporter {

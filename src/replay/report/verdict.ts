@@ -1,7 +1,7 @@
 import { OPERATIONS, type OperationName } from '../../wire/operations.js';
 import type { ScenarioResult } from '../compare/result.js';
-import { matchOperation, operationPath } from '../format/effects.js';
-import { isExchange, type Scenario } from '../format/scenario.js';
+import { matchRequest } from '../format/effects.js';
+import { exchangesOf, type Scenario } from '../format/scenario.js';
 import type { LinesRead, ReadReport, VersionRead } from '../reads/standing.js';
 
 /** What a run's verdict rests on. */
@@ -18,8 +18,7 @@ export interface Verdict {
 
 /** The operations that scenarios ask for. */
 export function operationsIn(scenarios: readonly Scenario[]): readonly OperationName[] {
-  const asked = scenarios.flatMap(({ exchanges }) => exchanges.filter(isExchange));
-  const names = asked.map(({ request }) => matchOperation(request.method, operationPath(request))?.operation.name);
+  const names = scenarios.flatMap(exchangesOf).map(({ request }) => matchRequest(request)?.operation.name);
   return OPERATIONS.map(({ name }) => name).filter((name) => names.includes(name));
 }
 

@@ -1,7 +1,7 @@
 import type { FailureName } from '../../../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../wire/json/json.js';
 import type { OperationName } from '../../../wire/operations.js';
-import { keyOf, keysOfFile } from '../../format/given-state.js';
+import { keyOf, keysOfFile, withKeyLists } from '../../format/given-state.js';
 
 /** What a trial works on. */
 export interface Ground {
@@ -118,20 +118,7 @@ function isOwnEvent({ eventEn }: JsonObject): boolean {
 /** A configuration in which the key has another name, all else as it was; undefined where it does not hold the key. */
 function withNamedKey(config: JsonValue | undefined, key: string): JsonValue | undefined {
   if (!isJsonObject(config) || !keysOfFile(config).some(({ accessKey }) => accessKey === key)) return undefined;
-  const named = (list: JsonValue | undefined) =>
-    Array.isArray(list) ? list.map((each: JsonValue) => (isKey(each, key) ? withName(each) : each)) : list;
-  const { access_keys, inbounds } = config;
-  return {
-    ...config,
-    ...(Array.isArray(access_keys) ? { access_keys: named(access_keys) ?? null } : {}),
-    ...(Array.isArray(inbounds)
-      ? {
-          inbounds: inbounds.map((each: JsonValue) =>
-            isJsonObject(each) && Array.isArray(each.users) ? { ...each, users: named(each.users) ?? null } : each,
-          ),
-        }
-      : {}),
-  };
+  return withKeyLists(config, (list) => list.map((each: JsonValue) => (isKey(each, key) ? withName(each) : each)));
 }
 
 function isKey(element: JsonValue, key: string): boolean {
