@@ -21,13 +21,7 @@ export type NoSession =
 
 export type SessionAnswer = { readonly token: string } | NoSession;
 
-/** The one session that Keyway holds at a server. */
-export interface SessionKeeper {
-  /** The session, begun at this API root where there is none. Rejects as the login does. */
-  obtain(apiRoot: string, purpose: Purpose): Promise<SessionAnswer>;
-  /** The server does not take this token any more: the next `obtain` begins another, when it may. */
-  lost(token: string): void;
-}
+export type SessionKeeper = ReturnType<typeof createSessionKeeper>;
 
 /** Milliseconds between two logins at least, and at most while somebody else takes each session soon. */
 const LEAST_WAIT = 30_000;
@@ -41,7 +35,7 @@ export function createSessionKeeper(
   login: (apiRoot: string) => Promise<LoginOutcome>,
   clock: Pick<ClockPort, 'monotonic'>,
   onLost: () => void,
-): SessionKeeper {
+) {
   let held: string | null = null;
   let isRefused = false;
   let begunAt: number | null = null;
@@ -74,7 +68,8 @@ export function createSessionKeeper(
   }
 
   return {
-    async obtain(apiRoot, purpose) {
+    /** The session, begun at this API root where there is none. Rejects as the login does. */
+    async obtain(apiRoot: string, purpose: Purpose): Promise<SessionAnswer> {
       if (held !== null) return { token: held };
       if (isRefused) return { kind: 'refused' };
       if (underWay !== null) return underWay;
@@ -85,7 +80,8 @@ export function createSessionKeeper(
       });
       return underWay;
     },
-    lost(token) {
+    /** The server does not take this token any more: the next `obtain` begins another, when it may. */
+    lost(token: string): void {
       if (token !== held || begunAt === null) return;
       held = null;
       const lived = clock.monotonic() - begunAt;

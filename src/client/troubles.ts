@@ -1,18 +1,7 @@
 import type { ClockPort, LogPort } from '../core/ports.js';
 import type { AskedThing, UpstreamTrouble } from './server.js';
 
-/** Whether a server answers, and lets Keyway in: the last outcome of each thing that it is asked for. */
-export interface Troubles {
-  /** The first of `all`. */
-  now(): UpstreamTrouble | null;
-  /** Of each thing whose last call had no answer, or was not let in; a missing connection first. */
-  all(): readonly UpstreamTrouble[];
-  /** A call had no answer, or was not let in. Says so in the log where that is new. */
-  met(of: AskedThing, kind: UpstreamTrouble['kind'], reason: string): UpstreamTrouble;
-  /** It was answered. */
-  over(of: AskedThing): void;
-  onChange(listener: () => void): void;
-}
+export type Troubles = ReturnType<typeof createTroubles>;
 
 const WORDS: Readonly<Record<UpstreamTrouble['kind'], string>> = {
   away: 'the server does not answer: subscriptions and the feed go on from what was last known',
@@ -29,7 +18,7 @@ const ORDER: readonly AskedThing[] = ['connection', 'sign-in', 'lists', 'single 
 const SAYS_SOMETHING: Readonly<Partial<Record<AskedThing, number>>> = { writes: 60_000, configuration: 60_000 };
 
 /** One log line when a trouble begins or becomes one of another kind, one when nothing is wrong any more. */
-export function createTroubles(upstream: string, clock: ClockPort, log: LogPort): Troubles {
+export function createTroubles(upstream: string, clock: ClockPort, log: LogPort) {
   const troubles = new Map<AskedThing, { readonly trouble: UpstreamTrouble; readonly metAt: number }>();
   let isSaid = false;
   let saidAt = Number.NEGATIVE_INFINITY;
@@ -40,6 +29,7 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
 
   const first = (): UpstreamTrouble | null => all()[0] ?? null;
 
+  /** Of each thing whose last call had no answer, or was not let in; a missing connection first. */
   function all(): readonly UpstreamTrouble[] {
     const now = clock.monotonic();
     for (const [of, { metAt }] of troubles)
@@ -47,6 +37,7 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
     return ORDER.flatMap((of) => troubles.get(of)?.trouble ?? []);
   }
 
+  /** It was answered. */
   function over(of: AskedThing): void {
     const met = troubles.get(of);
     if (met === undefined) return;
@@ -67,9 +58,11 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
   }
 
   return {
+    /** The first of `all`. */
     now: first,
     all,
-    met(of, kind, reason) {
+    /** A call had no answer, or was not let in. Says so in the log where that is new. */
+    met(of: AskedThing, kind: UpstreamTrouble['kind'], reason: string): UpstreamTrouble {
       const before = troubles.get(of)?.trouble;
       const metAt = clock.monotonic();
       if (before?.kind === kind) {
@@ -85,6 +78,6 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
       return trouble;
     },
     over,
-    onChange: (listener) => void listeners.push(listener),
+    onChange: (listener: () => void): void => void listeners.push(listener),
   };
 }

@@ -1,24 +1,17 @@
 import type { UpstreamAnnouncement, UpstreamServer } from '../../client/server.js';
 import type { ClockPort } from '../../core/ports.js';
 
-/** What clients are told of the server, as its own subscription of some key says. */
-export interface Announcement {
-  /** Null until it was learnt. */
-  known(): UpstreamAnnouncement | null;
-  /** Learns it by this key where it is not known, and again from time to time. Never rejects. */
-  learn(accessKey: string): Promise<void> | undefined;
-  /** The server may announce itself otherwise from now on. */
-  forget(): void;
-}
+export type Announcement = ReturnType<typeof createAnnouncement>;
 
 /** How long it is gone by, ms. */
 const MOST_AGE = 60_000;
 
+/** What clients are told of the server, as its own subscription of some key says. */
 export function createAnnouncement(
   server: Pick<UpstreamServer, 'subscription'>,
   clock: ClockPort,
   onChange: () => void,
-): Announcement {
+) {
   let known: UpstreamAnnouncement | null = null;
   let askedAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | null = null;
@@ -39,12 +32,15 @@ export function createAnnouncement(
   }
 
   return {
-    known: () => known,
-    learn(accessKey) {
+    /** Null until it was learnt. */
+    known: (): UpstreamAnnouncement | null => known,
+    /** Learns it by this key where it is not known, and again from time to time. Never rejects. */
+    learn(accessKey: string): Promise<void> | undefined {
       if (clock.monotonic() - askedAt >= MOST_AGE) asking ??= ask(accessKey);
       return known === null ? (asking ?? undefined) : undefined;
     },
-    forget() {
+    /** The server may announce itself otherwise from now on. */
+    forget(): void {
       askedAt = Number.NEGATIVE_INFINITY;
     },
   };

@@ -13,7 +13,7 @@ import type { SettleRule } from './lost-creates.js';
 import { createServerState, type ServerStateStatus } from './state.js';
 import { withOwnTexts } from './struck-configuration.js';
 import { systemTimers, type TimersPort } from './timers.js';
-import { NO_NOTES, NOTES_FILE, openNotes } from './write-journal.js';
+import { NO_WRITE_JOURNAL, openWriteJournal, WRITE_JOURNAL_FILE } from './write-journal.js';
 
 export interface UpstreamBackendOptions {
   readonly server: UpstreamServer;
@@ -64,12 +64,12 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
         });
   try {
     if (hold !== null)
-      for (const name of [NOTES_FILE, KNOWN_KEYS_FILE])
+      for (const name of [WRITE_JOURNAL_FILE, KNOWN_KEYS_FILE])
         await removeStaleTemporaries(fileSystem, join(hold.folder.path, name));
-    const notes =
+    const journal =
       hold === null
-        ? NO_NOTES
-        : withOwnTexts(await openNotes({ fileSystem, folder: hold.folder.path, log }), server.texts);
+        ? NO_WRITE_JOURNAL
+        : withOwnTexts(await openWriteJournal({ fileSystem, folder: hold.folder.path, log }), server.texts);
     const versions = hold === null ? null : createKeptVersions({ fileSystem, folder: hold.folder.versions, clock });
     const knownKeys =
       hold === null
@@ -77,7 +77,7 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
         : (keys: KeyReader) =>
             createKnownKeys({ keys, own: server.texts.own, fileSystem, folder: hold.folder.path, clock, timers, log });
     const onClosed = async () => {
-      await notes.close();
+      await journal.close();
       await versions?.idle();
       await hold?.release();
     };
@@ -90,7 +90,7 @@ export async function openUpstreamBackend(options: UpstreamBackendOptions): Prom
       listener,
       settle,
       servesStale,
-      notes,
+      journal,
       versions,
       knownKeys,
       onClosed,

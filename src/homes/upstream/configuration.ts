@@ -2,7 +2,6 @@ import { UNCHANGED } from '../../client/find-line.js';
 import type { ServerTexts } from '../../client/secrets.js';
 import type { Purpose, Sent, UpstreamServer } from '../../client/server.js';
 import { mayHaveHappened } from '../../client/upstream-error.js';
-import type { ConfigurationDocumentPort } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange, ServerConfiguration } from '../../core/model.js';
@@ -19,33 +18,20 @@ import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { JsonSyntaxError } from '../../wire/json/json.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
-import type { Renewals } from './list-refresh.js';
+import type { ListRefresh } from './list-refresh.js';
 import { ownChange, struckConfiguration } from './struck-configuration.js';
 import type { TimersPort } from './timers.js';
-import type { Settling } from './unconfirmed-writes.js';
+import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
-/** The server's configuration, through its own API. */
-export interface ConfigurationDoor {
-  readonly document: ConfigurationDocumentPort;
-  /** What stands in it now. Rejects with `configParseFailed` where it is no configuration. */
-  read(purpose: Purpose): Promise<Sent<ReadConfiguration>>;
-  /** Changes rules or DNS settings in it, and takes nobody's keys back. Rejects with `outboundNotConfigured`, `invalidBody`. */
-  change(change: Pick<ConfigurationChange, 'rules' | 'dns'>): Promise<ServerConfiguration>;
-  /** The bytes that stand there now, whatever they are. */
-  readBytes(purpose: Purpose): Promise<Sent<Buffer>>;
-  /** Keeps it as a version. Rejects with `configWriteFailed`. */
-  keep(bytes: Buffer, options?: { readonly forever?: boolean }): Promise<void>;
-  /** Sends it, and takes nobody's keys back; within a turn of the queue. What the server makes of it has no comments. */
-  send(bytes: Buffer): Promise<void>;
-}
+export type ConfigurationAccess = ReturnType<typeof createConfigurationAccess>;
 
-export interface ConfigurationDoorOptions {
+export interface ConfigurationAccessOptions {
   readonly server: UpstreamServer;
   readonly keys: KeyReader;
   readonly queue: WriteQueue;
-  readonly renewals: Pick<Renewals, 'fresh'>;
-  readonly settling: Pick<Settling, 'overruled'>;
+  readonly listRefresh: Pick<ListRefresh, 'fresh'>;
+  readonly unconfirmed: Pick<UnconfirmedWrites, 'clear'>;
   /** Where the text before a change is kept; null where nothing outlives the process. */
   readonly versions: Pick<KeptVersions, 'keep'> | null;
   /** Refuses a replacement that would take the inbounds with keys away. */
@@ -66,13 +52,14 @@ const WRITING = 300;
 /** Between two looks at whether a replacement is live, ms. */
 const LOOKS = 1_000;
 
-export function createConfigurationDoor(options: ConfigurationDoorOptions): ConfigurationDoor {
+/** The server's configuration, through its own API. */
+export function createConfigurationAccess(options: ConfigurationAccessOptions) {
   const {
     server,
     keys,
     queue,
-    renewals,
-    settling,
+    listRefresh,
+    unconfirmed,
     versions,
     guard,
     onReplaced,
@@ -83,6 +70,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     log,
   } = options;
 
+  /** What stands in it now. Rejects with `configParseFailed` where it is no configuration. */
   async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
     return unlessHalfWritten(async () => {
       const { value, ...sent } = await server.getConfig(purpose);
@@ -90,6 +78,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     });
   }
 
+  /** The bytes that stand there now, whatever they are. */
   const readBytes = (purpose: Purpose) => unlessHalfWritten(() => server.getConfig(purpose));
 
   /** Servers truncate their file before they write it, and read it meanwhile: what is no configuration is read again. */
@@ -115,12 +104,14 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     }
   }
 
+  /** Keeps it as a version. Rejects with `configWriteFailed`. */
   async function keep(bytes: Buffer, { forever = false } = {}): Promise<void> {
     await versions?.keep(bytes, { forever }).catch((error: unknown) => {
       throw new DomainError('configWriteFailed', `the version before could not be kept: ${failureWords(error)}`);
     });
   }
 
+  /** Sends it, and takes nobody's keys back; within a turn of the queue. What the server makes of it has no comments. */
   async function send(bytes: Buffer): Promise<void> {
     try {
       await server.putConfig(bytes);
@@ -151,7 +142,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
   /** Until a list shows the keys of a replacement, or it should long have. */
   async function live(wanted: readonly AccessKey[], sentAt: number): Promise<void> {
     while (!isClosing() && clock.monotonic() < sentAt + SETTLED_AFTER) {
-      const isTaken = await renewals.fresh('poll').then(
+      const isTaken = await listRefresh.fresh('poll').then(
         () => true,
         () => false,
       );
@@ -179,7 +170,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     if (present !== null) await keep(present.document.bytes, verdict);
     await server.putConfig(body);
     verdict.report(log, { upstream: server.name }, present !== null && versions !== null);
-    settling.overruled();
+    unconfirmed.clear();
     if (next !== null) onReplaced(next.configuration);
     return next;
   }
@@ -191,7 +182,7 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
     send,
     document: {
       read: async () => [(await readBytes('caller')).value],
-      replace: (body) =>
+      replace: (body: Buffer): Promise<void> =>
         new Promise((resolve, reject) => {
           // Key writes wait until it is live: they would write the keys of before over it.
           void queue.take(async () => {
@@ -209,7 +200,8 @@ export function createConfigurationDoor(options: ConfigurationDoorOptions): Conf
           });
         }),
     },
-    change: (change) =>
+    /** Changes rules or DNS settings in it, and takes nobody's keys back. Rejects with `outboundNotConfigured`, `invalidBody`. */
+    change: (change: Pick<ConfigurationChange, 'rules' | 'dns'>): Promise<ServerConfiguration> =>
       queue.take(async () => {
         await refuseLater(server);
         const { document } = (await read('caller')).value;

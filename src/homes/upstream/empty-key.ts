@@ -9,7 +9,7 @@ import { sameState } from './key-state.js';
 type Server = Pick<UpstreamServer, 'find' | 'isLater' | 'version' | 'getConfig' | 'putConfig' | 'listUsers' | 'texts'>;
 
 /** So often a configuration is read again that somebody else changes meanwhile. */
-const MOST_AGAIN = 3;
+const MOST_RETRIES = 3;
 /** So many keys are named in one message. */
 const MOST_NAMED = 5;
 
@@ -23,7 +23,7 @@ export async function deleteEmptyKey(server: Server): Promise<void> {
   if (capabilities.config === undefined) throw new DomainError('configRefused', outOfReach(id));
   if (server.isLater())
     throw new DomainError('configRefused', `the server reports version ${server.version()}: ${UNCHANGED}`);
-  for (let again = 0; again < MOST_AGAIN; again += 1) {
+  for (let again = 0; again < MOST_RETRIES; again += 1) {
     const { value: bytes } = await server.getConfig();
     const { document } = readDocument(bytes);
     const without = removeEmptyKeys(document);

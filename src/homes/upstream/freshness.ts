@@ -25,24 +25,7 @@ export function readMayChange(fact: KeyFact | undefined, sentAt: number, listed:
   return fact === undefined || (fact.open === 0 && sentAt > fact.latest);
 }
 
-/** What is known of the moments of all keys. */
-export interface KeyFacts {
-  listMayChange(accessKey: string, sentAt: number): boolean;
-  readMayChange(accessKey: string, sentAt: number): boolean;
-  readTaken(accessKey: string, sentAt: number): void;
-  /** Whether a later read or write of the key is known than one that was sent then. */
-  knowsLater(accessKey: string, sentAt: number): boolean;
-  /** Since when it is known what the server has of the key; `-Infinity` for never. */
-  knownAt(accessKey: string): number;
-  writeBegins(accessKey: string): void;
-  /** `refused`: nothing has changed; `lost`: nobody knows. */
-  writeEnds(accessKey: string, how: 'answered' | 'refused' | 'lost', at: number): void;
-  /** A list is asked for. Whatever is read before counts as older than it. */
-  listBegins(at: number): void;
-  listFailed(): void;
-  /** A list has been taken in; what it was as new as needs no keeping. */
-  listTaken(sentAt: number): void;
-}
+export type KeyFreshness = ReturnType<typeof createKeyFreshness>;
 
 const NOTHING: KeyFact = {
   latest: Number.NEGATIVE_INFINITY,
@@ -50,44 +33,52 @@ const NOTHING: KeyFact = {
   unansweredUntil: Number.NEGATIVE_INFINITY,
 };
 
-export function createKeyFacts(): KeyFacts {
-  const facts = new Map<string, KeyFact>();
+/** What is known of the moments of all keys. */
+export function createKeyFreshness() {
+  const freshness = new Map<string, KeyFact>();
   let taken = Number.NEGATIVE_INFINITY;
   let onItsWay = Number.NEGATIVE_INFINITY;
 
   function change(accessKey: string, by: (fact: KeyFact) => Partial<KeyFact>): void {
-    const fact = facts.get(accessKey) ?? NOTHING;
-    facts.set(accessKey, { ...fact, ...by(fact) });
+    const fact = freshness.get(accessKey) ?? NOTHING;
+    freshness.set(accessKey, { ...fact, ...by(fact) });
   }
 
   return {
-    listMayChange: (accessKey, sentAt) => listMayChange(facts.get(accessKey), sentAt),
-    readMayChange: (accessKey, sentAt) => readMayChange(facts.get(accessKey), sentAt, Math.max(taken, onItsWay)),
-    knowsLater: (accessKey, sentAt) => sentAt <= (facts.get(accessKey)?.latest ?? Number.NEGATIVE_INFINITY),
-    readTaken: (accessKey, sentAt) => change(accessKey, () => ({ latest: sentAt })),
-    knownAt: (accessKey) => {
-      const fact = facts.get(accessKey);
+    listMayChange: (accessKey: string, sentAt: number): boolean => listMayChange(freshness.get(accessKey), sentAt),
+    readMayChange: (accessKey: string, sentAt: number): boolean =>
+      readMayChange(freshness.get(accessKey), sentAt, Math.max(taken, onItsWay)),
+    /** Whether a later read or write of the key is known than one that was sent then. */
+    knowsLater: (accessKey: string, sentAt: number): boolean =>
+      sentAt <= (freshness.get(accessKey)?.latest ?? Number.NEGATIVE_INFINITY),
+    readTaken: (accessKey: string, sentAt: number): void => change(accessKey, () => ({ latest: sentAt })),
+    /** Since when it is known what the server has of the key; `-Infinity` for never. */
+    knownAt: (accessKey: string): number => {
+      const fact = freshness.get(accessKey);
       if (fact === undefined) return taken;
       return listMayChange(fact, taken) ? taken : fact.latest;
     },
-    writeBegins: (accessKey) => change(accessKey, ({ open }) => ({ open: open + 1 })),
-    writeEnds(accessKey, how, at) {
+    writeBegins: (accessKey: string): void => change(accessKey, ({ open }) => ({ open: open + 1 })),
+    /** `refused`: nothing has changed; `lost`: nobody knows. */
+    writeEnds(accessKey: string, how: 'answered' | 'refused' | 'lost', at: number): void {
       change(accessKey, ({ open }) => ({
         open: open - 1,
         ...(how === 'answered' ? { latest: at } : {}),
         ...(how === 'lost' ? { unansweredUntil: at + SETTLED_AFTER } : {}),
       }));
     },
-    listBegins(at) {
+    /** A list is asked for. Whatever is read before counts as older than it. */
+    listBegins(at: number): void {
       onItsWay = at;
     },
-    listFailed() {
+    listFailed(): void {
       onItsWay = Number.NEGATIVE_INFINITY;
     },
-    listTaken(sentAt) {
+    /** A list has been taken in; what it was as new as needs no keeping. */
+    listTaken(sentAt: number): void {
       taken = sentAt;
       onItsWay = Number.NEGATIVE_INFINITY;
-      for (const [accessKey, fact] of facts) if (listMayChange(fact, sentAt)) facts.delete(accessKey);
+      for (const [accessKey, fact] of freshness) if (listMayChange(fact, sentAt)) freshness.delete(accessKey);
     },
   };
 }

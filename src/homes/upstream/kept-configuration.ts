@@ -4,23 +4,13 @@ import type { ClockPort, LogPort } from '../../core/ports.js';
 import { areMany } from '../../core/replace-policy.js';
 import type { KeptVersions } from '../../files/kept-versions.js';
 import { failureWords } from '../../platform/failure-words.js';
-import type { ConfigurationDoor } from './configuration.js';
+import type { ConfigurationAccess } from './configuration.js';
 import type { TimersPort } from './timers.js';
 
-/** Keeps the configuration of a server as versions, whoever changes it (design: "The configuration is kept"). */
-export interface ConfigurationKeeper {
-  /** On sight, at once. */
-  look(): void;
-  /** To be called where it may have changed. */
-  changed(): void;
-  /** Whether the server has had none that can be read for a while. */
-  isUnreadable(): boolean;
-  /** Begins nothing any more. */
-  close(): void;
-}
+export type ConfigurationVersions = ReturnType<typeof createConfigurationVersions>;
 
-export interface ConfigurationKeeperOptions {
-  readonly configuration: Pick<ConfigurationDoor, 'read' | 'keep'>;
+export interface ConfigurationVersionsOptions {
+  readonly configuration: Pick<ConfigurationAccess, 'read' | 'keep'>;
   readonly versions: Pick<KeptVersions, 'keepNewestForever'>;
   /** Whether servers of the line have one. */
   readonly hasOne: () => boolean;
@@ -39,7 +29,8 @@ const UNTIL_LOST = 2;
 /** How it says that its file is none; one that was started without a file has lost nothing. */
 const UNREADABLE: ReadonlySet<string> = new Set(['configReadFailed', 'configStripFailed', 'configParseFailed']);
 
-export function createConfigurationKeeper(options: ConfigurationKeeperOptions): ConfigurationKeeper {
+/** Keeps the configuration of a server as versions, whoever changes it (design: "The configuration is kept"). */
+export function createConfigurationVersions(options: ConfigurationVersionsOptions) {
   const { configuration, versions, hasOne, clock, timers, log } = options;
   let keptAt = Number.NEGATIVE_INFINITY;
   /** How many keys the last one had. */
@@ -104,14 +95,18 @@ export function createConfigurationKeeper(options: ConfigurationKeeperOptions): 
   }
 
   return {
+    /** On sight, at once. */
     look: work,
-    changed() {
+    /** To be called where it may have changed. */
+    changed(): void {
       if (isChanged) return;
       isChanged = true;
       if (working === null && keptAt > Number.NEGATIVE_INFINITY) plan(keptAt + LEAST_GAP);
     },
-    isUnreadable: () => unreadable >= UNTIL_LOST,
-    close() {
+    /** Whether the server has had none that can be read for a while. */
+    isUnreadable: (): boolean => unreadable >= UNTIL_LOST,
+    /** Begins nothing any more. */
+    close(): void {
       isClosed = true;
       cancel?.();
     },

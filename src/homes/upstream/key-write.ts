@@ -19,20 +19,12 @@ export interface KeyWrite {
 /** A key with what is to be another of its record. */
 export type ChangedRecord = { readonly accessKey: string } & KeyUpdate & Pick<AccessKey, 'name'>;
 
-/** The changes that a server's API makes of one key. */
-export interface KeyWriteKinds {
-  creates(record: AccessKey): KeyWrite;
-  updates(record: ChangedRecord): KeyWrite;
-  limits(accessKey: string, limitBytes: bigint | null): KeyWrite;
-  deletes(accessKey: string): KeyWrite;
-  resets(accessKey: string): KeyWrite;
-  /** What makes a key that is `found` what it was to be. */
-  restores(accessKey: string, wanted: KeyState, found: KeyState): KeyWrite;
-}
+export type KeyWriteKinds = ReturnType<typeof createKeyWriteKinds>;
 
+/** The changes that a server's API makes of one key. */
 export function createKeyWriteKinds(
   server: Pick<UpstreamServer, 'createUser' | 'updateUser' | 'setLimit' | 'deleteUser' | 'resetUser'>,
-): KeyWriteKinds {
+) {
   const creates = (record: AccessKey): KeyWrite => ({
     accessKey: record.accessKey,
     send: (purpose) => server.createUser(record, purpose),
@@ -75,7 +67,8 @@ export function createKeyWriteKinds(
     limits,
     deletes,
     resets,
-    restores(accessKey, wanted, found) {
+    /** What makes a key that is `found` what it was to be. */
+    restores(accessKey: string, wanted: KeyState, found: KeyState): KeyWrite {
       if (wanted === null) return deletes(accessKey);
       return found === null ? creates(wanted) : updates(wanted);
     },

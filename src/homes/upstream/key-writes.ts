@@ -5,19 +5,19 @@ import { recordOf } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, ProgressPort } from '../../core/ports.js';
-import type { KeyFacts } from './freshness.js';
+import type { KeyFreshness } from './freshness.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
 import type { LostCreates } from './lost-creates.js';
 import type { KeyReplica } from './replica.js';
 import type { SentWrites } from './sent-writes.js';
-import type { Settling } from './unconfirmed-writes.js';
+import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
 /** What changes keys on the server, and makes again what it lost. */
 export interface KeyWrites
   extends Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'> {
   /** Makes an acknowledged write again, if it still is undone; a failure leaves that to the next look. */
-  again(accessKey: string): Promise<void>;
+  retry(accessKey: string): Promise<void>;
 }
 
 export interface KeyWritesOptions {
@@ -25,9 +25,9 @@ export interface KeyWritesOptions {
   readonly kinds: KeyWriteKinds;
   readonly sent: SentWrites;
   readonly keys: KeyReader;
-  readonly facts: KeyFacts;
+  readonly freshness: KeyFreshness;
   readonly replica: Pick<KeyReplica, 'follow'>;
-  readonly settling: Pick<Settling, 'watched'>;
+  readonly unconfirmed: Pick<UnconfirmedWrites, 'pending'>;
   readonly lostCreates: Pick<LostCreates, 'took'>;
   readonly queue: WriteQueue;
   readonly clock: ClockPort;
@@ -35,7 +35,7 @@ export interface KeyWritesOptions {
 }
 
 export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
-  const { server, kinds, sent, keys, facts, replica, settling, lostCreates, queue, clock, progress } = options;
+  const { server, kinds, sent, keys, freshness, replica, unconfirmed, lostCreates, queue, clock, progress } = options;
 
   /** Keys that a bulk made and nobody changed since; without counters, by the protocol. */
   const bare = new Set<string>();
@@ -56,8 +56,8 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       const answeredAt = clock.monotonic();
       const records = value.map((accessKey) => recordOf(accessKey, { limitBytes }));
       for (const record of records) {
-        facts.writeBegins(record.accessKey);
-        facts.writeEnds(record.accessKey, 'answered', answeredAt);
+        freshness.writeBegins(record.accessKey);
+        freshness.writeEnds(record.accessKey, 'answered', answeredAt);
         replica.follow({ kind: 'createdBare', record });
       }
       const writes = records.map((after) => ({ accessKey: after.accessKey, before: null, after, answeredAt }));
@@ -115,10 +115,10 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       if (isBare(accessKey)) throw new DomainError('userNotFound');
       await change(kinds.resets(accessKey));
     },
-    async again(accessKey) {
+    async retry(accessKey) {
       // What of it is still to be done is found out, and done, where a write would begin.
       await queue.take(async () => {
-        if (settling.watched().has(accessKey)) await sent.present(accessKey, 'caller');
+        if (unconfirmed.pending().has(accessKey)) await sent.present(accessKey, 'caller');
       });
     },
   };

@@ -1,37 +1,23 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { createKeyRegistry } from '../../core/keys/registry.js';
-import type { KeyReader } from '../../core/keys/types.js';
 import type { ClockPort, LogPort, ProgressPort } from '../../core/ports.js';
-import { createKeyFacts } from './freshness.js';
+import { createKeyFreshness } from './freshness.js';
 import type { Tells } from './key-state.js';
 import { createKeyWriteKinds } from './key-write.js';
-import { createKeyWrites, type KeyWrites } from './key-writes.js';
-import { createRenewals, type Renewals } from './list-refresh.js';
+import { createKeyWrites } from './key-writes.js';
+import { createListRefresh } from './list-refresh.js';
 import { createLostCreates, type SettleRule } from './lost-creates.js';
-import { createKeyReplica, type KeyReplica } from './replica.js';
+import { createKeyReplica } from './replica.js';
+import { createRevertedReport } from './reverted-report.js';
 import { createSentWrites } from './sent-writes.js';
 import type { TimersPort } from './timers.js';
-import { createSettling, type Settling } from './unconfirmed-writes.js';
-import { createUndoneKeys, type UndoneKeys } from './undone-keys.js';
-import { createUndoneReport, type UndoneReport } from './undone-report.js';
-import type { Notes } from './write-journal.js';
-import { createWriteQueue, type WriteQueue } from './write-queue.js';
+import { createWriteRetries, UnconfirmedWrites } from './unconfirmed-writes.js';
+import type { WriteJournal } from './write-journal.js';
+import { createWriteQueue } from './write-queue.js';
 
-/** The keys of a server: as last known, their renewal, and the writes to them. */
-export interface ServerKeys {
-  readonly keys: KeyReader;
-  readonly replica: KeyReplica;
-  readonly renewals: Renewals;
-  readonly settling: Settling;
-  readonly queue: WriteQueue;
-  readonly writes: KeyWrites;
-  readonly undone: UndoneKeys;
-  readonly report: Pick<UndoneReport, 'count'>;
-}
-
-export interface ServerKeysOptions {
+interface ServerKeysOptions {
   readonly server: UpstreamServer;
-  readonly notes: Notes;
+  readonly journal: WriteJournal;
   readonly settle: SettleRule;
   /** Gives out what is known while the server is away. */
   readonly servesStale: boolean;
@@ -50,22 +36,23 @@ export interface ServerKeysOptions {
   readonly onWritten: () => void;
 }
 
-export function createServerKeys(options: ServerKeysOptions): ServerKeys {
-  const { server, notes, clock, timers, log, progress, tells, readsNames, onTaken, onGone, onWritten } = options;
+/** The keys of a server: as last known, their refresh, and the writes to them. */
+export function createServerKeys(options: ServerKeysOptions) {
+  const { server, journal, clock, timers, log, progress, tells, readsNames, onTaken, onGone, onWritten } = options;
   const lostCreates = createLostCreates({ server, rule: options.settle, clock });
-  const report = createUndoneReport(log);
+  const report = createRevertedReport(log);
   const keys = createKeyRegistry(clock.now);
-  const facts = createKeyFacts();
+  const freshness = createKeyFreshness();
   const queue = createWriteQueue();
   const kinds = createKeyWriteKinds(server);
 
-  const undone = createUndoneKeys(
-    (accessKey) => writes.again(accessKey).finally(() => renewals.look()),
+  const reverted = createWriteRetries(
+    (accessKey) => writes.retry(accessKey).finally(() => listRefresh.look()),
     report.say,
     log,
   );
-  const settling = createSettling({
-    notes,
+  const unconfirmed = new UnconfirmedWrites({
+    journal,
     clock,
     log,
     tells,
@@ -73,18 +60,18 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     // Of a later version nobody knows it, and nothing would ever settle what waited for a start.
     startsWithKeys: () => server.isLater() || (server.line()?.storing.startsWithKeys ?? false),
     isSlow: lostCreates.isSlow,
-    onUndone: undone.found,
+    onReverted: reverted.found,
   });
-  const replica = createKeyReplica({ keys, facts, witness: settling, timers, tells, onGone });
-  const renewals = createRenewals({
+  const replica = createKeyReplica({ keys, freshness, unconfirmed, timers, tells, onGone });
+  const listRefresh = createListRefresh({
     server,
     keys,
-    facts,
+    freshness,
     replica,
     servesStale: options.servesStale,
     clock,
     timers,
-    neededAt: settling.neededAt,
+    neededAt: () => unconfirmed.neededAt(),
     onTaken,
     ...(progress === undefined ? {} : { onProgress: (bytes) => showList(progress, bytes) }),
   });
@@ -92,15 +79,15 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     server,
     kinds,
     keys,
-    facts,
+    freshness,
     replica,
-    settling,
+    unconfirmed,
     lostCreates,
     report,
     clock,
     tells,
     onWritten() {
-      renewals.look();
+      listRefresh.look();
       onWritten();
     },
   });
@@ -109,15 +96,24 @@ export function createServerKeys(options: ServerKeysOptions): ServerKeys {
     kinds,
     sent,
     keys,
-    facts,
+    freshness,
     replica,
-    settling,
+    unconfirmed,
     lostCreates,
     queue,
     clock,
     ...(progress === undefined ? {} : { progress }),
   });
-  return { keys, replica, renewals, settling, queue, writes, undone, report };
+  return {
+    keys,
+    replica,
+    listRefresh,
+    unconfirmed,
+    queue,
+    writes,
+    reverted,
+    report,
+  };
 }
 
 const MEBIBYTE = 1024 * 1024;

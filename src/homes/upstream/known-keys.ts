@@ -12,17 +12,9 @@ import { jsonIn } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { inKey } from './struck-configuration.js';
 import type { TimersPort } from './timers.js';
-import { readNotes } from './write-journal.js';
+import { readWriteJournal } from './write-journal.js';
 
-/** The keys of a server as last known, in the data folder, for who has lost its configuration (design: "The configuration is kept"). */
-export interface KnownKeys {
-  /** To be called with every list. Before the first one nothing is written: what is noted is more. */
-  listed(): void;
-  /** To be called where records may have changed. They are written soon. */
-  changed(): void;
-  /** Writes what has changed. */
-  close(): Promise<void>;
-}
+export type KnownKeys = ReturnType<typeof createKnownKeys>;
 
 export interface KnownKeysOptions {
   readonly keys: Pick<KeyReader, 'entries' | 'answeredGeneration'>;
@@ -44,7 +36,8 @@ const MOST_SHARE = 0.05;
 /** Keys that are written out in one turn of the event loop. */
 const AT_ONCE = 5_000;
 
-export function createKnownKeys({ keys, own, fileSystem, folder, clock, timers, log }: KnownKeysOptions): KnownKeys {
+/** The keys of a server as last known, in the data folder, for who has lost its configuration (design: "The configuration is kept"). */
+export function createKnownKeys({ keys, own, fileSystem, folder, clock, timers, log }: KnownKeysOptions) {
   const path = join(folder, KNOWN_KEYS_FILE);
   let saved = -1;
   let nextAt = Number.NEGATIVE_INFINITY;
@@ -99,6 +92,7 @@ export function createKnownKeys({ keys, own, fileSystem, folder, clock, timers, 
     return writing;
   }
 
+  /** To be called where records may have changed. They are written soon. */
   function changed(): void {
     if (isClosed || !isWhole || cancel !== null || writing !== null || keys.answeredGeneration === saved) return;
     cancel = timers.after(Math.max(LEAST_GAP / 2, nextAt - clock.monotonic()), () => {
@@ -108,12 +102,14 @@ export function createKnownKeys({ keys, own, fileSystem, folder, clock, timers, 
   }
 
   return {
-    listed() {
+    /** To be called with every list. Before the first one nothing is written: what is noted is more. */
+    listed(): void {
       isWhole = true;
       changed();
     },
     changed,
-    async close() {
+    /** Writes what has changed. */
+    async close(): Promise<void> {
       isClosed = true;
       cancel?.();
       await writing;
@@ -135,7 +131,7 @@ export async function readKnownKeys(
     if (!isJsonObject(value) || typeof value.key !== 'string') continue;
     keys.set(value.key, recordFromNoted(value.key, value));
   }
-  for (const { accessKey, after } of (await readNotes(fileSystem, folder)).values()) {
+  for (const { accessKey, after } of (await readWriteJournal(fileSystem, folder)).values()) {
     if (after === null) keys.delete(accessKey);
     else keys.set(accessKey, after);
   }

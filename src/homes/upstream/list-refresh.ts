@@ -3,41 +3,23 @@ import { UpstreamError } from '../../client/upstream-error.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { Now } from '../../core/now.js';
 import type { ClockPort } from '../../core/ports.js';
-import type { KeyFacts } from './freshness.js';
-import { LEAST_GAP, nextRenewalAt, SHARE_AT_FIRST, type TakenList, type TakenLists, withList } from './renewal-plan.js';
+import type { KeyFreshness } from './freshness.js';
 import type { KeyReplica } from './replica.js';
 import type { TimersPort } from './timers.js';
 
-/** What keeps the keys in memory as fresh as they must be (design: "How fresh lists are"). One list at a time is asked for. */
-export interface Renewals {
-  /** Before a list is given out. Rejects where none can be had, unless the session alone is lost. */
-  freshen(): Now<void>;
-  /** Before what goes by what was last known; rejects where that is more than a day old. */
-  lastKnown(milliseconds?: number): Now<void>;
-  /** A list that is sent after this call, at once. */
-  fresh(purpose: Purpose): Promise<TakenList>;
-  /** For how long what is given out instead of a list has been known, ms; null while lists can be had. */
-  stale(): number | null;
-  /** To be called where `neededAt` may say something earlier. */
-  look(): void;
-  /** Asks again where the last one failed, though nobody looks. */
-  retry(): void;
-  status(): RenewalStatus;
-  /** Begins no more; resolves when none is under way. */
-  close(): Promise<void>;
-}
+export type ListRefresh = ReturnType<typeof createListRefresh>;
 
-export interface RenewalStatus {
+export interface ListRefreshStatus {
   readonly renewals: number;
   readonly failed: number;
   /** Milliseconds since the last list was sent; null before the first. */
   readonly ageMilliseconds: number | null;
 }
 
-export interface RenewalsOptions {
+export interface ListRefreshOptions {
   readonly server: Pick<UpstreamServer, 'listUsers'>;
   readonly keys: Pick<KeyReader, 'get'>;
-  readonly facts: KeyFacts;
+  readonly freshness: KeyFreshness;
   readonly replica: Pick<KeyReplica, 'takeList'>;
   /** Gives out what is known while the server is away. */
   readonly servesStale: boolean;
@@ -49,6 +31,18 @@ export interface RenewalsOptions {
   readonly onTaken: () => Promise<void>;
   readonly onProgress?: (bytes: number) => void;
 }
+
+/** How often the list may be asked for (design: "How fresh lists are"). Milliseconds. */
+const LEAST_GAP = 1_000;
+const MOST_GAP = 30_000;
+const SHARE_OF_SERVER = 0.02;
+/** While it is not known what a list costs: the first one is the slowest. */
+const SHARE_AT_FIRST = 0.1;
+const KNOWN_FROM = 3;
+/** So many of the last lists tell what one costs. */
+const LOOKED_AT = 5;
+/** By how much the last one may have been held up, at most: a server that has become far slower is left in peace at once. */
+const HELD_UP = 4;
 
 /** For so long what was last known is gone by, ms. */
 const MOST_AGE = 24 * 60 * 60 * 1000;
@@ -65,8 +59,9 @@ interface Failure {
   readonly inARow: number;
 }
 
-export function createRenewals(options: RenewalsOptions): Renewals {
-  const { server, keys, facts, replica, servesStale, clock, timers, neededAt, onTaken, onProgress } = options;
+/** What keeps the keys in memory as fresh as they must be (design: "How fresh lists are"). One list at a time is asked for. */
+export function createListRefresh(options: ListRefreshOptions) {
+  const { server, keys, freshness, replica, servesStale, clock, timers, neededAt, onTaken, onProgress } = options;
   const status = { renewals: 0, failed: 0 };
   let last: TakenLists | null = null;
   let running: Promise<TakenList> | null = null;
@@ -78,7 +73,7 @@ export function createRenewals(options: RenewalsOptions): Renewals {
 
   async function run(purpose: Purpose): Promise<TakenList> {
     const begunAt = clock.monotonic();
-    facts.listBegins(begunAt);
+    freshness.listBegins(begunAt);
     try {
       const list = await server.listUsers({
         purpose,
@@ -92,7 +87,7 @@ export function createRenewals(options: RenewalsOptions): Renewals {
       status.renewals += 1;
       return list;
     } catch (error) {
-      facts.listFailed();
+      freshness.listFailed();
       const at = clock.monotonic();
       failure = { at, error, took: at - begunAt, inARow: (failure?.inARow ?? 0) + 1 };
       status.failed += 1;
@@ -114,7 +109,7 @@ export function createRenewals(options: RenewalsOptions): Renewals {
     start(isNeeded ? 'caller' : 'poll').catch(() => undefined);
   }
 
-  const isDue = (now: number): boolean => now >= nextRenewalAt(last, null);
+  const isDue = (now: number): boolean => now >= nextRefreshAt(last, null);
   /** One that failed late, or after much of it had come, is not asked for again at once. */
   const hasJustFailed = (now: number): boolean =>
     failure !== null && now < failure.at + Math.min(Math.max(failure.took / SHARE_AT_FIRST, LEAST_GAP), MOST_BACKOFF);
@@ -134,6 +129,7 @@ export function createRenewals(options: RenewalsOptions): Renewals {
     return goesOn && isKnown(clock.monotonic());
   }
 
+  /** For how long what is given out instead of a list has been known, ms; null while lists can be had. */
   function stale(): number | null {
     const now = clock.monotonic();
     return servesStale && last !== null && failure !== null && isKnown(now) ? now - last.sentAt : null;
@@ -149,7 +145,7 @@ export function createRenewals(options: RenewalsOptions): Renewals {
     );
     if (wanted === Number.POSITIVE_INFINITY) return;
     const backoff = failure === null ? 0 : failure.at + Math.min(1000 * 2 ** (failure.inARow - 1), MOST_BACKOFF);
-    const at = Math.max(wanted, nextRenewalAt(last, null), backoff);
+    const at = Math.max(wanted, nextRefreshAt(last, null), backoff);
     if (cancelTimer !== null && timerAt <= at) return;
     cancelTimer?.();
     timerAt = at;
@@ -159,6 +155,7 @@ export function createRenewals(options: RenewalsOptions): Renewals {
     });
   }
 
+  /** Before a list is given out. Rejects where none can be had, unless the session alone is lost. */
   function freshen(): Now<void> {
     const now = clock.monotonic();
     if (running === null && !isDue(now)) return undefined;
@@ -171,7 +168,8 @@ export function createRenewals(options: RenewalsOptions): Renewals {
 
   return {
     freshen,
-    lastKnown(milliseconds = 0) {
+    /** Before what goes by what was last known; rejects where that is more than a day old. */
+    lastKnown(milliseconds = 0): Now<void> {
       const now = clock.monotonic();
       watchedUntil = Math.max(watchedUntil, now + milliseconds);
       if (!isKnown(now)) return freshen();
@@ -179,21 +177,59 @@ export function createRenewals(options: RenewalsOptions): Renewals {
       look();
       return undefined;
     },
-    async fresh(purpose) {
+    /** A list that is sent after this call, at once. */
+    async fresh(purpose: Purpose): Promise<TakenList> {
       while (running !== null) await running.catch(() => undefined);
       return start(purpose);
     },
     stale,
     look,
-    retry() {
+    /** Asks again where the last one failed, though nobody looks. */
+    retry(): void {
       if (failure !== null) watchedUntil = Math.max(watchedUntil, clock.monotonic() + MOST_BACKOFF);
       look();
     },
-    status: () => ({ ...status, ageMilliseconds: last === null ? null : clock.monotonic() - last.sentAt }),
-    async close() {
+    status: (): ListRefreshStatus => ({
+      ...status,
+      ageMilliseconds: last === null ? null : clock.monotonic() - last.sentAt,
+    }),
+    /** Begins no more; resolves when none is under way. */
+    async close(): Promise<void> {
       isClosed = true;
       cancelTimer?.();
       await running?.catch(() => undefined);
     },
   };
+}
+
+/** One that was taken in. */
+export interface TakenList {
+  /** Monotonic, ms. */
+  readonly sentAt: number;
+  /** What it cost the server, as far as can be seen: the time to its first byte, ms. */
+  readonly serverMilliseconds: number;
+}
+
+/** Those that were taken in, as far as the next one depends on them. */
+export interface TakenLists extends Pick<TakenList, 'sentAt'> {
+  /** Of the last ones, ms. */
+  readonly costs: readonly number[];
+}
+
+export function withList(before: TakenLists | null, { sentAt, serverMilliseconds }: TakenList): TakenLists {
+  return { sentAt, costs: [...(before?.costs ?? []), serverMilliseconds].slice(-LOOKED_AT) };
+}
+
+/**
+ * From when on the next list may be asked for: at most every second and 2 % of the server's time, but every 30 s. Its time is
+ * the least of the last few, where the very last was not far slower: a machine or network that stands still for a moment
+ * costs the server nothing.
+ */
+export function nextRefreshAt(last: TakenLists | null, failedAt: number | null): number {
+  const afterFailure = failedAt === null ? Number.NEGATIVE_INFINITY : failedAt + LEAST_GAP;
+  if (last === null) return afterFailure;
+  const cost = Math.max(Math.min(...last.costs), (last.costs.at(-1) ?? 0) / HELD_UP);
+  const share = last.costs.length < KNOWN_FROM ? SHARE_AT_FIRST : SHARE_OF_SERVER;
+  const gap = Math.min(Math.max(cost / share, LEAST_GAP), MOST_GAP);
+  return Math.max(last.sentAt + gap, afterFailure);
 }

@@ -4,14 +4,8 @@ import type { LiveStatus } from '../../core/backend.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ClockPort } from '../../core/ports.js';
 import type { KeyReplica } from './replica.js';
-import { isRestarted, startOf } from './server-start.js';
 
-/** The server's own status, asked for at most once a second. */
-export interface StatusKeeper {
-  read(purpose: Purpose): Promise<LiveStatus>;
-  /** Asks now, unless that was done within the last second. */
-  look(): Promise<void>;
-}
+export type StatusKeeper = ReturnType<typeof createStatusKeeper>;
 
 export interface StatusOptions {
   readonly server: Pick<UpstreamServer, 'status'>;
@@ -24,7 +18,8 @@ export interface StatusOptions {
 
 const LEAST_GAP = 1_000;
 
-export function createStatusKeeper({ server, keys, replica, clock, onRestart }: StatusOptions): StatusKeeper {
+/** The server's own status, asked for at most once a second. */
+export function createStatusKeeper({ server, keys, replica, clock, onRestart }: StatusOptions) {
   let last: { readonly sent: Sent<UpstreamStatus>; readonly own: { total: number; active: number } } | null = null;
   let asking: Promise<void> | null = null;
   let startedAt: number | null = null;
@@ -62,7 +57,7 @@ export function createStatusKeeper({ server, keys, replica, clock, onRestart }: 
   }
 
   return {
-    async read(purpose) {
+    async read(purpose: Purpose): Promise<LiveStatus> {
       try {
         await fresh(purpose);
       } catch (error) {
@@ -73,6 +68,23 @@ export function createStatusKeeper({ server, keys, replica, clock, onRestart }: 
       }
       return known();
     },
-    look: () => fresh('poll'),
+    /** Asks now, unless that was done within the last second. */
+    look: (): Promise<void> => fresh('poll'),
   };
+}
+
+/** How much later a server's start may seem without its having been restarted: uptimes are whole seconds. Milliseconds. */
+const JITTER = 3_000;
+
+/** When the server started, by the monotonic clock of this process, ms. */
+export function startOf(status: {
+  readonly sentAt: number;
+  readonly value: { readonly uptimeSeconds: bigint };
+}): number {
+  return status.sentAt - Number(status.value.uptimeSeconds) * 1000;
+}
+
+/** Whether a server that started then is another run of it than the one that was known. */
+export function isRestarted(known: number | null, start: number): boolean {
+  return known !== null && start > known + JITTER;
 }

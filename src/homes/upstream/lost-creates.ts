@@ -1,6 +1,6 @@
 import type { Purpose, UpstreamServer } from '../../client/server.js';
 import type { ClockPort } from '../../core/ports.js';
-import type { Waiting } from './unconfirmed-writes.js';
+import type { PendingWrite } from './unconfirmed-writes.js';
 
 /**
  * When a key that was made here and is gone is made again: `always`, or where its server may have lost it by itself (design:
@@ -8,15 +8,7 @@ import type { Waiting } from './unconfirmed-writes.js';
  */
 export type SettleRule = 'auto' | 'always';
 
-/** Tells creates that a server lost from keys that somebody has deleted there. */
-export interface LostCreates {
-  /** How long the server took for a write of keys, ms. */
-  took(milliseconds: number): void;
-  /** Whether the server is of those that lose writes while they run, by the last ones. */
-  isSlow(): boolean;
-  /** Whether the server may have lost the create. Rejects where it cannot be asked since when it runs. */
-  mayBe(write: Pick<Waiting, 'answeredAt' | 'isSlow'>, purpose: Purpose): Promise<boolean>;
-}
+export type LostCreates = ReturnType<typeof createLostCreates>;
 
 export interface LostCreatesOptions {
   readonly server: Pick<UpstreamServer, 'status' | 'troubles' | 'onChange'>;
@@ -29,7 +21,8 @@ const SLOW = 20;
 /** So many of the last writes tell it. */
 const LOOKED_AT = 10;
 
-export function createLostCreates({ server, rule, clock }: LostCreatesOptions): LostCreates {
+/** Tells creates that a server lost from keys that somebody has deleted there. */
+export function createLostCreates({ server, rule, clock }: LostCreatesOptions) {
   let durations: readonly number[] = [];
   /** Monotonic, ms: when the server was seen away last, and when it started at the latest. */
   let awayAt = Number.NEGATIVE_INFINITY;
@@ -39,14 +32,17 @@ export function createLostCreates({ server, rule, clock }: LostCreatesOptions): 
     if (server.troubles().some(({ kind }) => kind === 'away')) awayAt = clock.monotonic();
   });
 
+  /** Whether the server is of those that lose writes while they run, by the last ones. */
   const isSlow = (): boolean => median(durations) > SLOW;
 
   return {
-    took(milliseconds) {
+    /** How long the server took for a write of keys, ms. */
+    took(milliseconds: number): void {
       durations = [...durations, milliseconds].slice(-LOOKED_AT);
     },
     isSlow,
-    async mayBe(write, purpose) {
+    /** Whether the server may have lost the create. Rejects where it cannot be asked since when it runs. */
+    async mayBe(write: Pick<PendingWrite, 'answeredAt' | 'isSlow'>, purpose: Purpose): Promise<boolean> {
       const isMeanwhile = () => awayAt > write.answeredAt || startedAt > write.answeredAt;
       if (rule === 'always' || write.isSlow || isSlow() || isMeanwhile()) return true;
       const { value } = await server.status(purpose);

@@ -3,29 +3,22 @@ import type { AccessKey } from '../../core/model.js';
 import type { LogPort } from '../../core/ports.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
-import type { ConfigurationDoor } from './configuration.js';
-import { nextRenewalAt, type TakenLists, withList } from './renewal-plan.js';
+import type { ConfigurationAccess } from './configuration.js';
+import { nextRefreshAt, type TakenLists, withList } from './list-refresh.js';
 import type { KeyReplica } from './replica.js';
 
-/** Names of keys where snapshots do not tell them: they stand in the configuration alone. */
-export interface Names {
-  /** Whether none are wanted, or they were read. */
-  areKnown(): boolean;
-  /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
-  follow(now: number): Promise<void>;
-  /** A configuration with these keys takes the place of the server's, which has them a while later. */
-  replaced(keys: readonly AccessKey[], now: number): void;
-}
+export type Names = ReturnType<typeof createNames>;
 
 export interface NamesOptions {
-  readonly configuration: Pick<ConfigurationDoor, 'read'>;
+  readonly configuration: Pick<ConfigurationAccess, 'read'>;
   readonly replica: Pick<KeyReplica, 'takeNames'>;
   /** Whether names are to be looked for there now. */
   readonly areWanted: () => boolean;
   readonly log: LogPort;
 }
 
-export function createNames({ configuration, replica, areWanted, log }: NamesOptions): Names {
+/** Names of keys where snapshots do not tell them: they stand in the configuration alone. */
+export function createNames({ configuration, replica, areWanted, log }: NamesOptions) {
   let last: TakenLists | null = null;
   let failedAt: number | null = null;
   let coming: { readonly names: ReadonlyMap<string, string | null>; readonly at: number } | null = null;
@@ -37,10 +30,12 @@ export function createNames({ configuration, replica, areWanted, log }: NamesOpt
   }
 
   return {
-    areKnown: () => !areWanted() || last !== null,
-    async follow(now) {
+    /** Whether none are wanted, or they were read. */
+    areKnown: (): boolean => !areWanted() || last !== null,
+    /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
+    async follow(now: number): Promise<void> {
       if (areWanted()) await takeComing(now);
-      if (!areWanted() || now < nextRenewalAt(last, failedAt)) return;
+      if (!areWanted() || now < nextRefreshAt(last, failedAt)) return;
       try {
         const { value, ...sent } = await configuration.read('poll');
         await replica.takeNames(namesOf(value.configuration.keys), sent.sentAt);
@@ -53,7 +48,8 @@ export function createNames({ configuration, replica, areWanted, log }: NamesOpt
         if (!(error instanceof UpstreamError)) await replica.takeNames(new Map(), now);
       }
     },
-    replaced(keys, now) {
+    /** A configuration with these keys takes the place of the server's, which has them a while later. */
+    replaced(keys: readonly AccessKey[], now: number): void {
       coming = { names: namesOf(keys), at: now };
     },
   };

@@ -9,38 +9,23 @@ import type { ConfigurationDocument } from '../../document/document.js';
 import { replaceRootList } from '../../document/root-list-change.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
-import type { ConfigurationDoor } from './configuration.js';
-import type { Renewals } from './list-refresh.js';
+import type { ConfigurationAccess } from './configuration.js';
+import type { ListRefresh } from './list-refresh.js';
 import { withRules } from './rules-write.js';
 import { inKey } from './struck-configuration.js';
 import type { TimersPort } from './timers.js';
-import type { Settling } from './unconfirmed-writes.js';
+import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
-/**
- * Stores keys where a server starts from whose own API stores them elsewhere (design: "Keys that a server does not start
- * with"): getConfig, the keys into their inbound, the root list out, putConfig, and a look whether all are there.
- */
-export interface InboundsKeeper {
-  /** Something was written that the server would not start with. */
-  written(): void;
-  /** A list has come: what others made over the server's own API is stored, too. */
-  listed(): void;
-  /** Rules that the server has taken. */
-  ruled(rules: readonly OutboundRule[]): void;
-  /** A key that the server no longer has. */
-  gone(accessKey: string): void;
-  /** Begins nothing any more. */
-  close(): void;
-}
+export type KeyPersister = ReturnType<typeof createKeyPersister>;
 
-export interface InboundsKeeperOptions {
+export interface KeyPersisterOptions {
   readonly server: Pick<UpstreamServer, 'putConfig' | 'status' | 'line' | 'version' | 'isLater' | 'name' | 'texts'>;
   readonly keys: KeyReader;
   readonly queue: WriteQueue;
-  readonly renewals: Pick<Renewals, 'fresh'>;
-  readonly configuration: Pick<ConfigurationDoor, 'read'>;
-  readonly settling: Pick<Settling, 'stored' | 'watched'>;
+  readonly listRefresh: Pick<ListRefresh, 'fresh'>;
+  readonly configuration: Pick<ConfigurationAccess, 'read'>;
+  readonly unconfirmed: Pick<UnconfirmedWrites, 'stored' | 'pending'>;
   readonly clock: ClockPort;
   readonly timers: TimersPort;
   readonly log: LogPort;
@@ -57,8 +42,12 @@ export function storingAt(firstAt: number, lastAt: number): number {
   return Math.min(lastAt + QUIET, firstAt + AT_MOST);
 }
 
-export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKeeper {
-  const { server, keys, queue, renewals, configuration, settling, clock, timers, log } = options;
+/**
+ * Stores keys where a server starts from whose own API stores them elsewhere (design: "Keys that a server does not start
+ * with"): getConfig, the keys into their inbound, the root list out, putConfig, and a look whether all are there.
+ */
+export function createKeyPersister(options: KeyPersisterOptions) {
+  const { server, keys, queue, listRefresh, configuration, unconfirmed, clock, timers, log } = options;
   let firstAt: number | null = null;
   let lastAt = 0;
   let cancelStoring: (() => void) | null = null;
@@ -81,7 +70,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
       cancelStoring = null;
       run(async () => {
         const stored = await store();
-        await renewals.fresh('poll');
+        await listRefresh.fresh('poll');
         if (hasOthers(stored.keys)) written();
         else if (firstAt === null) verifyLater(stored);
       });
@@ -120,7 +109,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
   async function store(): Promise<Stored> {
     return queue.take(async () => {
       firstAt = null;
-      const taken = await renewals.fresh('poll');
+      const taken = await listRefresh.fresh('poll');
       const wanted = new Map([...keys.entries()].map((key) => [key.accessKey, copyOf(key)]));
       // It may have been updated since these keys came to wait.
       await server.status('poll');
@@ -147,7 +136,8 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
       saidNoHome = true;
       return null;
     }
-    const isDeleted = (accessKey: string) => gone.has(accessKey) || settling.watched().get(accessKey)?.after === null;
+    const isDeleted = (accessKey: string) =>
+      gone.has(accessKey) || unconfirmed.pending().get(accessKey)?.after === null;
     // The document has the server's own texts, and memory those that may be shown.
     const { own, written: ownWritten } = server.texts;
     const records = [...wanted.values()].map((key) => inKey(key, ownWritten));
@@ -164,10 +154,10 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
 
   /** The list once the server has read the file. */
   async function verify(stored: Stored): Promise<void> {
-    await renewals.fresh('poll');
+    await listRefresh.fresh('poll');
     if (firstAt !== null) return;
     if (hasOthers(stored.keys)) written();
-    else settling.stored(stored.until);
+    else unconfirmed.stored(stored.until);
   }
 
   /** Whether the server has keys, or records of keys, that were not stored. */
@@ -183,6 +173,7 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
     return false;
   }
 
+  /** Something was written that the server would not start with. */
   function written(): void {
     if (!isNeeded()) return;
     lastAt = clock.monotonic();
@@ -194,19 +185,23 @@ export function createInboundsKeeper(options: InboundsKeeperOptions): InboundsKe
 
   return {
     written,
-    listed() {
+    /** A list has come: what others made over the server's own API is stored, too. */
+    listed(): void {
       const isBusy = firstAt !== null || working !== null || cancelVerifying !== null;
       if (isBusy || !isNeeded()) return;
       if (kept === null || hasNew(kept)) written();
     },
-    ruled(next) {
+    /** Rules that the server has taken. */
+    ruled(next: readonly OutboundRule[]): void {
       rules = next;
       written();
     },
-    gone(accessKey) {
+    /** A key that the server no longer has. */
+    gone(accessKey: string): void {
       if (isNeeded()) gone.add(accessKey);
     },
-    close() {
+    /** Begins nothing any more. */
+    close(): void {
       isClosed = true;
       cancelStoring?.();
       cancelVerifying?.();

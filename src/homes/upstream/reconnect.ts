@@ -3,14 +3,9 @@ import { UpstreamError } from '../../client/upstream-error.js';
 import type { LogPort } from '../../core/ports.js';
 import type { TimersPort } from './timers.js';
 
-/** Whether the server is there, what it is, and that everything of it is loaded once. */
-export interface Presence {
-  /** Loads, or goes on without where the server is away. Rejects with an `Error` for people where it lets nobody in. */
-  open(): Promise<void>;
-  close(): void;
-}
+export type Reconnect = ReturnType<typeof createReconnect>;
 
-export interface PresenceOptions {
+export interface ReconnectOptions {
   readonly server: Pick<UpstreamServer, 'name' | 'line' | 'troubles' | 'onChange'>;
   /** Everything there is to know before anything is served. */
   readonly load: () => Promise<void>;
@@ -27,7 +22,8 @@ export interface PresenceOptions {
 /** How often it is looked whether a server is back, ms. */
 const PROBES = 5_000;
 
-export function createPresence({ server, load, look, onBack, onLine, timers, log }: PresenceOptions): Presence {
+/** Whether the server is there, what it is, and that everything of it is loaded once. */
+export function createReconnect({ server, load, look, onBack, onLine, timers, log }: ReconnectOptions) {
   let line = server.line()?.id;
   let stopProbing: (() => void) | null = null;
   let state: 'new' | 'loading' | 'loaded' | 'closed' = 'new';
@@ -74,7 +70,8 @@ export function createPresence({ server, load, look, onBack, onLine, timers, log
   });
 
   return {
-    async open() {
+    /** Loads, or goes on without where the server is away. Rejects with an `Error` for people where it lets nobody in. */
+    async open(): Promise<void> {
       try {
         await loadNow();
       } catch (error) {
@@ -84,7 +81,7 @@ export function createPresence({ server, load, look, onBack, onLine, timers, log
         probe();
       }
     },
-    close() {
+    close(): void {
       state = 'closed';
       stopProbing?.();
     },

@@ -2,43 +2,22 @@ import type { Sent } from '../../client/server.js';
 import { changedRecord, recordBy, sameFields } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
-import type { KeyFacts } from './freshness.js';
+import type { KeyFreshness } from './freshness.js';
 import { type KeyState, stateOf, type Tells } from './key-state.js';
 import type { TimersPort } from './timers.js';
-
-/** Those who must know what is seen of some keys before it is shown. */
-export interface Witness {
-  /** The keys that it waits for. */
-  watched(): ReadonlyMap<string, unknown>;
-  /** What was seen of a watched key; false where it must not be shown. */
-  see(accessKey: string, state: KeyState, sentAt: number): boolean;
-  /** What the configuration has as its name, on lines whose lists tell none; undefined where it has no such key. Returns what to show. */
-  seeName(accessKey: string, name: string | null | undefined, sentAt: number): string | null;
-}
+import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 
 /** A write that took effect, as the keys in memory follow it. */
 export type Effect =
   | { readonly kind: 'created' | 'createdBare' | 'changed'; readonly record: AccessKey }
   | { readonly kind: 'deleted' | 'reset'; readonly accessKey: string };
 
-/** The keys in memory as they follow those of the server (design: "The replica never goes back"). */
-export interface KeyReplica {
-  /** Takes a list in, piece by piece; resolves when it is in. */
-  takeList(list: Sent<readonly KeySnapshot[]>): Promise<void>;
-  /** False where what is known is later than what was read, or that must not be shown. */
-  takeRead(accessKey: string, read: Sent<KeySnapshot | undefined>): boolean;
-  /** Follows a write of Keyway's own, at once. */
-  follow(effect: Effect): void;
-  /** Takes over names that a list does not tell, all that there were at that moment. */
-  takeNames(names: ReadonlyMap<string, string | null>, sentAt: number): Promise<void>;
-  /** By how much own writes have changed the counts, ever. */
-  ownChanges(): { readonly total: number; readonly active: number };
-}
+export type KeyReplica = ReturnType<typeof createKeyReplica>;
 
 export interface KeyReplicaOptions {
   readonly keys: KeyRegistry;
-  readonly facts: KeyFacts;
-  readonly witness: Witness;
+  readonly freshness: KeyFreshness;
+  readonly unconfirmed: Pick<UnconfirmedWrites, 'pending' | 'see' | 'seeName'>;
   readonly timers: Pick<TimersPort, 'pause'>;
   readonly tells: Tells;
   /** Called for a key that the server no longer has, whoever took it away. */
@@ -48,14 +27,15 @@ export interface KeyReplicaOptions {
 /** Keys that are looked at in one turn of the event loop. */
 const AT_ONCE = 1_000;
 
-export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
-  const { keys, facts, witness, timers, tells, onGone } = options;
+/** The keys in memory as they follow those of the server (design: "The replica never goes back"). */
+export function createKeyReplica(options: KeyReplicaOptions) {
+  const { keys, freshness, unconfirmed, timers, tells, onGone } = options;
   const own = { total: 0, active: 0 };
   /** By slot, the list in which its key was seen last. */
   let seenIn = new Uint32Array(1024);
   let lists = 0;
-  /** Those of the list that are watched: they may be in it and not be shown. */
-  let watchedSeen = new Set<string>();
+  /** The keys of the list with pending writes: they may be in it and not be shown. */
+  let pendingSeen = new Set<string>();
 
   function mark(slot: number): void {
     if (slot >= seenIn.length) {
@@ -68,15 +48,15 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
 
   /** Whether what was seen may be shown. */
   function mayShow(accessKey: string, state: () => KeyState, sentAt: number): boolean {
-    return !witness.watched().has(accessKey) || witness.see(accessKey, state(), sentAt);
+    return !unconfirmed.pending().has(accessKey) || unconfirmed.see(accessKey, state(), sentAt);
   }
 
   function takeOne(snapshot: KeySnapshot, sentAt: number): void {
     const { accessKey } = snapshot;
     const isNew = keys.get(accessKey) !== snapshot;
-    const isWatched = witness.watched().has(accessKey);
-    if (isWatched) watchedSeen.add(accessKey);
-    if ((isNew || isWatched) && facts.listMayChange(accessKey, sentAt)) {
+    const isPending = unconfirmed.pending().has(accessKey);
+    if (isPending) pendingSeen.add(accessKey);
+    if ((isNew || isPending) && freshness.listMayChange(accessKey, sentAt)) {
       if (mayShow(accessKey, () => stateOf(snapshot), sentAt) && isNew) put(snapshot);
     }
     const entry = keys.get(accessKey);
@@ -106,9 +86,9 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
   }
 
   function takeName(accessKey: string, told: string | null, sentAt: number): void {
-    const name = witness.watched().has(accessKey) ? witness.seeName(accessKey, told, sentAt) : told;
+    const name = unconfirmed.pending().has(accessKey) ? unconfirmed.seeName(accessKey, told, sentAt) : told;
     const entry = keys.get(accessKey);
-    if (entry === undefined || entry.name === name || !facts.listMayChange(accessKey, sentAt)) return;
+    if (entry === undefined || entry.name === name || !freshness.listMayChange(accessKey, sentAt)) return;
     const record = changedRecord(entry, { name });
     if (entry.counters === null) keys.createWithoutCounters(record);
     else keys.update(record);
@@ -124,9 +104,9 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
   async function removeUnseen(sentAt: number): Promise<void> {
     const gone: string[] = [];
     for (const { accessKey, slot } of keys.entries()) if (seenIn[slot] !== lists) gone.push(accessKey);
-    for (const accessKey of witness.watched().keys()) if (keys.get(accessKey) === undefined) gone.push(accessKey);
+    for (const accessKey of unconfirmed.pending().keys()) if (keys.get(accessKey) === undefined) gone.push(accessKey);
     await inPieces(gone, (accessKey) => {
-      if (watchedSeen.has(accessKey) || !facts.listMayChange(accessKey, sentAt)) return;
+      if (pendingSeen.has(accessKey) || !freshness.listMayChange(accessKey, sentAt)) return;
       if (mayShow(accessKey, () => null, sentAt)) remove(accessKey);
     });
   }
@@ -139,34 +119,39 @@ export function createKeyReplica(options: KeyReplicaOptions): KeyReplica {
   }
 
   return {
-    async takeList({ value, sentAt }) {
+    /** Takes a list in, piece by piece; resolves when it is in. */
+    async takeList({ value, sentAt }: Sent<readonly KeySnapshot[]>): Promise<void> {
       lists += 1;
-      watchedSeen = new Set();
+      pendingSeen = new Set();
       await inPieces(value, (snapshot) => takeOne(snapshot, sentAt));
       await removeUnseen(sentAt);
-      facts.listTaken(sentAt);
+      freshness.listTaken(sentAt);
     },
-    takeRead(accessKey, { value, sentAt }) {
-      if (!facts.readMayChange(accessKey, sentAt)) return !facts.knowsLater(accessKey, sentAt);
+    /** False where what is known is later than what was read, or that must not be shown. */
+    takeRead(accessKey: string, { value, sentAt }: Sent<KeySnapshot | undefined>): boolean {
+      if (!freshness.readMayChange(accessKey, sentAt)) return !freshness.knowsLater(accessKey, sentAt);
       if (!mayShow(accessKey, () => stateOf(value), sentAt)) return false;
       if (value === undefined) remove(accessKey);
       else put(value);
-      facts.readTaken(accessKey, sentAt);
+      freshness.readTaken(accessKey, sentAt);
       return true;
     },
-    follow(effect) {
+    /** Follows a write of Keyway's own, at once. */
+    follow(effect: Effect): void {
       const before = { total: keys.size, active: keys.active };
       follow(keys, effect);
       own.total += keys.size - before.total;
       own.active += keys.active - before.active;
     },
-    async takeNames(names, sentAt) {
-      for (const accessKey of witness.watched().keys()) {
-        if (!names.has(accessKey)) witness.seeName(accessKey, undefined, sentAt);
+    /** Takes over names that a list does not tell, all that there were at that moment. */
+    async takeNames(names: ReadonlyMap<string, string | null>, sentAt: number): Promise<void> {
+      for (const accessKey of unconfirmed.pending().keys()) {
+        if (!names.has(accessKey)) unconfirmed.seeName(accessKey, undefined, sentAt);
       }
       await inPieces([...names], ([accessKey, name]) => takeName(accessKey, name, sentAt));
     },
-    ownChanges: () => own,
+    /** By how much own writes have changed the counts, ever. */
+    ownChanges: (): { readonly total: number; readonly active: number } => own,
   };
 }
 

@@ -10,11 +10,11 @@ import {
   type ServerConfiguration,
 } from '../../core/model.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import type { ConfigurationDoor } from './configuration.js';
+import type { ConfigurationAccess } from './configuration.js';
 import type { WriteQueue } from './write-queue.js';
 
 /** Rules, DNS settings and queries of the server: by the endpoints of its line, else by its configuration. */
-export interface Sections
+export interface RulesAndDns
   extends Pick<LiveReads, 'rules' | 'dns' | 'queries'>,
     Pick<Backend, 'replaceRules' | 'changeDns'> {
   refreshBlocklists(): Promise<void>;
@@ -30,10 +30,10 @@ export interface Sections
   load(): Promise<void>;
 }
 
-export interface SectionsOptions {
+export interface RulesAndDnsOptions {
   readonly server: UpstreamServer;
   readonly queue: WriteQueue;
-  readonly configuration: Pick<ConfigurationDoor, 'read' | 'change'>;
+  readonly configuration: Pick<ConfigurationAccess, 'read' | 'change'>;
   /** Gives rules to a server that takes them. */
   readonly writeRules: (rules: readonly OutboundRule[]) => Promise<void>;
   /** Called where settings became others. */
@@ -42,7 +42,7 @@ export interface SectionsOptions {
   readonly onRules: (rules: readonly OutboundRule[]) => void;
 }
 
-export function createSections(options: SectionsOptions): Sections {
+export function createRulesAndDns(options: RulesAndDnsOptions): RulesAndDns {
   const { server, queue, configuration, writeRules, onChange, onRules } = options;
   let dns = DEFAULT_DNS;
   let outbound: OutboundSettings | null = null;

@@ -7,7 +7,7 @@ import type { LogPort } from '../../core/ports.js';
 import { changeDocument } from '../../document/change.js';
 import { type ConfigurationDocument, ConfigurationShapeError, readDocument } from '../../document/document.js';
 import { failureWords } from '../../platform/failure-words.js';
-import { type ConfigurationDoor, refuseLater } from './configuration.js';
+import { type ConfigurationAccess, refuseLater } from './configuration.js';
 import { ownChange } from './struck-configuration.js';
 import type { WriteQueue } from './write-queue.js';
 
@@ -15,7 +15,7 @@ export interface RulesWriteOptions {
   readonly server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'status' | 'putRules' | 'texts'>;
   readonly keys: Pick<KeyReader, 'get'>;
   readonly queue: WriteQueue;
-  readonly configuration: Pick<ConfigurationDoor, 'read' | 'readBytes' | 'keep' | 'send'>;
+  readonly configuration: Pick<ConfigurationAccess, 'read' | 'readBytes' | 'keep' | 'send'>;
   readonly log: LogPort;
 }
 

@@ -4,33 +4,25 @@ import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { KeySnapshot } from '../../core/model.js';
 import type { ClockPort } from '../../core/ports.js';
-import type { KeyFacts } from './freshness.js';
+import type { KeyFreshness } from './freshness.js';
 import { type KeyState, sameState, stateOf, type Tells } from './key-state.js';
 import type { KeyWrite, KeyWriteKinds } from './key-write.js';
 import type { LostCreates } from './lost-creates.js';
 import type { KeyReplica } from './replica.js';
-import type { Acknowledged, Settling, Waiting } from './unconfirmed-writes.js';
-import { namedInLog, type UndoneReport } from './undone-report.js';
+import { namedInLog, type RevertedReport } from './reverted-report.js';
+import type { Acknowledged, PendingWrite, UnconfirmedWrites } from './unconfirmed-writes.js';
 
-/** Writes on their way to the server, and what becomes of them. Each belongs into a turn of the queue. */
-export interface SentWrites {
-  /** What the server has of the key, asked for unless that is known. What it has lost is made again first, what somebody has deleted is left. */
-  present(accessKey: string, purpose: Purpose): Promise<KeyState>;
-  /** Sends the write and follows what became of it. Resolves once it is acknowledged, and to when that is noted. */
-  perform(write: KeyWrite, before: KeyState, purpose: Purpose): Promise<{ readonly noted: Promise<void> }>;
-  /** To be called for what another call has changed. Resolves when that is noted. */
-  acknowledged(writes: readonly Acknowledged[]): Promise<void>;
-}
+export type SentWrites = ReturnType<typeof createSentWrites>;
 
 export interface SentWritesOptions {
   readonly server: Pick<UpstreamServer, 'getUser'>;
   readonly kinds: KeyWriteKinds;
   readonly keys: KeyReader;
-  readonly facts: KeyFacts;
+  readonly freshness: KeyFreshness;
   readonly replica: KeyReplica;
-  readonly settling: Settling;
+  readonly unconfirmed: UnconfirmedWrites;
   readonly lostCreates: LostCreates;
-  readonly report: Pick<UndoneReport, 'add'>;
+  readonly report: Pick<RevertedReport, 'add'>;
   readonly clock: ClockPort;
   readonly tells: Tells;
   /** Called after every write that the server has taken, and for one that somebody has undone. */
@@ -40,16 +32,19 @@ export interface SentWritesOptions {
 /** For so long, ms, what is known of a key counts as what a write finds. */
 const RECENT = 1_000;
 
-export function createSentWrites(options: SentWritesOptions): SentWrites {
-  const { server, kinds, keys, facts, replica, settling, lostCreates, report, clock, tells, onWritten } = options;
+/** Writes on their way to the server, and what becomes of them. Each belongs into a turn of the queue. */
+export function createSentWrites(options: SentWritesOptions) {
+  const { server, kinds, keys, freshness, replica, unconfirmed, lostCreates, report, clock, tells, onWritten } =
+    options;
 
+  /** What the server has of the key, asked for unless that is known. What it has lost is made again first, what somebody has deleted is left. */
   async function present(accessKey: string, purpose: Purpose): Promise<KeyState> {
-    const isWatched = settling.watched().has(accessKey);
-    if (!isWatched && clock.monotonic() - facts.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));
+    const isPending = unconfirmed.pending().has(accessKey);
+    if (!isPending && clock.monotonic() - freshness.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));
     const read = await server.getUser(accessKey, purpose);
-    const write = settling.watched().get(accessKey);
+    const write = unconfirmed.pending().get(accessKey);
     const found = withKnownName(stateOf(read.value), write);
-    if (write === undefined || settling.see(accessKey, found, read.sentAt)) {
+    if (write === undefined || unconfirmed.see(accessKey, found, read.sentAt)) {
       replica.takeRead(accessKey, read);
       return found;
     }
@@ -63,23 +58,24 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
   }
 
   /** Somebody has deleted a key that was just made here. */
-  function leave(accessKey: string, write: Waiting, read: Sent<KeySnapshot | undefined>): void {
-    settling.leave(accessKey);
+  function leave(accessKey: string, write: PendingWrite, read: Sent<KeySnapshot | undefined>): void {
+    unconfirmed.drop(accessKey);
     replica.takeRead(accessKey, read);
     report.add('left', namedInLog(accessKey, write));
     onWritten();
   }
 
-  function withKnownName(state: KeyState, write: Waiting | undefined): KeyState {
+  function withKnownName(state: KeyState, write: PendingWrite | undefined): KeyState {
     if (state === null || tells('name')) return state;
-    if (write?.formerName !== undefined) return { ...state, name: write.formerName };
+    if (write?.previousName !== undefined) return { ...state, name: write.previousName };
     return { ...state, name: keys.get(state.accessKey)?.name ?? state.name };
   }
 
+  /** Sends the write and follows what became of it. Resolves once it is acknowledged, and to when that is noted. */
   async function perform(write: KeyWrite, before: KeyState, purpose: Purpose): Promise<{ noted: Promise<void> }> {
     const { accessKey } = write;
     const begun = clock.monotonic();
-    facts.writeBegins(accessKey);
+    freshness.writeBegins(accessKey);
     try {
       const { serverMilliseconds } = await write.send(purpose);
       if (!isReset(write)) lostCreates.took(serverMilliseconds);
@@ -94,14 +90,15 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
   function took(write: KeyWrite, before: KeyState): Promise<void> {
     const after = write.after(before);
     const answeredAt = clock.monotonic();
-    facts.writeEnds(write.accessKey, 'answered', answeredAt);
+    freshness.writeEnds(write.accessKey, 'answered', answeredAt);
     replica.follow(write.effect(after));
     if (isReset(write)) return Promise.resolve();
     return acknowledged([{ accessKey: write.accessKey, before, after, answeredAt }]);
   }
 
+  /** To be called for what another call has changed. Resolves when that is noted. */
   function acknowledged(writes: readonly Acknowledged[]): Promise<void> {
-    const noted = settling.acknowledged(writes);
+    const noted = unconfirmed.acknowledged(writes);
     onWritten();
     return noted;
   }
@@ -118,12 +115,12 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
       const isDone =
         read !== null && sameState(stateOf(read.value), write.after(before), tells) && write.shows(read.value, before);
       if (isDone) return true;
-      facts.writeEnds(accessKey, 'lost', clock.monotonic());
+      freshness.writeEnds(accessKey, 'lost', clock.monotonic());
       if (read !== null) replica.takeRead(accessKey, read);
       return false;
     }
     const isInMemory = error instanceof DomainError && error.code === 'saveFailed';
-    facts.writeEnds(accessKey, isInMemory ? 'answered' : 'refused', clock.monotonic());
+    freshness.writeEnds(accessKey, isInMemory ? 'answered' : 'refused', clock.monotonic());
     if (isInMemory) replica.follow(write.effect(write.after(before)));
     else if (isUnknownKey(error) && !isReset(write)) {
       replica.takeRead(accessKey, { value: undefined, sentAt: begun, serverMilliseconds: 0 });
@@ -131,7 +128,11 @@ export function createSentWrites(options: SentWritesOptions): SentWrites {
     return false;
   }
 
-  return { present, perform, acknowledged };
+  return {
+    present,
+    perform,
+    acknowledged,
+  };
 }
 
 /** A reset is of counters, which no server stores with its keys. */

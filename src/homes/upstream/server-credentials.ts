@@ -1,36 +1,24 @@
 import type { UpstreamServer } from '../../client/server.js';
 import type { Credentials, ListenerConfig, ServerConfiguration } from '../../core/model.js';
 import type { LogPort } from '../../core/ports.js';
-import type { ConfigurationDoor } from './configuration.js';
+import type { ConfigurationAccess } from './configuration.js';
 
-/** Where the server itself is signed in to, and by whom: a gateway in front of it lets the same people in. */
-export interface KnownListener {
-  /** What was given, and of what was not the server's own as last known. Null where nothing was given. */
-  now(): ListenerConfig | null;
-  /** What a configuration says of it. */
-  take(configuration: ServerConfiguration): void;
-  /** Reads token, name and the hash of the password where they were not given. Never rejects. */
-  learn(): Promise<void>;
-}
+export type ServerCredentials = ReturnType<typeof createServerCredentials>;
 
-export interface KnownListenerOptions {
+export interface ServerCredentialsOptions {
   readonly given: ListenerConfig | null;
   readonly server: Pick<UpstreamServer, 'name' | 'line'>;
-  readonly configuration: Pick<ConfigurationDoor, 'read'>;
+  readonly configuration: Pick<ConfigurationAccess, 'read'>;
   readonly onChange: () => void;
   readonly log: LogPort;
 }
 
-export function createKnownListener({
-  given,
-  server,
-  configuration,
-  onChange,
-  log,
-}: KnownListenerOptions): KnownListener {
+/** Where the server itself is signed in to, and by whom: a gateway in front of it lets the same people in. */
+export function createServerCredentials({ given, server, configuration, onChange, log }: ServerCredentialsOptions) {
   const isWanted = given !== null && (given.token === null || given.username === '');
   let own: Credentials | null = null;
 
+  /** What a configuration says of it. */
   function take({ listener }: Pick<ServerConfiguration, 'listener'>): void {
     if (!isWanted) return;
     const { token = null, username = '', passwordHash = '' } = listener ?? {};
@@ -40,13 +28,15 @@ export function createKnownListener({
   }
 
   return {
-    now() {
+    /** What was given, and of what was not the server's own as last known. Null where nothing was given. */
+    now(): ListenerConfig | null {
       if (given === null || own === null) return given;
       const { username, passwordHash } = given.username === '' ? own : given;
       return { ...given, token: given.token ?? own.token, username, passwordHash };
     },
     take,
-    async learn() {
+    /** Reads token, name and the hash of the password where they were not given. Never rejects. */
+    async learn(): Promise<void> {
       if (!isWanted || server.line()?.capabilities.config === undefined) return;
       try {
         take((await configuration.read('poll')).value.configuration);

@@ -6,7 +6,7 @@ import type { Now } from '../../core/now.js';
 import type { ClockPort } from '../../core/ports.js';
 import type { Announcement } from './announcement.js';
 import type { Tells } from './key-state.js';
-import type { Renewals } from './list-refresh.js';
+import type { ListRefresh } from './list-refresh.js';
 import type { KeyReplica } from './replica.js';
 import type { StrangerGate } from './stranger-gate.js';
 
@@ -17,7 +17,7 @@ export interface SubscribersOptions {
   readonly server: Pick<UpstreamServer, 'getUser'>;
   readonly keys: KeyReader;
   readonly replica: Pick<KeyReplica, 'takeRead'>;
-  readonly renewals: Pick<Renewals, 'lastKnown'>;
+  readonly listRefresh: Pick<ListRefresh, 'lastKnown'>;
   readonly announcement: Announcement;
   readonly clock: ClockPort;
   readonly gate: StrangerGate;
@@ -25,7 +25,7 @@ export interface SubscribersOptions {
 
 /** Keys as subscriptions and the feed ask for them: as last known; one that is not is asked for, one a second in all. */
 export function createSubscribers(options: SubscribersOptions): (accessKey: string) => Now<KeyEntry | undefined> {
-  const { server, keys, replica, renewals, announcement, clock, gate } = options;
+  const { server, keys, replica, listRefresh, announcement, clock, gate } = options;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
   async function lookFor(accessKey: string): Promise<KeyEntry | undefined> {
@@ -40,14 +40,14 @@ export function createSubscribers(options: SubscribersOptions): (accessKey: stri
     return learning === undefined ? entry : learning.then(() => entry);
   }
 
-  async function afterRenewal(renewal: Promise<void>, accessKey: string): Promise<KeyEntry | undefined> {
-    await renewal;
+  async function afterRenewal(refresh: Promise<void>, accessKey: string): Promise<KeyEntry | undefined> {
+    await refresh;
     return find(accessKey);
   }
 
   function find(accessKey: string): Now<KeyEntry | undefined> {
-    const renewal = renewals.lastKnown();
-    if (renewal !== undefined) return afterRenewal(renewal, accessKey);
+    const refresh = listRefresh.lastKnown();
+    if (refresh !== undefined) return afterRenewal(refresh, accessKey);
     const entry = keys.get(accessKey);
     if (entry !== undefined) return announced(entry);
     return clock.monotonic() - lookedAt < LEAST_GAP ? undefined : lookFor(accessKey);
@@ -59,13 +59,14 @@ export function createSubscribers(options: SubscribersOptions): (accessKey: stri
 /** Keys that nobody knows, of which so many a second are asked for. */
 const UNKNOWN_A_SECOND = 10;
 
-export interface LiveKeyOptions extends Pick<SubscribersOptions, 'server' | 'keys' | 'replica' | 'renewals' | 'clock'> {
+export interface LiveKeyOptions
+  extends Pick<SubscribersOptions, 'server' | 'keys' | 'replica' | 'listRefresh' | 'clock'> {
   readonly tells: Tells;
 }
 
 /** One key as the server has it now; as last known where somebody else has the one session, or a write is made again. */
 export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => Promise<KeySnapshot | undefined> {
-  const { server, keys, replica, renewals, tells, clock } = options;
+  const { server, keys, replica, listRefresh, tells, clock } = options;
   let second = Number.NEGATIVE_INFINITY;
   let asked = 0;
 
@@ -80,7 +81,7 @@ export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => P
 
   return async (accessKey) => {
     if (keys.get(accessKey) === undefined && !mayAskForUnknown()) {
-      await renewals.lastKnown();
+      await listRefresh.lastKnown();
       return keys.get(accessKey);
     }
     const read = await server.getUser(accessKey).catch((error: unknown) => {
@@ -88,7 +89,7 @@ export function createLiveKey(options: LiveKeyOptions): (accessKey: string) => P
       throw error;
     });
     if (read === null || !replica.takeRead(accessKey, read)) {
-      await renewals.lastKnown();
+      await listRefresh.lastKnown();
       return keys.get(accessKey);
     }
     if (read.value === undefined || tells('name')) return read.value;

@@ -1,5 +1,6 @@
-import type { UpstreamServer } from '../../client/server.js';
-import type { Backend, ChangeReason } from '../../core/backend.js';
+import { UNCHANGED } from '../../client/find-line.js';
+import type { UpstreamServer, UpstreamTrouble } from '../../client/server.js';
+import type { Backend, ChangeReason, Problem, ProblemName } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
@@ -8,30 +9,29 @@ import type { KeptVersions } from '../../files/kept-versions.js';
 import { tellsField } from '../../wire/traits/snapshot.js';
 import { createAnnouncement } from './announcement.js';
 import { createServerAudit } from './audit.js';
-import { createConfigurationDoor } from './configuration.js';
-import { createConfigurationKeeper } from './kept-configuration.js';
+import { createConfigurationAccess } from './configuration.js';
+import { createConfigurationVersions } from './kept-configuration.js';
 import type { Tells } from './key-state.js';
 import { createServerKeys } from './keys.js';
 import type { KnownKeys } from './known-keys.js';
-import type { RenewalStatus } from './list-refresh.js';
+import type { ListRefreshStatus } from './list-refresh.js';
 import { createStatusKeeper } from './live-status.js';
 import type { SettleRule } from './lost-creates.js';
 import { createNames } from './names-from-configuration.js';
-import { createInboundsKeeper } from './persist-keys.js';
-import { problemsOf } from './problems.js';
-import { createPresence } from './reconnect.js';
-import { createSections } from './rules-and-dns.js';
+import { createKeyPersister } from './persist-keys.js';
+import { createReconnect } from './reconnect.js';
+import { createRulesAndDns } from './rules-and-dns.js';
 import { createRulesWrite } from './rules-write.js';
-import { createKnownListener } from './server-credentials.js';
+import { createServerCredentials } from './server-credentials.js';
 import { createLiveKey, createSubscribers } from './single-keys.js';
 import { createStrangerGate } from './stranger-gate.js';
 import type { TimersPort } from './timers.js';
-import type { Notes } from './write-journal.js';
+import type { WriteJournal } from './write-journal.js';
 
 /** What the state of a server is made of. */
 export interface ServerStateOptions {
   readonly server: UpstreamServer;
-  readonly notes: Notes;
+  readonly journal: WriteJournal;
   readonly settle: SettleRule;
   /** Lists are what was last known while the server is away. */
   readonly servesStale: boolean;
@@ -58,7 +58,7 @@ export interface ServerState {
   open(): Promise<void>;
 }
 
-export interface ServerStateStatus extends RenewalStatus {
+export interface ServerStateStatus extends ListRefreshStatus {
   /** Writes that wait to be settled. */
   readonly unsettled: number;
   /** Writes that were lost and made again, ever. */
@@ -71,7 +71,7 @@ export interface ServerStateStatus extends RenewalStatus {
 
 /** Puts the rooms of a server's state together; `openUpstreamBackend` opens what it stands on. */
 export function createServerState(options: ServerStateOptions): ServerState {
-  const { server, notes, settle, versions, guard, readsSettings, clock, random, timers, log, progress, onClosed } =
+  const { server, journal, settle, versions, guard, readsSettings, clock, random, timers, log, progress, onClosed } =
     options;
   const listeners: ((reason: ChangeReason) => void)[] = [];
   let isClosed = false;
@@ -85,9 +85,9 @@ export function createServerState(options: ServerStateOptions): ServerState {
     for (const listener of listeners) listener(reason);
   };
 
-  const { keys, replica, renewals, settling, queue, writes, undone, report } = createServerKeys({
+  const { keys, replica, listRefresh, unconfirmed, queue, writes, reverted, report } = createServerKeys({
     server,
-    notes,
+    journal,
     settle,
     servesStale: options.servesStale,
     clock,
@@ -109,12 +109,12 @@ export function createServerState(options: ServerStateOptions): ServerState {
     },
   });
   const known = options.knownKeys?.(keys) ?? null;
-  const configuration = createConfigurationDoor({
+  const configuration = createConfigurationAccess({
     server,
     keys,
     queue,
-    renewals,
-    settling,
+    listRefresh,
+    unconfirmed,
     versions,
     guard,
     clock,
@@ -126,7 +126,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       kept?.changed();
     },
     onReplaced: (next) => {
-      sections.take(next);
+      rulesAndDns.take(next);
       listener.take(next);
       names.replaced(next.keys, clock.monotonic());
       changed('replaced');
@@ -135,7 +135,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   const kept =
     versions === null
       ? null
-      : createConfigurationKeeper({
+      : createConfigurationVersions({
           configuration,
           versions,
           hasOne: () => server.line()?.capabilities.config !== undefined,
@@ -143,7 +143,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
           timers,
           log,
         });
-  const listener = createKnownListener({
+  const listener = createServerCredentials({
     given: options.listener,
     server,
     configuration,
@@ -156,8 +156,18 @@ export function createServerState(options: ServerStateOptions): ServerState {
     areWanted: readsNames,
     log,
   });
-  const keeper = createInboundsKeeper({ server, keys, queue, renewals, configuration, settling, clock, timers, log });
-  const sections = createSections({
+  const keeper = createKeyPersister({
+    server,
+    keys,
+    queue,
+    listRefresh,
+    configuration,
+    unconfirmed,
+    clock,
+    timers,
+    log,
+  });
+  const rulesAndDns = createRulesAndDns({
     server,
     queue,
     configuration,
@@ -170,16 +180,16 @@ export function createServerState(options: ServerStateOptions): ServerState {
     gate.take(() => server.subscription(accessKey, purpose));
   const announcement = createAnnouncement({ subscription: announced }, clock, () => {
     const ownDns = announcement.known()?.ownDns ?? null;
-    if (ownDns !== null) sections.learn({ enabled: ownDns });
+    if (ownDns !== null) rulesAndDns.learn({ enabled: ownDns });
     changed('edited');
   });
   const status = createStatusKeeper({ server, keys, replica, clock, onRestart });
-  const find = createSubscribers({ server, keys, replica, renewals, announcement, clock, gate });
-  const presence = createPresence({
+  const find = createSubscribers({ server, keys, replica, listRefresh, announcement, clock, gate });
+  const reconnect = createReconnect({
     server,
     load,
     look: status.look,
-    onBack: renewals.retry,
+    onBack: listRefresh.retry,
     onLine: () => mayBeAnother(),
     timers,
     log,
@@ -192,17 +202,17 @@ export function createServerState(options: ServerStateOptions): ServerState {
   }
 
   function onRestart(): void {
-    log.info({ upstream: server.name, unsettled: settling.watched().size }, 'the server was started anew');
+    log.info({ upstream: server.name, unsettled: unconfirmed.pending().size }, 'the server was started anew');
     mayBeAnother();
     kept?.changed();
     keeper.written();
-    renewals.fresh('poll').catch(() => undefined);
+    listRefresh.fresh('poll').catch(() => undefined);
   }
 
   async function load(): Promise<void> {
     try {
       await server.find('caller');
-      await renewals.fresh('caller');
+      await listRefresh.fresh('caller');
     } finally {
       progress?.clear();
     }
@@ -211,9 +221,9 @@ export function createServerState(options: ServerStateOptions): ServerState {
       await announcement.learn(accessKey);
       break;
     }
-    if (readsSettings) await sections.load();
+    if (readsSettings) await rulesAndDns.load();
     await listener.learn();
-    if (settling.watched().size > 0) keeper.written();
+    if (unconfirmed.pending().size > 0) keeper.written();
     kept?.look();
   }
 
@@ -221,16 +231,16 @@ export function createServerState(options: ServerStateOptions): ServerState {
     ...writes,
     keys,
     settings: () => ({
-      outbound: sections.knownOutbound(),
-      dns: sections.knownDns(),
+      outbound: rulesAndDns.knownOutbound(),
+      dns: rulesAndDns.knownDns(),
       listener: listener.now(),
       announced: announcement.known() ?? {},
     }),
     onChange: (listener) => {
       listeners.push(listener);
     },
-    replaceRules: sections.replaceRules,
-    changeDns: sections.changeDns,
+    replaceRules: rulesAndDns.replaceRules,
+    changeDns: rulesAndDns.changeDns,
     count: countedElsewhere,
     get document() {
       return server.line()?.capabilities.config === undefined && server.line() !== null ? null : configuration.document;
@@ -239,40 +249,40 @@ export function createServerState(options: ServerStateOptions): ServerState {
     sessions: null,
     countPosted: countedElsewhere,
     live: {
-      key: createLiveKey({ server, keys, replica, renewals, tells, clock }),
+      key: createLiveKey({ server, keys, replica, listRefresh, tells, clock }),
       status: () => status.read('caller'),
-      rules: sections.rules,
-      dns: sections.dns,
-      queries: sections.queries,
+      rules: rulesAndDns.rules,
+      dns: rulesAndDns.dns,
+      queries: rulesAndDns.queries,
     },
-    replica: { freshen: renewals.freshen, stale: renewals.stale, lastKnown: renewals.lastKnown, find },
-    refreshBlocklists: sections.refreshBlocklists,
+    replica: { freshen: listRefresh.freshen, stale: listRefresh.stale, lastKnown: listRefresh.lastKnown, find },
+    refreshBlocklists: rulesAndDns.refreshBlocklists,
     problems: async () =>
-      problemsOf(server, notes, { stale: renewals.stale(), isUnreadable: kept?.isUnreadable() === true }),
+      problemsOf(server, journal, { stale: listRefresh.stale(), isUnreadable: kept?.isUnreadable() === true }),
     status: () => ({
-      ...renewals.status(),
+      ...listRefresh.status(),
       madeAgain: report.count('madeAgain'),
       left: report.count('left'),
-      unsettled: settling.watched().size,
+      unsettled: unconfirmed.pending().size,
       writesWaiting: queue.length,
     }),
     async close() {
       isClosed = true;
-      presence.close();
+      reconnect.close();
       keeper.close();
       kept?.close();
-      const written = undone.idle().then(queue.idle);
+      const written = reverted.idle().then(queue.idle);
       await Promise.race([written, new Promise<void>((resolve) => timers.after(CLOSING, resolve))]);
       // Whatever is still asked for ends here.
       server.close();
       await written;
-      await renewals.close();
+      await listRefresh.close();
       await known?.close();
       await onClosed();
     },
   };
 
-  return { backend, open: presence.open };
+  return { backend, open: reconnect.open };
 }
 
 /** For so long a server may still take what waits to be written, ms. */
@@ -283,3 +293,42 @@ async function countedElsewhere(): Promise<never> {
 }
 
 const COUNTS = 'this Keyway stands in front of a running server, which counts by itself: reports would count twice';
+
+const NAMES: Readonly<Record<UpstreamTrouble['kind'], ProblemName>> = {
+  away: 'upstream_away',
+  refused: 'upstream_refused',
+};
+
+/** What is wrong with a server and with what is noted of it. */
+function problemsOf(
+  server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'troubles'>,
+  journal: Pick<WriteJournal, 'problem'>,
+  { stale, isUnreadable }: { readonly stale: number | null; readonly isUnreadable: boolean },
+): Problem[] {
+  const problems: Problem[] = [];
+  for (const { of, kind, since, reason } of server.troubles()) {
+    const when = new Date(since).toISOString();
+    problems.push({ problem: NAMES[kind], reason: `${server.name}, ${of}, since ${when}: ${reason}` });
+  }
+  if (server.isLater())
+    problems.push({
+      problem: 'upstream_later',
+      reason: `${server.name} reports version ${server.version()}: ${UNCHANGED}`,
+    });
+  if (isUnreadable)
+    problems.push({
+      problem: 'upstream_configuration_unreadable',
+      reason: `the configuration file of ${server.name} cannot be read, and it may not start again: keyway config restore`,
+    });
+  if (stale !== null)
+    problems.push({
+      problem: 'stale',
+      reason: `lists are as known ${Math.floor(stale / 1000)} s ago: ${server.name} is away`,
+    });
+  const unwritable = journal.problem();
+  if (unwritable !== null) {
+    const reason = `changes that the server may yet lose cannot be noted: ${unwritable}`;
+    problems.push({ problem: 'upstream_notes_unwritable', reason });
+  }
+  return problems;
+}

@@ -1,10 +1,6 @@
 import { DomainError } from '../../core/errors.js';
 
-/** Calls to the server that need no credential. */
-export interface StrangerGate {
-  /** Begins when a place is free. Rejects with `tooManyWaiting` where too many wait already. */
-  take<T>(call: () => Promise<T>): Promise<T>;
-}
+export type StrangerGate = ReturnType<typeof createStrangerGate>;
 
 /** Of the connections to the server so many at most are for strangers, so that callers always have the others. */
 const MOST_AT_ONCE = 2;
@@ -12,7 +8,8 @@ const MOST_WAITING = 50;
 /** Seconds. */
 const RETRY_AFTER = 5;
 
-export function createStrangerGate(): StrangerGate {
+/** Calls to the server that need no credential. */
+export function createStrangerGate() {
   let underWay = 0;
   const waiting: (() => void)[] = [];
 
@@ -33,7 +30,7 @@ export function createStrangerGate(): StrangerGate {
   }
 
   return {
-    async take(call) {
+    async take<T>(call: () => Promise<T>): Promise<T> {
       await enter();
       try {
         return await call();

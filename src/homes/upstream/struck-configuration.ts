@@ -2,7 +2,7 @@ import type { ServerTexts } from '../../client/secrets.js';
 import { recordBy, sameFields } from '../../core/keys/key-record.js';
 import type { AccessKey, ConfigurationChange, DnsChange, OutboundRule, ServerConfiguration } from '../../core/model.js';
 import type { KeyState } from './key-state.js';
-import type { Note, Notes } from './write-journal.js';
+import type { JournalEntry, WriteJournal } from './write-journal.js';
 
 /**
  * What a server's configuration says, without Keyway's credentials in keys, rules and DNS settings. Its listener stays: whom the server
@@ -69,21 +69,24 @@ export function inKey(key: AccessKey, change: (text: string) => string): AccessK
  * Notes that hold the server's own texts on the disk: they outlive what is remembered of those, and who restores a
  * configuration from them needs no server.
  */
-export function withOwnTexts(notes: Notes, { own, struck }: Pick<ServerTexts, 'own' | 'struck'>): Notes {
+export function withOwnTexts(
+  journal: WriteJournal,
+  { own, struck }: Pick<ServerTexts, 'own' | 'struck'>,
+): WriteJournal {
   return {
-    ...notes,
-    found: notes.found.map((note) => inNote(note, struck)),
-    keep: (kept) => notes.keep(kept.map((note) => inNote(note, own))),
-    drop: (accessKeys) => notes.drop(accessKeys.map(own)),
+    ...journal,
+    found: journal.found.map((entry) => inEntry(entry, struck)),
+    keep: (kept) => journal.keep(kept.map((entry) => inEntry(entry, own))),
+    drop: (accessKeys) => journal.drop(accessKeys.map(own)),
   };
 }
 
-function inNote(note: Note, change: ChangeOfText): Note {
+function inEntry(entry: JournalEntry, change: ChangeOfText): JournalEntry {
   const inState = (state: KeyState) => (state === null ? null : inKey(state, change));
   return {
-    ...note,
-    accessKey: change(note.accessKey),
-    after: inState(note.after),
-    formers: note.formers.map(inState),
+    ...entry,
+    accessKey: change(entry.accessKey),
+    after: inState(entry.after),
+    previousStates: entry.previousStates.map(inState),
   };
 }

@@ -1,40 +1,33 @@
 import type { ClockPort, LogPort } from '../../core/ports.js';
+import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
-import { fateOf, followed, mayLackName, nameFateOf, type Unsettled } from './fate.js';
 import { type KeyState, sameState, type Tells } from './key-state.js';
-import type { Witness } from './replica.js';
-import { namedInLog } from './undone-report.js';
-import type { Notes } from './write-journal.js';
+import { namedInLog } from './reverted-report.js';
+import type { WriteJournal } from './write-journal.js';
 
-/** A write that waits to be settled. */
-export interface Waiting extends Unsettled {
+/** A write that the server has acknowledged, and that it may still lose. */
+export interface UnconfirmedWrite {
+  readonly after: KeyState;
+  /** The key before this write, and before those that were pending when it came; none is the same as `after`. */
+  readonly previousStates: readonly KeyState[];
+  /** When it was answered; monotonic, ms. */
+  readonly answeredAt: number;
+}
+
+/** An unconfirmed write with what was seen of its key since. */
+export interface PendingWrite extends UnconfirmedWrite {
   /** How often it has been made again. */
-  readonly again: number;
-  /** A process before acknowledged it, too long ago for whatever is seen now to be the server's doing. */
+  readonly retries: number;
+  /** An earlier process acknowledged it, too long ago to blame the server for what is seen now. */
   readonly isOld: boolean;
   /** Acknowledged while the server was slow. */
   readonly isSlow: boolean;
-  /** Seen long enough afterwards. It goes on waiting where the server would not start with it. */
-  readonly isSettled: boolean;
-  /** Seen so, its name apart, which only the configuration tells. */
+  /** Seen long enough afterwards. It stays pending where the server would not start with it. */
+  readonly isConfirmed: boolean;
+  /** Seen so but for its name, which the configuration alone tells. */
   readonly isListed: boolean;
   /** The name of before that the configuration had instead. */
-  readonly formerName?: string | null;
-}
-
-/** What was acknowledged and may still be lost (design: "When a write is settled"). */
-export interface Settling extends Witness {
-  watched(): ReadonlyMap<string, Waiting>;
-  /** To be called for every acknowledged write. Resolves when a crash of this process does not take it back. */
-  acknowledged(writes: readonly Acknowledged[]): Promise<void>;
-  /** It is undone, and stays so. */
-  leave(accessKey: string): void;
-  /** When a list must have been sent, so that what waits longest is settled; monotonic, ms. */
-  neededAt(): number | null;
-  /** The server starts with every write up to that moment, which a list has shown once it had read them back. */
-  stored(answeredUntil: number): void;
-  /** A configuration as a whole took the place of everything. */
-  overruled(): void;
+  readonly previousName?: string | null;
 }
 
 export interface Acknowledged {
@@ -44,166 +37,282 @@ export interface Acknowledged {
   readonly answeredAt: number;
 }
 
-export interface SettlingOptions {
-  readonly notes: Notes;
+interface UnconfirmedWritesOptions {
+  readonly journal: WriteJournal;
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly tells: Tells;
-  /** Whether names are read from the configuration. */
+  /** Tells whether names are read from the configuration. */
   readonly readsNames: () => boolean;
-  /** Whether a server of the line starts with the keys that its API made. */
+  /** Tells whether a server of the line starts with the keys that its API made. */
   readonly startsWithKeys: () => boolean;
-  /** Whether the server is slow, so that it may lose what it acknowledges. */
+  /** Tells whether the server is slow, so that it may lose what it acknowledges. */
   readonly isSlow: () => boolean;
   /** Called for a key that is to be written again; soon, and again while it stays so. */
-  readonly onUndone: (accessKey: string) => void;
+  readonly onReverted: (accessKey: string) => void;
 }
 
-/** So often a write is made again before it is taken that somebody wants it undone. */
-const MOST_AGAIN = 8;
-/** Writes of a process before that are older than this are left as they are found, ms. */
+/** The most retries of one write; after them it is taken that somebody wants it reverted. */
+const MOST_RETRIES = 8;
+/** Writes of an earlier process that are older than this are left as they are found, ms. */
 const MOST_ABSENCE = 10 * 60 * 1000;
 
-const UNSEEN = { isSettled: false, isListed: false };
+const UNSEEN = { isConfirmed: false, isListed: false };
 
-export function createSettling(options: SettlingOptions): Settling {
-  const { notes, clock, log, tells, readsNames, startsWithKeys, isSlow, onUndone } = options;
+/** The writes that were acknowledged and may still be lost (design: "When a write is settled"). */
+export class UnconfirmedWrites {
+  readonly #options: UnconfirmedWritesOptions;
   /** In the order in which they were acknowledged. */
-  const waiting = new Map<string, Waiting>();
-  /** Found undone, and not made again yet. */
-  const undone = new Set<string>();
+  readonly #pending = new Map<string, PendingWrite>();
+  /** Found reverted, and not made again yet. */
+  readonly #reverted = new Set<string>();
 
-  for (const { accessKey, at, ...noted } of notes.found) {
-    const age = Math.max(0, clock.now() - at);
-    const answeredAt = clock.monotonic() - age;
-    waiting.set(accessKey, { ...noted, answeredAt, ...UNSEEN, again: 0, isOld: age > MOST_ABSENCE });
+  constructor(options: UnconfirmedWritesOptions) {
+    this.#options = options;
+    const { journal, clock } = options;
+    for (const { accessKey, at, ...entry } of journal.found) {
+      const age = Math.max(0, clock.now() - at);
+      const answeredAt = clock.monotonic() - age;
+      this.#pending.set(accessKey, { ...entry, answeredAt, ...UNSEEN, retries: 0, isOld: age > MOST_ABSENCE });
+    }
   }
 
-  function drop(accessKey: string): void {
-    waiting.delete(accessKey);
-    undone.delete(accessKey);
-    notes.drop([accessKey]);
+  /** The pending writes by access key. */
+  pending(): ReadonlyMap<string, PendingWrite> {
+    return this.#pending;
   }
 
-  function settle(accessKey: string, write: Waiting): void {
-    undone.delete(accessKey);
-    if (startsWithKeys()) drop(accessKey);
-    else waiting.set(accessKey, { ...write, isSettled: true });
+  /** Records the state of a key at that moment. Returns false where it must not be shown. */
+  see(accessKey: string, state: KeyState, sentAt: number): boolean {
+    const write = this.#pending.get(accessKey);
+    if (write === undefined) return true;
+    const { tells, readsNames, startsWithKeys } = this.#options;
+    // Only now it is known of which line the server is.
+    if (write.isOld && startsWithKeys()) {
+      this.drop(accessKey);
+      return true;
+    }
+    const outcome = writeOutcome(write, state, sentAt, tells);
+    const lacksName = readsNames() && write.previousName !== undefined && outcome !== 'superseded';
+    switch (lacksName ? 'reverted' : outcome) {
+      case 'reverted':
+        return !this.#revert(accessKey, write);
+      case 'confirmed':
+        this.#listed(accessKey, write);
+        return true;
+      case 'superseded':
+        this.#supersede(accessKey, write);
+        return true;
+      case 'pending':
+        this.#reverted.delete(accessKey);
+        return true;
+    }
   }
 
-  function overtaken(accessKey: string, write: Waiting): void {
-    log.info({ key: namedInLog(accessKey, write) }, 'somebody else has changed a key that was just changed here');
-    drop(accessKey);
+  /**
+   * Records the name that the configuration has, on lines whose lists tell none; undefined where it has no such key.
+   * Returns the name to show.
+   */
+  seeName(accessKey: string, name: string | null | undefined, sentAt: number): string | null {
+    const seen = name ?? null;
+    const write = this.#pending.get(accessKey);
+    if (write === undefined) return seen;
+    const wanted = write.after?.name ?? null;
+    switch (nameOutcome(write, name, sentAt)) {
+      case 'reverted':
+        return this.#revert(accessKey, { ...write, previousName: seen }) ? wanted : seen;
+      case 'confirmed':
+        this.#named(accessKey, write);
+        return seen;
+      case 'superseded':
+        this.#supersede(accessKey, write);
+        return seen;
+      case 'pending':
+        return wanted;
+    }
   }
 
-  function listed(accessKey: string, write: Waiting): void {
-    undone.delete(accessKey);
-    if (readsNames() && mayLackName(write)) waiting.set(accessKey, { ...write, isListed: true });
-    else settle(accessKey, write);
+  /** Takes in acknowledged writes. Resolves when a crash of this process does not take them back. */
+  acknowledged(writes: readonly Acknowledged[]): Promise<void> {
+    const { journal, clock, isSlow } = this.#options;
+    const kept = writes.flatMap(({ accessKey, ...write }) => {
+      const earlier = this.#pending.get(accessKey);
+      const next = mergeWrites(earlier, write);
+      const retries = isRetry(earlier, write) ? (earlier?.retries ?? 0) + 1 : 0;
+      this.#reverted.delete(accessKey);
+      this.#pending.delete(accessKey);
+      if (next === null) {
+        journal.drop([accessKey]);
+        return [];
+      }
+      const entry = { after: next.after, previousStates: next.previousStates, isSlow: isSlow() };
+      this.#pending.set(accessKey, { ...entry, answeredAt: next.answeredAt, ...UNSEEN, retries, isOld: false });
+      return [{ accessKey, ...entry, at: clock.now() }];
+    });
+    return kept.length === 0 ? Promise.resolve() : journal.keep(kept);
+  }
+
+  /** Forgets a write, confirmed or not: what is seen of its key stays so. */
+  drop(accessKey: string): void {
+    this.#pending.delete(accessKey);
+    this.#reverted.delete(accessKey);
+    this.#options.journal.drop([accessKey]);
+  }
+
+  /** When a list must have been sent, so that the oldest write is confirmed; monotonic, ms; null where none needs one. */
+  neededAt(): number | null {
+    if (this.#reverted.size > 0) return this.#options.clock.monotonic();
+    for (const { isConfirmed, answeredAt } of this.#pending.values())
+      if (!isConfirmed) return answeredAt + SETTLED_AFTER;
+    return null;
+  }
+
+  /** Drops every write up to that moment: the server starts with them, which a list has shown once it had read them back. */
+  stored(answeredUntil: number): void {
+    for (const [accessKey, write] of this.#pending) if (write.answeredAt <= answeredUntil) this.drop(accessKey);
+  }
+
+  /** Forgets all writes: a configuration as a whole took the place of everything. */
+  clear(): void {
+    const all = [...this.#pending.keys()];
+    this.#pending.clear();
+    this.#reverted.clear();
+    this.#options.journal.drop(all);
+  }
+
+  #confirm(accessKey: string, write: PendingWrite): void {
+    this.#reverted.delete(accessKey);
+    if (this.#options.startsWithKeys()) this.drop(accessKey);
+    else this.#pending.set(accessKey, { ...write, isConfirmed: true });
+  }
+
+  #supersede(accessKey: string, write: PendingWrite): void {
+    const key = namedInLog(accessKey, write);
+    this.#options.log.info({ key }, 'somebody else has changed a key that was just changed here');
+    this.drop(accessKey);
+  }
+
+  #listed(accessKey: string, write: PendingWrite): void {
+    this.#reverted.delete(accessKey);
+    if (this.#options.readsNames() && mayLackName(write)) this.#pending.set(accessKey, { ...write, isListed: true });
+    else this.#confirm(accessKey, write);
   }
 
   /** The configuration shows its name, or has no say in it. */
-  function named(accessKey: string, { formerName: _, ...write }: Waiting): void {
-    if (write.isListed) settle(accessKey, write);
-    else waiting.set(accessKey, write);
+  #named(accessKey: string, { previousName: _, ...write }: PendingWrite): void {
+    if (write.isListed) this.#confirm(accessKey, write);
+    else this.#pending.set(accessKey, write);
   }
 
-  function isUndone(accessKey: string, write: Waiting): boolean {
-    if (write.again >= MOST_AGAIN) {
-      log.error(
-        { key: namedInLog(accessKey, write), times: write.again },
-        'a change is undone again and again, and is given up',
-      );
-      drop(accessKey);
+  /** Returns whether the write is to be made again; false where that was done too often. */
+  #revert(accessKey: string, write: PendingWrite): boolean {
+    const { log, onReverted } = this.#options;
+    if (write.retries >= MOST_RETRIES) {
+      const key = namedInLog(accessKey, write);
+      log.error({ key, times: write.retries }, 'a change is undone again and again, and is given up');
+      this.drop(accessKey);
       return false;
     }
-    waiting.set(accessKey, { ...write, isListed: false });
-    undone.add(accessKey);
-    onUndone(accessKey);
+    this.#pending.set(accessKey, { ...write, isListed: false });
+    this.#reverted.add(accessKey);
+    onReverted(accessKey);
     return true;
   }
+}
 
-  /** Whether a write is one that waited already. */
-  function isAgain(earlier: Waiting | undefined, { before, after }: Pick<Acknowledged, 'before' | 'after'>): boolean {
-    return earlier !== undefined && sameState(earlier.after, after) && !sameState(before, after);
+/** Whether a write is one that was pending already. */
+function isRetry(
+  earlier: PendingWrite | undefined,
+  { before, after }: Pick<Acknowledged, 'before' | 'after'>,
+): boolean {
+  return earlier !== undefined && sameState(earlier.after, after) && !sameState(before, after);
+}
+
+/** `reverted`: the key is exactly what it was before. `superseded`: it is something else again, somebody else's change. */
+export type WriteOutcome = 'pending' | 'confirmed' | 'reverted' | 'superseded';
+
+/** Returns what became of a write by what was seen of its key. */
+export function writeOutcome(write: UnconfirmedWrite, seen: KeyState, sentAt: number, tells?: Tells): WriteOutcome {
+  if (sentAt <= write.answeredAt) return 'pending';
+  if (sameState(seen, write.after, tells)) return sentAt >= write.answeredAt + SETTLED_AFTER ? 'confirmed' : 'pending';
+  return write.previousStates.some((previous) => sameState(seen, previous, tells)) ? 'reverted' : 'superseded';
+}
+
+/** Whether a key may look as the write left it, and have the name of before. */
+function mayLackName({ after, previousStates }: UnconfirmedWrite): boolean {
+  return after !== null && previousStates.some((previous) => previous !== null && previous.name !== after.name);
+}
+
+/**
+ * Returns the same by the name alone, where only the configuration tells it; undefined where that has no such key, or cannot be read.
+ * A list tells whether there is a key, so that one which still stands in no configuration twice as long afterwards is confirmed.
+ */
+function nameOutcome(write: UnconfirmedWrite, name: string | null | undefined, sentAt: number): WriteOutcome {
+  const { after, previousStates, answeredAt } = write;
+  if (sentAt < answeredAt + SETTLED_AFTER) return 'pending';
+  if (name === undefined) return sentAt >= answeredAt + 2 * SETTLED_AFTER ? 'confirmed' : 'pending';
+  if (!mayLackName(write) || name === after?.name) return 'confirmed';
+  return previousStates.some((previous) => previous !== null && previous.name === name) ? 'reverted' : 'superseded';
+}
+
+/** Merges a write into the pending one of its key; null where nothing can be reverted. */
+export function mergeWrites(
+  earlier: UnconfirmedWrite | undefined,
+  write: { readonly before: KeyState; readonly after: KeyState; readonly answeredAt: number },
+): UnconfirmedWrite | null {
+  const { before, after, answeredAt } = write;
+  const known = earlier === undefined ? [before] : [...earlier.previousStates, earlier.after, before];
+  const previousStates: KeyState[] = [];
+  for (const previous of known) {
+    if (sameState(previous, after) || previousStates.some((each) => sameState(each, previous))) continue;
+    previousStates.push(previous);
+  }
+  return previousStates.length === 0 ? null : { after, previousStates, answeredAt };
+}
+
+export type WriteRetries = ReturnType<typeof createWriteRetries>;
+
+/**
+ * Makes reverted writes again, one after the other, with `retry`, which does so where the key still is reverted. Calls
+ * `onDone` once all that were found are made, or some cannot be yet.
+ */
+export function createWriteRetries(retry: (accessKey: string) => Promise<void>, onDone: () => void, log: LogPort) {
+  const found = new Set<string>();
+  let isFailing = false;
+  let working: Promise<void> | null = null;
+
+  async function work(): Promise<void> {
+    while (found.size > 0) {
+      const those = [...found];
+      found.clear();
+      const areDone = await retryAll(those);
+      if (found.size === 0 || !areDone) onDone();
+    }
+    working = null;
+  }
+
+  async function retryAll(those: readonly string[]): Promise<boolean> {
+    let count = 0;
+    let reason = '';
+    for (const accessKey of those) {
+      // It stays reverted: the next list that shows it comes back to it.
+      await retry(accessKey).catch((error: unknown) => {
+        count += 1;
+        reason = failureWords(error);
+      });
+    }
+    if (count > 0 && !isFailing) log.warn({ count, reason }, 'lost changes could not be made again yet');
+    isFailing = count > 0;
+    return !isFailing;
   }
 
   return {
-    watched: () => waiting,
-    see(accessKey, state, sentAt) {
-      const write = waiting.get(accessKey);
-      if (write === undefined) return true;
-      // Only now it is known of which line the server is.
-      if (write.isOld && startsWithKeys()) {
-        drop(accessKey);
-        return true;
-      }
-      const fate = fateOf(write, state, sentAt, tells);
-      const lacksName = readsNames() && write.formerName !== undefined && fate !== 'overtaken';
-      switch (lacksName ? 'undone' : fate) {
-        case 'undone':
-          return !isUndone(accessKey, write);
-        case 'settled':
-          listed(accessKey, write);
-          return true;
-        case 'overtaken':
-          overtaken(accessKey, write);
-          return true;
-        case 'waits':
-          undone.delete(accessKey);
-          return true;
-      }
+    found(accessKey: string): void {
+      found.add(accessKey);
+      working ??= Promise.resolve().then(work);
     },
-    seeName(accessKey, name, sentAt) {
-      const write = waiting.get(accessKey);
-      if (write === undefined) return name ?? null;
-      const wanted = write.after?.name ?? null;
-      switch (nameFateOf(write, name, sentAt)) {
-        case 'undone': {
-          const formerName = name ?? null;
-          return isUndone(accessKey, { ...write, formerName }) ? wanted : formerName;
-        }
-        case 'settled':
-          named(accessKey, write);
-          return name ?? null;
-        case 'overtaken':
-          overtaken(accessKey, write);
-          return name ?? null;
-        case 'waits':
-          return wanted;
-      }
-    },
-    acknowledged(writes) {
-      const kept = writes.flatMap(({ accessKey, ...write }) => {
-        const earlier = waiting.get(accessKey);
-        const next = followed(earlier, write);
-        const again = isAgain(earlier, write) ? (earlier?.again ?? 0) + 1 : 0;
-        undone.delete(accessKey);
-        waiting.delete(accessKey);
-        if (next === null) {
-          notes.drop([accessKey]);
-          return [];
-        }
-        const noted = { after: next.after, formers: next.formers, isSlow: isSlow() };
-        waiting.set(accessKey, { ...noted, answeredAt: next.answeredAt, ...UNSEEN, again, isOld: false });
-        return [{ accessKey, ...noted, at: clock.now() }];
-      });
-      return kept.length === 0 ? Promise.resolve() : notes.keep(kept);
-    },
-    leave: drop,
-    neededAt() {
-      if (undone.size > 0) return clock.monotonic();
-      for (const { isSettled, answeredAt } of waiting.values()) if (!isSettled) return answeredAt + SETTLED_AFTER;
-      return null;
-    },
-    stored(answeredUntil) {
-      for (const [accessKey, write] of waiting) if (write.answeredAt <= answeredUntil) drop(accessKey);
-    },
-    overruled() {
-      const all = [...waiting.keys()];
-      waiting.clear();
-      undone.clear();
-      notes.drop(all);
+    async idle(): Promise<void> {
+      await working;
     },
   };
 }

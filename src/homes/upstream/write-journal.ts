@@ -11,10 +11,10 @@ import { writeJson } from '../../wire/json/write-json.js';
 import type { KeyState } from './key-state.js';
 
 /** What is to be remembered of a write beyond this process. */
-export interface Note {
+export interface JournalEntry {
   readonly accessKey: string;
   readonly after: KeyState;
-  readonly formers: readonly KeyState[];
+  readonly previousStates: readonly KeyState[];
   /** Acknowledged while the server was slow. */
   readonly isSlow: boolean;
   /** When the server acknowledged it; milliseconds since the epoch. */
@@ -22,14 +22,14 @@ export interface Note {
 }
 
 /** Writes that are not settled, in the data folder (design: "When a write is settled"). */
-export interface Notes {
+export interface WriteJournal {
   /** Those of the process before. */
-  readonly found: readonly Note[];
+  readonly found: readonly JournalEntry[];
   /**
    * Resolves when no end of this process can take it back, and the disk has it soon after: a server whose write took effect
    * answers sooner than a disk. A failure has been logged, and the next note carries it.
    */
-  keep(notes: readonly Note[]): Promise<void>;
+  keep(entries: readonly JournalEntry[]): Promise<void>;
   /** It is settled. That need not outlive a crash: what is looked at once more is found settled again. */
   drop(accessKeys: readonly string[]): void;
   /** Why the last write failed, or null. */
@@ -38,7 +38,7 @@ export interface Notes {
 }
 
 /** Nothing outlives the process. */
-export const NO_NOTES: Notes = {
+export const NO_WRITE_JOURNAL: WriteJournal = {
   found: [],
   keep: async () => undefined,
   drop() {},
@@ -46,12 +46,12 @@ export const NO_NOTES: Notes = {
   close: async () => undefined,
 };
 
-export const NOTES_FILE = 'unsettled.jsonl';
+export const WRITE_JOURNAL_FILE = 'unsettled.jsonl';
 const FILE_MODE = 0o600;
 /** Lines that are no longer needed before the file is written anew. */
 const MOST_SPARE = 2_000;
 
-export interface NotesOptions {
+export interface WriteJournalOptions {
   readonly fileSystem: FileSystemPort;
   /** The data folder; it exists. */
   readonly folder: string;
@@ -59,9 +59,9 @@ export interface NotesOptions {
 }
 
 /** Reads what the process before has left. Rejects with the file system's error. */
-export async function openNotes({ fileSystem, folder, log }: NotesOptions): Promise<Notes> {
-  const path = join(folder, NOTES_FILE);
-  const live = await readNotes(fileSystem, folder);
+export async function openWriteJournal({ fileSystem, folder, log }: WriteJournalOptions): Promise<WriteJournal> {
+  const path = join(folder, WRITE_JOURNAL_FILE);
+  const live = await readWriteJournal(fileSystem, folder);
   let lines: string[] = [];
   /** Of the first write nothing is there to append to. */
   let spare = Number.POSITIVE_INFINITY;
@@ -136,10 +136,10 @@ export async function openNotes({ fileSystem, folder, log }: NotesOptions): Prom
 
   return {
     found: [...live.values()],
-    keep(notes) {
-      for (const note of notes) {
-        live.set(note.accessKey, note);
-        lines.push(lineOf(note));
+    keep(entries) {
+      for (const entry of entries) {
+        live.set(entry.accessKey, entry);
+        lines.push(lineOf(entry));
       }
       return soon();
     },
@@ -162,8 +162,8 @@ export async function openNotes({ fileSystem, folder, log }: NotesOptions): Prom
   };
 }
 
-function lineOf({ accessKey, after, formers, isSlow, at }: Note): string {
-  const states = { after: wireOf(after), formers: formers.map(wireOf) };
+function lineOf({ accessKey, after, previousStates, isSlow, at }: JournalEntry): string {
+  const states = { after: wireOf(after), formers: previousStates.map(wireOf) };
   return `${writeJson({ key: accessKey, ...states, slow: isSlow, at: BigInt(Math.floor(at)) })}\n`;
 }
 
@@ -172,27 +172,30 @@ function wireOf(state: KeyState): JsonValue {
 }
 
 /** What waits to be settled. A line that is torn, or was never one of ours, says nothing. */
-export async function readNotes(fileSystem: Pick<FileSystemPort, 'read'>, folder: string): Promise<Map<string, Note>> {
+export async function readWriteJournal(
+  fileSystem: Pick<FileSystemPort, 'read'>,
+  folder: string,
+): Promise<Map<string, JournalEntry>> {
   const bytes =
-    (await unlessMissing(fileSystem.read(join(folder, NOTES_FILE), FILE_LIMITS.counters))) ?? Buffer.alloc(0);
-  const notes = new Map<string, Note>();
+    (await unlessMissing(fileSystem.read(join(folder, WRITE_JOURNAL_FILE), FILE_LIMITS.counters))) ?? Buffer.alloc(0);
+  const entries = new Map<string, JournalEntry>();
   for (const line of bytes.toString('utf8').split('\n')) {
     const value = jsonIn(Buffer.from(line));
     if (!isJsonObject(value) || typeof value.key !== 'string') continue;
-    const note = noteOf(value.key, value);
-    if (value.settled === true) notes.delete(value.key);
-    else if (note !== null) notes.set(value.key, note);
+    const entry = entryOf(value.key, value);
+    if (value.settled === true) entries.delete(value.key);
+    else if (entry !== null) entries.set(value.key, entry);
   }
-  return notes;
+  return entries;
 }
 
-function noteOf(accessKey: string, { after, formers, slow, at }: JsonObject): Note | null {
+function entryOf(accessKey: string, { after, formers, slow, at }: JsonObject): JournalEntry | null {
   if (typeof at !== 'bigint' || !Array.isArray(formers)) return null;
   const states = [after, ...formers].map((each) => stateIn(accessKey, each));
   const [afterwards, ...before] = states.flatMap((state) => (state === undefined ? [] : [state]));
   if (afterwards === undefined || before.length !== formers.length) return null;
   // Notes of an earlier Keyway do not say it: what they tell of may have been lost.
-  return { accessKey, after: afterwards, formers: before, isSlow: slow !== false, at: Number(at) };
+  return { accessKey, after: afterwards, previousStates: before, isSlow: slow !== false, at: Number(at) };
 }
 
 function stateIn(accessKey: string, value: JsonValue | undefined): KeyState | undefined {

@@ -1,18 +1,11 @@
-/** One write at a time: real servers store a change while another call has their file in hand. */
-export interface WriteQueue {
-  /** Begins when everything before is over, failed or not. */
-  take<T>(work: () => Promise<T>): Promise<T>;
-  /** Those that wait, the one under way included. */
-  readonly length: number;
-  /** Resolves when nothing is under way or waits. */
-  idle(): Promise<void>;
-}
+export type WriteQueue = ReturnType<typeof createWriteQueue>;
 
-export function createWriteQueue(): WriteQueue {
+/** One write at a time: real servers store a change while another call has their file in hand. */
+export function createWriteQueue() {
   let last: Promise<unknown> = Promise.resolve();
   let length = 0;
   return {
-    take(work) {
+    take<T>(work: () => Promise<T>): Promise<T> {
       length += 1;
       const mine = last.then(work).finally(() => {
         length -= 1;
@@ -20,10 +13,12 @@ export function createWriteQueue(): WriteQueue {
       last = mine.catch(() => undefined);
       return mine;
     },
+    /** Those that wait, the one under way included. */
     get length() {
       return length;
     },
-    async idle() {
+    /** Resolves when nothing is under way or waits. */
+    async idle(): Promise<void> {
       while (length > 0) await last;
     },
   };

@@ -12,7 +12,7 @@ import { openLocalBackend } from '../../../src/homes/file/backend.js';
 import { createUnreadChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
 import { createUnreadJournal } from '../../../src/homes/file/configuration/unread-journal.js';
 import { recordText } from '../../../src/homes/file/counters/recreated-keys.js';
-import { openNotes } from '../../../src/homes/upstream/write-journal.js';
+import { openWriteJournal } from '../../../src/homes/upstream/write-journal.js';
 import { held, key, staged } from '../../southbound/staged.js';
 
 // One row, as whoever adds a column would write it; nothing else is told of it.
@@ -128,11 +128,11 @@ it('a made-up column is in the notes of what a server may lose', async () => {
   const fileSystem = createMemoryFiles();
   await fileSystem.makeFolder('/data', 0o700);
   const place = { fileSystem, folder: '/data', log };
-  const note = { accessKey: 'a', after: made('a', 'x'), formers: [made('a', null)], isSlow: false, at: 5 };
-  const notes = await openNotes(place);
+  const note = { accessKey: 'a', after: made('a', 'x'), previousStates: [made('a', null)], isSlow: false, at: 5 };
+  const notes = await openWriteJournal(place);
   await notes.keep([note]);
   await notes.close();
-  expect((await openNotes(place)).found).toEqual([note]);
+  expect((await openWriteJournal(place)).found).toEqual([note]);
 });
 
 it('a made-up column that a server does not tell is none', async () => {

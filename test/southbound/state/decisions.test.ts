@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fateOf, followed } from '../../../src/homes/upstream/fate.js';
-import { createKeyFacts, listMayChange } from '../../../src/homes/upstream/freshness.js';
+import { createKeyFreshness, listMayChange } from '../../../src/homes/upstream/freshness.js';
+import { nextRefreshAt, type TakenLists, withList } from '../../../src/homes/upstream/list-refresh.js';
+import { isRestarted, startOf } from '../../../src/homes/upstream/live-status.js';
 import { storingAt } from '../../../src/homes/upstream/persist-keys.js';
-import { nextRenewalAt, type TakenLists, withList } from '../../../src/homes/upstream/renewal-plan.js';
-import { isRestarted, startOf } from '../../../src/homes/upstream/server-start.js';
+import { mergeWrites, writeOutcome } from '../../../src/homes/upstream/unconfirmed-writes.js';
 import { key } from '../staged.js';
 
 describe('what a list may change', () => {
@@ -20,7 +20,7 @@ describe('what a list may change', () => {
   });
 
   it('is no key of a write that was never answered, for 7 s', () => {
-    const facts = createKeyFacts();
+    const facts = createKeyFreshness();
     facts.writeBegins('a');
     expect(facts.listMayChange('a', 1e9)).toBe(false);
     facts.writeEnds('a', 'lost', 100);
@@ -28,14 +28,14 @@ describe('what a list may change', () => {
   });
 
   it('is decided by the moment of a write’s answer, and not by that of its sending', () => {
-    const facts = createKeyFacts();
+    const facts = createKeyFreshness();
     facts.writeBegins('a');
     facts.writeEnds('a', 'answered', 100);
     expect([99, 100, 101].map((sentAt) => facts.listMayChange('a', sentAt))).toEqual([false, false, true]);
   });
 
   it('leaves single reads that were sent before the list out', () => {
-    const facts = createKeyFacts();
+    const facts = createKeyFreshness();
     facts.listBegins(50);
     expect([50, 51].map((sentAt) => facts.readMayChange('a', sentAt))).toEqual([false, true]);
     facts.listTaken(50);
@@ -51,43 +51,45 @@ describe('what a list may change', () => {
 const state = fc.constantFrom(null, key('a'), key('a', 1n), key('a', 2n), key('a', 1n, 'n'));
 
 describe('what becomes of a write', () => {
-  const write = { after: key('a', 2n), formers: [key('a', 1n), null], answeredAt: 100 };
+  const write = { after: key('a', 2n), previousStates: [key('a', 1n), null], answeredAt: 100 };
 
   it('is not told by what was sent before it was answered', () => {
-    fc.assert(fc.property(state, fc.integer({ max: 100 }), (seen, at) => fateOf(write, seen, at) === 'waits'));
+    fc.assert(fc.property(state, fc.integer({ max: 100 }), (seen, at) => writeOutcome(write, seen, at) === 'pending'));
   });
 
   it('is settled where a list sent 7 s later agrees, and waits until then', () => {
-    expect(fateOf(write, key('a', 2n), 7_099)).toBe('waits');
-    expect(fateOf(write, key('a', 2n), 7_100)).toBe('settled');
+    expect(writeOutcome(write, key('a', 2n), 7_099)).toBe('pending');
+    expect(writeOutcome(write, key('a', 2n), 7_100)).toBe('confirmed');
   });
 
   it('is undone where the key is exactly what it was, and overtaken where it is something else', () => {
-    expect([null, key('a', 1n)].map((seen) => fateOf(write, seen, 101))).toEqual(['undone', 'undone']);
-    expect(fateOf(write, key('a', 3n), 101)).toBe('overtaken');
-    expect(fateOf(write, key('a', 1n, 'n'), 101)).toBe('overtaken');
-    expect(fateOf(write, key('a', 1n, 'n'), 101, (name) => name !== 'name')).toBe('undone');
+    expect([null, key('a', 1n)].map((seen) => writeOutcome(write, seen, 101))).toEqual(['reverted', 'reverted']);
+    expect(writeOutcome(write, key('a', 3n), 101)).toBe('superseded');
+    expect(writeOutcome(write, key('a', 1n, 'n'), 101)).toBe('superseded');
+    expect(writeOutcome(write, key('a', 1n, 'n'), 101, (name) => name !== 'name')).toBe('reverted');
   });
 
   it('goes for the last of several writes, which may all be undone to whatever was before', () => {
     fc.assert(
       fc.property(fc.array(state, { minLength: 2, maxLength: 6 }), (states) => {
-        let waiting: ReturnType<typeof followed> | undefined;
+        let waiting: ReturnType<typeof mergeWrites> | undefined;
         for (const [index, after] of states.slice(1).entries()) {
           const before = states[index] ?? null;
-          waiting = followed(waiting ?? undefined, { before, after, answeredAt: index });
+          waiting = mergeWrites(waiting ?? undefined, { before, after, answeredAt: index });
         }
         const last = states.at(-1) ?? null;
-        for (const former of waiting?.formers ?? []) {
-          expect(fateOf({ after: last, formers: waiting?.formers ?? [], answeredAt: 9 }, former, 10)).toBe('undone');
+        for (const former of waiting?.previousStates ?? []) {
+          expect(
+            writeOutcome({ after: last, previousStates: waiting?.previousStates ?? [], answeredAt: 9 }, former, 10),
+          ).toBe('reverted');
         }
-        expect(waiting?.formers ?? []).not.toContainEqual(last);
+        expect(waiting?.previousStates ?? []).not.toContainEqual(last);
       }),
     );
   });
 
   it('is nothing to wait for where the key is what it was', () => {
-    expect(followed(undefined, { before: key('a', 1n), after: key('a', 1n), answeredAt: 1 })).toBe(null);
+    expect(mergeWrites(undefined, { before: key('a', 1n), after: key('a', 1n), answeredAt: 1 })).toBe(null);
   });
 });
 
@@ -108,7 +110,7 @@ describe('when the next list may be asked for', () => {
       (before, serverMilliseconds) => withList(before, { sentAt: 0, serverMilliseconds }),
       null,
     );
-    expect(nextRenewalAt(last, failedAt)).toBe(expected);
+    expect(nextRefreshAt(last, failedAt)).toBe(expected);
   });
 });
 

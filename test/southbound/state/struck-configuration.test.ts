@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { Secrets, STRUCK } from '../../../src/client/secrets.js';
 import { readDocument } from '../../../src/document/document.js';
 import { ownChange, struckConfiguration, withOwnTexts } from '../../../src/homes/upstream/struck-configuration.js';
-import { NO_NOTES, type Note } from '../../../src/homes/upstream/write-journal.js';
+import { type JournalEntry, NO_WRITE_JOURNAL } from '../../../src/homes/upstream/write-journal.js';
 
 const TOKEN = 'token-of-the-server';
 const secrets = () => new Secrets({ token: TOKEN, operator: null });
@@ -27,17 +27,17 @@ it('writes rules and DNS settings of a configuration as the server has them, whi
 });
 
 it('has notes of writes outlive what is remembered of the server’s own texts', async () => {
-  const kept: Note[] = [];
+  const kept: JournalEntry[] = [];
   const dropped: string[] = [];
-  const onDisk = (found: readonly Note[]) => ({
-    ...NO_NOTES,
+  const onDisk = (found: readonly JournalEntry[]) => ({
+    ...NO_WRITE_JOURNAL,
     found,
-    keep: async (notes: readonly Note[]) => void kept.push(...notes),
+    keep: async (notes: readonly JournalEntry[]) => void kept.push(...notes),
     drop: (keys: readonly string[]) => void dropped.push(...keys),
   });
-  const note = (accessKey: string, name: string): Note => ({
+  const note = (accessKey: string, name: string): JournalEntry => ({
     ...{ accessKey, after: { accessKey, name, limitBytes: 5n } },
-    ...{ formers: [null, { accessKey, name, limitBytes: null }], isSlow: false, at: 1 },
+    ...{ previousStates: [null, { accessKey, name, limitBytes: null }], isSlow: false, at: 1 },
   });
   const before = secrets();
   const shown = note(before.struck(`k ${TOKEN}`), before.struck(`n ${TOKEN}`));

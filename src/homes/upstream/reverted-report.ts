@@ -1,22 +1,15 @@
 import { keyDigest } from '../../core/key-digest.js';
 import type { LogPort } from '../../core/ports.js';
-import type { Unsettled } from './fate.js';
+import type { KeyState } from './key-state.js';
 
 /** What became of changes that were found undone. */
-export type UndoneOutcome = 'madeAgain' | 'left';
+export type RevertedOutcome = 'madeAgain' | 'left';
 
-/** Counts what was found undone, and says it: one line for all that are found at once. */
-export interface UndoneReport {
-  add(outcome: UndoneOutcome, key: string): void;
-  /** Says what was added since the last time. */
-  say(): void;
-  /** How many there were, ever. */
-  count(outcome: UndoneOutcome): number;
-}
+export type RevertedReport = ReturnType<typeof createRevertedReport>;
 
-const OUTCOMES: readonly UndoneOutcome[] = ['madeAgain', 'left'];
+const OUTCOMES: readonly RevertedOutcome[] = ['madeAgain', 'left'];
 
-const SENTENCES: Readonly<Record<UndoneOutcome, { readonly one: string; readonly many: string }>> = {
+const SENTENCES: Readonly<Record<RevertedOutcome, { readonly one: string; readonly many: string }>> = {
   madeAgain: {
     one: 'a change that the server had acknowledged was lost there, and was made again',
     many: 'changes that the server had acknowledged were lost there, and were made again',
@@ -30,15 +23,17 @@ const SENTENCES: Readonly<Record<UndoneOutcome, { readonly one: string; readonly
 /** So many are named in one line. */
 const MOST_NAMED = 10;
 
-export function createUndoneReport(log: LogPort): UndoneReport {
-  const counts: Record<UndoneOutcome, number> = { madeAgain: 0, left: 0 };
-  const unsaid: Record<UndoneOutcome, string[]> = { madeAgain: [], left: [] };
+/** Counts what was found undone, and says it: one line for all that are found at once. */
+export function createRevertedReport(log: LogPort) {
+  const counts: Record<RevertedOutcome, number> = { madeAgain: 0, left: 0 };
+  const unsaid: Record<RevertedOutcome, string[]> = { madeAgain: [], left: [] };
   return {
-    add(outcome, key) {
+    add(outcome: RevertedOutcome, key: string): void {
       counts[outcome] += 1;
       unsaid[outcome].push(key);
     },
-    say() {
+    /** Says what was added since the last time. */
+    say(): void {
       for (const outcome of OUTCOMES) {
         const keys = unsaid[outcome].splice(0);
         const { one, many } = SENTENCES[outcome];
@@ -46,12 +41,16 @@ export function createUndoneReport(log: LogPort): UndoneReport {
         else if (keys.length > 1) log.warn({ count: keys.length, keys: keys.slice(0, MOST_NAMED) }, many);
       }
     },
-    count: (outcome) => counts[outcome],
+    /** How many there were, ever. */
+    count: (outcome: RevertedOutcome): number => counts[outcome],
   };
 }
 
 /** How a log names a key: by its name, unless that tells the key, else by its digest. */
-export function namedInLog(accessKey: string, { after, formers }: Pick<Unsettled, 'after' | 'formers'>): string {
-  const name = [after, ...formers].map((state) => state?.name ?? '').find((each) => each !== '');
+export function namedInLog(
+  accessKey: string,
+  { after, previousStates }: { readonly after: KeyState; readonly previousStates: readonly KeyState[] },
+): string {
+  const name = [after, ...previousStates].map((state) => state?.name ?? '').find((each) => each !== '');
   return name === undefined || name.includes(accessKey) ? keyDigest(accessKey) : name;
 }
