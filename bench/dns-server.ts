@@ -17,7 +17,7 @@ const complain = (fields: object, message: string): void => {
 };
 const resolver = createResolver({
   copyFolder: null,
-  fileFolder: null,
+  listFolder: null,
   clock: { now: () => Date.now(), monotonic: () => performance.now() },
   random: { bytes: randomBytes, uuid: randomUUID },
   log: { debug() {}, info() {}, warn: complain, error: complain },

@@ -14,7 +14,11 @@ const collectGarbage: () => void = runInNewContext('gc');
 const [, , configPath = ''] = process.argv;
 const silent = { debug() {}, info() {}, warn() {}, error: console.error };
 const app = await createGateway({ mounts: [{ revision: 'current' }], configPath, loginGuard: 'off', log: silent });
-const feed = await startFeed(app.keyway, { bind: '127.0.0.1:0', token: TOKEN }, { random: systemRandom, log: silent });
+const feed = await startFeed(
+  app.keyway,
+  { feedBind: '127.0.0.1:0', feedToken: TOKEN },
+  { random: systemRandom, log: silent },
+);
 const url = await app.listen({ host: '127.0.0.1', port: 0 });
 process.on('message', async () => {
   // Buffers that went with the first are given back by the next.

@@ -33,7 +33,7 @@ export async function serveUntilStopped(
   const broken = untilBroken(context, log);
   const service = createServiceReports(context.serviceManager, log);
   try {
-    const settings = { ...(await prepare(asked, log)), logRequests: asked.logRequests ?? !isTerminal };
+    const settings = { ...(await prepare(asked, log)), requestLog: asked.requestLog ?? !isTerminal };
     await refuseMissing(settings, context);
     const { fileSystem, clock, random, progress, version } = context;
     const starting = startGateway(settings, { fileSystem, clock, random, log, progress }, version);

@@ -45,7 +45,7 @@ export interface BlocklistsOptions {
   readonly log: LogPort;
   readonly seed: number;
   /** Below which files are lists; null: none is. */
-  readonly fileFolder: string | null;
+  readonly listFolder: string | null;
   readonly mostBytes: number;
   /** Milliseconds that one list may take. */
   readonly listTimeout: number;
@@ -87,7 +87,7 @@ export function createBlocklists(options: BlocklistsOptions): Blocklists {
 
   async function restoreOne(url: string): Promise<LoadedList> {
     const present = lists.get(url) ?? NOT_LOADED;
-    const place = await listPlace(url, options.fileFolder).catch((error: unknown) => error);
+    const place = await listPlace(url, options.listFolder).catch((error: unknown) => error);
     if (place instanceof ListSkipped) return skip(url, place);
     if (present.names !== null) return present;
     try {
@@ -119,8 +119,8 @@ export function createBlocklists(options: BlocklistsOptions): Blocklists {
   /** The list's new content, or null when it has not changed. */
   async function fetchOne(url: string, { connections, signal, hasNames }: Fetching): Promise<LoadedList | null> {
     const copy = hasNames ? await store.find(url) : null;
-    const { mostBytes, fileFolder } = options;
-    const how = { connections, signal, mostBytes, fileFolder };
+    const { mostBytes, listFolder } = options;
+    const how = { connections, signal, mostBytes, listFolder };
     const content = await openList(url, copy?.validators ?? NO_VALIDATORS, how);
     if (content.kind === 'unchanged') return null;
     const draft = await store.draft(url);

@@ -30,7 +30,7 @@ export interface ListConnections {
 export interface OpenListOptions {
   readonly connections: ListConnections;
   /** Below which files are lists; null: none is. */
-  readonly fileFolder: string | null;
+  readonly listFolder: string | null;
   readonly mostBytes: number;
   readonly signal: AbortSignal;
 }
@@ -40,7 +40,7 @@ export interface OpenListOptions {
  * says so; the chunks reject when they pass the limit. Redirects lead only to http and https.
  */
 export async function openList(url: string, known: Validators, options: OpenListOptions): Promise<ListContent> {
-  const place = await listPlace(url, options.fileFolder);
+  const place = await listPlace(url, options.listFolder);
   if (place.kind === 'file') return openFile(place.path, known, options);
   const response = await follow(place.url, known, options);
   if (response.statusCode === 304) {

@@ -48,7 +48,7 @@ export interface ResolverOptions {
   /** Where the last good copies of lists are kept; made when the first is. Null: they are in memory alone. */
   readonly copyFolder: string | null;
   /** Below which `file:` lists are read, an absolute path; null: none is. */
-  readonly fileFolder: string | null;
+  readonly listFolder: string | null;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
@@ -107,7 +107,7 @@ class EmbeddedResolver implements Resolver {
       clock,
       log,
       seed: random.bytes(4).readUInt32LE(),
-      fileFolder: options.fileFolder,
+      listFolder: options.listFolder,
       mostBytes: options.mostListBytes ?? MOST_LIST_BYTES,
       listTimeout: options.listTimeout ?? LIST_MS,
     });

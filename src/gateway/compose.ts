@@ -6,10 +6,9 @@ import { type AnnouncedServer, type Credentials, DEFAULT_ANNOUNCED } from '../co
 import { createTokenGuard, NO_TOKEN_GUARD, type TokenGuard } from '../core/token-guard.js';
 import { noResolver } from '../dns/no-resolver.js';
 import { createApp } from '../northbound/app.js';
-import type { AppOptions } from '../northbound/app-options.js';
+import { type AppOptions, DEFAULT_APP_SETTINGS } from '../northbound/app-options.js';
 import { type CallerOf, createCallerOf } from '../northbound/caller.js';
 import { embeddedPanel } from '../northbound/embedded-panel.js';
-import { DEFAULT_LOGIN_GUARD } from '../northbound/login-guard.js';
 import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem } from '../northbound/mount.js';
 import { panelFolder } from '../northbound/panel-files.js';
 import type { Home, HomeParts } from './homes/home.js';
@@ -54,7 +53,8 @@ export async function assembleGateway(options: AssembleOptions, home: Home): Pro
 }
 
 function assemble(options: AssembleOptions, home: Home): Gateway {
-  const { clock, random, log } = options;
+  const { createServer, observer, refusesOpen, ...given } = options;
+  const { clock, random, log } = given;
   const { backend } = home;
   const listener = listenerOf(options, backend);
   const holdSessions = () => home.holdSessions(JSON.stringify(listener.credentials()));
@@ -74,23 +74,17 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const tokens = options.loginGuard === 'off' ? NO_TOKEN_GUARD : createTokenGuard(clock, random);
   const callerOf = createCallerOf(options.trustProxy ?? []);
   const appOptions: AppOptions = {
+    ...DEFAULT_APP_SETTINGS,
+    ...given,
     core,
     mounts,
     credentials: listener.credentials,
     announced,
-    clock,
-    random,
-    log,
-    loginGuard: options.loginGuard === 'off' ? null : (options.loginGuard ?? DEFAULT_LOGIN_GUARD),
     tokens,
     callerOf,
-    allowHosts: options.allowHosts ?? [],
-    requestLog: options.requestLog ?? false,
-    protectAudit: options.protectAudit ?? false,
-    ...(options.observer === undefined ? {} : { observer: options.observer.requests }),
-    refusesOpen: (mount) => options.refusesOpen?.(mount, { mounts, credentials: listener.credentials() }) ?? false,
+    ...(observer === undefined ? {} : { observer: observer.requests }),
+    refusesOpen: (mount) => refusesOpen?.(mount, { mounts, credentials: listener.credentials() }) ?? false,
   };
-  const { createServer } = options;
   const app = createApp({ ...appOptions, ...(createServer === undefined ? {} : { createServer }) });
   app.addHook('onClose', backend.close);
   return {
@@ -111,13 +105,11 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     control: () =>
       createApp({
         ...appOptions,
+        ...DEFAULT_APP_SETTINGS,
         mounts: [controlMount()],
         credentials: () => NO_CREDENTIALS,
         tokens: NO_TOKEN_GUARD,
-        loginGuard: null,
-        allowHosts: [],
-        requestLog: false,
-        protectAudit: false,
+        loginGuard: 'off',
         refusesOpen: () => false,
       }),
   };
@@ -158,7 +150,8 @@ function whenCredentialsChange(credentials: () => Credentials, changed: () => vo
 }
 
 function announcedBy(options: AssembleOptions, stated: Partial<AnnouncedServer>): AnnouncedServer {
-  return { ...DEFAULT_ANNOUNCED, ...stated, ...options.announced };
+  const own = Object.entries(options.announced ?? {}).filter(([, value]) => value !== null);
+  return { ...DEFAULT_ANNOUNCED, ...stated, ...Object.fromEntries(own) };
 }
 
 function createMounts(

@@ -4,8 +4,8 @@ import type { Backend } from '../core/backend.js';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import type { AnnouncedServer, Credentials } from '../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort, RandomPort, ResolverPort } from '../core/ports.js';
+import type { AppSettings } from '../northbound/app-options.js';
 import type { PanelServer, SubscriptionAddress } from '../northbound/embedded-panel.js';
-import type { LoginGuardLimit } from '../northbound/login-guard.js';
 import type { Mount } from '../northbound/mount.js';
 import type { RequestsObserver } from '../northbound/request-observer.js';
 import type { HomePlace } from '../settings/home.js';
@@ -38,8 +38,11 @@ export interface GatewayUpstream {
   readonly mostKeys?: number;
 }
 
+/** Members that count instead of what the state says; null and absent ones count for nothing. */
+export type Overrides<T> = { readonly [Name in keyof T]?: T[Name] | null };
+
 /** What `createGateway` takes. Everything but the mounts has a default. */
-export interface GatewayOptions {
+export interface GatewayOptions extends Partial<AppSettings> {
   /** At least one. Two that would answer the same paths are an error that names both. */
   readonly mounts: readonly GatewayMount[];
   /** The server's configuration file; absent for the run-time-only mode (protocol: "Status and configuration"). */
@@ -57,11 +60,11 @@ export interface GatewayOptions {
   /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
   readonly countersWriteMilliseconds?: number;
   /** Overrides what the file says of the listener, member by member. */
-  readonly listener?: Partial<Credentials & { readonly webpath: string }>;
+  readonly listener?: Overrides<Credentials & { readonly webpath: string }>;
   /** Overrides what clients are told, member by member; host and port default to the file's `listen`. */
-  readonly announced?: Partial<AnnouncedServer>;
+  readonly announced?: Overrides<AnnouncedServer>;
   /** The version that the status reports, instead of the mount's own. */
-  readonly reportVersion?: string;
+  readonly reportVersion?: string | null;
   readonly panelDir?: string;
   /** Further servers that the embedded panel may speak to, by API roots such as `https://host:9090/panel/api`. */
   readonly panelServers?: readonly PanelServer[];
@@ -69,8 +72,6 @@ export interface GatewayOptions {
   readonly ownVersion?: string;
   /** Where subscriptions alone are served, for the URLs that the embedded panel hands out; default the API's own. */
   readonly subscriptions?: SubscriptionAddress | null;
-  /** Asks for the mount's credential on the audit operations too; default false, as the protocol says. */
-  readonly protectAudit?: boolean;
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
   readonly guardConfig?: boolean;
@@ -80,16 +81,10 @@ export interface GatewayOptions {
   readonly settle?: 'auto' | 'always';
   /** The version of the server that reads the file; default the oldest mount's. */
   readonly serverVersion?: string;
-  /** How the guessing of passwords is slowed; `off` slows that of tokens neither. */
-  readonly loginGuard?: LoginGuardLimit | 'off';
   /** Addresses or networks of proxies whose `X-Forwarded-For` names the caller; `unix` for those on a Unix socket. */
   readonly trustProxy?: readonly string[];
-  /** The host names that requests may be sent to, besides addresses and `localhost`; default any. */
-  readonly allowHosts?: readonly string[];
   /** Makes the HTTP server that listens, such as one with TLS; default a plain one. */
   readonly createServer?: CreateServer;
-  /** One log line per request; default false. */
-  readonly requestLog?: boolean;
   /** How often the file is looked at for edits, besides being watched. Milliseconds, default 500. */
   readonly pollMilliseconds?: number;
   /** Whether a mount that its own rule leaves open refuses everyone all the same; default never. */

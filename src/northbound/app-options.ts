@@ -4,12 +4,31 @@ import type { ClockPort, LogPort, RandomPort } from '../core/ports.js';
 import type { TokenGuard } from '../core/token-guard.js';
 import type { CreateServer } from '../sockets/http-server.js';
 import type { CallerOf } from './caller.js';
-import type { LoginGuardLimit } from './login-guard.js';
+import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from './login-guard.js';
 import type { Mount } from './mount.js';
 import type { RequestsObserver } from './request-observer.js';
 
+/** The settings that the northbound side reads by itself, each under the name of its row in the table of settings. */
+export interface AppSettings {
+  /** How the guessing of passwords is slowed; `off` slows that of tokens neither. */
+  readonly loginGuard: LoginGuardLimit | 'off';
+  /** The host names that requests may be sent to, besides addresses and `localhost`; none for any. */
+  readonly allowHosts: readonly string[];
+  /** One log line per request. */
+  readonly requestLog: boolean;
+  /** Whether the audit operations ask for the mount's credential, which by the protocol they do not. */
+  readonly protectAudit: boolean;
+}
+
+export const DEFAULT_APP_SETTINGS: AppSettings = {
+  loginGuard: DEFAULT_LOGIN_GUARD,
+  allowHosts: [],
+  requestLog: false,
+  protectAudit: false,
+};
+
 /** What the northbound side is given. */
-export interface AppOptions {
+export interface AppOptions extends AppSettings {
   readonly core: Core;
   readonly mounts: readonly Mount[];
   readonly credentials: () => Credentials;
@@ -17,21 +36,13 @@ export interface AppOptions {
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly log: LogPort;
-  /** Null never slows a login. */
-  readonly loginGuard: LoginGuardLimit | null;
   /** Makes the server that listens; absent for a plain one. */
   readonly createServer?: CreateServer;
   /** Asked wherever a token is. */
   readonly tokens: TokenGuard;
   readonly callerOf: CallerOf;
-  /** The host names that requests may be sent to, besides addresses and `localhost`; none for any. */
-  readonly allowHosts: readonly string[];
-  /** One log line per request. */
-  readonly requestLog: boolean;
   /** Told of every answer and login. */
   readonly observer?: RequestsObserver;
-  /** Whether the audit operations ask for the mount's credential, which by the protocol they do not. */
-  readonly protectAudit: boolean;
   /** Whether a mount that its own rule leaves open must refuse everyone all the same (design: "A mount that its own rule leaves open"). */
   readonly refusesOpen: (mount: Mount) => boolean;
 }

@@ -19,8 +19,8 @@ export interface LoginGuard {
   succeeded(network: string): void;
 }
 
-/** A null limit never closes. */
-export function createLoginGuard(limit: LoginGuardLimit | null, clock: ClockPort): LoginGuard {
+/** Without a limit it never closes. */
+export function createLoginGuard(limit: LoginGuardLimit | 'off', clock: ClockPort): LoginGuard {
   const failures = new Map<string, readonly number[]>();
 
   function recent(network: string, window: number): readonly number[] {
@@ -30,14 +30,14 @@ export function createLoginGuard(limit: LoginGuardLimit | null, clock: ClockPort
 
   return {
     retryAfter(network) {
-      if (limit === null) return null;
+      if (limit === 'off') return null;
       const times = recent(network, limit.window);
       const oldest = times.at(-limit.failures);
       if (oldest === undefined) return null;
       return Math.max(1, Math.ceil((oldest + limit.window - clock.monotonic()) / 1000));
     },
     failed(network) {
-      if (limit === null) return;
+      if (limit === 'off') return;
       const times = [...recent(network, limit.window), clock.monotonic()].slice(-limit.failures);
       failures.delete(network);
       failures.set(network, times);

@@ -23,7 +23,7 @@ export async function isBesideServer({ settings, gateway, bind }: Prepared, log:
   const webpath = listener.webpath.replace(/^\/+|\/+$/g, '');
   const line = `keyway serve --upstream http://${addressOf(address)}${webpath === '' ? '' : `/${webpath}`}`;
   log.warn({ address: listener.bind }, `${BESIDE} ${line}`);
-  if (dns?.enabled && settings.resolver === null) log.info({ port: dns.localPort }, DNS_LEFT);
+  if (dns?.enabled && settings.embeddedResolver === null) log.info({ port: dns.localPort }, DNS_LEFT);
   return true;
 }
 

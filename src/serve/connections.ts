@@ -5,6 +5,7 @@ import type { LogPort } from '../core/ports.js';
 import { trustOf } from '../northbound/caller.js';
 import { allowHalfClose } from '../northbound/half-close.js';
 import { notePeers, peerOf, UNIX_PEER } from '../northbound/peers.js';
+import type { Settings } from '../settings/table.js';
 import { BODY_PACE, type BodyPace } from '../sockets/awaited-bodies.js';
 import {
   type ConnectionWatcher,
@@ -27,11 +28,8 @@ export interface ListenerFigures {
   readonly refused: Readonly<Record<PassedBound, number>>;
 }
 
-export interface ConnectionsOptions {
-  /** Of each listener, at most. */
-  readonly most: number;
-  /** Addresses or networks that have no share: whoever comes through them is many. */
-  readonly trustProxy: readonly string[];
+/** Proxies that are trusted have no share: many come through them. */
+export interface ConnectionsOptions extends Pick<Settings, 'maxConnections' | 'trustProxy'> {
   readonly log: LogPort;
   /** Of bodies that no accepted credential vouches for; default `BODY_PACE`. */
   readonly bodyPace?: BodyPace;
@@ -81,10 +79,10 @@ interface Connection extends BoundedConnection {
 
 function createListener(
   name: ListenerName,
-  { most, trustProxy, log, bodyPace = BODY_PACE }: ConnectionsOptions,
+  { maxConnections, trustProxy, log, bodyPace = BODY_PACE }: ConnectionsOptions,
 ): Listener {
   const isTrusted = trustOf(trustProxy);
-  const open = createOpenConnections<Connection>(most);
+  const open = createOpenConnections<Connection>(maxConnections);
   const bounded = new WeakMap<FollowedConnection, Connection>();
   const closedIdle = { full: 0, share: 0 };
   const refused = { full: 0, share: 0 };

@@ -1,16 +1,14 @@
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createFeed, type Feed } from '../feed/feed.js';
 import type { Gateway } from '../gateway/compose.js';
+import type { Settings } from '../settings/table.js';
 import type { CreateServer } from '../sockets/http-server.js';
 import { listenAt } from './listen.js';
 
 const WORDS = { subject: 'the feed', remedy: 'give it another address with --feed-bind' };
 
-export interface FeedSettings {
-  /** `host:port`, or `unix:` and a path. */
-  readonly bind: string;
-  /** Null asks for none. */
-  readonly token: string | null;
+export interface FeedSettings extends Pick<Settings, 'feedToken'> {
+  readonly feedBind: string;
   /** Makes the server that listens; absent for a plain one. */
   readonly createServer?: CreateServer;
 }
@@ -29,7 +27,7 @@ export async function startFeed(
   { random, log }: { readonly random: RandomPort; readonly log: LogPort },
 ): Promise<RunningFeed> {
   const { backend, home } = gateway;
-  const { bind, token, createServer } = settings;
+  const { feedBind, feedToken: token, createServer } = settings;
   const feed = createFeed({
     backend,
     token,
@@ -41,7 +39,7 @@ export async function startFeed(
   });
   // Before the counters' own: hooks of this kind run in the reverse order.
   gateway.app.addHook('onClose', () => feed.app.close());
-  const url = await listenAt(feed.app, bind, WORDS, log);
+  const url = await listenAt(feed.app, feedBind, WORDS, log);
   if (!home.keepsReports) log.warn({ feed: url }, 'reports are kept in memory alone: there is no data folder');
   log.info({ feed: url }, `the feed listens on ${url}`);
   return { url, feed };

@@ -28,12 +28,12 @@ export interface Listening {
 /** Opens the listeners that the settings ask for, the API's last. Rejects with a `StartError`. */
 export async function openListeners(prepared: Prepared, ports: ServePorts): Promise<Listening> {
   const { settings, gateway, connections, ops, resolver, bind, tls } = prepared;
-  const { feedBind, feedToken, subscriptionBind } = settings;
-  const feedSettings = { token: feedToken, createServer: connections.serverFor('feed') };
+  const { feedBind, subscriptionBind } = settings;
+  const createServer = connections.serverFor('feed');
   const running =
     feedBind === null
       ? null
-      : await (await import('./feed.js')).startFeed(gateway, { bind: feedBind, ...feedSettings }, ports);
+      : await (await import('./feed.js')).startFeed(gateway, { ...settings, feedBind, createServer }, ports);
   ops?.watch(gateway, { feed: running?.feed ?? null, resolver });
   const subscriptions =
     subscriptionBind === null ? [] : [await startSubscriptions(prepared, subscriptionBind, ports.log)];

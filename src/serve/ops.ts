@@ -9,19 +9,17 @@ import { labelsOf } from '../ops/gateway-metrics.js';
 import { createMetrics, type Metrics } from '../ops/metrics.js';
 import { createOpsApp } from '../ops/ops-app.js';
 import type { CountedLog } from '../platform/log.js';
+import type { Settings } from '../settings/table.js';
 import type { Connections } from './connections.js';
 import { listenAt } from './listen.js';
 
 const WORDS = { subject: 'the ops listener', remedy: 'give it another address with --ops-bind' };
 
-export interface OpsSettings {
-  /** `host:port`, or `unix:` and a path. */
-  readonly bind: string;
+export interface OpsSettings extends Pick<Settings, 'allowHosts'> {
+  readonly opsBind: string;
   /** Keyway's own. */
   readonly version: string;
   readonly readiness: Readiness;
-  /** The host names that requests may be sent to, besides addresses and `localhost`; empty for any. */
-  readonly allowHosts: readonly string[];
   /** Absent where nobody limits them. */
   readonly connections?: Connections;
 }
@@ -47,7 +45,7 @@ export interface Beside {
 
 /** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
 export async function startOps(settings: OpsSettings, log: CountedLog): Promise<RunningOps> {
-  const { bind, version, readiness, allowHosts, connections } = settings;
+  const { opsBind: bind, version, readiness, allowHosts, connections } = settings;
   const metrics = createMetrics({ version, linesLost: log.linesLost });
   let present: Health = { problems: async () => [] };
   let state = (): string | null => null;

@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import { DEFAULT_BIND } from '../core/model.js';
 import type { ClockPort, FileSystemPort, ProgressPort, RandomPort } from '../core/ports.js';
-import type { Resolver } from '../dns/resolver.js';
+import type { Resolver, ResolverOptions } from '../dns/resolver.js';
 import { assembleGateway, type Gateway } from '../gateway/compose.js';
 import { openHome } from '../gateway/homes/open.js';
 import type { ComposeOptions } from '../gateway/options.js';
@@ -11,7 +12,6 @@ import type { Connections } from './connections.js';
 import { refusal } from './open-mounts.js';
 import type { RunningOps } from './ops.js';
 import { gatewayOptions } from './options.js';
-import { resolverFor } from './resolver.js';
 import { openTls, type Tls, tlsAt } from './tls.js';
 
 /** What of the outside world a gateway that is served uses. */
@@ -75,6 +75,21 @@ export async function prepare(around: Around, ports: ServePorts): Promise<Prepar
   } catch (error) {
     throw error instanceof Error && !('code' in error) ? new StartError([error.message]) : error;
   }
+}
+
+/**
+ * The embedded DNS server that the settings ask for; null with `--no-resolver`, and over a home that has its own, unless
+ * `--resolver` asks for it. It opens nothing before its start, and then only when the DNS settings enable it.
+ */
+export async function resolverFor(
+  settings: Settings,
+  ports: Pick<ResolverOptions, 'clock' | 'random' | 'log'>,
+): Promise<Resolver | null> {
+  const { dataFolder, resolverByDefault } = settings.home;
+  if (!(settings.embeddedResolver ?? resolverByDefault)) return null;
+  const copyFolder = dataFolder === null ? null : join(dataFolder, 'blocklists');
+  const { createResolver } = await import('../dns/resolver.js');
+  return createResolver({ ...settings, copyFolder, ...ports });
 }
 
 /** Who may reach the API. */

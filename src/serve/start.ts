@@ -30,14 +30,16 @@ export async function startGateway(
   version: string,
 ): Promise<RunningGateway | null> {
   const { log } = ports;
-  const { maxConnections: most, trustProxy, opsBind: bind, allowHost: allowHosts } = settings;
   const readiness = createReadiness();
-  const connections = createConnections({ most, trustProxy, log });
+  const connections = createConnections({ ...settings, log });
   // First of all and last: it tells of a start that takes long, and of a stop. Its libraries are loaded where it is wanted.
   const ops =
-    bind === null
+    settings.opsBind === null
       ? null
-      : await (await import('./ops.js')).startOps({ bind, allowHosts, version, readiness, connections }, log);
+      : await (await import('./ops.js')).startOps(
+          { ...settings, opsBind: settings.opsBind, version, readiness, connections },
+          log,
+        );
   try {
     const serving = await startServing({ version, settings, connections, ops }, ports);
     if (serving === null) {
@@ -70,7 +72,7 @@ async function startServing(around: Around, ports: ServePorts): Promise<RunningG
       return null;
     }
     await check(prepared, ports);
-    const leavesDns = (await isBesideServer(prepared, ports.log)) && around.settings.resolver === null;
+    const leavesDns = (await isBesideServer(prepared, ports.log)) && around.settings.embeddedResolver === null;
     followChanges(prepared, ports);
     const { url, close } = await openListeners(prepared, ports);
     if (!leavesDns) resolver?.start();

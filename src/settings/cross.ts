@@ -14,7 +14,7 @@ export function crossProblems(settings: SettingValues, placeOf: PlaceOf): readon
     return [{ setting: 'revision', place: placeOf('revision'), message: 'expected at least one revision' }];
   }
   return [
-    ...panelProblems(settings, placeOf('panelDir')),
+    ...panelProblems(settings, placeOf('panelDirs')),
     ...feedProblems(settings, placeOf('feedBind')),
     ...tlsProblems(settings, placeOf),
     ...homeProblems(settings, placeOf),
@@ -63,9 +63,9 @@ export function homeOf(values: SettingValues): HomePlace {
     });
   }
   if (database !== null) {
-    const { databaseListenUrl: listenUrl, databaseStale: seconds, noMigrate } = values;
+    const { databaseListenUrl: listenUrl, databaseStale: stale, noMigrate } = values;
     const listened = listenUrl === null ? {} : { listenUrl };
-    return databaseHome({ url: database, ...listened, stale: seconds * 1000, migrates: !noMigrate });
+    return databaseHome({ url: database, ...listened, stale, migrates: !noMigrate });
   }
   return config === null
     ? memoryHome({ dataDir, serverVersion })
@@ -94,9 +94,9 @@ function tlsProblems(
   );
 }
 
-function panelProblems({ revision, panelDir }: SettingValues, place: string): readonly SettingProblem[] {
+function panelProblems({ revision, panelDirs }: SettingValues, place: string): readonly SettingProblem[] {
   const seen = new Set<string | null>();
-  return panelDir.flatMap(({ mount }) => {
+  return panelDirs.flatMap(({ mount }) => {
     const known = mount === null || revision.some((one) => one.text === mount || one.name === mount);
     const repeated = seen.has(mount);
     seen.add(mount);

@@ -52,12 +52,6 @@ export interface PanelFolder {
   readonly folder: string;
 }
 
-/** How login guessing is slowed: after so many failures from one address within so many minutes. */
-export interface LoginGuardSetting {
-  readonly failures: number;
-  readonly minutes: number;
-}
-
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the purpose
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
 
@@ -180,19 +174,27 @@ export const databaseUrl = stringKind(
   },
 );
 
-/** So many seconds, 0 for none. */
-export const seconds: Kind<number> = {
-  member: 'integer',
-  expected: 'a whole number of seconds up to 86400',
-  read: (text) => wholeNumber(text, 0, 86_400),
-};
+/** Milliseconds. */
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const DAY = 24 * 60 * MINUTE;
 
-/** So many days, 0 for none. */
-export const days: Kind<number> = {
-  member: 'integer',
-  expected: 'a whole number of days up to 36500',
-  read: (text) => wholeNumber(text, 0, 36_500),
-};
+/** A number of seconds, 0 for none; its value is in milliseconds. */
+export const seconds = duration('seconds', SECOND, 86_400);
+
+/** A number of days, 0 for none; its value is in milliseconds. */
+export const days = duration('days', DAY, 36_500);
+
+function duration(unit: string, milliseconds: number, most: number): Kind<number> {
+  return {
+    member: 'integer',
+    expected: `a whole number of ${unit} up to ${most}`,
+    read: (text) => {
+      const count = wholeNumber(text, 0, most);
+      return count === undefined ? undefined : count * milliseconds;
+    },
+  };
+}
 
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
 
@@ -319,13 +321,13 @@ export const proxyAddress = stringKind('an IP address, a range such as 10.0.0.0/
 
 export const loginGuard = stringKind(
   'off, or failures/minutes such as 5/5',
-  (text): LoginGuardSetting | 'off' | undefined => {
+  (text): { readonly failures: number; readonly window: number } | 'off' | undefined => {
     if (text === 'off') return 'off';
     const [failures, minutes, ...rest] = text.split('/');
     if (rest.length > 0) return undefined;
     const count = wholeNumber(failures ?? '', 1, 1_000_000);
     const length = wholeNumber(minutes ?? '', 1, 1_000_000);
-    return count === undefined || length === undefined ? undefined : { failures: count, minutes: length };
+    return count === undefined || length === undefined ? undefined : { failures: count, window: length * MINUTE };
   },
 );
 

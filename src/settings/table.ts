@@ -198,7 +198,7 @@ export const SETTINGS = {
   databaseStale: one(kinds.seconds, {
     flag: 'database-stale',
     placeholder: 'SECONDS',
-    default: 60,
+    default: 60 * kinds.SECOND,
     defaultText: '60',
     description:
       'How long reads go on from what was last known while the database is away. Subscriptions and the feed go on for a day.',
@@ -320,7 +320,7 @@ export const SETTINGS = {
     defaultText: '<file name>.keyway beside the file, or keyway-<host>-<port>.keyway of the upstream',
     description: 'The folder of counters and kept versions. It belongs to one configuration file, or to one upstream.',
   }),
-  panelDir: many(kinds.panelFolder, {
+  panelDirs: many(kinds.panelFolder, {
     flag: 'panel-dir',
     placeholder: '[R=]DIR',
     default: [],
@@ -328,7 +328,7 @@ export const SETTINGS = {
     description:
       'A folder with another panel build, for all revisions or for one (as written in --revision). Hidden files are not served. Repeatable.',
   }),
-  panelServer: many(kinds.panelServer, {
+  panelServers: many(kinds.panelServer, {
     flag: 'panel-server',
     placeholder: '[NAME=]URL',
     default: [],
@@ -350,7 +350,7 @@ export const SETTINGS = {
     description:
       'Proxies whose X-Forwarded-For names the caller, for the log and the guards; unix for one on the Unix socket. Repeatable.',
   }),
-  allowHost: many(kinds.hostName, {
+  allowHosts: many(kinds.hostName, {
     flag: 'allow-host',
     placeholder: 'NAME',
     default: [],
@@ -368,7 +368,7 @@ export const SETTINGS = {
   loginGuard: one(kinds.loginGuard, {
     flag: 'login-guard',
     placeholder: 'N/MINUTES|off',
-    default: { failures: 5, minutes: 5 },
+    default: { failures: 5, window: 5 * kinds.MINUTE },
     defaultText: '5/5',
     description:
       'After N failed logins from one address within so many minutes further ones are refused unread. off lifts the limit on wrong tokens, too.',
@@ -430,11 +430,11 @@ export const SETTINGS = {
   keepGone: one(kinds.days, {
     flag: 'keep-gone',
     placeholder: 'DAYS',
-    default: 30,
+    default: 30 * kinds.DAY,
     defaultText: '30',
     description: 'How long counters of a key that left by an edit or a restore are kept, in case it returns.',
   }),
-  resolver: one(kinds.onOrOff, {
+  embeddedResolver: one(kinds.onOrOff, {
     flag: 'resolver',
     negation: { flag: 'no-resolver', value: false },
     default: null,
@@ -451,7 +451,7 @@ export const SETTINGS = {
       'The folder below which blocklists at file: URLs are read. Whoever may change the DNS settings names the files; without it they are skipped.',
   }),
   // Null: not on a terminal.
-  logRequests: one(kinds.onOrOff, {
+  requestLog: one(kinds.onOrOff, {
     flag: 'log-requests',
     default: null,
     defaultText: 'yes, but on a terminal no',

@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DEFAULT_DNS } from '../../src/core/model.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
-import { resolverFor } from '../../src/serve/resolver.js';
+import { resolverFor } from '../../src/serve/prepare.js';
 import { settingsFromCommandLine } from '../../src/settings/read.js';
 import { askUdp, dataOf } from './client.js';
 import { cleanUp, later, outboundVia, startResolver, type TestResolver, temporaryFolder, until } from './harness.js';
@@ -209,7 +209,7 @@ describe('a list at a file: URL', () => {
     const { folder, inside } = await places();
     const test = await startResolver(
       { adblockUrls: [urlOf(inside)], dohUpstream: await upstream() },
-      { fileFolder: folder },
+      { listFolder: folder },
     );
     await loaded(test);
     expect(await isBlocked(test, 'ads.example')).toBe(true);
@@ -245,7 +245,7 @@ describe('a list at a file: URL', () => {
     const linked = join(home, 'linked');
     await symlink(folder, linked);
     await symlink(inside, join(folder, 'again.txt'));
-    const test = await startResolver({ adblockUrls: [urlOf(join(linked, 'again.txt'))] }, { fileFolder: linked });
+    const test = await startResolver({ adblockUrls: [urlOf(join(linked, 'again.txt'))] }, { listFolder: linked });
     await loaded(test);
     expect(await isBlocked(test, 'ads.example')).toBe(true);
   });
@@ -267,7 +267,7 @@ describe('a list at a file: URL', () => {
 
   it('that was read once blocks no more when Keyway is started without the folder, from the first answer on', async () => {
     const { folder, inside } = await places();
-    const first = await startResolver({ adblockUrls: [urlOf(inside)] }, { fileFolder: folder });
+    const first = await startResolver({ adblockUrls: [urlOf(inside)] }, { listFolder: folder });
     await loaded(first);
     await first.resolver.close();
     // Its refresh never ends, so that the kept copies alone count.
@@ -304,7 +304,7 @@ describe('a list at a file: URL', () => {
     ['of another machine', async ({ inside }) => `file://elsewhere${new URL(urlOf(inside)).pathname}`],
   ])('%s is skipped', async (_what, urlIn) => {
     const place = await places();
-    const test = await startResolver({ adblockUrls: [await urlIn(place)] }, { fileFolder: place.folder });
+    const test = await startResolver({ adblockUrls: [await urlIn(place)] }, { listFolder: place.folder });
     await loaded(test);
     await refreshed(test);
     expect(test.resolver.stats().lists[0]).toMatchObject({ names: 0, skipped: true });
@@ -321,7 +321,7 @@ describe('a list at a file: URL', () => {
     const { folder, inside } = await places();
     const test = await startResolver(
       { adblockUrls: [urlOf(inside)] },
-      { fileFolder: folder, mostListBytes: 100_000, listTimeout: 20_000 },
+      { listFolder: folder, mostListBytes: 100_000, listTimeout: 20_000 },
     );
     await loaded(test);
     await rm(inside);

@@ -31,7 +31,7 @@ async function startGateway(file: object) {
   const { lines, log } = warnings();
   const resolver = createResolver({
     copyFolder: join(folder, 'lists'),
-    fileFolder: null,
+    listFolder: null,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     random: { bytes: (count) => Buffer.alloc(count, 7), uuid: () => '' },
     log,

@@ -51,7 +51,7 @@ export async function startResolver(
   const folder = options.copyFolder ?? (await temporaryFolder());
   const resolver = createResolver({
     copyFolder: folder,
-    fileFolder: null,
+    listFolder: null,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
     random: { bytes: randomBytes, uuid: randomUUID },
     log: { debug: logger('debug'), info: logger('info'), warn: logger('warn'), error: logger('error') },

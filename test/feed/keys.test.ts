@@ -208,14 +208,14 @@ describe('where the feed listens', () => {
     const stage = await feedStage({ keys: [] });
     const { host } = new URL(stage.url);
     await expect(
-      startFeed(stage.gateway, { bind: host, token: 't' }, { random: systemRandom, log: logTo([]) }),
+      startFeed(stage.gateway, { feedBind: host, feedToken: 't' }, { random: systemRandom, log: logTo([]) }),
     ).rejects.toThrow(`the feed cannot listen on ${host} (EADDRINUSE): give it another address with --feed-bind`);
   });
 
   it('a Unix socket needs no token; one that is in use is an error, one left behind is replaced', async () => {
     const path = join(await temporaryFolder(), 'feed.sock');
     const stage = await feedStage({ keys: ['a'] });
-    const settings = { bind: `unix:${path}`, token: null };
+    const settings = { feedBind: `unix:${path}`, feedToken: null };
     const lines: string[] = [];
     await startFeed(stage.gateway, settings, { random: systemRandom, log: logTo(lines) });
     expect(lines.join()).toContain(`the feed listens on unix:${path}`);

@@ -60,10 +60,10 @@ export async function feedStage(
     ...options,
   });
   onTestFinished(() => gateway.app.close());
-  const createServer = createConnections({ most: 1_000, trustProxy: [], log }).serverFor('feed');
+  const createServer = createConnections({ maxConnections: 1_000, trustProxy: [], log }).serverFor('feed');
   const { url, feed } = await startFeed(
     gateway,
-    { bind: '127.0.0.1:0', token: FEED_TOKEN, createServer },
+    { feedBind: '127.0.0.1:0', feedToken: FEED_TOKEN, createServer },
     { random: systemRandom, log },
   );
   let requests = 0;

@@ -19,7 +19,7 @@ function stage(failures: number | null) {
     credentials = { ...credentials, ...changed };
   };
   const counts = { begun: 0, refused: 0, waiting: 0 };
-  const guard = createLoginGuard(failures === null ? null : { failures, window: 5 * MINUTE }, systemClock);
+  const guard = createLoginGuard(failures === null ? 'off' : { failures, window: 5 * MINUTE }, systemClock);
   const tokens: Pick<TokenGuard, 'handedOut'> = { handedOut: () => undefined };
   const session = { begin: () => undefined };
   // A login looks at nothing else of its mount.

@@ -127,7 +127,7 @@ it("the feed's token is guarded with the API's", async () => {
   const silent: LogPort = { debug() {}, info() {}, warn() {}, error() {} };
   const { url } = await startFeed(
     app.keyway,
-    { bind: '127.0.0.1:0', token: 'feed' },
+    { feedBind: '127.0.0.1:0', feedToken: 'feed' },
     { random: systemRandom, log: silent },
   );
   const feed = (token: string) => fetch(`${url}/v1/keys`, { headers: { authorization: `Bearer ${token}` } });

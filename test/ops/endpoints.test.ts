@@ -14,7 +14,7 @@ import { configurationOf, createLines, opsStage, startWith, TOKEN, temporaryFold
 async function alone(bind = '127.0.0.1:0', allowHosts: readonly string[] = []) {
   const readiness = createReadiness();
   const { log } = createLines();
-  const ops = await startOps({ bind, version: '9.8.7', readiness, allowHosts }, log);
+  const ops = await startOps({ opsBind: bind, version: '9.8.7', readiness, allowHosts }, log);
   return { ops, readiness };
 }
 

@@ -48,7 +48,7 @@ async function failingStage() {
     append: (path, ...rest) => (failing.counters && isOfCounters(path) ? full() : disk.append(path, ...rest)),
   };
   const { log } = createLines();
-  const settings = { bind: '127.0.0.1:0', version: '9.8.7', readiness: createReadiness(), allowHosts: [] };
+  const settings = { opsBind: '127.0.0.1:0', version: '9.8.7', readiness: createReadiness(), allowHosts: [] };
   const ops = await startOps(settings, log);
   onTestFinished(() => ops.close());
   const { keyway: gateway } = await createGateway({

@@ -29,7 +29,7 @@ async function listening(options: Partial<ConnectionsOptions>, make: CreateServe
   const lines: { readonly fields: Readonly<Record<string, unknown>>; readonly message: string }[] = [];
   const note = (fields: Readonly<Record<string, unknown>>, message: string) => void lines.push({ fields, message });
   const log: LogPort = { debug: note, info: note, warn: note, error: note };
-  const connections = createConnections({ most: 8, trustProxy: [], log, ...options });
+  const connections = createConnections({ maxConnections: 8, trustProxy: [], log, ...options });
   const slow: (() => void)[] = [];
   const server = connections.serverFor('api', make)({}, (request, response) => {
     const answer = () => response.end(`answer to ${request.url}`);
@@ -69,7 +69,7 @@ async function asked(client: RawClient, path = '/'): Promise<void> {
 
 describe('a full listener', () => {
   it('closes the connection that is idle longest, and refuses a new one where none is idle', async () => {
-    const { from, figures, open, slow, lines } = await listening({ most: 3 });
+    const { from, figures, open, slow, lines } = await listening({ maxConnections: 3 });
     const [first, second, third] = [await from('127.0.0.1'), await from('127.0.0.2'), await from('127.0.0.3')];
     await asked(first);
     const fourth = await from('127.0.0.4');
@@ -99,7 +99,7 @@ describe('a full listener', () => {
   });
 
   it('has room again when connections end by themselves', async () => {
-    const { from, open, figures } = await listening({ most: 2 });
+    const { from, open, figures } = await listening({ maxConnections: 2 });
     for (let n = 0; n < 5; n += 1) {
       const client = await from('127.0.0.1');
       client.socket.destroy();
@@ -109,7 +109,7 @@ describe('a full listener', () => {
   });
 
   it('counts connections of TLS, before their handshake as well, and knows which of them is busy', async () => {
-    const { port, from, open, slow } = await listening({ most: 2 }, secure);
+    const { port, from, open, slow } = await listening({ maxConnections: 2 }, secure);
     const silent = await from('127.0.0.2');
     const socket = connect({ port, host: '127.0.0.1', ca: CERTIFICATE, servername: 'doh.test' });
     const client = rawClient(socket);
@@ -127,7 +127,7 @@ describe('a full listener', () => {
 
 describe('one address', () => {
   it('has at most a quarter: the one of its own that is idle longest makes room, and others are not touched', async () => {
-    const { from, figures, open } = await listening({ most: 8 });
+    const { from, figures, open } = await listening({ maxConnections: 8 });
     const other = await from('127.0.0.9');
     const own = [await from('127.0.0.1'), await from('127.0.0.1'), await from('127.0.0.1')];
     await own[0]?.ended;
@@ -137,7 +137,7 @@ describe('one address', () => {
   });
 
   it('is refused a further one where all of its own are busy', async () => {
-    const { from, figures, slow, lines } = await listening({ most: 8 });
+    const { from, figures, slow, lines } = await listening({ maxConnections: 8 });
     for (const client of [await from('127.0.0.1'), await from('127.0.0.1')]) await asked(client, '/slow');
     await vi.waitFor(() => expect(slow).toHaveLength(2), WAIT);
     await (await from('127.0.0.1')).ended;
@@ -151,7 +151,7 @@ describe('one address', () => {
     ['one /56', ['2001:db8:1:201::1', '2001:db8:1:2ff::1', '2001:db8:1:200::1'], 1],
     ['no shorter prefix', ['2001:db8:1:100::1', '2001:db8:1:200::1', '2001:db8:1:300::1'], 0],
   ])('of IPv6 is %s', async (_what, addresses, closed) => {
-    const { server, from, figures, open } = await listening({ most: 8 });
+    const { server, from, figures, open } = await listening({ maxConnections: 8 });
     const rest = [...addresses];
     server.prependListener('connection', (socket) => {
       Object.defineProperty(socket, 'remoteAddress', { value: rest.shift() });
@@ -162,7 +162,7 @@ describe('one address', () => {
   });
 
   it('of IPv6 on a real socket is one network', async () => {
-    const { from, figures, open } = await listening({ most: 8 });
+    const { from, figures, open } = await listening({ maxConnections: 8 });
     const [first] = [await from('::1'), await from('::1'), await from('::1')];
     await first?.ended;
     await open(2);
@@ -170,12 +170,12 @@ describe('one address', () => {
   });
 
   it('of a trusted proxy has no share, and a Unix socket has none', async () => {
-    const trusting = await listening({ most: 8, trustProxy: ['127.0.0.0/8'] });
+    const trusting = await listening({ maxConnections: 8, trustProxy: ['127.0.0.0/8'] });
     for (let n = 0; n < 8; n += 1) await trusting.from('127.0.0.1');
     await trusting.open(8);
     const folder = await mkdtemp(join(tmpdir(), 'keyway-connections-'));
     onTestFinished(() => rm(folder, { recursive: true }));
-    const local = await listening({ most: 8 }, createPlain, join(folder, 'a.sock'));
+    const local = await listening({ maxConnections: 8 }, createPlain, join(folder, 'a.sock'));
     for (let n = 0; n < 8; n += 1) await local.from('127.0.0.1');
     await local.open(8);
     const first = await local.from('127.0.0.1');
@@ -213,7 +213,7 @@ describe('a body that no credential vouches for', () => {
     client.socket.write(rawRequest('POST', path, { 'content-length': '50' }, '{'));
 
   it('counts as idle while it does not come: whoever fills a listener with them makes room for everyone else', async () => {
-    const { from, figures, open, slow } = await listening({ most: 8 });
+    const { from, figures, open, slow } = await listening({ maxConnections: 8 });
     const busy = await from('127.0.0.8');
     await asked(busy, '/slow');
     await vi.waitFor(() => expect(slow).toHaveLength(1), WAIT);
@@ -256,7 +256,7 @@ describe('an answer that waits unread', () => {
     ['TLS', secure, 'TLS'],
   ] as const)('counts as idle over %s after a while, unless the client was let in by a credential', async (_name, make, tls) => {
     const pace = { whole: 200, window: 1_000, leastBytes: 0 };
-    const { server, port, from, figures } = await listening({ most: 2, bodyPace: pace }, make);
+    const { server, port, from, figures } = await listening({ maxConnections: 2, bodyPace: pace }, make);
     let requests = 0;
     server.on('request', () => {
       requests += 1;
@@ -303,7 +303,7 @@ describe('a server that closes', () => {
   });
 
   it('answers what had arrived and was not begun, half-closed or not', async () => {
-    const { server, port, closed } = await listening({ most: 1_000 });
+    const { server, port, closed } = await listening({ maxConnections: 1_000 });
     const clients: RawClient[] = [];
     const kept: RawClient[] = [];
     for (let n = 0; n < 30; n += 1) {

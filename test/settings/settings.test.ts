@@ -124,22 +124,22 @@ describe('settings with nothing given', () => {
       username: null,
       passwordHash: null,
       allowOpen: false,
-      panelDir: [],
-      panelServer: [],
+      panelDirs: [],
+      panelServers: [],
       protectAudit: false,
       trustProxy: [],
-      allowHost: [],
+      allowHosts: [],
       reportVersion: null,
-      loginGuard: { failures: 5, minutes: 5 },
+      loginGuard: { failures: 5, window: 300_000 },
       maxConnections: 4096,
       guardConfig: false,
       feedBind: null,
       feedToken: null,
       opsBind: null,
-      keepGone: 30,
-      resolver: null,
+      keepGone: 30 * 86_400_000,
+      embeddedResolver: null,
       listFolder: null,
-      logRequests: null,
+      requestLog: null,
       logLevel: 'info',
     });
   });
@@ -193,7 +193,7 @@ describe('precedence', () => {
     const given = { file: '{ "config": "server.jsonc", "panel_dir": ["current=panel"] }' };
     expect(await settingsOf(given)).toMatchObject({
       home: { path: '/etc/keyway/server.jsonc' },
-      panelDir: [{ mount: 'current', folder: '/etc/keyway/panel' }],
+      panelDirs: [{ mount: 'current', folder: '/etc/keyway/panel' }],
     });
     const { home } = await settingsOf({ ...given, argv: ['--config', '../server.jsonc'] });
     expect(home).toMatchObject({ path: '/srv/server.jsonc' });
@@ -210,16 +210,16 @@ describe('each kind of value', () => {
     ['token', '', { token: '' }],
     ['webpath', '/a/b/', { webpath: 'a/b' }],
     ['password-hash', 'a'.repeat(64), { passwordHash: 'a'.repeat(64) }],
-    ['panel-dir', './a=b', { panelDir: [{ mount: null, folder: '/srv/keyway/a=b' }] }],
+    ['panel-dir', './a=b', { panelDirs: [{ mount: null, folder: '/srv/keyway/a=b' }] }],
     ['trust-proxy', 'fd00::/8', { trustProxy: ['fd00::/8'] }],
     ['trust-proxy', 'unix', { trustProxy: ['unix'] }],
-    ['allow-host', 'Panel.Example.org.', { allowHost: ['panel.example.org'] }],
-    ['allow-host', 'Pänel.example', { allowHost: ['xn--pnel-loa.example'] }],
+    ['allow-host', 'Panel.Example.org.', { allowHosts: ['panel.example.org'] }],
+    ['allow-host', 'Pänel.example', { allowHosts: ['xn--pnel-loa.example'] }],
     ['bind', 'unix:run/api.sock', { bind: 'unix:/srv/keyway/run/api.sock' }],
     ['subscription-bind', '0.0.0.0:8443', { subscriptionBind: '0.0.0.0:8443' }],
     ['keep-gone', '0', { keepGone: 0 }],
     ['login-guard', 'off', { loginGuard: 'off' }],
-    ['login-guard', '3/10', { loginGuard: { failures: 3, minutes: 10 } }],
+    ['login-guard', '3/10', { loginGuard: { failures: 3, window: 600_000 } }],
   ];
   it.each(accepted)('--%s=%s is taken', async (flag, text, expected) => {
     expect(await settingsOf({ argv: [`--${flag}=${text}`] })).toMatchObject(expected);

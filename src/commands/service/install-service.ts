@@ -65,14 +65,14 @@ async function portsOfFiles(settings: Settings, context: CommandContext): Promis
 
 async function portsOfFile(
   config: string,
-  { bind, resolver }: Settings,
+  { bind, embeddedResolver }: Settings,
   { fileSystem, complain }: CommandContext,
 ): Promise<readonly number[]> {
   try {
     const { configuration } = readDocument(await fileSystem.read(config, FILE_LIMITS.configuration));
     return [
       ...(bind === null ? listenerPort(configuration) : []),
-      ...(resolver === false ? [] : resolverPort(configuration)),
+      ...(embeddedResolver === false ? [] : resolverPort(configuration)),
     ];
   } catch (error) {
     complain(`${config} cannot be read (${failureWords(error)}): print the unit again if it names a port below 1024`);

@@ -32,13 +32,14 @@ export async function openUpstreamHome(place: HomePlaceOf<'upstream'>, options: 
 /** The running server itself; nothing is sent before the first call. Rejects where its certificates cannot be read. */
 export async function serverAt(
   { ca, ...place }: HomePlaceOf<'upstream'>,
-  ports: { readonly clock: ClockPort; readonly log: LogPort; readonly fileSystem: FileSystemPort },
+  { clock, log, fileSystem }: { readonly clock: ClockPort; readonly log: LogPort; readonly fileSystem: FileSystemPort },
   observer?: CallsObserverPort,
 ): Promise<UpstreamServer> {
-  const trusted = typeof ca === 'string' ? await readTrusted('upstream-ca', ca, ports.fileSystem) : ca;
+  const trusted = typeof ca === 'string' ? await readTrusted('upstream-ca', ca, fileSystem) : ca;
   return createRunningServer({
     ...place,
-    ...ports,
+    clock,
+    log,
     ...(trusted === null ? {} : { ca: trusted }),
     lines: { all: REVISIONS, resolve: resolveRevision },
     ...(observer === undefined ? {} : { observer }),
