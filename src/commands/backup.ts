@@ -9,17 +9,15 @@ import { readStored } from '../homes/file/counters/stored.js';
 import { settleRequest } from '../homes/file/settle-requests.js';
 import { failureCode, failureWords } from '../platform/failure-words.js';
 import { unlessMissing } from '../platform/presence.js';
-import { givenPieces, inFile, storedCommand } from './stored-place.js';
+import { documentCommand, givenPieces, inFile } from './stored-place.js';
 
 /** It holds every key and credential. */
 const FILE_MODE = 0o600;
 
-export const backup = storedCommand({
+export const backup = documentCommand({
   name: 'backup',
   words: ['FILE'],
   async work({ fileSystem, dataFolder, configPath, progress }, { words: [file = ''] }, { folder, output, clock }) {
-    if (configPath === null)
-      throw new Error('there is no configuration file: "keyway counters export" has all there is');
     const path = resolve(folder, file);
     await checkDataFolder(fileSystem, dataFolder, configPath);
     progress.show('reading the configuration file and its counters');
@@ -61,11 +59,10 @@ async function writeNew(fileSystem: FileSystemPort, path: string, content: Piece
   }
 }
 
-export const restore = storedCommand({
+export const restore = documentCommand({
   name: 'restore',
   words: ['FILE'],
   async work(place, { words: [file = ''] }, { folder, output }) {
-    if (place.configPath === null) throw new Error('there is no configuration file to restore into');
     const { fileSystem, progress } = place;
     const path = resolve(folder, file);
     const told = givenPieces(fileSystem, path, (share) => progress.show(`reading ${file}`, share));

@@ -7,19 +7,18 @@ import type { FlagShape } from '../settings/flags.js';
 import { shellWord } from '../settings/text.js';
 import type { CommandContext } from './command.js';
 import { FOR, passwordHashOf, readPassword, wantsPbkdf2 } from './hash-password.js';
-import { storedCommand } from './stored-place.js';
+import { documentCommand } from './stored-place.js';
 
 const USERNAME: FlagShape = { flag: 'username', placeholder: 'NAME', repeatable: false };
 
 /** How often a file is read again that somebody has changed meanwhile. */
 const ATTEMPTS = 5;
 
-export const setPassword = storedCommand({
+export const setPassword = documentCommand({
   name: 'set-password',
   words: [],
   flags: [USERNAME, FOR],
   async work({ configPath: path, dataFolder, inPlace, fileSystem, clock, log }, { values: given }, context) {
-    if (path === null) throw new Error('expected a configuration file to write the password into');
     const username = given.get(USERNAME.flag)?.[0] ?? null;
     if (username === '') throw new Error('--username: expected a name that is not empty');
     const read = () => readFileAt(path, context);

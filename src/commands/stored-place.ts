@@ -4,30 +4,50 @@ import { LinesError } from '../homes/file/counters/lines.js';
 import type { StoredPlace } from '../homes/file/settle-requests.js';
 import { failureWords } from '../platform/failure-words.js';
 import type { ParsedFlags } from '../settings/flags.js';
+import type { HomePlace } from '../settings/home.js';
 import { databaseMeant } from '../settings/read.js';
 import type { Command, CommandContext } from './command.js';
 import { complainingLog } from './complaining-log.js';
 import { type CommandPlan, defineCommand, UsageError } from './define-command.js';
 
-/** A command over a configuration file and its data folder. */
-interface StoredPlan extends Pick<CommandPlan<ParsedFlags, StoredPlace>, 'name' | 'help' | 'flags' | 'offered'> {
+/** A command over a data folder, and a configuration file where its home has one. */
+interface StoredPlan<Place> extends Pick<CommandPlan<ParsedFlags, Place>, 'name' | 'help' | 'flags' | 'offered'> {
   /** What its words are called; it takes exactly these. */
   readonly words: readonly string[];
-  work(place: StoredPlace, flags: ParsedFlags, context: CommandContext): Promise<void>;
+  work(place: Place, flags: ParsedFlags, context: CommandContext): Promise<void>;
 }
 
-/** Makes it a command with the settings and the place that all of them have. */
-export function storedCommand(plan: StoredPlan): Command {
-  return defineCommand<ParsedFlags, StoredPlace>({
+type Opened = Pick<StoredPlace, 'fileSystem' | 'clock' | 'progress' | 'log'>;
+type Files = Omit<StoredPlace, keyof Opened>;
+type DocumentFiles = Files & { readonly configPath: string };
+
+/** Makes it a command over what a home stores. */
+export function storedCommand(plan: StoredPlan<StoredPlace>): Command {
+  return placeCommand(plan, ({ stored }) => stored);
+}
+
+/** Makes it a command over a home's configuration file. */
+export function documentCommand(plan: StoredPlan<DocumentFiles & Opened>): Command {
+  return placeCommand(plan, ({ stored, document }) => {
+    if (typeof document === 'string' && typeof stored !== 'string') throw new Error(document);
+    return document;
+  });
+}
+
+function placeCommand<Known extends Files>(
+  plan: StoredPlan<Known & Opened>,
+  filesOf: (home: HomePlace) => Known | string,
+): Command {
+  return defineCommand<ParsedFlags, Known & Opened>({
     ...plan,
     settings: ['config', 'upstream', 'dataDir', 'inPlace'],
     words: { names: plan.words },
     ask: (_reading, flags) => flags,
     async home(settings, _flags, { context, sources }) {
-      const { stored } = (await databaseMeant(sources)) ?? settings.home;
-      if (typeof stored === 'string') throw new UsageError(stored);
+      const files = filesOf((await databaseMeant(sources)) ?? settings.home);
+      if (typeof files === 'string') throw new UsageError(files);
       const { fileSystem, clock, progress } = context;
-      return { ...stored, fileSystem, clock, progress, log: complainingLog(context) };
+      return { ...files, fileSystem, clock, progress, log: complainingLog(context) };
     },
     async work(place, flags, context) {
       await plan.work(place, flags, context);

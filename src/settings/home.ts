@@ -27,6 +27,8 @@ interface HomeFacts {
   readonly commandFolder: string | null;
   /** The files that commands over what is stored work on, or why there are none, for people. */
   readonly stored: StoredFiles | string;
+  /** The same for commands that work on a configuration file. */
+  readonly document: DocumentFiles | string;
   /** Whether keys are there when a gateway starts. */
   readonly keepsKeys: boolean;
   /** Whether Keyway's own DNS server goes by its settings unless told otherwise. */
@@ -40,6 +42,10 @@ interface StoredFiles {
   readonly inPlace: boolean;
 }
 
+interface DocumentFiles extends StoredFiles {
+  readonly configPath: string;
+}
+
 interface FileGiven {
   /** Default: beside the file. */
   readonly dataDir?: string | null;
@@ -51,6 +57,7 @@ interface FileGiven {
 /** One server's configuration file, with a data folder. */
 export function fileHome(path: string, { dataDir = null, inPlace = false, serverVersion = null }: FileGiven = {}) {
   const dataFolder = dataDir ?? dataFolderBeside(path);
+  const document = { configPath: path, dataFolder, inPlace };
   return {
     kind: 'file' as const,
     path,
@@ -61,7 +68,8 @@ export function fileHome(path: string, { dataDir = null, inPlace = false, server
     flags: [`--config=${path}`],
     hint: `--config ${shellWord(path)}`,
     commandFolder: dataFolder,
-    stored: { configPath: path, dataFolder, inPlace },
+    stored: document,
+    document,
     keepsKeys: true,
     resolverByDefault: true,
   } satisfies HomeFacts & Readonly<Record<string, unknown>>;
@@ -81,6 +89,7 @@ export function memoryHome({ dataDir = null, serverVersion = null }: Omit<FileGi
       dataDir === null
         ? 'without a configuration file and --data-dir nothing is stored'
         : { configPath: null, dataFolder: dataDir, inPlace: false },
+    document: 'there is no configuration file: "keyway counters export" has all there is',
     keepsKeys: false,
     resolverByDefault: true,
   } satisfies HomeFacts & Readonly<Record<string, unknown>>;
@@ -108,6 +117,8 @@ interface UpstreamGiven {
 /** A running server. */
 export function upstreamHome(given: UpstreamGiven) {
   const { ca = null, mostKeys, servesStale = false, settle = 'auto', dataFolder, ...server } = given;
+  // Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration.
+  const stored = `the running server at ${server.origin} has the keys and the counters: back them up there; kept versions of its configuration are shown by "keyway config list"`;
   return {
     ...server,
     ...(mostKeys === undefined ? {} : { mostKeys }),
@@ -121,8 +132,8 @@ export function upstreamHome(given: UpstreamGiven) {
     flags: dataFolder === null ? [] : [`--data-dir=${dataFolder}`],
     hint: '',
     commandFolder: null,
-    // Keys and counters of a running server are its own; what Keyway keeps of it are versions of its configuration.
-    stored: `the running server at ${server.origin} has the keys and the counters: back them up there; kept versions of its configuration are shown by "keyway config list"`,
+    stored,
+    document: stored,
     keepsKeys: true,
     resolverByDefault: false,
   } satisfies HomeFacts & Readonly<Record<string, unknown>>;
@@ -138,6 +149,9 @@ interface DatabaseGiven {
   readonly migrates?: boolean;
 }
 
+const IN_DATABASE =
+  'the state is in the database: "keyway database export" writes it into a file, docs/database.md says the rest; --config names a file that is meant all the same';
+
 /** A PostgreSQL database that several gateways may share. */
 export function databaseHome(given: DatabaseGiven) {
   return {
@@ -148,8 +162,8 @@ export function databaseHome(given: DatabaseGiven) {
     flags: ['--no-config'],
     hint: '',
     commandFolder: null,
-    stored:
-      'the state is in the database: "keyway database export" writes it into a file, docs/database.md says the rest; --config names a file that is meant all the same',
+    stored: IN_DATABASE,
+    document: IN_DATABASE,
     keepsKeys: true,
     resolverByDefault: true,
   } satisfies HomeFacts & Readonly<Record<string, unknown>>;

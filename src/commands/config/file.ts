@@ -36,11 +36,11 @@ export function fileCommand(plan: FilePlan): Command {
       reading.problems.push(...(plan.problems?.(flags) ?? []));
       return flags;
     },
-    async home({ home: { stored } }, flags, { context }) {
-      if (typeof stored === 'string') throw new UsageError(stored);
+    async home({ home: { document } }, flags, { context }) {
+      if (typeof document === 'string') throw new UsageError(document);
       const { fileSystem, clock } = context;
       const path = pathOf(flags, context);
-      const versions = { ...stored, fileSystem, clock, path, log: complainingLog(context) };
+      const versions = { ...document, fileSystem, clock, path, log: complainingLog(context) };
       return { named: flags.words[0] ?? '', target: await readTarget(fileSystem, path), versions, flags };
     },
     work: (file, _flags, context) => plan.work(file, context),

@@ -1,10 +1,12 @@
 import type { UpstreamServer } from '../../client/server.js';
-import type { AccessKey, KeySnapshot } from '../../core/model.js';
+import { changedRecord, recordOf } from '../../core/keys/key-record.js';
+import type { AccessKey } from '../../core/model.js';
 import { deleteEmptyKey } from '../../homes/upstream/empty-key.js';
 import { isOn } from '../../settings/flags.js';
 import type { Command, CommandContext } from '../command.js';
 import { type FlagReading, valueFlag } from '../replay/settings.js';
 import { allKeys, CHANGING, inTurn, keysCommand, keysNamed, keysOfDigest, NO_WAIT_HELP } from './keys-command.js';
+import { changeKey, type GivenFields } from './made-changes.js';
 import { printable, printableKey } from './printable.js';
 import { LIMIT_EXPECTED, readLimit, sizeText } from './sizes.js';
 
@@ -37,10 +39,8 @@ async function add(server: UpstreamServer, asked: Adding, context: CommandContex
   const { name, limitBytes, count, dryRun } = asked;
   if (asked.accessKey !== null && (await server.getUser(asked.accessKey)).value !== undefined)
     throw new Error(`there is a key ${JSON.stringify(asked.accessKey)} already: "keyway keys set" changes it`);
-  const keys = Array.from(
-    { length: count },
-    (_, index): AccessKey => ({
-      accessKey: asked.accessKey ?? context.random.bytes(KEY_BYTES).toString('hex'),
+  const keys = Array.from({ length: count }, (_, index) =>
+    recordOf(asked.accessKey ?? context.random.bytes(KEY_BYTES).toString('hex'), {
       name: count === 1 ? name : `${name} ${index + 1}`,
       limitBytes,
     }),
@@ -91,35 +91,15 @@ ${NO_WAIT_HELP}`,
 
 interface Setting {
   readonly words: readonly string[];
-  /** Null takes it away, undefined leaves it. */
-  readonly name: string | null | undefined;
-  readonly limitBytes: bigint | null | undefined;
+  readonly given: GivenFields;
   readonly dryRun: boolean;
 }
 
-/** Gives a key another name or limit and leaves what is undefined. */
-export async function changeKey(
-  server: UpstreamServer,
-  key: AccessKey,
-  { name, limitBytes }: Pick<Setting, 'name' | 'limitBytes'>,
-): Promise<void> {
-  const { accessKey } = key;
-  // A line that does not tell names would lose one that was sent back as none.
-  if (name !== undefined)
-    await server.updateUser({ accessKey, name, limitBytes: limitBytes === undefined ? key.limitBytes : limitBytes });
-  else if (limitBytes !== undefined) await server.setLimit(accessKey, limitBytes);
-}
-
 async function set(server: UpstreamServer, asked: Setting, context: CommandContext): Promise<void> {
-  const { name, limitBytes, dryRun } = asked;
+  const { given, dryRun } = asked;
   const keys = keysNamed(await allKeys(server, context), asked.words);
-  const after = (key: KeySnapshot) => ({
-    ...key,
-    ...(name === undefined ? {} : { name }),
-    ...(limitBytes === undefined ? {} : { limitBytes }),
-  });
-  if (!dryRun) await inTurn(keys, context, 'changing keys', (key) => changeKey(server, key, asked));
-  for (const key of keys) context.output.line(`${dryRun ? 'would set' : 'Set'} ${keyLine(after(key))}`);
+  if (!dryRun) await inTurn(keys, context, 'changing keys', (key) => changeKey(server, key, given));
+  for (const key of keys) context.output.line(`${dryRun ? 'would set' : 'Set'} ${keyLine(changedRecord(key, given))}`);
 }
 
 export const keysSet = keysCommand<Setting>({
@@ -141,8 +121,10 @@ ${NO_WAIT_HELP}`,
     if (name === null && reading.value('limit') === null) reading.problems.push('expected --name or --limit');
     return {
       words: flags.words,
-      name: name === null ? undefined : name === '' ? null : name,
-      limitBytes,
+      given: {
+        ...(name === null ? {} : { name: name === '' ? null : name }),
+        ...(limitBytes === undefined ? {} : { limitBytes }),
+      },
       dryRun: isOn(flags, 'dry-run'),
     };
   },

@@ -1,25 +1,39 @@
+import type { KeyFieldKind, KeyFieldKinds } from '../../core/keys/key-fields.js';
+import { type KeyFieldValue, keyFields, type NamedKeyField } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
+import type { GivenFields } from './made-changes.js';
 import { LIMIT_EXPECTED, readLimit } from './sizes.js';
 
-/** One line of a table of keys; a member that its columns do not have is undefined. */
+/** One line of a table of keys. */
 export interface KeyRow {
   /** Of the text, from 1. */
   readonly line: number;
   readonly accessKey: string;
-  readonly name?: string | null;
-  /** Bytes; null for none. */
-  readonly limitBytes?: bigint | null;
+  /** The values of the columns that the table has. */
+  readonly given: GivenFields;
 }
 
-/** What columns may be called. The panel writes links, too, which say nothing that the key does not. */
-const COLUMNS: ReadonlyMap<string, 'key' | 'name' | 'limit' | 'link'> = new Map([
+/** The columns by what they may be called. The panel writes links, too, which say nothing that the key does not. */
+const COLUMNS: ReadonlyMap<string, string> = new Map([
   ['key', 'key'],
   ['access_key', 'key'],
-  ['name', 'name'],
-  ['limit', 'limit'],
-  ['limit_bytes', 'limit'],
+  ...keyFields.flatMap(({ noted, member }): readonly [string, string][] => [
+    [noted, noted],
+    [member, noted],
+  ]),
   ['link', 'link'],
 ]);
+
+/** How a cell of each kind of column is read: undefined where it is none, null where it is empty. */
+const CELLS: {
+  readonly [Kind in KeyFieldKind]: {
+    readonly expected: string;
+    readonly read: (text: string) => KeyFieldKinds[Kind] | null | undefined;
+  };
+} = {
+  text: { expected: 'a text', read: (text) => (text === '' ? null : text) },
+  u64: { expected: LIMIT_EXPECTED, read: readLimit },
+};
 
 /** A spreadsheet takes what begins so for a formula: an apostrophe before it says that it is none. */
 const FORMULA = /^'*[=+\-@\t\r]/;
@@ -27,9 +41,10 @@ const GUARDED = /^'+[=+\-@\t\r]/;
 
 /** Keys as a table (RFC 4180), their columns named in its first line; without names where nobody has told them. */
 export function keysCsv(keys: readonly AccessKey[], { hasNames }: { readonly hasNames: boolean }): string {
-  const row = (accessKey: string, name: string, limit: string) => [accessKey, ...(hasNames ? [name] : []), limit];
-  const rows = keys.map(({ accessKey, name, limitBytes }) => row(accessKey, name ?? '', limitBytes?.toString() ?? ''));
-  return [row('key', 'name', 'limit'), ...rows].map((each) => each.map(field).join(',')).join('\n');
+  const shown = keyFields.filter(({ name }) => hasNames || name !== 'name');
+  const head = ['key', ...shown.map(({ noted }) => noted)];
+  const rows = keys.map((key) => [key.accessKey, ...shown.map(({ name }) => key[name]?.toString() ?? '')]);
+  return [head, ...rows].map((each) => each.map(field).join(',')).join('\n');
 }
 
 function field(value: string): string {
@@ -76,7 +91,7 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
       problems.push(`line ${line}: expected ${columns.length} fields, got ${fields.length}`);
       return [];
     }
-    const cell = (column: 'key' | 'name' | 'limit') => {
+    const cell = (column: string) => {
       const value = fields[columns.indexOf(column)];
       return value === undefined ? undefined : unescaped(GUARDED.test(value) ? value.slice(1) : value);
     };
@@ -85,18 +100,15 @@ export function readKeysCsv(text: string): { readonly rows: readonly KeyRow[]; r
     if (accessKey === '') problems.push(`line ${line}: expected a key`);
     else if (first !== undefined) problems.push(`line ${line}: the key of line ${first} again`);
     else seen.set(accessKey, line);
-    const [name, limit] = [cell('name'), cell('limit')];
-    const limitBytes = limit === undefined ? undefined : readLimit(limit);
-    if (limit !== undefined && limitBytes === undefined)
-      problems.push(`line ${line}: limit: expected ${LIMIT_EXPECTED}, got ${quoted(limit)}`);
-    return [
-      {
-        line,
-        accessKey,
-        ...(name === undefined ? {} : { name: name === '' ? null : name }),
-        ...(limitBytes === undefined ? {} : { limitBytes }),
-      },
-    ];
+    const given = keyFields.flatMap(({ name, noted, kind }): readonly [NamedKeyField['name'], KeyFieldValue][] => {
+      const text = cell(noted);
+      if (text === undefined) return [];
+      const value = CELLS[kind].read(text);
+      if (value !== undefined) return [[name, value]];
+      problems.push(`line ${line}: ${noted}: expected ${CELLS[kind].expected}, got ${quoted(text)}`);
+      return [];
+    });
+    return [{ line, accessKey, given: Object.fromEntries(given) }];
   });
   return { rows, problems };
 }

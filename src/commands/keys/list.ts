@@ -1,5 +1,6 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { isDigestOf } from '../../core/key-digest.js';
+import { keyFields } from '../../core/keys/key-record.js';
 import type { KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
 import { encodeJson } from '../../wire/json/encode.js';
@@ -94,14 +95,13 @@ function tableLines(shown: readonly Listed[], found: number): readonly string[] 
 }
 
 function jsonText(keys: readonly Listed[]): string {
-  const rows = keys.map(({ accessKey, name, limitBytes, isOnline, up, down, connections }) => ({
-    access_key: accessKey,
-    name,
-    limit_bytes: limitBytes,
-    online: isOnline,
-    bytes_up: up,
-    bytes_down: down,
-    connections,
+  const rows = keys.map((key) => ({
+    access_key: key.accessKey,
+    ...Object.fromEntries(keyFields.map(({ name, member }) => [member, key[name]])),
+    online: key.isOnline,
+    bytes_up: key.up,
+    bytes_down: key.down,
+    connections: key.connections,
   }));
   return prettyJson(Buffer.from(encodeJson(rows))).toString('utf8');
 }

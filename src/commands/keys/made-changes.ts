@@ -1,14 +1,26 @@
 import type { Sent, UpstreamServer } from '../../client/server.js';
+import type { KeyFieldValues } from '../../core/keys/key-fields.js';
+import { changedRecord, keyFields, recordOf } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { CommandContext } from '../command.js';
 import { printableKey } from './printable.js';
 
-/** What a command has made of a key; what is undefined it left as it was. */
+/** Columns of a key's record that are given; the others stay as they are. */
+export type GivenFields = Partial<KeyFieldValues>;
+
+/** What a command has made of a key. */
 interface Made {
   readonly isNew: boolean;
-  readonly name: string | null | undefined;
-  readonly limitBytes: bigint | null | undefined;
+  readonly given: GivenFields;
+}
+
+/** Gives a key other values. */
+export async function changeKey(server: UpstreamServer, key: AccessKey, given: GivenFields): Promise<void> {
+  const { limitBytes, ...others } = given;
+  // A line that does not tell names would lose one that was sent back as none.
+  if (Object.values(others).some((value) => value !== undefined)) await server.updateUser(changedRecord(key, given));
+  else if (limitBytes !== undefined) await server.setLimit(key.accessKey, limitBytes);
 }
 
 /** The changes that a command makes on a running server, which may lose them although it has acknowledged them. */
@@ -28,17 +40,18 @@ export class MadeChanges {
     };
     this.server = {
       ...server,
-      createUser: (key, purpose) => done(key.accessKey, { ...key, isNew: true }, server.createUser(key, purpose)),
-      updateUser: (key, purpose) => done(key.accessKey, this.#changed(key), server.updateUser(key, purpose)),
+      createUser: (key, purpose) => done(key.accessKey, { isNew: true, given: key }, server.createUser(key, purpose)),
+      updateUser: (key, purpose) =>
+        done(key.accessKey, this.#changed(key.accessKey, key), server.updateUser(key, purpose)),
       setLimit: (accessKey, limitBytes, purpose) =>
-        done(accessKey, this.#changed({ accessKey, limitBytes }), server.setLimit(accessKey, limitBytes, purpose)),
+        done(accessKey, this.#changed(accessKey, { limitBytes }), server.setLimit(accessKey, limitBytes, purpose)),
       deleteUser: (accessKey, purpose) => done(accessKey, null, server.deleteUser(accessKey, purpose)),
     };
   }
 
-  #changed({ accessKey, name, limitBytes }: Partial<AccessKey> & Pick<AccessKey, 'accessKey'>): Made {
+  #changed(accessKey: string, given: GivenFields): Made {
     const before = this.#made.get(accessKey);
-    return { isNew: before?.isNew ?? false, name: name === undefined ? before?.name : name, limitBytes };
+    return { isNew: before?.isNew ?? false, given: { ...before?.given, ...given } };
   }
 
   /** How long they last, in sentences for people; null where nothing was made, or it lasts. */
@@ -73,8 +86,7 @@ export class MadeChanges {
     const present = new Map(keys.map((key) => [key.accessKey, key]));
     const isKept = (found: KeySnapshot | undefined, made: Made | null): boolean => {
       if (made === null || found === undefined) return made === null && found === undefined;
-      if (made.name !== undefined && made.name !== found.name) return false;
-      return made.limitBytes === undefined || made.limitBytes === found.limitBytes;
+      return keyFields.every(({ name }) => made.given[name] === undefined || made.given[name] === found[name]);
     };
     return [...this.#made].flatMap(([key, made]) => (isKept(present.get(key), made) ? [] : [key]));
   }
@@ -86,13 +98,11 @@ export class MadeChanges {
       await this.#within.deleteUser(accessKey);
       return;
     }
-    const { isNew, name, limitBytes = null } = made;
+    const { isNew, given } = made;
     // A key that was there before and is gone now was taken away by somebody.
     const { value: found } = await this.#within.getUser(accessKey);
-    if (found === undefined && !isNew) return;
-    if (found === undefined) await this.#within.createUser({ accessKey, name: name ?? null, limitBytes });
-    else if (name !== undefined) await this.#within.updateUser({ accessKey, name, limitBytes });
-    else await this.#within.setLimit(accessKey, limitBytes);
+    if (found !== undefined) await changeKey(this.#within, found, given);
+    else if (isNew) await this.#within.createUser(recordOf(accessKey, given));
   }
 }
 

@@ -1,13 +1,15 @@
 import { resolve } from 'node:path';
 import type { UpstreamServer } from '../../client/server.js';
+import { changedRecord, recordOf, sameFields } from '../../core/keys/key-record.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import { isOn } from '../../settings/flags.js';
 import { hasNames } from '../../wire/traits/snapshot.js';
 import type { CommandContext } from '../command.js';
 import { givenPieces } from '../stored-place.js';
-import { changeKey, keyLine } from './change.js';
+import { keyLine } from './change.js';
 import { type KeyRow, keysCsv, readKeysCsv } from './csv.js';
 import { allKeys, CHANGING, inTurn, keysCommand, NO_WAIT_HELP } from './keys-command.js';
+import { changeKey } from './made-changes.js';
 
 /** So many sentences on what is wrong with a table are shown. */
 const MOST_PROBLEMS = 20;
@@ -53,15 +55,14 @@ async function rowsOf(file: string, { input, folder, fileSystem }: CommandContex
 
 /** Null where the key is as the line says already. A column that the table does not have leaves what there is. */
 function stepOf(row: KeyRow, before: KeySnapshot | null): Step | null {
-  const { accessKey, name = before?.name ?? null } = row;
-  const limitBytes = row.limitBytes === undefined ? (before?.limitBytes ?? null) : row.limitBytes;
-  const isSame = before !== null && before.name === name && before.limitBytes === limitBytes;
-  return isSame ? null : { row, before, after: { accessKey, name, limitBytes } };
+  if (before === null) return { row, before, after: recordOf(row.accessKey, row.given) };
+  const after = changedRecord(before, row.given);
+  return sameFields(before, after) ? null : { row, before, after };
 }
 
 async function take(server: UpstreamServer, { row, before, after }: Step): Promise<void> {
   if (before === null) await server.createUser(after);
-  else await changeKey(server, before, { name: row.name, limitBytes: row.limitBytes });
+  else await changeKey(server, before, row.given);
 }
 
 export const keysImport = keysCommand<Importing>({
