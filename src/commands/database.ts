@@ -103,11 +103,10 @@ export const databaseImport = databaseCommand({
   name: 'database import',
   settings: ['database', ...FILE_SETTINGS, 'noMigrate'],
   flags: [REPLACE],
-  async work({ database: { url, migrates }, beside: { stored } }, flags, context) {
+  async work({ database: { url, migrates }, beside: { document } }, flags, context) {
     const { fileSystem, progress, random, clock, output } = context;
-    if (typeof stored === 'string' || stored.configPath === null)
-      throw new Error('there is no configuration file to take over');
-    const { configPath: config, dataFolder } = stored;
+    if (typeof document === 'string') throw new Error(document);
+    const { configPath: config, dataFolder } = document;
     await expectSchema(url, migrates ? (versions) => output.line(schemaLine(versions)) : null);
     await checkDataFolder(fileSystem, dataFolder, config);
     progress.show('reading the configuration file and its counters');
@@ -143,16 +142,15 @@ export const databaseExport = databaseCommand({
   name: 'database export',
   settings: ['database', ...FILE_SETTINGS],
   flags: [REPLACE],
-  async work({ database: { url }, beside: { stored } }, flags, context) {
+  async work({ database: { url }, beside: { document } }, flags, context) {
     const { fileSystem, progress, clock, output } = context;
-    if (typeof stored === 'string' || stored.configPath === null)
-      throw new Error('there is no configuration file to write');
-    const { configPath: config } = stored;
+    if (typeof document === 'string') throw new Error(document);
+    const { configPath: config } = document;
     if (!isOn(flags, REPLACE.flag) && (await exists(fileSystem, config)))
       throw new Error(`${config} exists: --replace replaces it, and keeps it as a version`);
     await expectSchema(url, null);
     const log = complainingLog(context);
-    const place = { ...stored, fileSystem, clock, log, progress };
+    const place = { ...document, fileSystem, clock, log, progress };
     const written = await exportState({ url, refused: refusedIn(log), progress }, async (state) => {
       let count = 0;
       async function* counters() {
