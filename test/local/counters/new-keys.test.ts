@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import { createRememberedReports } from '../../../src/homes/file/counters/remembered-reports.js';
 import { openCountersStore } from '../../../src/homes/file/counters/store.js';
 import { FORMAT } from '../../../src/homes/file/counters/store-file.js';
+import { createStoredParts } from '../../../src/homes/file/counters/stored.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 
 let dataFolder = '';
@@ -24,10 +24,10 @@ const MANY = Array.from({ length: 10_000 }, (_, index) => ({
 async function open(now: () => number, monotonic: () => number) {
   const keys = createKeyRegistry(now, { tracksChanges: true });
   keys.replaceAll(MANY);
-  const reports = createRememberedReports();
   const clock = { now, monotonic };
   const fileSystem = createFileSystem();
-  const store = await openCountersStore({ fileSystem, dataFolder, keys, reports, clock, log, writeMilliseconds: 5 });
+  const parts = { ...createStoredParts(), keys };
+  const store = await openCountersStore({ fileSystem, dataFolder, ...parts, clock, log, writeMilliseconds: 5 });
   return { keys, store };
 }
 

@@ -3,15 +3,23 @@ import { describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import type { CountersPost } from '../../../src/core/posted-counters.js';
-import { createSources, type SourcesOptions } from '../../../src/homes/file/counters/posted-counters.js';
+import { PostedCounters } from '../../../src/homes/file/counters/posted-counters.js';
 
 const KEY = 'a';
 
-function stage(keys: readonly string[] = [KEY], options: Pick<SourcesOptions, 'keepsCounters' | 'log'> = {}) {
+function stage(
+  keys: readonly string[] = [KEY],
+  options: Partial<ConstructorParameters<typeof PostedCounters>[0]> = {},
+) {
   const clock = { time: 1_000_000_000, now: () => clock.time, monotonic: () => clock.time - 900_000_000 };
   const registry = createKeyRegistry(clock.now, { tracksChanges: true });
   for (const accessKey of keys) registry.create({ accessKey, name: null, limitBytes: null });
-  const sources = createSources({ keys: registry, count: (report) => registry.addUsage(report), clock, ...options });
+  const sources = new PostedCounters({
+    keys: registry,
+    count: (report) => registry.addUsage(report),
+    clock,
+    ...options,
+  });
   const countersOf = (accessKey: string) => {
     const counters = registry.get(accessKey)?.counters;
     return counters === undefined || counters === null

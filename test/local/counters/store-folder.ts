@@ -10,6 +10,7 @@ import {
   type RememberedReports,
 } from '../../../src/homes/file/counters/remembered-reports.js';
 import { type CountersStore, openCountersStore } from '../../../src/homes/file/counters/store.js';
+import { createStoredParts } from '../../../src/homes/file/counters/stored.js';
 import { createFileSystem } from '../../../src/platform/file-system.js';
 import { systemClock } from '../../../src/platform/system-ports.js';
 
@@ -51,8 +52,7 @@ export async function openStore(
   const store = await openCountersStore({
     ...ports,
     dataFolder: folder,
-    keys,
-    reports,
+    ...{ ...createStoredParts(), keys, reports },
     writeMilliseconds: 0,
     ...options,
   });

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeyRegistry } from '../../../src/core/keys/types.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
-import { createSources, type Sources } from '../../../src/homes/file/counters/posted-counters.js';
+import { PostedCounters } from '../../../src/homes/file/counters/posted-counters.js';
 import { createRenewals, type Renewals } from '../../../src/homes/file/counters/recreated-keys.js';
 import {
   createRememberedReports,
@@ -49,7 +49,7 @@ interface Living {
   readonly keys: KeyRegistry;
   readonly reports: RememberedReports;
   readonly renewals: Renewals;
-  readonly sources: Sources;
+  readonly sources: PostedCounters;
   readonly store: CountersStore;
 }
 
@@ -73,7 +73,7 @@ export async function play(story: Story): Promise<void> {
     const keys = createKeyRegistry(clock.now, { tracksChanges: true });
     const reports = createRememberedReports(8);
     const renewals = createRenewals();
-    const sources = createSources({ keys, count: (report) => keys.addUsage(report), clock });
+    const sources = new PostedCounters({ keys, count: (report) => keys.addUsage(report), clock });
     const parts = { keys, reports, renewals, sources };
     const options = { fileSystem: fillingUp(disk.port), dataFolder: DATA, ...parts, clock, log };
     const store = await openCountersStore({ ...options, writeMilliseconds: 0, compactBytes: story.compactBytes });

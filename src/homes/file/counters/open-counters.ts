@@ -5,7 +5,7 @@ import type { AccessKey } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import { type Hold, holdForServing } from '../../../files/hold.js';
 import { lockPorts } from '../../../files/lock.js';
-import { createSources, type Sources } from './posted-counters.js';
+import { PostedCounters } from './posted-counters.js';
 import { createRenewals, decideRenewals, type Renewals } from './recreated-keys.js';
 import { type CountersStore, openCountersStore } from './store.js';
 import { createUsage, type Usage } from './usage.js';
@@ -15,7 +15,7 @@ export interface Counters {
   readonly keys: KeyRegistry;
   readonly usage: Usage;
   readonly renewals: Renewals;
-  readonly sources: Sources;
+  readonly sources: PostedCounters;
   /** Null where nothing outlives the process. */
   readonly store: CountersStore | null;
   /** Where that is. */
@@ -40,7 +40,7 @@ export interface CountersPlace {
   readonly keepGone?: number;
   /** How often changes are written, in milliseconds, 0 for never by itself. */
   readonly writeMilliseconds?: number;
-  /** As `SourcesOptions` says. */
+  /** As `PostedCounters` takes it. */
   readonly keepsCounters?: boolean | null;
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
@@ -62,7 +62,7 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
   const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
   const usage = createUsage(keys, log);
   const renewals = createRenewals();
-  const sources = createSources({
+  const sources = new PostedCounters({
     keys,
     count: (entries) => usage.count({ id: null, entries }),
     clock,
@@ -122,7 +122,7 @@ async function makeDurable(fileSystem: FileSystemPort, path: string): Promise<vo
 const LOWER_MS = 5_000;
 
 /** Until it is called. */
-function followSources(sources: Sources, log: LogPort): () => void {
+function followSources(sources: PostedCounters, log: LogPort): () => void {
   const timer = setInterval(() => {
     sources.lower().catch((error: unknown) => log.error({ err: error }, 'connections could not be followed'));
   }, LOWER_MS).unref();

@@ -1,11 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DomainError } from '../../../core/errors.js';
 import { type CounterTable, createCounterTable } from '../../../core/keys/counter-table.js';
 import type { CounterValues, KeyRegistry, UsageEntry } from '../../../core/keys/types.js';
 import type { ClockPort, LogPort } from '../../../core/ports.js';
 import type { CountersOutcome, CountersPost } from '../../../core/posted-counters.js';
+import { inTurns, type Steps } from '../../../core/steps.js';
 import { createTurns } from '../../../core/turns.js';
-import { grown, NOTHING, since } from './increments.js';
 import { comparedRun, type KnownRun, runAt, sameRun } from './source-run.js';
 
 /** A tunnel server that posts its counters, without them. */
@@ -15,60 +14,34 @@ export interface Source {
   readonly run: KnownRun;
   /** The number of the last post that was begun. */
   readonly number: bigint;
-  /** Whether that post is not taken to its end: then it may come again. */
+  /** That post is not taken to its end, so that it may come again. */
   readonly isBegun: boolean;
-  /** Whether a key without a base gets one without being counted: no post has been taken to its end yet. */
+  /** A key without a base gets one without being counted: no post has been taken to its end yet. */
   readonly isBaseline: boolean;
   readonly connections: CountersPost['connections'];
   /** Milliseconds since the epoch. */
   readonly postedAt: number;
-  /** How many runs it has had. */
+  /** The count of its runs. */
   readonly runs: number;
   /** The first of these runs whose bases still count: from there on it has kept its counters. */
   readonly comparedFrom: number;
 }
 
-/** What the next post of a source is compared with, for one key. */
+/** The counters of one key that the next post of a source is compared with. */
 export interface Base extends CounterValues {
   readonly source: string;
   readonly accessKey: string;
-  /** Of the key's connections those that are this source's. */
+  /** The key's connections that are this source's. */
   readonly connections: bigint;
   /** The run of the source, by its count, in which it was posted last. */
   readonly runs: number;
 }
 
-/** What a store has to follow of one source. */
+/** The changes of one source that a store has to follow. */
 export interface SourceChange {
   /** Everything of before is forgotten. */
   readonly isForgotten: boolean;
   readonly accessKeys: ReadonlySet<string>;
-}
-
-/** The counting of counters that tunnel servers post as they stand, and what they are compared with. */
-export interface Sources {
-  /**
-   * Counts what a post has more than the bases, some keys at a time: each with its base in one turn of the event loop, so
-   * that a post which a crash has cut off can come again. Posts of one source go one after the other.
-   */
-  take(post: CountersPost): Promise<CountersOutcome>;
-  /** Keys of sources that never lower their connections are not online once they have stood still for 30 s. */
-  lower(): Promise<void>;
-  /** Forgets sources that have not posted since. Milliseconds since the epoch. */
-  forgetSilent(until: number): number;
-
-  source(name: string): Source | null;
-  base(name: string, accessKey: string): Base | null;
-  all(): readonly Source[];
-  bases(name: string): Iterable<Base>;
-  /** Sources with what changed of them since the last call. */
-  takeChanges(): ReadonlyMap<string, SourceChange>;
-  /** Takes over what was kept; no change. */
-  load(source: Source): void;
-  loadBase(base: Base): void;
-  loadForgotten(name: string): void;
-  /** Replaces everything. */
-  restore(sources: Iterable<Source>, bases: Iterable<Base>): void;
 }
 
 /** Keys that are counted in one turn of the event loop. */
@@ -85,131 +58,149 @@ interface Held {
   source: Source;
   readonly slots: Map<string, number>;
   readonly table: CounterTable;
-  /** When keys of a source that never lowers its connections moved last, by the monotonic clock. */
+  /** The last movements of keys of a source that never lowers its connections, by the monotonic clock. */
   readonly moved: Map<string, number>;
 }
 
-export interface SourcesOptions {
+interface PostedCountersOptions {
   readonly keys: Pick<KeyRegistry, 'get'>;
   /** Adds increments to the keys' counters and sets connections, in this turn of the event loop. */
   readonly count: (entries: readonly UsageEntry[]) => void;
   readonly clock: ClockPort;
-  /** Whether sources keep their counters over a restart; null, as when left out, where nobody has said so. */
+  /** Sources keep their counters over a restart; null, as when left out, where nobody has said so. */
   readonly keepsCounters?: boolean | null;
   readonly log?: Pick<LogPort, 'warn'>;
 }
 
-export function createSources({ keys, count, clock, keepsCounters = null, log }: SourcesOptions): Sources {
-  const held = new Map<string, Held>();
-  const turns = createTurns();
-  let changes = new Map<string, { isForgotten: boolean; accessKeys: Set<string> }>();
+/** The counting of counters that tunnel servers post as they stand, and the bases that posts are compared with. */
+export class PostedCounters {
+  readonly #options: PostedCountersOptions;
+  readonly #held = new Map<string, Held>();
+  readonly #turns = createTurns();
+  #changes = new Map<string, { isForgotten: boolean; accessKeys: Set<string> }>();
 
-  function changeOf(name: string): { isForgotten: boolean; accessKeys: Set<string> } {
-    const change = changes.get(name) ?? { isForgotten: false, accessKeys: new Set<string>() };
-    changes.set(name, change);
-    return change;
+  constructor(options: PostedCountersOptions) {
+    this.#options = options;
   }
 
-  /** A time of this process's rising clock as one since the epoch, and back: what is kept outlives the process. */
-  const sinceEpoch = (time: number): number => time - clock.monotonic() + clock.now();
+  /**
+   * Counts what a post has more than the bases, some keys at a time: each with its base in one turn of the event loop, so
+   * that a post which a crash has cut off can come again. Posts of one source go one after the other.
+   */
+  take(post: CountersPost): Promise<CountersOutcome> {
+    return this.#turns.take(post.source, () => inTurns(this.#take(post)));
+  }
 
-  function hold(source: Source): Held {
-    const present = held.get(source.name);
-    if (present !== undefined) {
-      present.source = source;
-      return present;
+  /** Takes offline the keys of sources that never lower their connections once they have stood still for 30 s. */
+  async lower(): Promise<void> {
+    for (const [name, one] of this.#held) await this.#turns.take(name, () => inTurns(this.#lower(one)));
+  }
+
+  /** Forgets sources that have not posted since `until`, in milliseconds since the epoch; returns how many. */
+  forgetSilent(until: number): number {
+    const silent = [...this.#held.values()].filter(({ source }) => source.postedAt <= until);
+    for (const { source } of silent) this.#forget(source.name);
+    return silent.length;
+  }
+
+  source(name: string): Source | null {
+    const one = this.#held.get(name);
+    return one === undefined ? null : this.#withEpochTime(one.source);
+  }
+
+  base(name: string, accessKey: string): Base | null {
+    const one = this.#held.get(name);
+    const values = one === undefined ? null : valuesOf(one, accessKey);
+    return values === null ? null : { source: name, accessKey, ...values };
+  }
+
+  all(): readonly Source[] {
+    return [...this.#held.values()].map(({ source }) => this.#withEpochTime(source));
+  }
+
+  *bases(name: string): Generator<Base, void> {
+    for (const accessKey of this.#held.get(name)?.slots.keys() ?? []) {
+      const one = this.base(name, accessKey);
+      if (one !== null) yield one;
     }
-    const made: Held = { source, slots: new Map(), table: createCounterTable(), moved: new Map() };
-    held.set(source.name, made);
-    return made;
   }
 
-  /** Null where there is none that counts. */
-  function valuesOf({ source, slots, table }: Held, accessKey: string): KnownValues | null {
-    const slot = slots.get(accessKey);
-    if (slot === undefined) return null;
-    const runs = table.createdAt(slot);
-    return runs < source.comparedFrom ? null : { ...table.read(slot), runs };
+  /** Returns the sources with what changed of them since the last call. */
+  takeChanges(): ReadonlyMap<string, SourceChange> {
+    const taken = this.#changes;
+    this.#changes = new Map();
+    return taken;
   }
 
-  function setBase(one: Held, accessKey: string, { runs, ...values }: KnownValues): void {
-    const { source, slots, table } = one;
-    const slot = slots.get(accessKey) ?? table.take();
-    slots.set(accessKey, slot);
-    table.write(slot, values);
-    table.setCreatedAt(slot, runs);
-    changeOf(source.name).accessKeys.add(accessKey);
+  /** Takes a source over as it was kept; no change. */
+  load(source: Source): void {
+    const { run } = source;
+    const offset = this.#options.clock.monotonic() - this.#options.clock.now();
+    this.#hold(run.kind === 'epoch' ? source : { ...source, run: { ...run, startedAt: run.startedAt + offset } });
   }
 
-  /** No change for a store: it is of a run before. */
-  function dropBase({ slots, table }: Held, accessKey: string): void {
-    const slot = slots.get(accessKey);
-    if (slot === undefined) return;
-    table.free(slot);
-    slots.delete(accessKey);
+  /** Takes a base over as it was kept; no change. */
+  loadBase({ source: name, accessKey, runs, ...values }: Base): void {
+    const one = this.#held.get(name);
+    if (one === undefined) return;
+    write(one, accessKey, { ...values, runs });
+    // Nobody knows since when it has stood still.
+    if (one.source.connections === 'total' && values.connections > 0n)
+      one.moved.set(accessKey, this.#options.clock.monotonic());
   }
 
-  function connectionsOf(accessKey: string): bigint {
-    let sum = 0n;
-    for (const one of held.values()) sum += valuesOf(one, accessKey)?.connections ?? 0n;
-    return sum;
+  loadForgotten(name: string): void {
+    this.#held.delete(name);
   }
 
-  /** Counts one key and moves its base; null where nothing is to be told of it. */
-  function counted(one: Held, posted: UsageEntry): UsageEntry | null {
-    const { accessKey, bytesUp, bytesDown } = posted;
-    const { source } = one;
-    const { runs } = source;
-    const known = valuesOf(one, accessKey);
-    const isOfRun = known === null || known.runs === runs;
-    const isCounted = known !== null || !source.isBaseline;
-    const increment = isCounted ? (isOfRun ? since : grown)(known ?? NOTHING, posted) : NOTHING;
-    const before = known?.connections ?? 0n;
-    const isMoving = increment.bytesUp > 0n || increment.bytesDown > 0n;
-    if (source.connections === 'total' && isMoving) one.moved.set(accessKey, clock.monotonic());
-    const total = isMoving || one.moved.has(accessKey) ? ONE : 0n;
-    const connections = source.connections === 'total' ? total : (posted.connections ?? before);
-    const isSame = known !== null && known.bytesUp === bytesUp && known.bytesDown === bytesDown;
-    if (isSame && isOfRun && connections === before) return null;
-    setBase(one, accessKey, { bytesUp, bytesDown, connections, runs });
-    if (!isMoving && connections === before) return null;
-    return { accessKey, ...increment, connections: connections === before ? null : connectionsOf(accessKey) };
+  /** Replaces everything. */
+  restore(sources: Iterable<Source>, bases: Iterable<Base>): void {
+    for (const name of this.#held.keys()) this.#changes.set(name, { isForgotten: true, accessKeys: new Set() });
+    this.#held.clear();
+    for (const source of sources) {
+      this.load(source);
+      this.#changeOf(source.name);
+    }
+    for (const one of bases) {
+      this.loadBase(one);
+      this.#changeOf(one.source).accessKeys.add(one.accessKey);
+    }
   }
 
   /** Yields between pieces, so that a post of few keys is in a batch of the store whole or not at all. */
-  function* takeNow(post: CountersPost): InTurns<CountersOutcome> {
-    const run = runAt(post.run, clock.monotonic());
-    const present = held.get(post.source);
-    const keeps = yield* keepsOver(present, run, post);
-    if (held.get(post.source) !== present) return yield* takeNow(post);
-    const begun = begin(post, run, keeps);
+  *#take(post: CountersPost): Steps<CountersOutcome> {
+    const run = runAt(post.run, this.#options.clock.monotonic());
+    const present = this.#held.get(post.source);
+    const keeps = yield* this.#keepsOver(present, run, post);
+    if (this.#held.get(post.source) !== present) return yield* this.#take(post);
+    const begun = this.#begin(post, run, keeps);
     if (begun === 'ended') return { kind: 'ended' };
-    if (begun === 'repeated') return { kind: 'repeated', unknownKeys: unknownOf(post.counters) };
+    if (begun === 'repeated') return { kind: 'repeated', unknownKeys: this.#unknownOf(post.counters) };
     const { isBaseline } = begun.source;
     const unknownKeys: string[] = [];
     for (let from = 0; from < post.counters.length; from += AT_ONCE) {
       if (from > 0) yield;
       // A backup was restored meanwhile: what has been counted of the post is gone, and so are its bases.
-      if (held.get(post.source) !== begun) return yield* takeNow(post);
+      if (this.#held.get(post.source) !== begun) return yield* this.#take(post);
       const some = post.counters.slice(from, from + AT_ONCE);
-      count(some.flatMap((posted) => counted(begun, posted) ?? []));
-      unknownKeys.push(...unknownOf(some));
+      this.#options.count(some.flatMap((posted) => this.#counted(begun, posted) ?? []));
+      unknownKeys.push(...this.#unknownOf(some));
     }
-    yield* sweep(begun, post);
+    yield* this.#sweep(begun, post);
     begun.source = { ...begun.source, isBegun: false, isBaseline: false };
-    changeOf(post.source);
+    this.#changeOf(post.source);
     return { kind: isBaseline ? 'baseline' : 'counted', unknownKeys };
   }
 
-  /** What became of the source with the first word of the post. From here on an earlier one counts for nothing. */
-  function begin(post: CountersPost, posted: KnownRun, keeps: boolean): Held | 'ended' | 'repeated' {
+  /** Notes that a post has begun, so that an earlier one counts for nothing from here on. */
+  #begin(post: CountersPost, posted: KnownRun, keeps: boolean): Held | 'ended' | 'repeated' {
     const { source: name, number, connections } = post;
-    const present = held.get(name);
-    const now = { name, number, connections, isBegun: true, postedAt: clock.now() };
+    const present = this.#held.get(name);
+    const now = { name, number, connections, isBegun: true, postedAt: this.#options.clock.now() };
     if (present === undefined) {
-      if (held.size >= MOST_SOURCES)
+      if (this.#held.size >= MOST_SOURCES)
         throw refused('source', `the name of one of the ${MOST_SOURCES} sources that there are`);
-      return heldFrom({ ...now, run: posted, isBaseline: !post.isFromZero, runs: 1, comparedFrom: 1 }, post);
+      return this.#heldFrom({ ...now, run: posted, isBaseline: !post.isFromZero, runs: 1, comparedFrom: 1 }, post);
     }
     const { source } = present;
     const known = source.run;
@@ -219,20 +210,21 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
       const runs = source.runs + 1;
       // A run that goes on from an unfinished baseline has none for some keys either.
       const from = keeps ? source : { isBaseline: false, comparedFrom: runs };
-      return heldFrom(
+      return this.#heldFrom(
         { ...now, run: posted, isBaseline: from.isBaseline, runs, comparedFrom: from.comparedFrom },
         post,
       );
     }
     if (number < source.number || (number === source.number && !source.isBegun)) return 'repeated';
     const { isBaseline, runs, comparedFrom } = source;
-    return heldFrom({ ...now, run: sameRun(known, posted), isBaseline, runs, comparedFrom }, post);
+    return this.#heldFrom({ ...now, run: sameRun(known, posted), isBaseline, runs, comparedFrom }, post);
   }
 
-  /** Whether a source whose first post of a run this is has kept its counters, for the whole of it; false in any other post. */
-  function* keepsOver(one: Held | undefined, posted: KnownRun, post: CountersPost): InTurns<boolean> {
+  /** Judges by the first post of a run whether the source has kept its counters; false for any other post. */
+  *#keepsOver(one: Held | undefined, posted: KnownRun, post: CountersPost): Steps<boolean> {
     if (one === undefined || comparedRun(one.source.run, posted) !== 'later') return false;
     if (post.restart !== null) return post.restart === 'kept';
+    const { keepsCounters = null } = this.#options;
     if (keepsCounters !== null) return keepsCounters;
     const sums = { before: 0n, now: 0n };
     for (const [at, { accessKey, bytesUp, bytesDown }] of post.counters.entries()) {
@@ -242,30 +234,51 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
       sums.before += known.bytesUp + known.bytesDown;
       sums.now += bytesUp + bytesDown;
     }
-    return guessed(post.source, sums);
+    return this.#guessed(post.source, sums);
   }
 
-  function guessed(source: string, { before, now }: { readonly before: bigint; readonly now: bigint }): boolean {
+  #guessed(source: string, { before, now }: { readonly before: bigint; readonly now: bigint }): boolean {
     const keeps = now * 2n >= before;
     const restart = keeps ? 'kept' : 'zero';
-    log?.warn({ source, restart, before: before.toString(), now: now.toString() }, GUESSED);
+    this.#options.log?.warn({ source, restart, before: before.toString(), now: now.toString() }, GUESSED);
     return keeps;
   }
 
-  function heldFrom(source: Source, { counters }: CountersPost): Held {
-    const bases = (held.get(source.name)?.slots.size ?? 0) + counters.length;
+  #heldFrom(source: Source, { counters }: CountersPost): Held {
+    const bases = (this.#held.get(source.name)?.slots.size ?? 0) + counters.length;
     if (bases > MOST_BASES) throw refused('counters', `at most ${MOST_BASES} keys of one source`);
-    const one = hold(source);
+    const one = this.#hold(source);
     if (source.connections === 'present') one.moved.clear();
-    changeOf(source.name);
+    this.#changeOf(source.name);
     return one;
+  }
+
+  /** Moves the base of one key and returns the increment; null where there is nothing to count. */
+  #counted(one: Held, posted: UsageEntry): UsageEntry | null {
+    const { accessKey, bytesUp, bytesDown } = posted;
+    const { source } = one;
+    const { runs } = source;
+    const known = valuesOf(one, accessKey);
+    const isOfRun = known === null || known.runs === runs;
+    const isCounted = known !== null || !source.isBaseline;
+    const increment = isCounted ? (isOfRun ? since : grown)(known ?? NOTHING, posted) : NOTHING;
+    const before = known?.connections ?? 0n;
+    const isMoving = increment.bytesUp > 0n || increment.bytesDown > 0n;
+    if (source.connections === 'total' && isMoving) one.moved.set(accessKey, this.#options.clock.monotonic());
+    const total = isMoving || one.moved.has(accessKey) ? ONE : 0n;
+    const connections = source.connections === 'total' ? total : (posted.connections ?? before);
+    const isSame = known !== null && known.bytesUp === bytesUp && known.bytesDown === bytesDown;
+    if (isSame && isOfRun && connections === before) return null;
+    this.#setBase(one, accessKey, { bytesUp, bytesDown, connections, runs });
+    if (!isMoving && connections === before) return null;
+    return { accessKey, ...increment, connections: connections === before ? null : this.#connectionsOf(accessKey) };
   }
 
   /**
    * Drops what is left of runs before, and connections of keys that a whole post does not have. Such a key is gone at the
    * source: if it comes again, it has begun anew in this run.
    */
-  function* sweep(one: Held, { isWhole, counters }: CountersPost): InTurns<void> {
+  *#sweep(one: Held, { isWhole, counters }: CountersPost): Steps<void> {
     const posted = isWhole ? new Set(counters.map(({ accessKey }) => accessKey)) : null;
     const isGone = (accessKey: string): boolean => posted !== null && !posted.has(accessKey);
     const left: string[] = [];
@@ -275,134 +288,133 @@ export function createSources({ keys, count, clock, keepsCounters = null, log }:
       const isDue = runs < one.source.comparedFrom || (isBefore && isGone(accessKey));
       if (isDue || ((isBefore || isGone(accessKey)) && one.table.hasConnections(slot))) left.push(accessKey);
     }
-    yield* inPieces(left, (accessKey) => {
+    yield* this.#inPieces(left, (accessKey) => {
       const values = valuesOf(one, accessKey);
       one.moved.delete(accessKey);
       if (values === null) dropBase(one, accessKey);
-      else setBase(one, accessKey, { ...values, connections: 0n, ...(isGone(accessKey) && { runs: one.source.runs }) });
+      else
+        this.#setBase(one, accessKey, {
+          ...values,
+          connections: 0n,
+          ...(isGone(accessKey) && { runs: one.source.runs }),
+        });
     });
   }
 
-  /** Changes what these keys have in connections, and tells the registry. */
-  function* inPieces(accessKeys: readonly string[], change: (accessKey: string) => void): InTurns<void> {
+  /** Changes the connections of these keys, and tells the registry. */
+  *#inPieces(accessKeys: readonly string[], change: (accessKey: string) => void): Steps<void> {
     for (let from = 0; from < accessKeys.length; from += AT_ONCE) {
       if (from > 0) yield;
       const some = accessKeys.slice(from, from + AT_ONCE);
       for (const accessKey of some) change(accessKey);
-      tellConnections(some);
+      this.#tellConnections(some);
     }
   }
 
-  function tellConnections(accessKeys: readonly string[]): void {
-    count(accessKeys.map((accessKey) => ({ accessKey, ...NOTHING, connections: connectionsOf(accessKey) })));
+  #tellConnections(accessKeys: readonly string[]): void {
+    this.#options.count(
+      accessKeys.map((accessKey) => ({ accessKey, ...NOTHING, connections: this.#connectionsOf(accessKey) })),
+    );
   }
 
-  function unknownOf(counters: readonly UsageEntry[]): readonly string[] {
-    return counters.flatMap(({ accessKey }) => (keys.get(accessKey) === undefined ? [accessKey] : []));
+  #connectionsOf(accessKey: string): bigint {
+    let sum = 0n;
+    for (const one of this.#held.values()) sum += valuesOf(one, accessKey)?.connections ?? 0n;
+    return sum;
   }
 
-  function* lowerNow(one: Held): InTurns<void> {
-    const until = clock.monotonic() - ONLINE_AFTER_MOVEMENT;
+  #unknownOf(counters: readonly UsageEntry[]): readonly string[] {
+    return counters.flatMap(({ accessKey }) => (this.#options.keys.get(accessKey) === undefined ? [accessKey] : []));
+  }
+
+  *#lower(one: Held): Steps<void> {
+    const until = this.#options.clock.monotonic() - ONLINE_AFTER_MOVEMENT;
     const still = [...one.moved].flatMap(([accessKey, at]) => (at <= until ? [accessKey] : []));
-    yield* inPieces(still, (accessKey) => {
+    yield* this.#inPieces(still, (accessKey) => {
       one.moved.delete(accessKey);
       const values = valuesOf(one, accessKey);
-      if (values !== null) setBase(one, accessKey, { ...values, connections: 0n });
+      if (values !== null) this.#setBase(one, accessKey, { ...values, connections: 0n });
     });
   }
 
-  function forget(name: string): void {
-    const one = held.get(name);
+  #forget(name: string): void {
+    const one = this.#held.get(name);
     if (one === undefined) return;
-    held.delete(name);
-    tellConnections([...one.slots].flatMap(([accessKey, slot]) => (one.table.hasConnections(slot) ? [accessKey] : [])));
-    changes.set(name, { isForgotten: true, accessKeys: new Set() });
+    this.#held.delete(name);
+    this.#tellConnections(
+      [...one.slots].flatMap(([accessKey, slot]) => (one.table.hasConnections(slot) ? [accessKey] : [])),
+    );
+    this.#changes.set(name, { isForgotten: true, accessKeys: new Set() });
   }
 
-  function load(source: Source): void {
+  #hold(source: Source): Held {
+    const present = this.#held.get(source.name);
+    if (present !== undefined) {
+      present.source = source;
+      return present;
+    }
+    const made: Held = { source, slots: new Map(), table: createCounterTable(), moved: new Map() };
+    this.#held.set(source.name, made);
+    return made;
+  }
+
+  #setBase(one: Held, accessKey: string, values: KnownValues): void {
+    write(one, accessKey, values);
+    this.#changeOf(one.source.name).accessKeys.add(accessKey);
+  }
+
+  #changeOf(name: string): { isForgotten: boolean; accessKeys: Set<string> } {
+    const change = this.#changes.get(name) ?? { isForgotten: false, accessKeys: new Set<string>() };
+    this.#changes.set(name, change);
+    return change;
+  }
+
+  /** Tells times since the epoch, because what is kept outlives the process and its rising clock. */
+  #withEpochTime(source: Source): Source {
     const { run } = source;
-    const offset = clock.monotonic() - clock.now();
-    hold(run.kind === 'epoch' ? source : { ...source, run: { ...run, startedAt: run.startedAt + offset } });
+    if (run.kind === 'epoch') return source;
+    const { clock } = this.#options;
+    return { ...source, run: { ...run, startedAt: run.startedAt - clock.monotonic() + clock.now() } };
   }
-
-  function loadBase({ source: name, accessKey, runs, ...values }: Base): void {
-    const one = held.get(name);
-    if (one === undefined) return;
-    const slot = one.slots.get(accessKey) ?? one.table.take();
-    one.slots.set(accessKey, slot);
-    one.table.write(slot, values);
-    one.table.setCreatedAt(slot, runs);
-    // Since when it has stood still, nobody knows.
-    if (one.source.connections === 'total' && values.connections > 0n) one.moved.set(accessKey, clock.monotonic());
-  }
-
-  const shown = ({ source }: Held): Source => {
-    const { run } = source;
-    return run.kind === 'epoch' ? source : { ...source, run: { ...run, startedAt: sinceEpoch(run.startedAt) } };
-  };
-
-  function base(name: string, accessKey: string): Base | null {
-    const one = held.get(name);
-    const values = one === undefined ? null : valuesOf(one, accessKey);
-    return values === null ? null : { source: name, accessKey, ...values };
-  }
-
-  return {
-    take: (post) => turns.take(post.source, () => runInTurns(takeNow(post))),
-    async lower() {
-      for (const [name, one] of held) await turns.take(name, () => runInTurns(lowerNow(one)));
-    },
-    forgetSilent(until) {
-      const silent = [...held.values()].filter(({ source }) => source.postedAt <= until);
-      for (const { source } of silent) forget(source.name);
-      return silent.length;
-    },
-    source(name) {
-      const one = held.get(name);
-      return one === undefined ? null : shown(one);
-    },
-    base,
-    all: () => [...held.values()].map(shown),
-    *bases(name) {
-      for (const accessKey of held.get(name)?.slots.keys() ?? []) {
-        const one = base(name, accessKey);
-        if (one !== null) yield one;
-      }
-    },
-    takeChanges() {
-      const taken = changes;
-      changes = new Map();
-      return taken;
-    },
-    load,
-    loadBase,
-    loadForgotten: (name) => {
-      held.delete(name);
-    },
-    restore(sources, bases) {
-      for (const name of held.keys()) changes.set(name, { isForgotten: true, accessKeys: new Set() });
-      held.clear();
-      for (const source of sources) {
-        load(source);
-        changeOf(source.name);
-      }
-      for (const one of bases) {
-        loadBase(one);
-        changeOf(one.source).accessKeys.add(one.accessKey);
-      }
-    },
-  };
 }
 
-/** Work that lets others have their turn of the event loop wherever it yields, and nowhere else. */
-type InTurns<T> = Generator<void, T>;
+/** Returns the base of a key; null where there is none that counts. */
+function valuesOf({ source, slots, table }: Held, accessKey: string): KnownValues | null {
+  const slot = slots.get(accessKey);
+  if (slot === undefined) return null;
+  const runs = table.createdAt(slot);
+  return runs < source.comparedFrom ? null : { ...table.read(slot), runs };
+}
 
-async function runInTurns<T>(work: InTurns<T>): Promise<T> {
-  for (;;) {
-    const { done, value } = work.next();
-    if (done) return value;
-    await nextTurn();
-  }
+function write({ slots, table }: Held, accessKey: string, { runs, ...values }: KnownValues): void {
+  const slot = slots.get(accessKey) ?? table.take();
+  slots.set(accessKey, slot);
+  table.write(slot, values);
+  table.setCreatedAt(slot, runs);
+}
+
+/** Drops a base of a run before, which is no change for a store. */
+function dropBase({ slots, table }: Held, accessKey: string): void {
+  const slot = slots.get(accessKey);
+  if (slot === undefined) return;
+  table.free(slot);
+  slots.delete(accessKey);
+}
+
+/** No traffic. */
+const NOTHING = { bytesUp: 0n, bytesDown: 0n } as const;
+
+/** The growth within a run. A value that has fallen tells of a reset at the source: both began anew. */
+function since(base: Pick<CounterValues, 'bytesUp' | 'bytesDown'>, { bytesUp, bytesDown }: UsageEntry) {
+  const isReset = bytesUp < base.bytesUp || bytesDown < base.bytesDown;
+  if (isReset) return { bytesUp, bytesDown };
+  return { bytesUp: bytesUp - base.bytesUp, bytesDown: bytesDown - base.bytesDown };
+}
+
+/** The growth of counters that outlived a restart: what has fallen was lost in a crash, and is counted already. */
+function grown(base: Pick<CounterValues, 'bytesUp' | 'bytesDown'>, { bytesUp, bytesDown }: UsageEntry) {
+  const more = (value: bigint, before: bigint) => (value > before ? value - before : 0n);
+  return { bytesUp: more(bytesUp, base.bytesUp), bytesDown: more(bytesDown, base.bytesDown) };
 }
 
 /** A base, and the run in which it was posted. */

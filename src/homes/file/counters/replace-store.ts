@@ -1,16 +1,12 @@
 import { join } from 'node:path';
-import { createKeyRegistry } from '../../../core/keys/registry.js';
 import type { KeptCounters } from '../../../core/keys/types.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import { STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
 import { makeStoreFolder, openStoreFolder } from './open-folder.js';
-import { createSources } from './posted-counters.js';
 import { listStore } from './read-store.js';
-import { createRenewals } from './recreated-keys.js';
-import { createRememberedReports } from './remembered-reports.js';
-import { take } from './stored.js';
+import { createStoredParts, stampRemoved, take } from './stored.js';
 import { discardState, finishState, writeState } from './write-state.js';
 
 export interface ReplaceStoreOptions {
@@ -40,13 +36,8 @@ export async function replaceStore(
   beforehand: () => Promise<void>,
 ): Promise<void> {
   const { fileSystem, dataFolder, clock, log } = options;
-  const keys = createKeyRegistry(() => 0);
-  const present = {
-    keys,
-    reports: createRememberedReports(),
-    renewals: createRenewals(),
-    sources: createSources({ keys, count: () => undefined, clock }),
-  };
+  const present = createStoredParts();
+  const { keys } = present;
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats: STORE_FORMATS, log }, (record) =>
     take(record, present),
   );
@@ -59,7 +50,7 @@ export async function replaceStore(
   function* all(): Generator<KeptCounters, void> {
     yield* counters;
     // They wait for their keys, as after an edit.
-    for (const kept of keys.allKept()) yield { ...kept, leftAt: kept.leftAt ?? clock.now() };
+    for (const kept of keys.allKept()) yield stampRemoved(kept, clock.now());
   }
   const { folder, format, nextNumber: number } = opened;
   const content = { counters: all(), reports: present.reports.all, renewals: () => [], sources: present.sources };

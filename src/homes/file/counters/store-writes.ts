@@ -1,10 +1,10 @@
-import type { KeptCounters, KeyRegistry } from '../../../core/keys/types.js';
+import type { KeptCounters } from '../../../core/keys/types.js';
 import type { ClockPort, LogPort } from '../../../core/ports.js';
 import { failureCode, failureWords } from '../../../platform/failure-words.js';
-import type { SourceChange, Sources } from './posted-counters.js';
+import type { SourceChange } from './posted-counters.js';
 import { createRecordWriter, type RecordWriter } from './records.js';
-import type { Renewals } from './recreated-keys.js';
-import type { RememberedReports, ReportChanges } from './remembered-reports.js';
+import type { ReportChanges } from './remembered-reports.js';
+import type { StoredParts } from './stored.js';
 import { sourceRecords } from './write-state.js';
 
 /** What operations may know of the writing. */
@@ -31,11 +31,7 @@ export interface StoreWrites {
   idle(): Promise<void>;
 }
 
-export interface StoreWritesOptions {
-  readonly keys: KeyRegistry;
-  readonly reports: RememberedReports;
-  readonly renewals: Renewals;
-  readonly sources: Sources;
+interface StoreWritesOptions extends StoredParts {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly dataFolder: string;

@@ -1,17 +1,13 @@
 import { join } from 'node:path';
-import type { KeyRegistry } from '../../../core/keys/types.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import type { Hold } from '../../../files/hold.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import { STORE_FORMATS, type StoreFormat } from './formats.js';
 import { makeStoreFolder, openStoreFolder } from './open-folder.js';
-import { createSources, type Sources } from './posted-counters.js';
 import { listStore } from './read-store.js';
-import { createRenewals, type Renewals } from './recreated-keys.js';
-import type { RememberedReports } from './remembered-reports.js';
 import { createStoreLog } from './store-log.js';
 import { createStoreWrites, type WritesStatus } from './store-writes.js';
-import { take } from './stored.js';
+import { type StoredParts, take } from './stored.js';
 import { finishState, writeFirstState, writeState } from './write-state.js';
 
 /** What operations may know of the store. */
@@ -32,19 +28,13 @@ export interface CountersStore {
   close(): Promise<void>;
 }
 
-export interface CountersStoreOptions {
+/** The keys are those of the configuration, tracking their changes and without counters as yet; the other parts are empty. */
+export interface CountersStoreOptions extends StoredParts {
   readonly fileSystem: FileSystemPort;
   /** The data folder; it exists and is locked by this process. */
   readonly dataFolder: string;
   /** Keeps it so; default: nobody takes it away. */
   readonly hold?: Pick<Hold, 'renew' | 'onMadeAgain'>;
-  /** With the keys of the configuration, and no counters as yet; it must track its changes. */
-  readonly keys: KeyRegistry;
-  readonly reports: RememberedReports;
-  /** Empty as yet; default: no key is created again. */
-  readonly renewals?: Renewals;
-  /** Empty as yet; default: none posts. */
-  readonly sources?: Sources;
   readonly clock: ClockPort;
   readonly log: LogPort;
   /** How long counters of keys that left by the file are kept, in milliseconds; default 30 days. */
@@ -72,14 +62,9 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
  * as batches to a log; each batch is durable before the next, and counts as a whole or not at all. When the log has
  * grown, the whole state is written beside it, a little at a time, and the old files go. Rejects with `CountersStoreError`.
  */
-export async function openCountersStore(given: CountersStoreOptions): Promise<CountersStore> {
-  const { renewals = createRenewals(), keys, clock } = given;
-  const { sources = createSources({ keys, count: (report) => keys.addUsage(report), clock }) } = given;
-  const options = { ...given, renewals, sources };
-  const { fileSystem, dataFolder, reports, log, formats = STORE_FORMATS } = options;
-  const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) =>
-    take(record, { keys, reports, renewals, sources }),
-  );
+export async function openCountersStore(options: CountersStoreOptions): Promise<CountersStore> {
+  const { fileSystem, dataFolder, reports, renewals, sources, log, formats = STORE_FORMATS } = options;
+  const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) => take(record, options));
   // Where all of it is written anew, what changed is among it.
   if (!opened.mustRewrite) {
     reports.takeChanges();
@@ -94,9 +79,7 @@ export async function openCountersStore(given: CountersStoreOptions): Promise<Co
 
 type Opened = Awaited<ReturnType<typeof openStoreFolder>>;
 
-type Options = CountersStoreOptions & Required<Pick<CountersStoreOptions, 'renewals' | 'sources'>>;
-
-function serve(options: Options, opened: Opened): CountersStore {
+function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
   const { fileSystem, dataFolder, hold, keys, reports, renewals, sources, clock, log } = options;
   const { folder, format } = opened;
   const tail = createStoreLog(fileSystem, folder, format, opened);

@@ -11,7 +11,7 @@ import { exists } from '../../../platform/presence.js';
 import { CountersStoreError, newestFormat, STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
 import { findSource, sourceIn } from './open-folder.js';
-import { createSources, type Sources } from './posted-counters.js';
+import { PostedCounters } from './posted-counters.js';
 import type { StoreRecord } from './records.js';
 import { createRenewals, decideRenewals, type Renewals } from './recreated-keys.js';
 import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
@@ -70,7 +70,7 @@ async function readOnce(
   await newestFormat(fileSystem, dataFolder, STORE_FORMATS);
   const { format, folder, files } = await findSource(fileSystem, dataFolder, STORE_FORMATS);
   if (file !== null && !sameFile(file.stat, await fileSystem.stat(file.realPath))) return null;
-  const owner = createOwner();
+  const owner = createStoredParts();
   const { keys, reports, renewals, sources } = owner;
   const { damage } = await format.read(fileSystem, folder, files, (record) => take(record, owner));
   if (damage.length > 0) {
@@ -104,38 +104,40 @@ export interface Salvage {
 export async function readSalvage(fileSystem: FileSystemPort, folder: string): Promise<Salvage> {
   const { format, files } = await sourceIn(fileSystem, folder, STORE_FORMATS);
   if (files.length === 0) throw new CountersStoreError(`${folder} holds no counters`);
-  const owner = createOwner();
+  const owner = createStoredParts();
   const { damage } = await format.read(fileSystem, folder, files, (record) => take(record, owner));
   return { counters: [...owner.keys.allKept()], damage };
 }
 
 /** Everything that a store holds, in memory. */
-export interface StateOwner {
-  readonly keys: Pick<KeyRegistry, 'load' | 'loadDropped'>;
-  readonly reports: Pick<RememberedReports, 'add' | 'restore'>;
-  readonly renewals: Pick<Renewals, 'takeOver' | 'settle'>;
-  readonly sources: Pick<Sources, 'load' | 'loadBase' | 'loadForgotten'>;
+export interface StoredParts {
+  readonly keys: KeyRegistry;
+  readonly reports: RememberedReports;
+  readonly renewals: Renewals;
+  readonly sources: PostedCounters;
 }
 
-/** Without clocks of its own: times are as they were kept. */
-function createOwner() {
+/** Empty parts to read a store into. */
+export function createStoredParts(): StoredParts {
   const keys = createKeyRegistry(() => 0);
+  // Without clocks of its own: times are as they were kept.
   const clock = { now: () => 0, monotonic: () => 0 };
-  return {
-    keys,
-    reports: createRememberedReports(),
-    renewals: createRenewals(),
-    sources: createSources({ keys, count: (report) => keys.addUsage(report), clock }),
-  };
+  const sources = new PostedCounters({ keys, count: (report) => keys.addUsage(report), clock });
+  return { keys, reports: createRememberedReports(), renewals: createRenewals(), sources };
 }
 
-function storedSources(sources: Sources): StoredSources {
+/** Stamps `now` on the kept counters of a removed key that has no removal time yet. */
+export function stampRemoved(kept: KeptCounters, now: number): KeptCounters {
+  return { ...kept, leftAt: kept.leftAt ?? now };
+}
+
+function storedSources(sources: PostedCounters): StoredSources {
   const all = sources.all();
   return { sources: all, bases: all.flatMap(({ name }) => [...sources.bases(name)]) };
 }
 
 /** Follows one record of a store. */
-export function take(record: StoreRecord, { keys, reports, renewals, sources }: StateOwner): void {
+export function take(record: StoreRecord, { keys, reports, renewals, sources }: StoredParts): void {
   if (record.kind === 'counters') keys.load(record.counters);
   else if (record.kind === 'dropped') keys.loadDropped(record.accessKey);
   else if (record.kind === 'renewing') renewals.takeOver(record.renewal);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { KeptCounters } from '../../../core/keys/types.js';
 import type { FileSystemPort } from '../../../core/ports.js';
-import type { Sources } from './posted-counters.js';
+import type { PostedCounters } from './posted-counters.js';
 import { storeFileName } from './read-store.js';
 import { createRecordWriter, type RecordWriter } from './records.js';
 import type { Renewal } from './recreated-keys.js';
@@ -14,7 +14,7 @@ export interface StateContent {
   /** Asked for at the end, as are the renewals. */
   readonly reports: () => readonly string[];
   readonly renewals: () => readonly Renewal[];
-  readonly sources: Pick<Sources, 'all' | 'bases'>;
+  readonly sources: Pick<PostedCounters, 'all' | 'bases'>;
 }
 
 /** Records that are made in one turn of the event loop. */

@@ -7,6 +7,7 @@ import { failureWords } from '../../../platform/failure-words.js';
 import type { ConfigurationFile } from '../configuration/configuration-file.js';
 import { LinesError, readState, type StoredState } from '../counters/lines.js';
 import type { Counters } from '../counters/open-counters.js';
+import { stampRemoved } from '../counters/stored.js';
 import {
   type FolderRequest,
   finishRequest,
@@ -88,7 +89,7 @@ export function createRequestWorker(options: RequestWorkerOptions): RequestWorke
     for (const kept of state.counters) {
       const isRegistered = keys.get(kept.accessKey) !== undefined;
       renewals.settle(kept.accessKey);
-      keys.takeOver(isRegistered ? kept : { ...kept, leftAt: kept.leftAt ?? clock.now() });
+      keys.takeOver(isRegistered ? kept : stampRemoved(kept, clock.now()));
     }
     usage.reports.add(name);
   }
