@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createReadStream, readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -173,27 +174,34 @@ const start = overDatabase('database-start-1m', 1_000_000, async (bench, postgre
   ];
 });
 
-/** The longest answer of another client while the configuration is read for the first time, against as long without that. */
+/** The longest answer of another client beside the first read of the configuration, and beside a replacement of every key's limit. */
 const configuration = overDatabase('database-config', 200_000, async (bench, postgres) => {
   const server = await bench.using(startOverDatabase(postgres.url()));
   const until = { milliseconds: bench.quick ? 5_000 : 10_000 };
-  const status = () => bench.load.put(server, { connections: 1, requests: getStatus, until });
+  const status = (): Promise<LoadRound> => bench.load.put(server, { connections: 1, requests: getStatus, until });
   await status();
   const alone = await status();
-  const began = performance.now();
-  const [beside, took] = await Promise.all([status(), readConfiguration(server).then(() => performance.now() - began)]);
-  const more = beside.slowest - alone.slowest;
-  return [
-    {
-      ...row(
-        `longest GET /server/status beside the first GET /server/config of 200k keys (${timeText(took)})`,
-        timeText(beside.slowest),
-        '≤ 100 ms more',
-        took < until.milliseconds ? more <= 100 : 'unsure',
-      ),
-      against: `without it: ${timeText(alone.slowest)}`,
-    },
-  ];
+  const besides = async (what: string, work: Promise<unknown>): Promise<Row> => {
+    const began = performance.now();
+    const ended = work.then(() => performance.now() - began);
+    for (let slowest = 0; ; ) {
+      slowest = Math.max(slowest, (await status()).slowest);
+      const took = await Promise.race([ended, null]);
+      if (took === null) continue;
+      const words = `longest GET /server/status beside ${what} of 200k keys (${timeText(took)})`;
+      const more = slowest - alone.slowest;
+      return {
+        ...row(words, timeText(slowest), '≤ 100 ms more', more <= 100),
+        against: `without it: ${timeText(alone.slowest)}`,
+      };
+    }
+  };
+  const read = await besides('the first GET /server/config', readConfiguration(server));
+  const { access_keys: keys, ...others } = JSON.parse(await readFile(await bench.file(200_000), 'utf8')) as {
+    readonly access_keys: readonly object[];
+  };
+  const limited = { ...others, access_keys: keys.map((key) => ({ ...key, limit_bytes: 1 })) };
+  return [read, await besides('a PUT /server/config', ask(server, 'PUT', '/server/config', limited))];
 });
 
 const large = overDatabase('database-large', 1_000_000, async (bench, postgres) => {

@@ -19,3 +19,17 @@ export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
     await setImmediate();
   }
 }
+
+/** Keys or values that are worked on in one piece: that takes some milliseconds. */
+const PIECE = 5_000;
+
+/** The elements in pieces of so many, read as they are asked for. */
+export function* pieces<T>(all: Iterable<T>, size = PIECE): Generator<readonly T[], void> {
+  let piece: T[] = [];
+  for (const one of all) {
+    if (piece.push(one) < size) continue;
+    yield piece;
+    piece = [];
+  }
+  if (piece.length > 0) yield piece;
+}

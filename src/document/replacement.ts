@@ -7,6 +7,7 @@ import {
   createScanner,
   enter,
   expectName,
+  type JsonScanner,
   skipValue,
   stringValue,
   Token,
@@ -14,6 +15,8 @@ import {
 } from '../wire/json/scanner.js';
 
 const MEBIBYTE = 1024 * 1024;
+/** Bytes that are passed over in one step. */
+const STEP_BYTES = 1 << 18;
 
 /** Bytes that a replacement may come to when it is pretty-printed: nested arrays grow five hundredfold. */
 const MOST_WRITTEN = FILE_LIMITS.configuration;
@@ -43,7 +46,7 @@ export function* toReplacementSteps<Reading>(body: Buffer, read: (bytes: Buffer)
 }
 
 function* textSteps(body: Buffer): Steps<Buffer> {
-  if (!hasRootMember(body, 'mode')) throw new DomainError('configModeMissing');
+  if (!(yield* hasRootMember(body, 'mode'))) throw new DomainError('configModeMissing');
   const limit = Math.min(MOST_WRITTEN, Math.max(ALWAYS_WRITTEN, MOST_GROWTH * body.length));
   return yield* prettyJsonSteps(body, { limit, foreign: true });
 }
@@ -53,16 +56,38 @@ function refusalOf(error: unknown): DomainError {
 }
 
 /** Looks at the root's own members alone and builds nothing: a body may have 256 MiB. */
-function hasRootMember(text: Buffer, name: string): boolean {
+function* hasRootMember(text: Buffer, name: string): Steps<boolean> {
   const scanner = createScanner(text, false);
   if (scanner.kind !== Token.openObject) return false;
+  const state = { pausedAt: 0 };
   for (let more = enter(scanner); more; more = another(scanner, Token.closeObject)) {
     expectName(scanner);
     if (stringValue(scanner) === name) return true;
     toValue(scanner);
-    skipValue(scanner);
+    yield* skipValueSteps(scanner, state);
   }
   return false;
+}
+
+/** As `skipValue`. */
+function* skipValueSteps(scanner: JsonScanner, state: { pausedAt: number }): Steps<void> {
+  const { kind } = scanner;
+  if (kind !== Token.openArray && kind !== Token.openObject) {
+    skipValue(scanner);
+    return;
+  }
+  if (scanner.start - state.pausedAt >= STEP_BYTES) {
+    state.pausedAt = scanner.start;
+    yield;
+  }
+  const close = kind === Token.openArray ? Token.closeArray : Token.closeObject;
+  for (let more = enter(scanner); more; more = another(scanner, close)) {
+    if (kind === Token.openObject) {
+      expectName(scanner);
+      toValue(scanner);
+    }
+    yield* skipValueSteps(scanner, state);
+  }
 }
 
 function wordsOf(error: unknown): string {

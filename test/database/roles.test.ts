@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openConnections } from '../../src/homes/database/connection.js';
+import { arraysOf } from '../../src/homes/database/key-columns.js';
 import {
   DOCUMENT,
   FORGET_COUNTED,
@@ -106,7 +107,7 @@ function everything(): readonly string[] {
   const entry = { id: '1', time: '', eventEn: '', eventRu: '', success: true };
   const counters = { accessKey: 'a', bytesUp: 1n, bytesDown: 1n, connections: 1n, createdAt: 0, leftAt: null };
   const version = { id: 'v', content, forever: false };
-  const put = { expected: 0n, content, settings: {}, keys: [key('a')], version };
+  const put = { expected: 0n, content, settings: {}, keys: arraysOf([key('a')]), version };
   const writes = [
     WRITES.putDocument(put),
     WRITES.createKeys([key('b')], true),

@@ -2,7 +2,12 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { REMEMBERED_REPORTS } from '../../src/core/backend.js';
+import { recordOf } from '../../src/core/keys/key-record.js';
 import type { KeptCounters } from '../../src/core/keys/types.js';
+import type { Steps } from '../../src/core/steps.js';
+import { readDocument } from '../../src/document/document.js';
+import { arraysOfSteps } from '../../src/homes/database/key-columns.js';
+import { configurationProblem } from '../../src/homes/database/limits.js';
 import { text } from '../../src/homes/database/literals.js';
 import { exportState, importState } from '../../src/homes/database/transfer.js';
 import { systemClock, systemRandom } from '../../src/platform/system-ports.js';
@@ -112,3 +117,31 @@ describe('a text in a statement', () => {
     );
   });
 });
+
+describe('a configuration of many keys', () => {
+  const keys = Array.from({ length: 20_001 }, (_, n) =>
+    recordOf(`k${n}`, { name: n % 2 === 0 ? 'a "b", \\ \'c\'' : null }),
+  );
+
+  it('is looked through for what the database cannot hold some thousand keys at a time', () => {
+    const { configuration } = readDocument(configurationOf([]));
+    const steps = configurationProblem({ ...configuration, keys: [...keys, recordOf('last', { name: '\0' })] });
+    expect([...endOf(steps)]).toEqual([4, 'name: expected a text without U+0000']);
+  });
+
+  it('becomes arrays of a statement some thousand keys at a time', () => {
+    const [yields, arrays] = endOf(arraysOfSteps(keys));
+    expect(yields).toBe(arrays.length * 4);
+    const elements = keys.map(({ name }) => (name === null ? 'NULL' : '"a \\"b\\", \\\\ \'c\'"'));
+    const [, names] = arrays;
+    expect(names).toBe(`${pg.escapeLiteral(`{${elements.join(',')}}`)}::text[]`);
+  });
+});
+
+/** The number of pauses, and the result. */
+function endOf<Result>(steps: Steps<Result>): [number, Result] {
+  for (let count = 0; ; count += 1) {
+    const { done, value } = steps.next();
+    if (done === true) return [count, value];
+  }
+}

@@ -9,7 +9,7 @@ import type { KeptVersion } from '../../document/retention.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type Connections, type ConnectionsUse, openConnections } from './connection.js';
 import { type Counting, type CountingStatus, createCounting } from './counting.js';
-import { createDatabaseDocument, type DatabaseDocument, readVersions } from './document.js';
+import { DatabaseDocument, readVersions } from './document.js';
 import { Follower, type FollowerStatus } from './follower.js';
 import { Heartbeat, type StateFigures } from './heartbeat.js';
 import { type Hints, startHints } from './hints.js';
@@ -247,7 +247,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     jitter,
     log,
   });
-  const document = createDatabaseDocument({
+  const document = new DatabaseDocument({
     connections: reading,
     writes: own,
     keys,

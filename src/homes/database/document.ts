@@ -1,36 +1,32 @@
-import { hash } from 'node:crypto';
+import { webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ConfigurationDocumentPort } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
+import type { AccessKey } from '../../core/model.js';
 import type { ClockPort, LogPort, RandomPort } from '../../core/ports.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
-import { inTurns } from '../../core/steps.js';
+import { inTurns, pieces, type Steps } from '../../core/steps.js';
 import { createTurns } from '../../core/turns.js';
 import { losesInbounds, type ReadConfiguration, readDocumentSteps } from '../../document/document.js';
 import { toReplacementSteps } from '../../document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../../document/retention.js';
 import { type Connections, StatementError } from './connection.js';
 import { type KeptDocument, type PresentDocument, unpack } from './kept-document.js';
+import { arraysOfSteps } from './key-columns.js';
 import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
-import { forgetVersions, HOLD_CHANGES, INSERT_CONTENT, VERSIONS, versionContent, WRITES } from './statements.js';
+import {
+  type DocumentPut,
+  forgetVersions,
+  HOLD_CHANGES,
+  INSERT_CONTENT,
+  VERSIONS,
+  versionContent,
+  WRITES,
+} from './statements.js';
 import type { Writes, Written } from './writes.js';
-
-/** The configuration as a document with its kept versions. */
-export interface DatabaseDocument extends ConfigurationDocumentPort {
-  /** The document byte for byte, as a file would hold it. Rejects with `configReadFailed`. */
-  text(): Promise<Buffer>;
-  /** The same, and the number of the last write that is in it. */
-  at(): Promise<{ readonly number: bigint; readonly bytes: Buffer }>;
-  /** Makes it these bytes; what is a configuration for a file is one here. Rejects as `replace` does, and as `readDocument` throws. */
-  put(bytes: Buffer): Promise<void>;
-  /** Oldest first. */
-  versions(): Promise<readonly KeptVersion[]>;
-  /** Makes it what it was in a version, whose id may be shortened; resolves to that. Rejects with an `Error` for people. */
-  restore(id: string): Promise<KeptVersion>;
-}
 
 export interface DocumentOptions {
   readonly connections: Pick<Connections, 'run' | 'send' | 'session'>;
@@ -45,6 +41,8 @@ export interface DocumentOptions {
   readonly log: LogPort;
 }
 
+type Reason = 'replaced' | 'restored';
+
 const DEADLINE = 30_000;
 /** Tries to replace a configuration that others go on changing. */
 const ATTEMPTS = 10;
@@ -52,87 +50,73 @@ const ATTEMPTS = 10;
 const ATTEMPTS_BESIDE = 2;
 const CHANGED_MEANWHILE = 'KW001';
 
-export function createDatabaseDocument(options: DocumentOptions): DatabaseDocument {
-  const { connections, writes, keys, kept, clock, random, log } = options;
-  const turns = createTurns();
-  /** One at a time: each takes a connection, and asks over another. */
-  const held = (work: () => Promise<Written>) => turns.take('held', () => holdingChanges(connections, work));
+/** The configuration as a document with its kept versions. */
+export class DatabaseDocument implements ConfigurationDocumentPort {
+  readonly #options: DocumentOptions;
+  readonly #turns = createTurns();
 
-  async function current(): Promise<PresentDocument> {
+  constructor(options: DocumentOptions) {
+    this.#options = options;
+  }
+
+  async read(): Promise<readonly Buffer[]> {
+    return (await this.#current()).compact();
+  }
+
+  async replace(body: Buffer): Promise<void> {
+    await this.#replaceBy(await inTurns(toReplacementSteps(body, readDocumentSteps)), 'replaced');
+  }
+
+  /** Reads the document byte for byte, as a file would hold it. Rejects with `configReadFailed`. */
+  async text(): Promise<Buffer> {
+    return (await this.at()).bytes;
+  }
+
+  /** As `text`, with the number of the last write that is in it. */
+  async at(): Promise<{ readonly number: bigint; readonly bytes: Buffer }> {
+    const { number, document } = await this.#current();
+    return { number, bytes: document.bytes };
+  }
+
+  /** Makes it these bytes; what is a configuration for a file is one here. Rejects as `replace` does, and as `readDocument` throws. */
+  async put(bytes: Buffer): Promise<void> {
+    await this.#replaceBy(await inTurns(readDocumentSteps(bytes)), 'restored');
+  }
+
+  /** Reads the kept versions, oldest first. */
+  versions(): Promise<readonly KeptVersion[]> {
+    return readVersions(this.#options.connections);
+  }
+
+  /** Makes it what it was in a version, whose id may be shortened; resolves to that. Rejects with an `Error` for people. */
+  async restore(id: string): Promise<KeptVersion> {
+    const found = (await this.versions()).filter((version) => version.id.startsWith(id));
+    const [version] = found;
+    if (version === undefined) throw new Error(`There is no kept version ${id}.`);
+    if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
+    const [rows] = await this.#options.connections.run(versionContent(version.id), DEADLINE);
+    await this.put(await unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex')));
+    return version;
+  }
+
+  async #current(): Promise<PresentDocument> {
     try {
-      return await kept.current();
+      return await this.#options.kept.current();
     } catch (error) {
       throw new DomainError('configReadFailed', wordsOf(error));
     }
   }
 
-  async function at(): Promise<{ readonly number: bigint; readonly bytes: Buffer }> {
-    const { number, document } = await current();
-    return { number, bytes: document.bytes };
-  }
-
-  async function put(next: ReadConfiguration, reason: 'replaced' | 'restored'): Promise<void> {
-    const { configuration } = next;
-    const problem = configurationProblem(configuration);
-    if (problem !== null) throw new DomainError('configFormatFailed', problem);
-    const content = await store(next.document.bytes);
-    const attempt = async (): Promise<Written> => {
-      const before = await kept.current();
-      const isServer = configuration.mode === 'server';
-      const given = new Set(configuration.keys.map(({ accessKey }) => accessKey));
-      const removed = isServer ? [...keys.entries()].filter(({ accessKey }) => !given.has(accessKey)).length : 0;
-      const isLosing = losesInbounds(before.document, next.document);
-      const verdict = judgeReplacement({ reason, losesInbounds: isLosing, removed }, options.guard);
-      const written = await writes.write(
-        WRITES.putDocument({
-          expected: before.number,
-          content,
-          settings: isServer ? storedSettings(configuration) : null,
-          keys: isServer ? configuration.keys : [],
-          version: {
-            id: versionId(before.document.bytes, clock.now()),
-            content: await store(before.document.bytes),
-            forever: verdict.forever,
-          },
-        }),
-        { until: clock.monotonic() + 2 * DEADLINE, statement: DEADLINE },
-      );
-      if (written.kind === 'done') {
-        verdict.report(log);
-        if (!isServer)
-          log.warn({ mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
-      }
-      return written;
-    };
-    for (let count = 1; ; count += 1) {
-      const written = count <= ATTEMPTS_BESIDE ? await attempt() : await held(attempt);
-      if (written.kind === 'done') return;
-      const isOvertaken = written.kind === 'nothing' && written.sqlState === CHANGED_MEANWHILE;
-      if (!isOvertaken || count === ATTEMPTS) throw failureOf(written);
-    }
-  }
-
-  const store = (bytes: Buffer) => storeContent(bytes, { connections, random, deadline: DEADLINE });
-
-  const versions = () => readVersions(connections);
-
-  /** Removes the versions that need not stay; that some are too many for a while harms nobody. */
-  async function forgetOld(): Promise<void> {
-    const kept = await versions();
-    const staying = retainedVersions(kept, clock.now());
-    const going = kept.filter(({ id }) => !staying.has(id));
-    if (going.length > 0) await connections.run(forgetVersions(going.map(({ id }) => id)), DEADLINE);
-  }
-
-  async function replaceBy(next: ReadConfiguration, reason: 'replaced' | 'restored'): Promise<void> {
+  async #replaceBy(next: ReadConfiguration, reason: Reason): Promise<void> {
+    const { showing, log } = this.#options;
     try {
-      await put(next, reason);
+      await this.#write(next, reason);
     } catch (error) {
       throw error instanceof DomainError ? error : new DomainError('configWriteFailed', wordsOf(error));
     }
     // It has happened: what goes wrong from here on must not be told as if it had not.
-    await options.showing();
-    await forgetOld().catch((error: unknown) =>
+    await showing();
+    await this.#forgetOld().catch((error: unknown) =>
       log.warn(
         { reason: wordsOf(error) },
         'kept versions that need not stay could not be removed; the next write does it',
@@ -140,24 +124,90 @@ export function createDatabaseDocument(options: DocumentOptions): DatabaseDocume
     );
   }
 
-  return {
-    at,
-    text: async () => (await at()).bytes,
-    read: async () => (await current()).compact(),
-    replace: async (body) => replaceBy(await inTurns(toReplacementSteps(body, readDocumentSteps)), 'replaced'),
-    put: async (bytes) => replaceBy(await inTurns(readDocumentSteps(bytes)), 'restored'),
-    versions,
-    async restore(id) {
-      const found = (await versions()).filter((version) => version.id.startsWith(id));
-      const [version] = found;
-      if (version === undefined) throw new Error(`There is no kept version ${id}.`);
-      if (found.length > 1) throw new Error(`${found.length} kept versions begin with ${id}: give more of the id.`);
-      const [rows] = await connections.run(versionContent(version.id), DEADLINE);
-      const bytes = await unpack(Buffer.from(rows?.[0]?.[0] ?? '', 'hex'));
-      await replaceBy(await inTurns(readDocumentSteps(bytes)), 'restored');
-      return version;
-    },
-  };
+  /** Writes the document, again where others changed the state meanwhile. */
+  async #write({ document, configuration }: ReadConfiguration, reason: Reason): Promise<void> {
+    const problem = await inTurns(configurationProblem(configuration));
+    if (problem !== null) throw new DomainError('configFormatFailed', problem);
+    const isServer = configuration.mode === 'server';
+    const next: Next = {
+      document,
+      configuration,
+      reason,
+      content: await this.#store(document.bytes),
+      settings: isServer ? storedSettings(configuration) : null,
+      keys: await inTurns(arraysOfSteps(isServer ? configuration.keys : [])),
+    };
+    for (let count = 1; ; count += 1) {
+      // Those that hold others up go one at a time: each takes a connection, and asks over another.
+      const written =
+        count <= ATTEMPTS_BESIDE
+          ? await this.#attempt(next)
+          : await this.#turns.take('held', () => holdingChanges(this.#options.connections, () => this.#attempt(next)));
+      if (written.kind === 'done') return;
+      const isOvertaken = written.kind === 'nothing' && written.sqlState === CHANGED_MEANWHILE;
+      if (!isOvertaken || count === ATTEMPTS) throw failureOf(written);
+    }
+  }
+
+  async #attempt({ document, configuration, reason, content, settings, keys }: Next): Promise<Written> {
+    const { kept, writes, guard, clock, log } = this.#options;
+    const before = await kept.current();
+    const isServer = settings !== null;
+    const verdict = judgeReplacement(
+      {
+        reason,
+        losesInbounds: losesInbounds(before.document, document),
+        removed: isServer ? await inTurns(this.#removedBy(configuration.keys)) : 0,
+      },
+      guard,
+    );
+    const { bytes } = before.document;
+    const version = {
+      id: await versionId(bytes, clock.now()),
+      content: await this.#store(bytes),
+      forever: verdict.forever,
+    };
+    const written = await writes.write(
+      WRITES.putDocument({ expected: before.number, content, settings, keys, version }),
+      { until: clock.monotonic() + 2 * DEADLINE, statement: DEADLINE },
+    );
+    if (written.kind === 'done') {
+      verdict.report(log);
+      if (!isServer)
+        log.warn({ mode: configuration.mode }, 'the configuration is not applied: its mode is not "server"');
+    }
+    return written;
+  }
+
+  /** Counts the keys that are not among these, of which none stands twice. */
+  *#removedBy(given: readonly AccessKey[]): Steps<number> {
+    const { keys } = this.#options;
+    let staying = 0;
+    for (const some of pieces(given)) {
+      for (const { accessKey } of some) if (keys.get(accessKey) !== undefined) staying += 1;
+      yield;
+    }
+    return keys.size - staying;
+  }
+
+  #store(bytes: Buffer): Promise<string> {
+    const { connections, random } = this.#options;
+    return storeContent(bytes, { connections, random, deadline: DEADLINE });
+  }
+
+  /** Removes the versions that need not stay; that some are too many for a while harms nobody. */
+  async #forgetOld(): Promise<void> {
+    const { connections, clock } = this.#options;
+    const kept = await this.versions();
+    const staying = retainedVersions(kept, clock.now());
+    const going = kept.filter(({ id }) => !staying.has(id));
+    if (going.length > 0) await connections.run(forgetVersions(going.map(({ id }) => id)), DEADLINE);
+  }
+}
+
+/** A document that is to be written. */
+interface Next extends ReadConfiguration, Pick<DocumentPut, 'content' | 'settings' | 'keys'> {
+  readonly reason: Reason;
 }
 
 /** Does `work` while changes of others wait; all the same where the database does not let them, or no longer. */
@@ -214,8 +264,9 @@ function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What a version is called: the time and the beginning of the content's SHA-256, as those of files are. */
-export function versionId(bytes: Buffer, now: number): string {
+/** Returns the id of a version: the time and the beginning of the content's SHA-256, as those of files have it. */
+export async function versionId(bytes: Buffer, now: number): Promise<string> {
   const time = new Date(now).toISOString().replaceAll(/[-:.]/g, '');
-  return `${time}-${hash('sha256', bytes).slice(0, 32)}`;
+  const digest = await webcrypto.subtle.digest('SHA-256', bytes);
+  return `${time}-${Buffer.from(digest).toString('hex', 0, 16)}`;
 }

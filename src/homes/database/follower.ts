@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AuditEntry } from '../../core/model.js';
-import { inTurns } from '../../core/steps.js';
+import { inTurns, pieces, type Steps } from '../../core/steps.js';
 import { type Changes, type Heads, readAuditRow, readChanges, readHeads, readSession } from './changes.js';
 import type { Connections, Row } from './connection.js';
 import { Looks, type LooksOptions, type LooksStatus } from './looks.js';
@@ -154,18 +154,22 @@ export class Follower {
         if (isFirst) this.#options.replica.takeKeys(rows.map(readKeyRow));
         else for (const row of rows) all.push(readKeyRow(row));
       }
-      const others = {
-        connected: (await one(LOAD.connections)).map(readConnectionsRow),
-        settings: await one(LOAD.settings),
-      };
+      const connected: ConnectionsRow[] = [];
+      await one(LOAD.declareConnections);
+      for (;;) {
+        const rows = await one(LOAD.fetchConnections);
+        if (rows.length === 0) break;
+        for (const row of rows) connected.push(readConnectionsRow(row));
+      }
+      const settings = await one(LOAD.settings);
       const [[id = null] = []] = await one(LOAD.identity);
       const sessions = await one(LOAD.sessions);
       const audit = await one(LOAD.audit);
       await one(LOAD.commit);
-      if (isFirst) this.#options.replica.takeConnections(others.connected);
-      else await inTurns(this.#options.replica.replaceAll(all, others.connected));
+      if (isFirst) this.#options.replica.takeConnections(connected);
+      else await inTurns(this.#options.replica.replaceAll(all, connected));
       this.#options.followed.sessions(sessions.map(readSession), 'all');
-      this.#takeOthers(others.settings, audit);
+      this.#takeOthers(settings, audit);
       this.#gateways = heads.gateways;
       this.#seen = heads.seen;
       this.#identity = id ?? '';
@@ -212,11 +216,12 @@ export class Follower {
       await this.#reload();
       return true;
     }
+    const keys = await inTurns(readKeyRows(changes.keys));
     const { connectionsMark: markBefore } = this.#seen;
     const others = what === 'all' ? await this.#connectionsOfChanged(heads.gateways) : [];
     if (others.length > 0 && this.#seen.connectionsMark !== markBefore) return false;
     if (isAnew() || (what === 'state' && heads.seen.connections < this.#seen.connections)) return false;
-    this.#takeState(changes);
+    this.#takeState(changes, keys);
     // In slices: whatever comes between is newer, and a row is taken only over an older one.
     for (let from = 0; from < changes.counters.length; from += SLICE) {
       if (from > 0) await setImmediate();
@@ -237,11 +242,11 @@ export class Follower {
     return true;
   }
 
-  #takeState({ heads, keys, sessions, settings, audit }: Changes): void {
+  #takeState({ heads, sessions, settings, audit }: Changes, keys: readonly KeyRow[]): void {
     const { state, stateMark, document } = heads.seen;
     // Of the same state what is in memory may be newer: what was counted of its keys.
     if (state <= this.#seen.state) return;
-    this.#options.replica.takeKeys(keys.map(readKeyRow));
+    this.#options.replica.takeKeys(keys);
     if (sessions.length > 0) this.#options.followed.sessions(sessions.map(readSession), 'changed');
     this.#takeOthers(settings, audit);
     this.#seen = { ...this.#seen, state, stateMark, document };
@@ -291,4 +296,14 @@ export class Follower {
     this.#seen = { ...this.#seen, state: number, stateMark: mark };
     return true;
   }
+}
+
+/** Reads them in pieces; taking them costs less, and is one step. */
+function* readKeyRows(rows: readonly Row[]): Steps<readonly KeyRow[]> {
+  const read: KeyRow[] = [];
+  for (const some of pieces(rows, SLICE)) {
+    if (read.length > 0) yield;
+    for (const row of some) read.push(readKeyRow(row));
+  }
+  return read;
 }

@@ -4,7 +4,7 @@ import { gunzip } from 'node:zlib';
 import { copyOf, sameFields } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, OutboundRule } from '../../core/model.js';
-import { inTurns, type Steps } from '../../core/steps.js';
+import { inTurns, pieces, type Steps } from '../../core/steps.js';
 import { createTurns } from '../../core/turns.js';
 import { type ConfigurationDocument, readDocumentSteps } from '../../document/document.js';
 import { compactJsonSteps } from '../../wire/json/json.js';
@@ -60,8 +60,6 @@ interface Made extends PresentSections {
 const DEADLINE = 30_000;
 /** Milliseconds after which a document that nobody asks for leaves the memory. */
 const IDLE = 60_000;
-/** Keys that are compared in one step. */
-const STEP_KEYS = 5_000;
 
 /**
  * The configuration, kept as text between changes (design: "One state for several gateways"): a read makes those alone that
@@ -153,20 +151,19 @@ export class KeptDocument implements KeyObserver {
 
   *#noteChangesSince(number: number, listed: readonly AccessKey[]): Steps<void> {
     const { keys, registeredAt } = this.#options;
-    let looked = 0;
-    for (const key of listed) {
-      const { accessKey } = key;
-      const entry = keys.get(accessKey);
-      if (entry === undefined || registeredAt(accessKey) > number) this.placeChanged(accessKey);
-      else if (!sameFields(entry, key)) this.recordChanged(accessKey);
-      looked += 1;
-      if (looked % STEP_KEYS === 0) yield;
+    for (const some of pieces(listed)) {
+      for (const key of some) {
+        const { accessKey } = key;
+        const entry = keys.get(accessKey);
+        if (entry === undefined || registeredAt(accessKey) > number) this.placeChanged(accessKey);
+        else if (!sameFields(entry, key)) this.recordChanged(accessKey);
+      }
+      yield;
     }
     // In the order of registration.
-    for (const { accessKey } of keys.entries()) {
-      if (registeredAt(accessKey) > number) this.placeChanged(accessKey);
-      looked += 1;
-      if (looked % STEP_KEYS === 0) yield;
+    for (const some of pieces(keys.entries())) {
+      for (const { accessKey } of some) if (registeredAt(accessKey) > number) this.placeChanged(accessKey);
+      yield;
     }
   }
 

@@ -1,6 +1,7 @@
 import type { KeyFieldKind, KeyFieldValues } from '../../core/keys/key-fields.js';
 import { type KeyFieldValue, keyFields, recordBy } from '../../core/keys/key-record.js';
 import type { AccessKey } from '../../core/model.js';
+import { finish, type Steps } from '../../core/steps.js';
 import * as literals from './literals.js';
 
 /** How a kind of value stands in the database. */
@@ -8,7 +9,7 @@ interface ColumnType {
   readonly type: string;
   readonly array: string;
   readonly literal: (value: KeyFieldValue) => literals.Literal;
-  readonly arrayLiteral: (values: readonly KeyFieldValue[]) => literals.Literal;
+  readonly arrayLiteral: (values: readonly KeyFieldValue[]) => Steps<literals.Literal>;
   readonly read: (value: string) => KeyFieldValue;
 }
 
@@ -19,14 +20,14 @@ const TYPES: Readonly<Record<KeyFieldKind, ColumnType>> = {
     type: 'text',
     array: 'text[]',
     literal: (value) => literals.text(textOf(value)),
-    arrayLiteral: (values) => literals.texts(values.map(textOf)),
+    arrayLiteral: (values) => literals.textsSteps(values.map(textOf)),
     read: (value) => value,
   },
   u64: {
     type: 'numeric(20)',
     array: 'numeric[]',
     literal: (value) => textOf(value) ?? 'null',
-    arrayLiteral: (values) => literals.numbers(values as readonly (bigint | null)[], 'numeric'), // As the kind says.
+    arrayLiteral: (values) => literals.numbersSteps(values as readonly (bigint | null)[], 'numeric'), // As the kind says.
     read: BigInt,
   },
 };
@@ -40,10 +41,14 @@ export const COLUMN_COUNT = COLUMNS.length;
 export const columnsOf = (table: string): string => COLUMNS.map(({ member }) => `${table}.${member}`).join(', ');
 
 /** Keys as the functions of the schema take them: an array a column. */
-export const arraysOf = (keys: readonly AccessKey[]): readonly literals.Literal[] => [
-  literals.texts(keys.map(({ accessKey }) => accessKey)),
-  ...COLUMNS.map(({ name, arrayLiteral }) => arrayLiteral(keys.map((key) => key[name]))),
-];
+export const arraysOf = (keys: readonly AccessKey[]): readonly literals.Literal[] => finish(arraysOfSteps(keys));
+
+/** As `arraysOf`. */
+export function* arraysOfSteps(keys: readonly AccessKey[]): Steps<readonly literals.Literal[]> {
+  const arrays = [yield* literals.textsSteps(keys.map(({ accessKey }) => accessKey))];
+  for (const { name, arrayLiteral } of COLUMNS) arrays.push(yield* arrayLiteral(keys.map((key) => key[name])));
+  return arrays;
+}
 
 /** A change as `update_key` takes it: per column whether it is given, and its value. */
 export const givenOf = (given: Partial<KeyFieldValues>): readonly literals.Literal[] =>

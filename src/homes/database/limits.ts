@@ -1,5 +1,6 @@
 import { DomainError } from '../../core/errors.js';
 import type { ServerConfiguration } from '../../core/model.js';
+import { pieces, type Steps } from '../../core/steps.js';
 import { storedSettings } from './server-settings.js';
 
 /** Bytes of a text that PostgreSQL can index (a third of a page of a B-tree, less its own). */
@@ -24,11 +25,14 @@ export function withoutNul<T>(value: T, what: string): T {
   return value;
 }
 
-/** What of a configuration cannot be held, naming the member, or null. */
-export function configurationProblem(configuration: ServerConfiguration): string | null {
-  for (const { accessKey, name } of configuration.keys) {
-    const problem = textProblem(accessKey, name);
-    if (problem !== null) return problem;
+/** Returns why a configuration cannot be held, naming the member, or null. */
+export function* configurationProblem(configuration: ServerConfiguration): Steps<string | null> {
+  for (const some of pieces(configuration.keys)) {
+    for (const { accessKey, name } of some) {
+      const problem = textProblem(accessKey, name);
+      if (problem !== null) return problem;
+    }
+    yield;
   }
   const { outbound, dns, listener: api, announced: listen } = storedSettings(configuration);
   const problems = Object.entries({ outbound, dns, api, listen }).map(([member, value]) => valueProblem(value, member));

@@ -1,3 +1,5 @@
+import { finish, pieces, type Steps } from '../../core/steps.js';
+
 /**
  * Values as they stand in a statement (PostgreSQL documentation, 4.1.2). Writes go as one message, which parameters beside
  * it would make five: of those the database may have begun with the first while the last is not there, and hold what
@@ -7,10 +9,11 @@ export type Literal = string & { readonly literal?: never };
 
 export function text(value: string | null): Literal {
   if (value === null) return 'null';
-  const quoted = `'${value.replaceAll("'", "''")}'`;
-  // With backslashes it does not depend on a setting of the server what it is (4.1.2.2).
-  return quoted.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted;
+  return value.includes('\\') ? ` E'${escaped(value)}'` : `'${escaped(value)}'`;
 }
+
+/** The inside of an `E'…'`, whose meaning depends on no setting of the server (4.1.2.2). */
+const escaped = (value: string): string => value.replaceAll("'", "''").replaceAll('\\', '\\\\');
 
 export function number(value: bigint | number | null): Literal {
   return value === null ? 'null' : value.toString();
@@ -29,11 +32,26 @@ export function json(value: unknown): Literal {
 }
 
 /** One literal of an array, however many elements it has (PostgreSQL documentation, 8.15.2). */
-export function texts(values: readonly (string | null)[]): Literal {
-  const elements = values.map((value) => (value === null ? 'NULL' : `"${value.replace(/["\\]/g, '\\$&')}"`));
-  return `${text(`{${elements.join(',')}}`)}::text[]`;
-}
+export const texts = (values: readonly (string | null)[]): Literal => finish(textsSteps(values));
 
-export function numbers(values: readonly (bigint | number | null)[], type: 'bigint' | 'integer' | 'numeric'): Literal {
-  return `'{${values.map((value) => (value === null ? 'NULL' : value.toString())).join(',')}}'::${type}[]`;
+/** As `texts`. */
+export const textsSteps = (values: readonly (string | null)[]): Steps<Literal> =>
+  arraySteps(values, (value) => `"${value.replace(/["\\]/g, '\\$&')}"`, 'text');
+
+export const numbers = (values: readonly (bigint | number | null)[], type: 'bigint' | 'integer' | 'numeric'): Literal =>
+  finish(numbersSteps(values, type));
+
+/** As `numbers`. */
+export const numbersSteps = (
+  values: readonly (bigint | number | null)[],
+  type: 'bigint' | 'integer' | 'numeric',
+): Steps<Literal> => arraySteps(values, (value) => value.toString(), type);
+
+function* arraySteps<T>(values: readonly (T | null)[], element: (value: T) => string, type: string): Steps<Literal> {
+  const done: string[] = [];
+  for (const some of pieces(values)) {
+    if (done.length > 0) yield;
+    done.push(escaped(some.map((value) => (value === null ? 'NULL' : element(value))).join(',')));
+  }
+  return ` E'{${done.join(',')}}'::${type}[]`;
 }

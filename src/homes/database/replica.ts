@@ -1,7 +1,7 @@
 import { sameFields } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey, TrafficCounters } from '../../core/model.js';
-import type { Steps } from '../../core/steps.js';
+import { pieces, type Steps } from '../../core/steps.js';
 import type { Row } from './connection.js';
 import { COLUMN_COUNT, recordIn } from './key-columns.js';
 
@@ -158,16 +158,20 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
     },
     *replaceAll(rows, connected) {
       observer.allChanged();
-      const told = new Map(connected.map(({ accessKey, connections }) => [accessKey, connections]));
+      const told = new Map<string, bigint>();
+      for (const some of pieces(connected)) {
+        for (const { accessKey, connections } of some) told.set(accessKey, connections);
+        yield;
+      }
       const wanted = new Set<string>();
-      for (const some of inSteps(rows)) {
+      for (const some of pieces(rows)) {
         for (const { accessKey } of some) wanted.add(accessKey);
         yield;
       }
       // Who stands in the same order as before stays; from the first that does not on, all are registered again.
       let place = 0;
       let isInOrder = true;
-      for (const some of inSteps([...keys.entries()])) {
+      for (const some of pieces(keys.entries())) {
         for (const { accessKey } of some) {
           isInOrder &&= !wanted.has(accessKey) || rows[place]?.accessKey === accessKey;
           if (!wanted.has(accessKey)) drop(accessKey);
@@ -176,7 +180,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
         yield;
       }
       let taken = 0;
-      for (const some of inSteps(rows)) {
+      for (const some of pieces(rows)) {
         for (const row of some) {
           if (taken >= place && keys.get(row.accessKey) !== undefined) drop(row.accessKey);
           take(row, told);
@@ -195,13 +199,6 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
       return entry === undefined ? 0 : known.position(entry.slot);
     },
   };
-}
-
-/** Keys that are looked at in one step. */
-const STEP_KEYS = 5_000;
-
-function* inSteps<T>(all: readonly T[]): Generator<readonly T[], void> {
-  for (let from = 0; from < all.length; from += STEP_KEYS) yield all.slice(from, from + STEP_KEYS);
 }
 
 function usageOf({ accessKey, up, down }: UsedRow) {

@@ -58,7 +58,7 @@ export const WRITES = {
       text(put.content),
       flag(put.settings !== null),
       json(put.settings),
-      ...arraysOf(put.keys),
+      ...put.keys,
       text(put.version?.id ?? null),
       text(put.version?.content ?? null),
       flag(put.version?.forever ?? false),
@@ -85,7 +85,8 @@ export interface DocumentPut {
   readonly content: string;
   /** Null where the configuration is not one of a server: nothing is taken from it. */
   readonly settings: unknown;
-  readonly keys: readonly AccessKey[];
+  /** As `arraysOf` makes them. */
+  readonly keys: readonly literals.Literal[];
   /** What is kept of the configuration before. */
   readonly version: { readonly id: string; readonly content: string; readonly forever: boolean } | null;
 }
@@ -162,7 +163,7 @@ export interface Seen {
 export type Looked = 'state' | 'connections' | 'all';
 
 /** Keys that changed at once, beyond which everything is loaded anew. */
-export const MOST_CHANGED = 50_000;
+export const MOST_CHANGED = 20_000;
 
 const ONE_SNAPSHOT = 'isolation level repeatable read read only';
 const MAX_NUMBER = 2n ** 63n - 1n;
@@ -252,14 +253,15 @@ function connectionsOf(ids: string): string {
 export const LOAD = {
   begin: `begin ${ONE_SNAPSHOT}`,
   declare: `declare keyway_keys no scroll cursor for select ${KEY_COLUMNS} from keyway.key_rows r where not r.removed order by r.position, r.ordinal`,
-  fetch: 'fetch 20000 from keyway_keys',
+  fetch: 'fetch 4000 from keyway_keys',
   identity: 'select id from keyway.identity',
   settings: settingsAfter(-1n),
   sessions: sessionsAfter(-1n),
   audit: auditAfter(-1n),
-  connections: `select c.access_key, c.incarnation, ${told}
+  declareConnections: `declare keyway_connections no scroll cursor for select c.access_key, c.incarnation, ${told}
     from keyway.connections x join keyway.counters c on c.id = x.id left join keyway.gateways g on g.id = x.gateway
     group by c.id`,
+  fetchConnections: 'fetch 4000 from keyway_connections',
   commit: 'commit',
 } as const;
 

@@ -1,10 +1,12 @@
 import type { KeptCounters } from '../../core/keys/types.js';
 import type { ServerConfiguration } from '../../core/model.js';
 import type { ClockPort, ProgressPort, RandomPort } from '../../core/ports.js';
+import { finish, pieces } from '../../core/steps.js';
 import { readDocument } from '../../document/document.js';
 import { type Connections, openConnections, type Row, StatementError } from './connection.js';
 import { storeContent, versionId } from './document.js';
 import type { ChangeRefused } from './document-changes.js';
+import { arraysOf } from './key-columns.js';
 import { configurationProblem } from './limits.js';
 import { storedSettings } from './server-settings.js';
 import {
@@ -45,7 +47,7 @@ export interface ImportOptions {
 
 const DEADLINE = 600_000;
 const STANDING = 10_000;
-/** Keys or counters of one message. */
+/** Keys or counters of one message: a million of them need not be there at once. */
 const AT_ONCE = 20_000;
 /** Looks for a moment at which nobody writes. */
 const ATTEMPTS = 20;
@@ -68,7 +70,7 @@ export async function importState(state: TransferredState, options: ImportOption
       await ask(SNAPSHOT.commit);
       return document;
     });
-    return { number, id: versionId(bytes, clock.now()), content: await store(bytes) };
+    return { number, id: await versionId(bytes, clock.now()), content: await store(bytes) };
   }
 
   async function attempt(
@@ -96,20 +98,20 @@ export async function importState(state: TransferredState, options: ImportOption
         expected: BigInt(number ?? 0),
         content,
         settings: storedSettings({ keys: [], ...configuration }),
-        keys: [],
+        keys: arraysOf([]),
         version: { id: before.id, content: before.content, forever: count !== '0' },
       });
       const [[taken = null] = []] = await one(put(random.uuid()));
       const write = BigInt(taken ?? 0);
       let written = 0;
-      for (const some of inPieces(keys)) {
+      for (const some of pieces(keys, AT_ONCE)) {
         progress.show('writing keys', written / keys.length);
         await one(listKeys(write, written, some));
         written += some.length;
       }
       const gateway = random.uuid();
       let counted = 0;
-      for (const some of inPieces(state.counters)) {
+      for (const some of pieces(state.counters, AT_ONCE)) {
         progress.show(`${counted} counters written`);
         await one(putCounters(write, gateway, some));
         counted += some.length;
@@ -157,20 +159,9 @@ interface Replaced {
 function readTaken(bytes: Buffer): ServerConfiguration {
   const { configuration } = readDocument(bytes);
   if (configuration.mode !== 'server') throw new Error('its mode is not "server": there is nothing to serve from it');
-  const problem = configurationProblem(configuration);
+  const problem = finish(configurationProblem(configuration));
   if (problem !== null) throw new Error(`PostgreSQL cannot hold it: ${problem}`);
   return configuration;
-}
-
-/** What a message can take, piece by piece: a million keys need not be there at once. */
-function* inPieces<T>(all: Iterable<T>): Generator<readonly T[], void> {
-  let piece: T[] = [];
-  for (const one of all) {
-    if (piece.push(one) < AT_ONCE) continue;
-    yield piece;
-    piece = [];
-  }
-  if (piece.length > 0) yield piece;
 }
 
 export interface ExportOptions {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
+import { finish } from '../../../src/core/steps.js';
 import { readDocument, readDocumentSteps } from '../../../src/document/document.js';
 import { toReplacement, toReplacementSteps } from '../../../src/document/replacement.js';
 
@@ -15,3 +16,18 @@ it('makes a replacement of many keys in steps of some thousand keys each, to the
   const atOnce = toReplacement(body, { read: readDocument });
   expect(isDeepStrictEqual(step.value, atOnce), 'the document made in steps is the one made at once').toBe(true);
 });
+
+it('looks for the mode behind many keys in steps, too, wherever they stand', () => {
+  const keys = Array.from({ length: 20_000 }, (_, n) => ({ access_key: `key-number-${n}`, name: `Name ${n}` }));
+  for (const members of [{ access_keys: keys }, { inbounds: [{ protocol: 'ostp', settings: { clients: keys } }] }]) {
+    const behind = Buffer.from(JSON.stringify({ ...members, mode: 'server' }));
+    const before = Buffer.from(JSON.stringify({ mode: 'server', ...members }));
+    expect(stepsOf(behind)).toBeGreaterThanOrEqual(stepsOf(before) + Math.floor(behind.length / 2 ** 18));
+    const without = toReplacementSteps(Buffer.from(JSON.stringify(members)), readDocumentSteps);
+    expect(() => finish(without)).toThrow('configModeMissing');
+  }
+});
+
+function stepsOf(body: Buffer): number {
+  return [...toReplacementSteps(body, readDocumentSteps)].length;
+}
