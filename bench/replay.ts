@@ -11,7 +11,7 @@ import { createFileSystem } from '../src/platform/file-system.js';
 import { runInOrder } from '../src/replay/play/in-order.js';
 import { readScenarioFiles } from '../src/replay/play/scenario-files.js';
 import { startProxy } from '../src/replay/record/proxy.js';
-import { createRecorder } from '../src/replay/record/recorder.js';
+import { Recorder } from '../src/replay/record/recorder.js';
 
 const SCENARIOS = 500;
 const REQUESTS = 3000;
@@ -65,7 +65,7 @@ async function proxyLatency(): Promise<string> {
   const address = server.address();
   const origin = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
   const base = { apiRoot: '/panel/api', base: '/panel', revision: 'current', date: '2026-11-21', keepValues: false };
-  const recorder = createRecorder({ ...base, traits: current });
+  const recorder = new Recorder({ ...base, traits: current });
   const proxy = await startProxy({
     origin,
     listen: { host: '127.0.0.1', port: 0 },

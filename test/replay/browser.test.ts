@@ -8,7 +8,7 @@ import { playEmbedded } from '../../src/embedded/play.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { startProxy } from '../../src/replay/record/proxy.js';
-import { createRecorder } from '../../src/replay/record/recorder.js';
+import { Recorder } from '../../src/replay/record/recorder.js';
 import { buildIfOlder } from '../build.js';
 import { listeningAt, runKeyway, startKeyway } from '../cli/process.js';
 import { goTo, holdTime } from '../panel/stage.js';
@@ -56,7 +56,7 @@ call('GET', '/server/status');
 
 test("a foreign panel's session recorded in a real browser replays equal, on the server and on an embedded core", async () => {
   const server = await startLiveServer('current', { 'index.html': PAGE, 'assets/app.js': SCRIPT });
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     apiRoot: '/panel/api',
     base: '/panel',
     revision: 'current',

@@ -7,7 +7,7 @@ import { createCaller } from '../../src/client/caller.js';
 import { createControl } from '../../src/client/signed-in-caller.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createFileSystem } from '../../src/platform/file-system.js';
-import { createOwnKeys } from '../../src/replay/live/own-keys.js';
+import { OwnKeys } from '../../src/replay/live/own-keys.js';
 import { readState, restoreState } from '../../src/replay/live/saved-state.js';
 import { stateChanges } from '../../src/replay/live/state-changes.js';
 import type { TargetOptions } from '../../src/replay/live/target-player.js';
@@ -146,7 +146,7 @@ describe('the state after a run', () => {
     const saved = await readState(control, revisionNamed('0.2.96'));
     failing.reads = Number.POSITIVE_INFINITY;
     const config = { ...saved.config, debug: true };
-    const problems = await restoreState({ control, own: createOwnKeys('own-') }, { ...saved, config });
+    const problems = await restoreState({ control, own: new OwnKeys('own-') }, { ...saved, config });
     expect(problems).toContain(
       'the configuration could not be put back: the keys could not be read: GET /users answers 401 unauthorized and asks to wait 60 s',
     );

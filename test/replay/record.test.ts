@@ -13,8 +13,8 @@ import { readScenario } from '../../src/replay/format/scenario.js';
 import type { ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { readHar } from '../../src/replay/record/har.js';
 import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
-import { createRecorder } from '../../src/replay/record/recorder.js';
-import { createRecordingFiles } from '../../src/replay/record/recording-files.js';
+import { Recorder } from '../../src/replay/record/recorder.js';
+import { RecordingFiles } from '../../src/replay/record/recording-files.js';
 import { PASSWORD, playerOn, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 const OPTIONS = {
@@ -246,7 +246,7 @@ async function recordSession(): Promise<ScenarioFile> {
   const server = await startLiveServer('current');
   const { url, passed } = await proxyTo(server.origin);
   await clientSession(`${url}/panel`);
-  const recorder = createRecorder(OPTIONS);
+  const recorder = new Recorder(OPTIONS);
   await until(() => passed.length === 18);
   for (const exchange of passed) recorder.add(exchange);
   expect(recorder.sessions).toEqual([1]);
@@ -376,8 +376,8 @@ describe('what a recording writes', () => {
   async function written(exchanges: readonly Partial<ProxiedExchange>[], keepValues: boolean): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'keyway-record-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const recorder = createRecorder({ ...OPTIONS, keepValues });
-    const files = createRecordingFiles(folder, recorder, createFileSystem());
+    const recorder = new Recorder({ ...OPTIONS, keepValues });
+    const files = new RecordingFiles(folder, recorder, createFileSystem());
     for (const [index, each] of exchanges.entries()) files.changed(recorder.add(whole(each, index)));
     await files.flush();
     const names = await readdir(folder);
@@ -447,7 +447,7 @@ describe('what a recording writes', () => {
       responseBody: Buffer.from(key),
       sequence,
     });
-    const recorder = createRecorder(OPTIONS);
+    const recorder = new Recorder(OPTIONS);
     const passed = [by('one', 'Bearer a', 0), by('two', 'Bearer b', 1), by('one', 'Bearer a', 2)];
     expect(passed.map((each, index) => recorder.add(whole(each, index)))).toEqual([1, 2, 1]);
     const paths = recorder.sessions.flatMap((session) =>
@@ -460,8 +460,8 @@ describe('what a recording writes', () => {
     const folder = await mkdtemp(join(tmpdir(), 'keyway-record-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     await writeFile(join(folder, 'session-001.json'), 'mine');
-    const recorder = createRecorder(OPTIONS);
-    const files = createRecordingFiles(folder, recorder, createFileSystem());
+    const recorder = new Recorder(OPTIONS);
+    const files = new RecordingFiles(folder, recorder, createFileSystem());
     files.changed(recorder.add(whole({}, 0)));
     await files.flush();
     files.changed(recorder.add(whole({}, 1)));

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { current } from '../../revisions/current.js';
 import { jsonDifferences } from '../../src/replay/format/json-difference.js';
 import { createBindings } from '../../src/replay/format/placeholders.js';
-import { createReplacements } from '../../src/replay/format/replacements.js';
+import { Replacements } from '../../src/replay/format/replacements.js';
 import { stripJson } from '../../src/replay/format/strip.js';
 import { describeExchange, type PassedExchange } from '../../src/replay/record/describe.js';
 import { type JsonValue, parseJson } from '../../src/wire/json/json.js';
@@ -36,7 +36,7 @@ describe('stripping', () => {
   test('leaves no text of anybody in any value', () => {
     fc.assert(
       fc.property(anyJson, (value) => {
-        expect(writeJson(stripJson(value, createReplacements(false)))).not.toContain('§');
+        expect(writeJson(stripJson(value, new Replacements(false)))).not.toContain('§');
       }),
     );
   });
@@ -44,7 +44,7 @@ describe('stripping', () => {
   test('gives what the value itself matches', () => {
     fc.assert(
       fc.property(anyJson, (value) => {
-        const stripped = stripJson(value, createReplacements(false));
+        const stripped = stripJson(value, new Replacements(false));
         const options = { unordered: [], bindings: createBindings(true) };
         expect(jsonDifferences(stripped, value, options)).toEqual([]);
       }),
@@ -55,12 +55,12 @@ describe('stripping', () => {
     const value = parseJson(
       Buffer.from('{"mode":"server","limit_bytes":18446744073709551615,"enabled":true,"name":null}'),
     );
-    expect(writeJson(stripJson(value, createReplacements(false)))).toBe(writeJson(value));
+    expect(writeJson(stripJson(value, new Replacements(false)))).toBe(writeJson(value));
   });
 
   test('gives the same value the same placeholder, whatever it is to the reader', () => {
     const value: JsonValue = { access_keys: ['both', { access_key: 'other', name: 'both' }], note: 'other' };
-    expect(stripJson(value, createReplacements(false))).toEqual({
+    expect(stripJson(value, new Replacements(false))).toEqual({
       access_keys: ['<key:1>', { access_key: '<key:2>', name: '<key:1>' }],
       note: '<key:2>',
     });
@@ -82,7 +82,7 @@ describe('a described exchange', () => {
     describeExchange(
       passed(change),
       { apiRoot: '/panel/api', base: '/panel', traits: current },
-      createReplacements(false),
+      new Replacements(false),
     );
 
   test('names the operation, and has the key of the path as the key of the answer', () => {

@@ -10,7 +10,7 @@ import type { TargetPlayer } from '../../src/replay/live/target-player.js';
 import type { PlayedStep } from '../../src/replay/play/play.js';
 import type { ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { standInsFor } from '../../src/replay/play/stand-ins.js';
-import { createRecorder } from '../../src/replay/record/recorder.js';
+import { Recorder } from '../../src/replay/record/recorder.js';
 import { updatedScenario } from '../../src/replay/record/update.js';
 import { isJsonObject } from '../../src/wire/json/json.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
@@ -55,7 +55,7 @@ const ASKED: readonly (readonly [
 /** A session that `keyway record` wrote of a client on a server. */
 async function recordOn(origin: string, revision: Revision): Promise<Scenario> {
   const { api, base } = revision.root.paths('');
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     apiRoot: api,
     base,
     traits: revision,

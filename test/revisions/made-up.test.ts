@@ -7,7 +7,7 @@ import { effectOf } from '../../src/replay/format/effects.js';
 import { isExchange } from '../../src/replay/format/scenario.js';
 import type { ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { startProxy } from '../../src/replay/record/proxy.js';
-import { createRecorder, type Recorder } from '../../src/replay/record/recorder.js';
+import { Recorder } from '../../src/replay/record/recorder.js';
 import type { writeJson } from '../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
 import type { OperationRow } from '../../src/wire/operations/operation.js';
@@ -103,7 +103,7 @@ describe('a line that is added by its record, the row of its operation and its h
 /** A session that lists the keys, freezes one that it makes and one that is not there. */
 async function recordSession(): Promise<Recorder> {
   const server = await startLiveServer('9.9.9');
-  const recorder = createRecorder({
+  const recorder = new Recorder({
     apiRoot: '/panel/api',
     base: '/panel',
     revision: '9.9.9',

@@ -17,7 +17,6 @@ import {
 import { valueInWords } from '../../replay/format/json-difference.js';
 import type { TargetPlayer } from '../../replay/live/target-player.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
-import { standInsFor } from '../../replay/play/stand-ins.js';
 import { operationsIn } from '../../replay/report/verdict.js';
 import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import type { JsonValue } from '../../wire/json/json.js';
@@ -201,7 +200,7 @@ function readingOf({ left, right, settings }: Comparing): ScenarioFile {
   return readingScenario({
     revisions: [settings.left.revision, settings.right.revision],
     keys: [...keysOf(left)].filter((key) => others.has(key)),
-    hasCredential: [left, right].every(({ facts }) => facts.isOpen || facts.hasToken || facts.hasOperator),
+    hasCredential: [left, right].every(({ facts }) => facts.isLetIn),
   });
 }
 
@@ -221,16 +220,9 @@ async function compareOne(
   const runs: Run[] = [];
   const foreign = foreignKeys(left, right);
   const shared = [...keysOf(left)].filter((key) => keysOf(right).has(key));
-  for (const [player, side] of [
-    [left, settings.left],
-    [right, settings.right],
-    [left, settings.left],
-  ] as const) {
+  for (const player of [left, right, left]) {
     const steps: RunStep[] = [];
-    const bindings = standInsFor(file.scenario, 'keyway-compare-', {
-      username: side.credentials.operator?.username,
-      traits: side.revision,
-    });
+    const bindings = player.standIns(file.scenario, 'keyway-compare-');
     for (const [name, key] of sharedKeys(runs[0], player)) bindings.set(name, key);
     const played = await player.play(file, { onStep: (step) => steps.push(step), isStopped, bindings });
     if (played.outcome === 'broken') return { result: played, differences: [] };

@@ -3,8 +3,8 @@ import { FILE_LIMITS } from '../../core/file-limits.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { readHar } from '../../replay/record/har.js';
 import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
-import { createRecordingFiles, type RecordingFiles } from '../../replay/record/recording-files.js';
-import { createRootedRecorder, type RootedRecorder } from '../../replay/record/rooted-recorder.js';
+import { RecordingFiles } from '../../replay/record/recording-files.js';
+import { RootedRecorder } from '../../replay/record/rooted-recorder.js';
 import { hostAndPort } from '../../settings/bind-address.js';
 import { parseFlags, problemText } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';
@@ -83,14 +83,14 @@ async function run(argv: readonly string[], context: CommandContext): Promise<Ex
   const settings = readSettings(argv, context);
   if (!('target' in settings)) return usageProblem(context, 'record', settings);
   try {
-    const recorder = createRootedRecorder({
+    const recorder = new RootedRecorder({
       webpath: settings.target.webpath,
       revision: settings.revisionText,
       traits: settings.revision,
       date: new Date(context.clock.now()).toISOString().slice(0, 10),
       keepValues: settings.keepValues,
     });
-    const files = createRecordingFiles(settings.out, recorder, context.fileSystem);
+    const files = new RecordingFiles(settings.out, recorder, context.fileSystem);
     if (settings.fromHar !== null) return await convertHar(settings.fromHar, settings, { recorder, files, context });
     return await recordUntilStopped(settings, { recorder, files, context });
   } catch (error) {
@@ -195,7 +195,7 @@ async function convertHar(path: string, settings: RecordSettings, recording: Rec
 
 /** Says what was recorded; false where none of it is of the API, so that nothing could be played. */
 function report({ target, revision, revisionText }: RecordSettings, { recorder, files, context }: Recording): boolean {
-  const { count, sessions, panelFiles, apiRoot, otherRoots } = recorder;
+  const { apiRoot, otherRoots } = recorder;
   for (const each of otherRoots)
     context.complain(`keyway record: an API answered at ${each}, too: name it in --target to record that one`);
   if (apiRoot === null) {
@@ -205,8 +205,9 @@ function report({ target, revision, revisionText }: RecordSettings, { recorder, 
     );
     return false;
   }
+  const { exchanges, sessions, panelFiles } = recorder.counts;
   const leftOut = panelFiles === 0 ? '' : `; ${counted(panelFiles, 'file')} of the panel itself left out`;
-  context.output.line(`${counted(count, 'exchange')} in ${counted(sessions.length, 'session')}${leftOut}`);
+  context.output.line(`${counted(exchanges, 'exchange')} in ${counted(sessions, 'session')}${leftOut}`);
   for (const path of files.paths.values()) context.output.line(`Wrote ${path}`);
   return true;
 }

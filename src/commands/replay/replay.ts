@@ -8,7 +8,6 @@ import type { TargetPlayer } from '../../replay/live/target-player.js';
 import { runInOrder } from '../../replay/play/in-order.js';
 import type { PlayedStep } from '../../replay/play/play.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
-import { standInsFor } from '../../replay/play/stand-ins.js';
 import { createLook } from '../../replay/reads/look.js';
 import { type ReadReport, readServer } from '../../replay/reads/standing.js';
 import { updatedScenario } from '../../replay/record/update.js';
@@ -210,16 +209,13 @@ async function readElsewhere(error: unknown, settings: OnTarget, playing: Playin
 async function playOne(
   file: ScenarioFile | BrokenFile,
   player: TargetPlayer,
-  { update, credentials, revision, revisionText }: OnTarget,
+  { update, revision, revisionText }: OnTarget,
   { context, isStopped }: Playing,
 ): Promise<ScenarioResult> {
   if (file.kind === 'broken') return brokenResult(file);
   if (!update) return player.play(file, { isStopped });
   const steps: PlayedStep[] = [];
-  const bindings = standInsFor(file.scenario, player.keyPrefix, {
-    username: credentials.operator?.username,
-    traits: revision,
-  });
+  const bindings = player.standIns(file.scenario);
   const result = await player.play(file, { isStopped, bindings, onStep: (step) => steps.push(step) });
   if (result.outcome !== 'different' || isStopped()) return result;
   if (file.scenario.source === 'spec')

@@ -166,14 +166,14 @@ export function sayBeside({ reporter }: PlaySettings, { output, complain }: Comm
 
 /** Says what is going to be changed on a server, before it is. */
 export function sayPlan(
-  { plan, target }: TargetPlayer,
+  player: TargetPlayer,
   files: FoundFiles,
   settings: PlaySettings,
   context: CommandContext,
 ): void {
   const say = sayBeside(settings, context);
   const scenarios = files.flatMap((file) => (file.kind === 'scenario' ? [file.scenario] : []));
-  for (const line of plan(scenarios)) say(`on ${target.origin}: ${line}`);
+  for (const line of player.plan(scenarios)) say(`on ${player.target.origin}: ${line}`);
 }
 
 /** Why nothing of a server is to be replaced, or null: something that is read of it is wrong, or could not be put back. */
@@ -187,7 +187,7 @@ export function whyUnjudged(
   players: readonly TargetPlayer[],
   credentials: readonly TargetCredentials[],
 ): string | null {
-  const closed = players.findIndex(({ facts }) => !facts.isOpen && !facts.hasToken && !facts.hasOperator);
+  const closed = players.findIndex(({ facts }) => !facts.isLetIn);
   const given = credentials[closed];
   if (given === undefined) return null;
   const isGiven = (given.token ?? '') !== '' || given.operator !== null;

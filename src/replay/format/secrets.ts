@@ -1,7 +1,7 @@
 import type { Answer, Caller } from '../../client/call.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { isJsonObject } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
+import { dataIn, jsonIn } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { matchOperation } from './effects.js';
 
@@ -43,8 +43,7 @@ export function fillCredentials(caller: Caller, { authorization, credentials, ap
 }
 
 function bearerIn({ body }: Answer): string | null {
-  const envelope = jsonIn(body);
-  const data = isJsonObject(envelope) ? envelope.data : undefined;
+  const data = dataIn(body);
   return isJsonObject(data) && typeof data.token === 'string' ? `Bearer ${data.token}` : null;
 }
 

@@ -61,7 +61,7 @@ async function undoAll(live: Ended): Promise<readonly string[]> {
     if (lists !== null) problems = [...problems, lists];
     await untilReloaded(async (path) => (await control.send('GET', path)).data);
     const { keys } = await readKeys(control);
-    const back = own.among(keys.map(({ accessKey }) => accessKey));
+    const back = keys.map(({ accessKey }) => accessKey).filter((each) => own.isOwn(each));
     if (back.length === 0) return problems;
     for (const accessKey of back) own.add(accessKey);
   }

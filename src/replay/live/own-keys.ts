@@ -1,46 +1,44 @@
 import type { Answer, Call, Caller } from '../../client/call.js';
 import type { Control } from '../../client/signed-in-caller.js';
 import { isJsonObject } from '../../wire/json/json.js';
-import { jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
+import { dataIn, jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
 import { decoded, keysNamed, makesKeys, matchOperation } from '../format/effects.js';
 
 /** The keys that a run has made on a live server, so that it touches no other and leaves none behind. */
-export interface OwnKeys {
-  /** What every key that the run names itself begins with. */
+export class OwnKeys {
+  /** Begins every key that the run names itself. */
   readonly prefix: string;
-  isOwn(accessKey: string): boolean;
-  /** Notes a key that the run is about to make. */
-  add(accessKey: string): void;
-  /** Those of these keys that the run has made, ever. */
-  among(accessKeys: readonly string[]): readonly string[];
-  /** Removes what was made since the last time; lists what could not be removed. */
-  removeAll(control: Control): Promise<readonly string[]>;
-}
+  readonly #foreign: ReadonlySet<string>;
+  /** Made since the last removal. */
+  readonly #made = new Set<string>();
+  readonly #ever = new Set<string>();
 
-/** `others` stood there before the run: none of them becomes its own, whatever a server names as made. */
-export function createOwnKeys(prefix: string, others: readonly string[] = []): OwnKeys {
-  const foreign = new Set(others);
-  const made = new Set<string>();
-  const ever = new Set<string>();
-  const isOwn = (accessKey: string) => accessKey.startsWith(prefix) || ever.has(accessKey);
-  return {
-    prefix,
-    isOwn,
-    add(accessKey) {
-      if (foreign.has(accessKey)) return;
-      made.add(accessKey);
-      ever.add(accessKey);
-    },
-    among: (accessKeys) => accessKeys.filter(isOwn),
-    async removeAll(control) {
-      const left: string[] = [];
-      for (const accessKey of [...made]) {
-        if (await removed(accessKey, control)) made.delete(accessKey);
-        else left.push(accessKey);
-      }
-      return left;
-    },
-  };
+  /** `others` stood there before the run: none of them becomes its own, whatever a server names as made. */
+  constructor(prefix: string, others: readonly string[] = []) {
+    this.prefix = prefix;
+    this.#foreign = new Set(others);
+  }
+
+  isOwn(accessKey: string): boolean {
+    return accessKey.startsWith(this.prefix) || this.#ever.has(accessKey);
+  }
+
+  /** Notes a key that the run is about to make. */
+  add(accessKey: string): void {
+    if (this.#foreign.has(accessKey)) return;
+    this.#made.add(accessKey);
+    this.#ever.add(accessKey);
+  }
+
+  /** Removes the keys that were made since the last time; lists those that could not be removed. */
+  async removeAll(control: Control): Promise<readonly string[]> {
+    const left: string[] = [];
+    for (const accessKey of [...this.#made]) {
+      if (await removed(accessKey, control)) this.#made.delete(accessKey);
+      else left.push(accessKey);
+    }
+    return left;
+  }
 }
 
 /** An unknown key is as good as removed. */
@@ -102,6 +100,5 @@ function keyInBody({ body }: Call): string | null {
 }
 
 function keysIn({ status, body }: Answer): readonly string[] {
-  const value = status === 200 ? jsonIn(body, LAST_WINS) : undefined;
-  return isJsonObject(value) ? keysNamed(value.data) : [];
+  return status === 200 ? keysNamed(dataIn(body, LAST_WINS)) : [];
 }

@@ -15,6 +15,8 @@ export interface TargetFacts {
   readonly hasToken: boolean;
   /** Whether its operator's name and password are known and pass. */
   readonly hasOperator: boolean;
+  /** Whether anything lets the run in. */
+  readonly isLetIn: boolean;
   /** Its configuration file; `none` when it has none, null when it does not tell. */
   readonly config: JsonObject | 'none' | null;
   readonly dnsEnabled: boolean;
@@ -70,6 +72,7 @@ export async function learnFacts(caller: Caller, control: Control, asked: Asked)
     isOpen,
     hasToken,
     hasOperator,
+    isLetIn: true,
     config,
     dnsEnabled,
     keys,
@@ -82,6 +85,7 @@ const nothingKnown: TargetFacts = {
   isOpen: false,
   hasToken: false,
   hasOperator: false,
+  isLetIn: false,
   config: null,
   dnsEnabled: false,
   keys: [],

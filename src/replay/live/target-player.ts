@@ -7,8 +7,9 @@ import type { JsonValue } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type ScenarioResult, unplayedResult } from '../compare/result.js';
 import { DEFAULT_ADDRESSES } from '../format/addresses.js';
-import { hasGivenState, keyOf } from '../format/given-state.js';
+import { hasGivenState } from '../format/given-state.js';
 import { sameJson } from '../format/json-difference.js';
+import type { Bindings } from '../format/placeholders.js';
 import { type Exchange, exchangesOf, type Scenario } from '../format/scenario.js';
 import { fillCredentials } from '../format/secrets.js';
 import { heldTo } from '../play/left-open.js';
@@ -18,13 +19,13 @@ import { standInsFor } from '../play/stand-ins.js';
 import { createLook } from '../reads/look.js';
 import { type LineOf, type ReadReport, readServer } from '../reads/standing.js';
 import { cleanUp, type Finished, type KeptState } from './after-run.js';
-import { createOwnKeys, guardKeys } from './own-keys.js';
+import { guardKeys, OwnKeys } from './own-keys.js';
 import { playFile } from './play-file.js';
-import { dropComments, readState, restoreState, type SavedState, whyNotToReplace } from './saved-state.js';
+import { dropComments, inOrder, readState, restoreState, type SavedState, whyNotToReplace } from './saved-state.js';
 import { CountsAtStart } from './take-over.js';
 import { learnAnnouncement, learnFacts, type TargetFacts } from './target-facts.js';
 import { isInstalled, NO_STAGE, type Prepared, prepare, stageOf } from './target-state.js';
-import { translate } from './translate.js';
+import { isOwnElement, translate } from './translate.js';
 import { tryChanges } from './trials/try-changes.js';
 import { effectsOf, type Permissions, playable, whyNot } from './why-not.js';
 
@@ -50,87 +51,6 @@ export interface TargetOptions {
 /** What is asked of a player beside the scenario itself. */
 export type Watching = Pick<PlayOptions, 'onStep' | 'isStopped' | 'bindings'>;
 
-/** Plays scenarios on a live server, and leaves it as it was. */
-export interface TargetPlayer {
-  readonly facts: TargetFacts;
-  readonly target: Target;
-  /** What every key that the run names itself begins with. */
-  readonly keyPrefix: string;
-  /** Why a scenario is not played there; null when it is. */
-  whyNot(scenario: Scenario): string | null;
-  /** What will be changed there, one sentence each, before anything is. */
-  plan(scenarios: readonly Scenario[]): readonly string[];
-  play(file: ScenarioFile, watching: Watching): Promise<ScenarioResult>;
-  /** Reads all that the server shows, and holds it against the records of its own line and of these. */
-  read(lines: readonly Revision[], lineOf: LineOf): Promise<ReadReport>;
-  /** Tries each change that is permitted, with and without a credential. Only where writes are. */
-  tryChanges(isStopped: () => boolean): Promise<readonly ScenarioResult[]>;
-  /** Why the server's configuration is not to be replaced, or null. */
-  whyNotToReplace(): string | null;
-  /** Removes what is left of the run's own keys and puts everything back. */
-  finish(): Promise<Finished>;
-}
-
-/** Meets a server. Rejects with an `Error` for people when it does not answer, or not like this revision, or refuses the login. */
-export async function createTargetPlayer(options: TargetOptions): Promise<TargetPlayer> {
-  const { revision, credentials, permissions, webpath } = options;
-  const paths = revision.root.paths(webpath);
-  const target: Target = { origin: options.origin, apiRoot: paths.api, base: paths.base };
-  const caller = createCaller(options);
-  const control = createControl(caller, { target, revision, credentials });
-  const facts = await learnFacts(caller, control, { target, revision, credentials });
-  const own = createOwnKeys(
-    `keyway-replay-${options.random.bytes(4).toString('hex')}-`,
-    facts.keys.map(({ accessKey }) => accessKey),
-  );
-  const isLetIn = facts.isOpen || facts.hasToken || facts.hasOperator;
-  const before = isLetIn ? await readState(control, revision) : null;
-  const live: Live = { options, target, caller, control, facts, own, before, kept: null, isRewritten: false };
-  const { isCompared = false } = options;
-  const reason = (scenario: Scenario) =>
-    whyNot(scenario, { facts: live.facts, permissions, revision, target, isCompared });
-  return {
-    facts,
-    target,
-    keyPrefix: own.prefix,
-    whyNot: reason,
-    plan: (scenarios) =>
-      planOf(
-        scenarios.filter((each) => reason(each) === null),
-        live,
-      ),
-    async play(file, watching) {
-      if (isLetIn && permissions.writes) await learnLinks(live);
-      const why = reason(file.scenario);
-      if (why !== null) return unplayedResult(file, 'skipped', why);
-      const result = await playOn(live, file, watching);
-      // Whoever watches the steps has them compared with another run's.
-      return differsInCounts(result) && watching.onStep === undefined
-        ? playStill(live, file, watching, result)
-        : result;
-    },
-    async read(lines, lineOf) {
-      const session = facts.hasOperator ? await control.session() : null;
-      const look = createLook({ caller, webpath, token: credentials.token, session, pause: options.pause });
-      return readServer(look, revision, lines, lineOf);
-    },
-    async tryChanges(isStopped) {
-      try {
-        if (permissions.destructive) await keepState(live);
-        return await tryChanges(live, isStopped);
-      } finally {
-        if (live.kept !== null && live.before !== null) await restoreState(live, live.before);
-      }
-    },
-    whyNotToReplace: () => (before === null ? 'no credential lets the run in' : whyNotToReplace(before)),
-    async finish() {
-      const finished = await cleanUp(live);
-      caller.close();
-      return finished;
-    },
-  };
-}
-
 interface Live extends Prepared {
   /** Grows by how links look, where a key of the run's own had to show it. */
   facts: TargetFacts;
@@ -138,66 +58,202 @@ interface Live extends Prepared {
   readonly caller: Caller;
   /** Null where nothing lets the run in. */
   readonly before: SavedState | null;
-  /** Where the state before is kept, once anything of it may be replaced. */
+  /** The copy of the state before, once anything of it may be replaced. */
   kept: KeptState | null;
+}
+
+/** Meets a server. Rejects with an `Error` for people when it does not answer, or not like this revision, or refuses the login. */
+export async function createTargetPlayer(options: TargetOptions): Promise<TargetPlayer> {
+  const { revision, credentials, webpath } = options;
+  const paths = revision.root.paths(webpath);
+  const target: Target = { origin: options.origin, apiRoot: paths.api, base: paths.base };
+  const caller = createCaller(options);
+  const control = createControl(caller, { target, revision, credentials });
+  const facts = await learnFacts(caller, control, { target, revision, credentials });
+  const own = new OwnKeys(
+    `keyway-replay-${options.random.bytes(4).toString('hex')}-`,
+    facts.keys.map(({ accessKey }) => accessKey),
+  );
+  const before = facts.isLetIn ? await readState(control, revision) : null;
+  return new TargetPlayer({ options, target, caller, control, facts, own, before, kept: null });
+}
+
+/** Plays scenarios on a live server, and leaves it as it was. */
+export class TargetPlayer {
+  /** Facts as they were before anything was played. */
+  readonly facts: TargetFacts;
+  readonly target: Target;
+  /** Begins every key that the run names itself. */
+  readonly keyPrefix: string;
+  readonly #live: Live;
   /** Whether its file is as the server writes it, where rules are written. */
-  isRewritten: boolean;
-}
+  #isRewritten = false;
 
-function planOf(scenarios: readonly Scenario[], { options, own, facts }: Live): readonly string[] {
-  const asked = scenarios.flatMap(exchangesOf);
-  const replaces =
-    [...effectsOf(asked)].some(({ kind }) => kind === 'destroys') || scenarios.some((each) => isInstalled(each, facts));
-  const lines: string[] = [];
-  if (facts.hasOperator)
-    lines.push(`signs in as ${options.credentials.operator?.username}: whoever is signed in there is signed out`);
-  if (options.permissions.writes && asked.length > 0)
-    lines.push(`makes keys whose texts begin with ${own.prefix}, and keys that the server names; removes them again`);
-  if (replaces)
-    lines.push(
-      'replaces configuration, outbound rules, DNS settings and audit list, the keys of others and the listener staying;',
-      'puts back what stands there now: the comments of its file are lost, audit entries get new ids and times',
-    );
-  return lines;
-}
+  constructor(live: Live) {
+    this.#live = live;
+    this.facts = live.facts;
+    this.target = live.target;
+    this.keyPrefix = live.own.prefix;
+  }
 
-async function playOn(live: Live, file: ScenarioFile, watching: Watching): Promise<ScenarioResult> {
-  const { credentials, permissions, revision } = live.options;
-  try {
-    if (permissions.destructive) await keepState(live);
-    const authorization = await live.control.authorization();
-    const { scenario, unplayed, leavesOut } = playable(file.scenario);
-    const part = { ...file, scenario };
-    const guarded = guardKeys(live.caller, { own: live.own, apiRoot: live.target.apiRoot });
-    const options = {
-      target: live.target,
-      addresses: DEFAULT_ADDRESSES,
-      stage: NO_STAGE,
-      pages: 'ignored' as const,
-      leavesOut,
-      heldTo: (exchange: Exchange) => heldTo(exchange, scenario, revision),
-    };
-    if (!hasGivenState(scenario)) {
-      const filled = fillCredentials(guarded, { authorization, credentials, ...live.target });
-      const bindings = standInsFor(scenario, live.own.prefix, {
-        username: credentials.operator?.username,
-        traits: revision,
-      });
-      return { ...(await playFile(part, { ...options, bindings, ...watching, caller: filled })), unplayed };
+  /** Why a scenario is not played there; null when it is. */
+  whyNot(scenario: Scenario): string | null {
+    return whyNot(scenario, { ...this.#live.options, facts: this.#live.facts, target: this.target });
+  }
+
+  /** Placeholders' values for a recording, as its client would have them here. */
+  standIns(scenario: Scenario, prefix = this.keyPrefix): Bindings {
+    const { credentials, revision } = this.#live.options;
+    return standInsFor(scenario, prefix, { username: credentials.operator?.username, traits: revision });
+  }
+
+  /** Says what will be changed there, one sentence each, before anything is. */
+  plan(scenarios: readonly Scenario[]): readonly string[] {
+    const { options, own, facts } = this.#live;
+    const played = scenarios.filter((each) => this.whyNot(each) === null);
+    const asked = played.flatMap(exchangesOf);
+    const replaces =
+      [...effectsOf(asked)].some(({ kind }) => kind === 'destroys') || played.some((each) => isInstalled(each, facts));
+    const lines: string[] = [];
+    if (facts.hasOperator)
+      lines.push(`signs in as ${options.credentials.operator?.username}: whoever is signed in there is signed out`);
+    if (options.permissions.writes && asked.length > 0)
+      lines.push(`makes keys whose texts begin with ${own.prefix}, and keys that the server names; removes them again`);
+    if (replaces)
+      lines.push(
+        'replaces configuration, outbound rules, DNS settings and audit list, the keys of others and the listener staying;',
+        'puts back what stands there now: the comments of its file are lost, audit entries get new ids and times',
+      );
+    return lines;
+  }
+
+  async play(file: ScenarioFile, watching: Watching): Promise<ScenarioResult> {
+    if (this.facts.isLetIn && this.#live.options.permissions.writes) await this.#learnLinks();
+    const why = this.whyNot(file.scenario);
+    if (why !== null) return unplayedResult(file, 'skipped', why);
+    const result = await this.#playOn(file, watching);
+    // Whoever watches the steps has them compared with another run's.
+    return differsInCounts(result) && watching.onStep === undefined ? this.#playStill(file, watching, result) : result;
+  }
+
+  /** Reads all that the server shows, and holds it against the records of its own line and of these. */
+  async read(lines: readonly Revision[], lineOf: LineOf): Promise<ReadReport> {
+    const { caller, control, options } = this.#live;
+    const { webpath, credentials, pause, revision } = options;
+    const session = this.facts.hasOperator ? await control.session() : null;
+    const look = createLook({ caller, webpath, token: credentials.token, session, pause });
+    return readServer(look, revision, lines, lineOf);
+  }
+
+  /** Tries each change that is permitted, with and without a credential. Only where writes are. */
+  async tryChanges(isStopped: () => boolean): Promise<readonly ScenarioResult[]> {
+    try {
+      if (this.#live.options.permissions.destructive) await this.#keepState();
+      return await tryChanges(this.#live, isStopped);
+    } finally {
+      await this.#putBack();
     }
-    const cast = await prepare(live, scenario, authorization);
-    const stage = cast.configuration === null ? NO_STAGE : stageOf(live, cast.configuration);
-    const played = cast.configuration === null || scenario.then === undefined ? withoutFile(part) : part;
-    const own = { stage, keyOrder: 'ignored' as const, caller: translate(guarded, cast) };
-    const result = await playFile(played, { ...options, ...watching, ...own });
-    return { ...result, unplayed };
-  } catch (error) {
-    if (error instanceof CountsAtStart) return unplayedResult(file, 'skipped', error.message);
-    return unplayedResult(file, 'broken', messageOf(error));
-  } finally {
-    await live.own.removeAll(live.control).catch(() => undefined);
-    // At once, for the next scenario and for those who use the server; what fails here is tried and told at the end.
-    if (live.kept !== null && live.before !== null) await restoreState(live, live.before);
+  }
+
+  /** Why the server's configuration is not to be replaced, or null. */
+  whyNotToReplace(): string | null {
+    const { before } = this.#live;
+    return before === null ? 'no credential lets the run in' : whyNotToReplace(before);
+  }
+
+  /** Removes the rest of the run's own keys and puts everything back. */
+  async finish(): Promise<Finished> {
+    const finished = await cleanUp(this.#live);
+    this.#live.caller.close();
+    return finished;
+  }
+
+  async #playOn(file: ScenarioFile, watching: Watching): Promise<ScenarioResult> {
+    const { options, control, caller, own, target } = this.#live;
+    const { credentials, permissions, revision } = options;
+    try {
+      if (permissions.destructive) await this.#keepState();
+      const authorization = await control.authorization();
+      const { scenario, unplayed, leavesOut } = playable(file.scenario);
+      const part = { ...file, scenario };
+      const guarded = guardKeys(caller, { own, apiRoot: target.apiRoot });
+      const shared = {
+        target,
+        addresses: DEFAULT_ADDRESSES,
+        stage: NO_STAGE,
+        pages: 'ignored' as const,
+        leavesOut,
+        heldTo: (exchange: Exchange) => heldTo(exchange, scenario, revision),
+      };
+      if (!hasGivenState(scenario)) {
+        const filled = fillCredentials(guarded, { authorization, credentials, ...target });
+        const bindings = this.standIns(scenario);
+        return { ...(await playFile(part, { ...shared, bindings, ...watching, caller: filled })), unplayed };
+      }
+      const cast = await prepare(this.#live, scenario, authorization);
+      const stage = cast.configuration === null ? NO_STAGE : stageOf(this.#live, cast.configuration);
+      // The file afterwards is compared where the scenario's own configuration stands there.
+      const { then, ...others } = scenario;
+      const isSeen = cast.configuration !== null && then !== undefined;
+      const played = isSeen ? part : { ...file, scenario: others };
+      const asCast = { stage, keyOrder: 'ignored' as const, caller: translate(guarded, cast) };
+      return { ...(await playFile(played, { ...shared, ...watching, ...asCast })), unplayed };
+    } catch (error) {
+      return unplayedResult(file, error instanceof CountsAtStart ? 'skipped' : 'broken', messageOf(error));
+    } finally {
+      await own.removeAll(control).catch(() => undefined);
+      // At once, for the next scenario and for those who use the server; what fails here is tried and told at the end.
+      await this.#putBack();
+    }
+  }
+
+  /** Plays a scenario again whose counts differ: they count others' keys as well, and differ rightly where those change. */
+  async #playStill(file: ScenarioFile, watching: Watching, first: ScenarioResult): Promise<ScenarioResult> {
+    for (let play = 0; play < PLAYS; play += 1) {
+      const before = await this.#keysOfOthers();
+      const result = await this.#playOn(file, watching);
+      if (!differsInCounts(result)) return result;
+      if (sameJson(before, await this.#keysOfOthers())) return first;
+    }
+    return unplayedResult(file, 'skipped', 'others change keys or traffic meanwhile, which its counts are about');
+  }
+
+  /** The keys of others with their counters, in an order of their own: servers list keys without traffic in none. */
+  async #keysOfOthers(): Promise<JsonValue> {
+    const { control, own } = this.#live;
+    const { data } = await control.send('GET', '/users');
+    return inOrder(Array.isArray(data) ? data : []).filter((each) => !isOwnElement(each, own));
+  }
+
+  /** Where no key stands there that a path could name, one of the run's own shows how links look. */
+  async #learnLinks(): Promise<void> {
+    const { control, own, facts, options } = this.#live;
+    if (facts.announced !== null) return;
+    const key = `${own.prefix}link`;
+    own.add(key);
+    try {
+      await control.send('POST', '/users', { access_key: key });
+      const announced = await learnAnnouncement(control, key, options.revision, facts.dnsEnabled);
+      this.#live.facts = { ...facts, announced };
+      await own.removeAll(control);
+    } catch {
+      // The scenarios tell it when they cannot be played, and the key goes at the end.
+    }
+  }
+
+  async #keepState(): Promise<void> {
+    const { before, options } = this.#live;
+    if (before === null) return;
+    this.#live.kept ??= await options.keepSaved(before);
+    if (this.#isRewritten || options.revision.capabilities.rules === undefined) return;
+    const problem = await dropComments(this.#live);
+    if (problem !== null) throw new Error(`its configuration cannot be written anew: ${problem}`);
+    this.#isRewritten = true;
+  }
+
+  async #putBack(): Promise<void> {
+    const { kept, before } = this.#live;
+    if (kept !== null && before !== null) await restoreState(this.#live, before);
   }
 }
 
@@ -207,62 +263,4 @@ const COUNTS: ReadonlySet<string> = new Set(['body /data/total_users', 'body /da
 
 function differsInCounts({ outcome, differences }: ScenarioResult): boolean {
   return outcome === 'different' && differences.every(({ where }) => COUNTS.has(where));
-}
-
-/** Plays a scenario again whose counts differ: what they count is others' as well, and differs rightly where those change it. */
-async function playStill(
-  live: Live,
-  file: ScenarioFile,
-  watching: Watching,
-  first: ScenarioResult,
-): Promise<ScenarioResult> {
-  for (let play = 0; play < PLAYS; play += 1) {
-    const before = await ofOthers(live);
-    const result = await playOn(live, file, watching);
-    if (!differsInCounts(result)) return result;
-    if (sameJson(before, await ofOthers(live))) return first;
-  }
-  return unplayedResult(file, 'skipped', 'others change keys or traffic meanwhile, which its counts are about');
-}
-
-/** The keys of others with their counters, in an order of their own: servers list keys without traffic in none. */
-async function ofOthers({ control, own }: Live): Promise<JsonValue> {
-  const { data } = await control.send('GET', '/users');
-  const list = Array.isArray(data) ? data : [];
-  const keyed = list.map((each: JsonValue) => [keyOf(each)[0]?.accessKey ?? '', each] as const);
-  return keyed
-    .filter(([key]) => !own.isOwn(key))
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, each]) => each);
-}
-
-/** Where no key stands there that a path could name, one of the run's own shows how links look. */
-async function learnLinks(live: Live): Promise<void> {
-  const { control, own, facts, options } = live;
-  if (facts.announced !== null) return;
-  const key = `${own.prefix}link`;
-  own.add(key);
-  try {
-    await control.send('POST', '/users', { access_key: key });
-    const announced = await learnAnnouncement(control, key, options.revision, facts.dnsEnabled);
-    live.facts = { ...facts, announced };
-    await own.removeAll(control);
-  } catch {
-    // What cannot be asked now is told by the scenarios, and the key goes at the end.
-  }
-}
-
-/** The file afterwards is compared where the scenario's own configuration stands there. */
-function withoutFile(file: ScenarioFile): ScenarioFile {
-  const { then: _, ...scenario } = file.scenario;
-  return { ...file, scenario };
-}
-
-async function keepState(live: Live): Promise<void> {
-  if (live.before === null) return;
-  live.kept ??= await live.options.keepSaved(live.before);
-  if (live.isRewritten || live.options.revision.capabilities.rules === undefined) return;
-  const problem = await dropComments(live);
-  if (problem !== null) throw new Error(`its configuration cannot be written anew: ${problem}`);
-  live.isRewritten = true;
 }

@@ -68,7 +68,7 @@ export async function prepare(live: Prepared, scenario: Scenario, authorization:
 }
 
 async function countsOf(control: Control, facts: TargetFacts): Promise<{ total: bigint; active: bigint }> {
-  if (!facts.isOpen && !facts.hasToken && !facts.hasOperator) return { total: 0n, active: 0n };
+  if (!facts.isLetIn) return { total: 0n, active: 0n };
   const { data } = await control.send('GET', '/server/status');
   const count = (name: string) => {
     const value = isJsonObject(data) ? data[name] : undefined;

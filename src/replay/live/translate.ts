@@ -1,7 +1,7 @@
 import type { Answer, Call, Caller } from '../../client/call.js';
 import type { AccessKey } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import { jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
+import { dataIn, jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { OperationName } from '../../wire/operations.js';
 import { type MatchedRequest, matchOperation, pathWithKey } from '../format/effects.js';
@@ -98,8 +98,7 @@ async function listedAs(call: Call, caller: Caller, cast: Cast): Promise<readonl
 async function readAs({ headers }: Call, path: string, caller: Caller, cast: Cast): Promise<JsonValue | undefined> {
   const kept = new Map([...headersOut(headers, cast)].filter(([name]) => name.toLowerCase() === 'authorization'));
   const { body } = await caller.send({ method: 'GET', path: cast.apiRoot + path, headers: kept, body: undefined });
-  const value = jsonIn(body, LAST_WINS);
-  return isJsonObject(value) ? value.data : undefined;
+  return dataIn(body, LAST_WINS);
 }
 
 function matchedBy({ method, path }: Call, { apiRoot }: Cast): MatchedRequest | null {
@@ -215,7 +214,7 @@ function answerIn(answer: Answer, name: OperationName, cast: Cast): Answer {
   const ours = (text: string) => text.replaceAll(cast.own.prefix, '');
   const shaped =
     answer.status === 200 && isJsonObject(value) && value.data !== undefined
-      ? { ...value, data: dataIn(value.data, name, cast) }
+      ? { ...value, data: DATA_IN[name]?.(value.data, cast) ?? value.data }
       : value;
   return { ...answer, body: Buffer.from(writeJson(mapTexts(shaped, ours, ours))) };
 }
@@ -238,10 +237,6 @@ const DATA_IN: Partial<Readonly<Record<OperationName, (data: JsonValue, cast: Ca
   subscribe: announcedIn,
 };
 
-function dataIn(data: JsonValue, name: OperationName, cast: Cast): JsonValue {
-  return DATA_IN[name]?.(data, cast) ?? data;
-}
-
 function less(value: JsonValue | undefined, count: bigint): JsonValue {
   return typeof value === 'bigint' ? value - count : (value ?? null);
 }
@@ -262,7 +257,7 @@ export function configurationIn(data: JsonObject, { saved, current }: CastConfig
   return result;
 }
 
-function isOwnElement(element: JsonValue, own: OwnKeys): boolean {
+export function isOwnElement(element: JsonValue, own: OwnKeys): boolean {
   return keyOf(element).some(({ accessKey }) => own.isOwn(accessKey));
 }
 

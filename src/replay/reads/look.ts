@@ -44,35 +44,23 @@ export interface Envelope {
 }
 
 /** Looks at a server. The same read is sent once, however many rules ask for it. */
-export interface Look extends Pick<LookOptions, 'webpath' | 'token' | 'session'> {
-  /** Rejects with an `Error` for people when there is no answer. */
-  read(read: Read): Promise<Seen>;
-  /** The `Authorization` that gets in at this API root, null where none is needed; undefined where none is known to. */
-  passing(apiRoot: string): Promise<string | null | undefined>;
-  /** Waits so long before the turn of this name; once, however many rules have it. */
-  pauseBefore(turn: string, milliseconds: number): Promise<unknown>;
-}
+export type Look = ReturnType<typeof createLook>;
 
-export function createLook({ caller, webpath, session, pause = sleep, ...options }: LookOptions): Look {
+export function createLook({ caller, webpath, session, pause = sleep, ...options }: LookOptions) {
   const token = options.token === '' ? null : options.token;
   const seen = new Map<string, Promise<Seen>>();
   const passing = new Map<string, Promise<string | null | undefined>>();
   const pauses = new Map<string, Promise<unknown>>();
 
+  /** Rejects with an `Error` for people when there is no answer. */
   function read(asked: Read): Promise<Seen> {
     const id = JSON.stringify([asked.method, asked.path, asked.authorization, asked.headers, asked.turn]);
-    const known = seen.get(id) ?? send(asked, caller);
-    seen.set(id, known);
-    return known;
+    return once(seen, id, () => send(asked, caller));
   }
 
   async function findPassing(apiRoot: string): Promise<string | null | undefined> {
-    const candidates = [
-      null,
-      ...(session === null ? [] : [`Bearer ${session}`]),
-      ...(token === null ? [] : [`Bearer ${token}`]),
-    ];
-    for (const authorization of candidates) {
+    const secrets = [session, token].filter((each) => each !== null);
+    for (const authorization of [null, ...secrets.map((each) => `Bearer ${each}`)]) {
       const { answer } = await read({ method: 'GET', path: `${apiRoot}/server/status`, authorization });
       if (answer.status === 200) return authorization;
     }
@@ -84,17 +72,18 @@ export function createLook({ caller, webpath, session, pause = sleep, ...options
     token,
     session,
     read,
-    passing(apiRoot) {
-      const known = passing.get(apiRoot) ?? findPassing(apiRoot);
-      passing.set(apiRoot, known);
-      return known;
-    },
-    pauseBefore(turn, milliseconds) {
-      const known = pauses.get(turn) ?? pause(milliseconds);
-      pauses.set(turn, known);
-      return known;
-    },
+    /** The `Authorization` that gets in at this API root, null where none is needed; undefined where none is known to. */
+    passing: (apiRoot: string) => once(passing, apiRoot, () => findPassing(apiRoot)),
+    /** Waits so long before the turn of this name; once, however many rules have it. */
+    pauseBefore: (turn: string, milliseconds: number) => once(pauses, turn, () => pause(milliseconds)),
   };
+}
+
+/** The value kept under an id, made where there is none yet. */
+function once<T>(kept: Map<string, T>, id: string, make: () => T): T {
+  const value = kept.get(id) ?? make();
+  kept.set(id, value);
+  return value;
 }
 
 async function send({ method, path, authorization, headers = {} }: Read, caller: Caller): Promise<Seen> {

@@ -1,8 +1,7 @@
 import { isJsonObject } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
-import { createReplacements } from '../format/replacements.js';
+import { dataIn } from '../../wire/json/json-in.js';
+import { Replacements } from '../format/replacements.js';
 import type { Exchange, Scenario } from '../format/scenario.js';
-import { createClientSessions } from './client-sessions.js';
 import { describeExchange, isBelow, type Setting } from './describe.js';
 import { inferGiven } from './infer-given.js';
 import type { ProxiedExchange } from './proxy.js';
@@ -16,73 +15,120 @@ export interface RecorderOptions extends Setting {
 }
 
 /** Makes scenarios out of the exchanges that pass. Nothing secret is in what it hands out. */
-export interface Recorder {
+export class Recorder {
+  readonly #options: RecorderOptions;
+  readonly #replacements: Replacements;
+  readonly #clients = new ClientSessions();
+  readonly #recorded = new Map<number, { readonly sequence: number; readonly exchange: Exchange }[]>();
+  #version: string | null = null;
+  #panelFiles = 0;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.#replacements = new Replacements(options.keepValues);
+  }
+
   /** Takes an exchange in; returns the number of its session, or null for a file of the panel, which is left out. */
-  add(exchange: ProxiedExchange): number | null;
-  /** One scenario per session, as far as it has come. */
-  scenario(session: number): Scenario;
-  readonly sessions: readonly number[];
+  add(passed: ProxiedExchange): number | null {
+    if (isPanelFile(passed, this.#options)) {
+      this.#panelFiles += 1;
+      return null;
+    }
+    const exchange = describeExchange(passed, this.#options, this.#replacements);
+    const session = this.#clients.numberFor({
+      client: passed.client,
+      authorization: passed.requestHeaders.get('authorization') ?? null,
+      newToken: exchange.operation === 'login' ? textAt(passed.responseBody, 'token') : null,
+      wasRefused: passed.status === 401,
+    });
+    const list = this.#recorded.get(session) ?? [];
+    this.#recorded.set(session, list);
+    list.push({ sequence: passed.sequence, exchange });
+    if (exchange.operation === 'getStatus') this.#version = versionIn(passed.responseBody) ?? this.#version;
+    return session;
+  }
+
+  /** The scenario of one session, as far as it has come. */
+  scenario(session: number): Scenario {
+    const { date, revision } = this.#options;
+    const inOrder = [...(this.#recorded.get(session) ?? [])].sort((a, b) => a.sequence - b.sequence);
+    const exchanges = inOrder.map(({ exchange }) => exchange);
+    return {
+      title: `a client's session, recorded on ${date}`,
+      revision,
+      source: 'recorded',
+      ...(this.#version === null ? {} : { serverVersion: this.#version }),
+      recordedAt: date,
+      anonymous: true,
+      given: inferGiven(exchanges),
+      exchanges,
+    };
+  }
+
+  get sessions(): readonly number[] {
+    return [...this.#recorded.keys()];
+  }
+
   /** Exchanges taken in. */
-  readonly count: number;
+  get count(): number {
+    return [...this.#recorded.values()].flat().length;
+  }
+
   /** Files of the panel that were left out. */
-  readonly panelFiles: number;
+  get panelFiles(): number {
+    return this.#panelFiles;
+  }
 }
 
-interface Recorded {
-  readonly sequence: number;
-  readonly exchange: Exchange;
+interface Session {
+  readonly id: number;
+  /** Whether a credential of its own was accepted. */
+  hasCredential: boolean;
 }
 
-export function createRecorder(options: RecorderOptions): Recorder {
-  const replacements = createReplacements(options.keepValues);
-  const sessionOf = createClientSessions();
-  const recorded = new Map<number, Recorded[]>();
-  const seen: { version: string | null; count: number; files: number } = { version: null, count: 0, files: 0 };
+/** Assigns an exchange to a client's session. */
+interface SessionMarks {
+  readonly client: string;
+  readonly authorization: string | null;
+  /** The token of a login that succeeded. */
+  readonly newToken: string | null;
+  readonly wasRefused: boolean;
+}
 
-  return {
-    add(passed) {
-      if (isPanelFile(passed, options)) {
-        seen.files += 1;
-        return null;
-      }
-      const exchange = describeExchange(passed, options, replacements);
-      const session = sessionOf({
-        client: passed.client,
-        authorization: passed.requestHeaders.get('authorization') ?? null,
-        newToken: exchange.operation === 'login' ? tokenIn(passed.responseBody) : null,
-        wasRefused: passed.status === 401,
-      });
-      const list = recorded.get(session) ?? [];
-      recorded.set(session, list);
-      list.push({ sequence: passed.sequence, exchange });
-      seen.count += 1;
-      if (exchange.operation === 'getStatus') seen.version = versionIn(passed.responseBody) ?? seen.version;
-      return session;
-    },
-    scenario(session) {
-      const inOrder = [...(recorded.get(session) ?? [])].sort((a, b) => a.sequence - b.sequence);
-      const exchanges = inOrder.map(({ exchange }) => exchange);
-      return {
-        title: `a client's session, recorded on ${options.date}`,
-        revision: options.revision,
-        source: 'recorded',
-        ...(seen.version === null ? {} : { serverVersion: seen.version }),
-        recordedAt: options.date,
-        anonymous: true,
-        given: inferGiven(exchanges),
-        exchanges,
-      };
-    },
-    get sessions() {
-      return [...recorded.keys()];
-    },
-    get count() {
-      return seen.count;
-    },
-    get panelFiles() {
-      return seen.files;
-    },
-  };
+/**
+ * Tells client sessions apart: a session is a credential with all that the same client did without one. A new credential of
+ * a client that has one already begins another session, unless it was refused or a login of the session gave it.
+ */
+class ClientSessions {
+  readonly #byCredential = new Map<string, Session>();
+  readonly #byClient = new Map<string, Session>();
+  #count = 0;
+
+  numberFor(marks: SessionMarks): number {
+    const session = this.#sessionFor(marks);
+    this.#byClient.set(marks.client, session);
+    if (marks.newToken !== null) {
+      session.hasCredential = true;
+      this.#byCredential.set(`Bearer ${marks.newToken}`, session);
+    }
+    return session.id;
+  }
+
+  #sessionFor({ client, authorization, wasRefused }: SessionMarks): Session {
+    const known = authorization === null ? undefined : this.#byCredential.get(authorization);
+    if (known !== undefined) return known;
+    const present = this.#byClient.get(client) ?? this.#fresh();
+    if (authorization === null || wasRefused) return present;
+    const session = present.hasCredential ? this.#fresh() : present;
+    session.hasCredential = true;
+    this.#byCredential.set(authorization, session);
+    return session;
+  }
+
+  #fresh(): Session {
+    this.#count += 1;
+    return { id: this.#count, hasCredential: false };
+  }
 }
 
 /** A file that makes up the page: each build of a panel has its own, and none is part of the API. */
@@ -95,10 +141,6 @@ function isPanelFile(passed: ProxiedExchange, { apiRoot, base }: RecorderOptions
   );
 }
 
-function tokenIn(body: Buffer): string | null {
-  return textAt(body, 'token');
-}
-
 /** Versions are public; one of another form is nobody's business. */
 function versionIn(body: Buffer): string | null {
   const version = textAt(body, 'version');
@@ -106,8 +148,7 @@ function versionIn(body: Buffer): string | null {
 }
 
 function textAt(body: Buffer, member: string): string | null {
-  const envelope = jsonIn(body);
-  const data = isJsonObject(envelope) ? envelope.data : undefined;
+  const data = dataIn(body);
   const value = isJsonObject(data) ? data[member] : null;
   return typeof value === 'string' ? value : null;
 }

@@ -2,75 +2,78 @@ import { isJsonObject } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { matchOperation } from '../format/effects.js';
+import type { Scenario } from '../format/scenario.js';
 import { isBelow, type PassedExchange } from './describe.js';
 import type { ProxiedExchange } from './proxy.js';
-import { createRecorder, type Recorder, type RecorderOptions } from './recorder.js';
+import { Recorder, type RecorderOptions } from './recorder.js';
 
 export interface RootedOptions extends Omit<RecorderOptions, 'apiRoot' | 'base'> {
   /** The web path of the address that was given, which may be another than the server's. */
   readonly webpath: string;
 }
 
-/** A recorder that finds out by what passes where the API stands, and takes nothing in before it knows. */
-export interface RootedRecorder extends Pick<Recorder, 'scenario' | 'count' | 'panelFiles' | 'sessions'> {
-  /** Takes an exchange in; returns the sessions that have something new by it. */
-  add(exchange: ProxiedExchange): readonly number[];
-  /** Nothing more comes: where the API does not stand where it was said to, what came is taken in all the same. */
-  settle(): readonly number[];
-  /** Where the API stands; null until an exchange has told. */
-  readonly apiRoot: string | null;
-  /** Other places where an API of this kind answered, whose exchanges were not taken in as such. */
-  readonly otherRoots: readonly string[];
-}
+/**
+ * A recorder that finds out by the exchanges that pass where the API stands, and takes nothing in before it knows. An address
+ * with a web path is believed as soon as one exchange fits it; one without is found in the traffic.
+ */
+export class RootedRecorder {
+  readonly #options: RootedOptions;
+  readonly #given: ReturnType<Revision['root']['paths']>;
+  readonly #isGiven: boolean;
+  readonly #waiting: ProxiedExchange[] = [];
+  readonly #roots = new Set<string>();
+  #apiRoot: string | null = null;
+  #recorder: Recorder | null = null;
 
-/** Makes one. An address with a web path is believed as soon as one exchange fits it; one without is found in the traffic. */
-export function createRootedRecorder({ webpath, ...options }: RootedOptions): RootedRecorder {
-  const given = options.traits.root.paths(webpath);
-  const isGiven = webpath.replaceAll('/', '') !== '' || !options.traits.root.usesWebpath;
-  const waiting: ProxiedExchange[] = [];
-  const roots = new Set<string>();
-  const found: { recorder: Recorder | null; apiRoot: string | null } = { recorder: null, apiRoot: null };
-
-  function begin(apiRoot: string): readonly number[] {
-    const base = apiRoot === given.api ? given.base : apiRoot.slice(0, -API.length);
-    const recorder = createRecorder({ ...options, apiRoot, base });
-    found.recorder = recorder;
-    found.apiRoot = apiRoot;
-    return taken(waiting.splice(0), recorder);
+  constructor(options: RootedOptions) {
+    const { traits, webpath } = options;
+    this.#options = options;
+    this.#given = traits.root.paths(webpath);
+    this.#isGiven = webpath.replaceAll('/', '') !== '' || !traits.root.usesWebpath;
   }
 
-  return {
-    add(exchange) {
-      const root = apiRootIn(exchange, options.traits);
-      if (root !== null) roots.add(root);
-      if (found.recorder !== null) return taken([exchange], found.recorder);
-      waiting.push(exchange);
-      return root !== null && (!isGiven || root === given.api) ? begin(root) : [];
-    },
-    settle() {
-      const [first] = roots;
-      return found.recorder === null && first !== undefined ? begin(first) : [];
-    },
-    scenario(session) {
-      if (found.recorder === null) throw new Error(`session ${session} was never begun`);
-      return found.recorder.scenario(session);
-    },
-    get sessions() {
-      return found.recorder?.sessions ?? [];
-    },
-    get count() {
-      return found.recorder?.count ?? 0;
-    },
-    get panelFiles() {
-      return found.recorder?.panelFiles ?? 0;
-    },
-    get apiRoot() {
-      return found.apiRoot;
-    },
-    get otherRoots() {
-      return [...roots].filter((each) => each !== found.apiRoot);
-    },
-  };
+  /** Takes an exchange in; returns the sessions that have something new by it. */
+  add(exchange: ProxiedExchange): readonly number[] {
+    const root = apiRootIn(exchange, this.#options.traits);
+    if (root !== null) this.#roots.add(root);
+    if (this.#recorder !== null) return taken([exchange], this.#recorder);
+    this.#waiting.push(exchange);
+    return root !== null && (!this.#isGiven || root === this.#given.api) ? this.#begin(root) : [];
+  }
+
+  /** Nothing more comes: where the API does not stand where it was said to, the waiting exchanges are taken in all the same. */
+  settle(): readonly number[] {
+    const [first] = this.#roots;
+    return this.#recorder === null && first !== undefined ? this.#begin(first) : [];
+  }
+
+  scenario(session: number): Scenario {
+    if (this.#recorder === null) throw new Error(`session ${session} was never begun`);
+    return this.#recorder.scenario(session);
+  }
+
+  /** The sessions, exchanges and files of the panel so far. */
+  get counts(): Readonly<Record<'sessions' | 'exchanges' | 'panelFiles', number>> {
+    const { sessions = [], count = 0, panelFiles = 0 } = this.#recorder ?? {};
+    return { sessions: sessions.length, exchanges: count, panelFiles };
+  }
+
+  /** The root of the API; null until an exchange has told. */
+  get apiRoot(): string | null {
+    return this.#apiRoot;
+  }
+
+  /** Other places where an API of this kind answered, whose exchanges were not taken in as such. */
+  get otherRoots(): readonly string[] {
+    return [...this.#roots].filter((each) => each !== this.#apiRoot);
+  }
+
+  #begin(apiRoot: string): readonly number[] {
+    const base = apiRoot === this.#given.api ? this.#given.base : apiRoot.slice(0, -API.length);
+    this.#recorder = new Recorder({ ...this.#options, apiRoot, base });
+    this.#apiRoot = apiRoot;
+    return taken(this.#waiting.splice(0), this.#recorder);
+  }
 }
 
 const API = '/api';

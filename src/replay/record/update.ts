@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/j
 import type { Revision } from '../../wire/traits/revision.js';
 import { jsonDifferences } from '../format/json-difference.js';
 import type { Bindings } from '../format/placeholders.js';
-import { createReplacements, type Replacements } from '../format/replacements.js';
+import { Replacements } from '../format/replacements.js';
 import { type Exchange, exchangesOf, isExchange, type Scenario, type ScenarioResponse } from '../format/scenario.js';
 import { rootOf } from '../play/create-call.js';
 import type { PlayedStep } from '../play/play.js';
@@ -32,7 +32,7 @@ export function updatedScenario(
   played: { readonly steps: readonly PlayedStep[]; readonly bindings: Bindings },
   marks: UpdateMarks,
 ): Scenario {
-  const replacements = createReplacements(scenario.anonymous !== true, played.bindings);
+  const replacements = new Replacements(scenario.anonymous !== true, played.bindings);
   const exchanges = scenario.exchanges.map((step, index) => {
     const found = played.steps.find((each) => each.step === index + 1);
     if (!isExchange(step) || found === undefined || found.answer === null) return step;

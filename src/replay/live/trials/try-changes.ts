@@ -34,7 +34,7 @@ type Live = Prepared & { readonly caller: Caller };
 export async function tryChanges(live: Live, isStopped: () => boolean): Promise<readonly ScenarioResult[]> {
   const { facts, own, options } = live;
   const begun = performance.now();
-  if (!facts.isOpen && !facts.hasToken && !facts.hasOperator) {
+  if (!facts.isLetIn) {
     const unseen = { unseen: NEEDS_CREDENTIAL };
     return [resultFor(NOBODY, unseen, []), resultFor(EACH, unseen, [])];
   }
