@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { DOCUMENTS, withTable, withTables } from '../dist/src/commands/document-tables.js';
 import { toldApartTable } from '../dist/src/commands/told-apart-table.js';
 import { tellAllApart } from '../dist/src/embedded/told-apart.js';
-import { scenarioSchemaFile } from '../dist/src/replay/format/scenario-schema.js';
+import { scenarioSchemaFile } from '../dist/src/replay/format/scenario.js';
 import { dependencyTables } from './dependency-tables.mjs';
 
 /** Tables that take more than the code to make, by the document that has them. */

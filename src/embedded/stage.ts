@@ -57,7 +57,7 @@ export function createFixedClock(): ClockPort {
 }
 
 /** Randomness that is the same every time, unfit for secrets: SHA-256 of a count. */
-export function createFixedRandom(): RandomPort {
+function createFixedRandom(): RandomPort {
   let count = 0;
   const block = () => {
     count += 1;
@@ -74,16 +74,7 @@ export function createFixedRandom(): RandomPort {
 function uuidOf(bytes: Buffer): string {
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  const digits = bytes.toString('hex');
-  return [
-    [0, 8],
-    [8, 12],
-    [12, 16],
-    [16, 20],
-    [20, 32],
-  ]
-    .map(([from, to]) => digits.slice(from, to))
-    .join('-');
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /** Where a scenario's files stand. */
@@ -133,20 +124,16 @@ export async function stageWithoutSocket(
 function directCaller(app: App): Caller {
   return {
     async send({ method, path, headers, body }) {
-      const {
-        statusCode,
-        headers: given,
-        rawPayload,
-      } = await app.inject({
+      const answer = await app.inject({
         method: method as 'GET', // Any method is passed on; the type lists the usual ones.
         url: path,
         headers: Object.fromEntries(headers),
         ...(body === undefined ? {} : { payload: body }),
       });
-      const named = Object.entries(given).flatMap(([name, value]) =>
+      const named = Object.entries(answer.headers).flatMap(([name, value]) =>
         value === undefined ? [] : [[name, [value].flat().join(', ')] as const],
       );
-      return { status: statusCode, headers: new Map(named), body: rawPayload, firstByteMilliseconds: 0 };
+      return { status: answer.statusCode, headers: new Map(named), body: answer.rawPayload, firstByteMilliseconds: 0 };
     },
     close: () => undefined,
   };

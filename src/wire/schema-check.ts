@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import type { JsonValue } from './json/json.js';
+import type { Recorded } from './schemas.js';
 import { Compile } from './typebox.js';
 
 /** A value that its schema does not describe. The message names the member and what was expected. */
@@ -51,6 +52,25 @@ export function checked<S extends TSchema>(schema: S, value: JsonValue, root: st
 export function pointerSteps(pointer: string): readonly string[] {
   const steps = pointer.split('/').slice(1);
   return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** The parts of a schema that tell how a value is made up. */
+export interface SchemaNode {
+  readonly anyOf?: readonly TSchema[];
+  readonly items?: TSchema;
+  readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly required?: readonly string[];
+  readonly const?: unknown;
+  readonly type?: string;
+  readonly recorded?: Recorded;
+}
+
+/** The schema, or of several that may hold the one for values like this; nothing is said where there is none. */
+export function schemaNodeFor(value: JsonValue, schema: SchemaNode | null | undefined): SchemaNode {
+  if (schema?.anyOf === undefined) return schema ?? {};
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  const fitting = schema.anyOf.map((each): SchemaNode => each).filter((each) => each.type === type);
+  return fitting.find((each) => each.const === value) ?? fitting[0] ?? {};
 }
 
 /** The innermost words that a schema has for what it expects, or null. */

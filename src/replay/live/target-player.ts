@@ -12,7 +12,7 @@ import { sameJson } from '../format/json-difference.js';
 import type { Bindings } from '../format/placeholders.js';
 import { type Exchange, exchangesOf, type Scenario } from '../format/scenario.js';
 import { fillCredentials } from '../format/secrets.js';
-import { heldTo } from '../play/left-open.js';
+import { heldTo } from '../play/compare.js';
 import type { PlayOptions } from '../play/play.js';
 import type { ScenarioFile } from '../play/scenario-files.js';
 import { standInsFor } from '../play/stand-ins.js';

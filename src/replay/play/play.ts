@@ -17,9 +17,8 @@ import type {
   ScenarioResponse,
   Step,
 } from '../format/scenario.js';
-import { compareAnswer, compareFile, compareFileAt } from './compare.js';
+import { compareAnswer, compareFile, compareFileAt, type Held, openDifferences } from './compare.js';
 import { createCall } from './create-call.js';
-import { type Held, openDifferences } from './left-open.js';
 
 /** Whatever a scenario asks of the server besides answering: the world around it. */
 export interface Stage {

@@ -1,16 +1,15 @@
+import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
 import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
+import { mapTexts } from '../format/map-texts.js';
 import { lookAtAuth } from './access.js';
 import { lookAtOperation } from './answers.js';
-import { lookAtNoPath, lookAtPanel } from './beside.js';
 import { lookAtConfiguration } from './configuration.js';
 import { lookAtOnline, lookAtShareLink } from './keys.js';
 import type { Look } from './look.js';
-import { type At, type Found, type ReadDifference, snapshots } from './looking.js';
-import { lookAtCors } from './preflight.js';
-import { lookAtPresence } from './presence.js';
-import { lookAtUptime } from './uptime.js';
-import { withoutKeys } from './without-keys.js';
+import { type At, dataOf, type Found, NEEDS_CREDENTIAL, type ReadDifference, snapshots } from './looking.js';
+import { lookAtNoPath, lookAtPanel } from './panel.js';
+import { lookAtCors, lookAtPresence } from './presence.js';
 
 /** What one rule of a revision's record came to on a server. */
 export interface Finding {
@@ -110,3 +109,51 @@ const UPTIME: Rule = { name: 'uptime', title: 'the uptime goes on', look: lookAt
 
 /** The names of all rules, those of operations apart. */
 export const RULE_NAMES: readonly string[] = [ROOT, ...RULES, UPTIME].map(({ name }) => name);
+
+/** How often the status is asked until its uptime has grown, and the milliseconds before each time. */
+const LOOKS = 24;
+const EVERY = 100;
+
+/** The uptime goes on, as whole seconds do. */
+async function lookAtUptime(at: At): Promise<Found> {
+  if ((await at.look.passing(at.api)) === undefined) return { unseen: NEEDS_CREDENTIAL };
+  let before = uptimeIn(await dataOf('getStatus', at));
+  const first = before;
+  if (first === null) return { unseen: 'the status tells none' };
+  for (let look = 1; look <= LOOKS; look += 1) {
+    const turn = `uptime ${look}`;
+    await at.look.pauseBefore(turn, EVERY);
+    const uptime = uptimeIn(await dataOf('getStatus', at, { turn }));
+    // One that was started anew meanwhile goes on from less.
+    if (uptime !== null && before !== null && uptime > before) return [];
+    before = uptime;
+  }
+  const expected = `more than ${first} after ${(LOOKS * EVERY) / 1000} s`;
+  return [{ request: 'GET /server/status', where: 'body /data/uptime_seconds', expected, actual: before ?? undefined }];
+}
+
+function uptimeIn(status: JsonValue | undefined): bigint | null {
+  const uptime = isJsonObject(status) ? status.uptime_seconds : undefined;
+  return typeof uptime === 'bigint' ? uptime : null;
+}
+
+/** What stands for a key: who knows one is let in. */
+const HIDDEN = '<key>';
+
+/** The same difference without any of these keys where it shows them. */
+function withoutKeys(difference: ReadDifference, keys: readonly string[]): ReadDifference {
+  const { expected, actual } = difference;
+  const hidden = (value: JsonValue | undefined) =>
+    value === undefined ? value : mapTexts(value, (text) => keys.reduce<string>(withoutKey, text));
+  return { ...difference, expected: hidden(expected), actual: hidden(actual) };
+}
+
+/** Within other words a key is none: a short one would take their letters. */
+function withoutKey(text: string, key: string): string {
+  if (key === '' || !text.includes(key)) return text;
+  const parts = text.split(key);
+  return parts.reduce((before, after) => {
+    const isWord = /[\p{L}\p{N}]$/u.test(before) || /^[\p{L}\p{N}]/u.test(after);
+    return before + (isWord ? key : HIDDEN) + after;
+  });
+}

@@ -1,6 +1,7 @@
 import type { ErrorTable, Failure } from '../../wire/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';
+import { type SchemaNode, schemaNodeFor } from '../../wire/schema-check.js';
 import type { Recorded } from '../../wire/schemas.js';
 import type { Replacements } from '../format/replacements.js';
 import { isSecretMember, PROGRAM_NAMES, stripJson } from '../format/strip.js';
@@ -17,7 +18,7 @@ export interface Describing {
  * An envelope with everything taken out that is a secret, somebody's own, or another value at the next run. `schema` is
  * that of its data; null where nothing is known of it.
  */
-export function describeEnvelope(value: JsonValue, schema: unknown, by: Describing): JsonValue {
+export function describeEnvelope(value: JsonValue, schema: SchemaNode | null | undefined, by: Describing): JsonValue {
   if (!isJsonObject(value)) return stripJson(value, by.replacements);
   const result: JsonObject = {};
   for (const [name, member] of Object.entries(value)) {
@@ -58,8 +59,13 @@ function wordsIn(text: string): readonly string[] {
  * A value by the schema that describes it: the names and texts that stand in the schema are the API's own and stay, and it
  * says of what the server makes which placeholder that becomes. What it does not describe is somebody's.
  */
-export function describeValue(value: JsonValue, schema: unknown, by: Describing, member = ''): JsonValue {
-  const known = branchFor(value, schema);
+export function describeValue(
+  value: JsonValue,
+  schema: SchemaNode | null | undefined,
+  by: Describing,
+  member = '',
+): JsonValue {
+  const known = schemaNodeFor(value, schema);
   const shown = describeRecorded(value, known.recorded, by);
   if (shown !== null) return shown;
   if (isSecretMember(member)) return stripJson(value, by.replacements, member);
@@ -67,38 +73,13 @@ export function describeValue(value: JsonValue, schema: unknown, by: Describing,
   const { items, properties } = known;
   if (Array.isArray(value) && items !== undefined)
     return value.map((each: JsonValue) => describeValue(each, items, by, member));
-  if (!isJsonObject(value) || !isRecord(properties)) return stripJson(value, by.replacements, member);
+  if (!isJsonObject(value) || properties === undefined) return stripJson(value, by.replacements, member);
   const result: JsonObject = Object.create(null);
   for (const [name, each] of Object.entries(value)) {
     if (Object.hasOwn(properties, name)) result[name] = describeValue(each, properties[name], by, name);
     else Object.assign(result, stripJson({ [name]: each }, by.replacements));
   }
   return result;
-}
-
-/** The parts of a JSON Schema that say how a value is written down. */
-interface Branch {
-  readonly recorded?: unknown;
-  readonly const?: unknown;
-  readonly items?: unknown;
-  readonly properties?: unknown;
-}
-
-/** The schema, or of several that may hold the one for values like this. */
-function branchFor(value: JsonValue, schema: unknown): Branch {
-  if (!isRecord(schema)) return {};
-  if (!Array.isArray(schema.anyOf)) return schema;
-  const fitting = schema.anyOf.filter(isRecord).filter(({ type }) => type === typeOf(value));
-  return fitting.find((each) => each.const === value) ?? fitting[0] ?? {};
-}
-
-function typeOf(value: JsonValue): string {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'array' : typeof value;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 /** How a value is shown that the next run has otherwise, or null where it is shown by its form. */

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { OPERATIONS, type Operation, serves } from '../../wire/operations.js';
+import type { SchemaNode } from '../../wire/schema-check.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { decoded, matchOperation, pathOnly } from '../format/effects.js';
 import type { Replacements } from '../format/replacements.js';
@@ -103,7 +104,7 @@ function headersMember(headers: Record<string, string>): { readonly headers?: Re
 
 function describeRequestBody(
   { requestHeaders: headers }: PassedExchange,
-  schema: unknown,
+  schema: SchemaNode | null,
   by: Describing,
 ): Partial<ScenarioRequest> {
   if (by.requestBody.length === 0) return {};
@@ -118,7 +119,7 @@ function describeRequestBody(
 function describeAnswer(
   passed: PassedExchange,
   operation: Operation | null,
-  schema: unknown,
+  schema: SchemaNode | null,
   by: Describing,
 ): ScenarioResponse {
   const { status } = passed;
