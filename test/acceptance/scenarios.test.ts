@@ -1,0 +1,167 @@
+import { Check } from 'typebox/schema';
+import { describe, expect, it, test } from 'vitest';
+import { REVISIONS } from '../../revisions/all.js';
+import { resolveRevision } from '../../revisions/index.js';
+import { formatScenario } from '../../src/replay/format/format.js';
+import { differenceInWords } from '../../src/replay/format/json-difference.js';
+import { divergenceProblems, type PlayedScenario, readDivergences } from '../../src/replay/play/divergences.js';
+import { type PlayedFile, type PlayedStep, playScenario } from '../../src/replay/play/play.js';
+import { encodeJson } from '../../src/wire/json/encode.js';
+import { openApiDocument } from '../../src/wire/openapi/openapi.js';
+import type { Revision } from '../../src/wire/traits/revision.js';
+import { foldersOf, type PackedScenario, readFixture, scenariosOf } from './pack.js';
+import { stageScenario } from './stage.js';
+
+const WRITTEN = ['earliest', 'dns', 'current', 'lines'].map((folder) => ({ folder, scenarios: scenariosOf(folder) }));
+const RECORDED = foldersOf('recorded')
+  .filter((name) => name !== 'divergences')
+  .map((folder) => ({ folder, scenarios: scenariosOf(`recorded/${folder}`) }));
+const ALL = [...WRITTEN, ...RECORDED].flatMap(({ scenarios }) => scenarios);
+
+const played = new Map<string, Promise<PlayedScenario>>();
+
+/** Plays a scenario on an embedded core of a revision, once for all that is asked of it. */
+function playOnce({ file, scenario }: PackedScenario, revision = scenario.revision): Promise<PlayedScenario> {
+  const id = `${revision} ${file}`;
+  const known = played.get(id) ?? play(scenario, revision);
+  played.set(id, known);
+  return known;
+}
+
+async function play(scenario: PackedScenario['scenario'], revision: string): Promise<PlayedScenario> {
+  const staged = await stageScenario(scenario, revision);
+  try {
+    const steps: PlayedStep[] = [];
+    let file: PlayedFile | null = null;
+    const onStep = (step: PlayedStep) => steps.push(step);
+    const onFile = (afterwards: PlayedFile) => {
+      file = afterwards;
+    };
+    return { differences: await playScenario(scenario, { ...staged, onStep, onFile }), steps, file };
+  } finally {
+    await staged.close();
+  }
+}
+
+describe.each(WRITTEN)('a written scenario of $folder', ({ scenarios }) => {
+  test.each(scenarios)('$name: $scenario.title', async (packed) => {
+    const { differences } = await playOnce(packed);
+    expect(differences.map((each) => `step ${each.step}: ${differenceInWords(each)}`)).toEqual([]);
+  });
+
+  test.each(scenarios)('$name is formatted as its file says', ({ content, scenario }) => {
+    expect(formatScenario(scenario)).toBe(content);
+    expect(scenario.source).toBe('spec');
+  });
+});
+
+describe.each(RECORDED)('a recording of $folder', ({ folder, scenarios }) => {
+  const registerFile = `recorded/divergences/${folder}.json`;
+  const register = readDivergences(readFixture(registerFile), registerFile);
+
+  test.each(scenarios)('$name: answers and file are those of the server, less the register', async (packed) => {
+    expect(divergenceProblems(register, packed.name, packed.scenario, await playOnce(packed))).toEqual([]);
+  });
+
+  test('the register names no scenario that is not there', () => {
+    const names = scenarios.map(({ name }) => name);
+    expect(Object.keys(register.scenarios).filter((name) => !names.includes(name))).toEqual([]);
+    expect(register.version).toBe(folder);
+  });
+});
+
+interface Described {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, { readonly content: Content }>>;
+}
+
+type Content = { readonly 'application/json': { readonly schema: object } };
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+}
+
+/** An answer of the API, and to what. */
+interface Answered {
+  readonly at: string;
+  readonly operation: string;
+  readonly status: number;
+  readonly text: string;
+}
+
+/** The scenarios of a line; one that has next to none of its own answers those of the earliest in its way. */
+function fixturesOf({ id }: Revision): readonly PackedScenario[] {
+  const own = ALL.filter((packed) => isOf(packed, id));
+  return own.length > 10 ? own : [...own, ...scenariosOf('earliest')];
+}
+
+function isOf({ scenario }: PackedScenario, id: string): boolean {
+  const resolved = resolveRevision(scenario.revision);
+  return resolved.ok && resolved.revision.id === id;
+}
+
+/** The answers of an embedded core to the exchanges of a scenario that are operations of the API. */
+async function answersTo(
+  packed: PackedScenario,
+  { id }: Revision,
+  operations: ReadonlySet<string>,
+): Promise<readonly Answered[]> {
+  const { steps } = await playOnce(packed, isOf(packed, id) ? packed.scenario.revision : id);
+  return steps.flatMap(({ step, exchange: { operation, request }, answer }) =>
+    answer === null || request.method === 'HEAD' || !operations.has(operation)
+      ? []
+      : [{ at: `${packed.file} step ${step}`, operation, status: answer.status, text: answer.body.toString() }],
+  );
+}
+
+/** The schema with its references resolved, and objects that hold nothing but what it names where it names anything. */
+function strict(schema: unknown, { components }: Document): object {
+  const walk = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(walk);
+    if (typeof value !== 'object' || value === null) return value;
+    if ('$ref' in value) return walk(components.schemas[String(value.$ref).split('/').at(-1) ?? '']);
+    const members = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, walk(member)]));
+    return Object.keys(Object(members.properties)).length > 0 ? { ...members, additionalProperties: false } : members;
+  };
+  return Object(walk(schema));
+}
+
+/** One schema for all: refusals of credentials are the matter of the auth matrix, long bodies of bad-input.test.ts. */
+const SAME_EVERYWHERE = / (?:401|413)$/;
+
+/** No operation is asked where the path cannot be read (design: "A text with a lone surrogate"). */
+const NO_OPERATION = 'the path is no UTF-8';
+
+describe.each(REVISIONS)('the OpenAPI document of $id', (revision) => {
+  const document = JSON.parse(encodeJson(openApiDocument(revision))) as Document;
+  const described = new Map(
+    Object.values(document.paths)
+      .flatMap((methods) => Object.values(methods))
+      .map(({ operationId, responses }) => [
+        operationId,
+        Object.fromEntries(
+          Object.entries(responses).map(([status, { content }]) => [
+            status,
+            strict(content['application/json'].schema, document),
+          ]),
+        ),
+      ]),
+  );
+
+  it('describes every answer to the fixtures of the line exactly, and none that they do not show', async () => {
+    const answers: Answered[] = [];
+    for (const packed of fixturesOf(revision))
+      answers.push(...(await answersTo(packed, revision, new Set(described.keys()))));
+    const undescribed = answers.filter(({ operation, status, text }) => {
+      const schema = described.get(operation)?.[status];
+      return schema === undefined || !Check(schema, JSON.parse(text));
+    });
+    expect(undescribed.filter(({ text }) => !text.includes(NO_OPERATION))).toEqual([]);
+    const seen = new Set(answers.map(({ operation, status }) => `${operation} ${status}`));
+    const all = [...described].flatMap(([operation, responses]) =>
+      Object.keys(responses).map((status) => `${operation} ${status}`),
+    );
+    expect(all.filter((one) => !seen.has(one) && !SAME_EVERYWHERE.test(one))).toEqual([]);
+  });
+});
