@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
-import { type LiveServer, PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import {
+  type LiveServer,
+  PASSWORD,
+  SERVER_FILE,
+  startLiveServer,
+  TOKEN,
+  USERNAME,
+  unhurried,
+} from '../replay/live-server.js';
 import { runHere } from './context.js';
 import { startKeyway } from './process.js';
 
@@ -32,12 +40,13 @@ function changed({ keyway }: LiveServer['app']): Promise<void> {
 const ANNOUNCED = { announced: { shareQuery: '?sni=example.org' } };
 
 async function compare(revisions: readonly [string, string], ...flags: readonly string[]) {
-  const left = await startLiveServer(revisions[0], {}, ANNOUNCED);
-  const right = await startLiveServer(revisions[1], {}, ANNOUNCED);
+  const { wait } = unhurried();
+  const left = await startLiveServer(revisions[0], {}, { ...ANNOUNCED, ...unhurried().server });
+  const right = await startLiveServer(revisions[1], {}, { ...ANNOUNCED, ...unhurried().server });
   const folder = await emptyFolder();
   const sides = ['--left', left.origin, '--right', right.origin];
   const named = ['--left-revision', revisions[0], '--right-revision', revisions[1]];
-  const ended = await runHere(['compare', ...sides, ...named, ...flags], { folder, environment });
+  const ended = await runHere(['compare', ...sides, ...named, ...flags], { folder, environment, wait });
   return { left, right, ended };
 }
 

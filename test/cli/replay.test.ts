@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { buildIfOlder } from '../build.js';
 import { ROOT } from '../clone.js';
 import { until } from '../feed/stage.js';
-import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
+import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME, unhurried } from '../replay/live-server.js';
 import { runHere } from './context.js';
 import { startKeyway } from './process.js';
 
@@ -131,9 +131,10 @@ describe('keyway replay on a target', () => {
     ['replay', '--target', origin, '--revision', revision, '--username', USERNAME, '--token', TOKEN] as const;
 
   test.each(['earliest', 'dns', 'current'])('that is a running gateway of %s is green', async (revision) => {
-    const server = await startLiveServer(revision);
+    const { server: options, wait } = unhurried();
+    const server = await startLiveServer(revision, {}, options);
     const folder = await emptyFolder();
-    const ended = await runHere([...flagsFor(server.origin, revision), '--destructive'], { folder, environment });
+    const ended = await runHere([...flagsFor(server.origin, revision), '--destructive'], { folder, environment, wait });
     expect(ended.output).toMatch(
       /\n[3-9]\d equal, 0 different, \d+ skipped\ncompatible as far as seen: \d+ of \d+ operations, /,
     );

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { access, constants, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
+import { createFixedClock } from '../../src/embedded/stage.js';
 import { createGateway, type GatewayOptions } from '../../src/index.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 import { createTargetPlayer, type TargetOptions, type TargetPlayer } from '../../src/replay/live/target-player.js';
@@ -36,6 +38,17 @@ export const SERVER_FILE = JSON.stringify({
     password_hash: createHash('sha256').update(PASSWORD).digest('hex'),
   },
 });
+
+/** How much less than asked for those who look at a server of `unhurried` wait. */
+const WAIT_FACTOR = 50;
+
+/** For a server whose clock goes on with every look, so that nobody has to wait for its uptime, and for who looks at it. */
+export function unhurried() {
+  return {
+    server: { clock: createFixedClock() },
+    wait: (milliseconds: number) => sleep(milliseconds / WAIT_FACTOR),
+  };
+}
 
 /** A file system in memory where there is one: what is played makes hundreds of durable writes one after the other. */
 const QUICK = await access('/dev/shm', constants.W_OK).then(
