@@ -47,7 +47,7 @@ export function createMemoryFiles(): FileSystemPort {
     throw failure(isBelowFile(path) ? 'ENOTDIR' : 'ENOENT', call, path);
   }
 
-  /** Whether the nearest thing above that exists is a file. */
+  /** Tells whether the nearest thing above that exists is a file. */
   function isBelowFile(path: string): boolean {
     let above = dirname(path);
     while (!entries.has(above)) above = dirname(above);

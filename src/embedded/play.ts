@@ -59,7 +59,7 @@ function runEmbedded(scenario: Scenario, revision: string, options: Omit<Embedde
   return onEmbedded(scenario, revision, options, async (staged, at) => {
     const steps: RunStep[] = [];
     const bindings = at.bindings ?? createBindings(false);
-    // What the file holds afterwards is no answer.
+    // The file afterwards is no answer.
     const { then: _, ...played } = staged;
     await playScenario(played, { ...at, bindings, onStep: (step) => steps.push(step) });
     return { steps, bindings, base: at.target.base };
@@ -89,7 +89,7 @@ async function onEmbedded<T>(
   }
 }
 
-/** Where nobody can log in, the static token stands for the sessions of a scenario from elsewhere. */
+/** Binds the sessions of a scenario from elsewhere to the static token, on a line without a login. */
 function withoutLogin(scenario: Scenario, { capabilities }: Revision, bindings: Bindings): void {
   if (capabilities.login !== undefined) return;
   const { token } = givenStateOf(scenario).credentials;
@@ -114,7 +114,7 @@ async function withCredentials(
   return fillCredentials(caller, { authorization, credentials, apiRoot: staged.target.apiRoot });
 }
 
-/** What gets a session in that began before its recording. */
+/** The `Authorization` for a session that began before its recording. */
 async function authorizationOn(
   { target }: StagedGateway,
   revision: Revision,

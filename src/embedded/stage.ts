@@ -18,7 +18,7 @@ import { createMemoryFiles } from './memory-files.js';
 /** The index page of the servers that were recorded; the written fixtures use the same. */
 const INDEX_PAGE = '<!doctype html><title>panel</title><script src="./assets/app.js"></script>\n';
 
-/** How often the gateway is asked whether it has noticed something, and for how long at most. Milliseconds. */
+/** Milliseconds between two questions whether the gateway has noticed something, and the most in all. */
 const ASK_EVERY = 2;
 const ASK_FOR = 20_000;
 
@@ -28,7 +28,7 @@ const DISK: FileSystemPort = { ...createFileSystem(), sync: async () => {}, sync
 const PRIVATE_FILE = 0o600;
 const PRIVATE_FOLDER = 0o700;
 
-/** Where every embedded core's time begins. */
+/** The time at which every embedded core's clock begins. */
 const BEGINNING = Date.UTC(2026, 0, 1, 12);
 
 type App = Awaited<ReturnType<typeof createGateway>>;
@@ -40,9 +40,9 @@ export interface StagedGateway extends Required<Pick<PlayOptions, 'target' | 'st
 }
 
 export interface StageOptions {
-  /** Where its files stand; `disk` when left out. */
+  /** The place of its files; `disk` when left out. */
   readonly files?: 'disk' | 'memory';
-  /** What of the gateway is not as it would be. */
+  /** Options of the gateway that win over the stage's own. */
   readonly gateway?: Omit<Partial<GatewayOptions>, 'mounts'>;
 }
 
@@ -77,7 +77,7 @@ function uuidOf(bytes: Buffer): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** Where a scenario's files stand. */
+/** The place of a scenario's files. */
 interface Place {
   readonly folder: string;
   readonly files: FileSystemPort;
@@ -243,7 +243,7 @@ function createStage(app: App, configPath: string, files: FileSystemPort): Stage
   };
 }
 
-/** What an edit is to the gateway (design: "Hand edits"): only a server's configuration becomes live. */
+/** The effect of an edit on the gateway (design: "Hand edits"): only a server's configuration becomes live. */
 function kindOfEdit(text: string): 'live' | 'broken' | 'kept' {
   try {
     const root = parseJson(Buffer.from(text), { comments: true, duplicates: 'last' });

@@ -71,7 +71,7 @@ interface SideSettings {
 
 type CompareSettings = PlaySettings & Readonly<Record<Side, SideSettings>>;
 
-/** What asks for embedded cores of two lines instead of two servers. */
+/** Flags that ask for embedded cores of two lines instead of two servers. */
 const LINES = ['from', 'to', 'fail-on'] as const;
 
 interface Refused {
@@ -252,7 +252,7 @@ function foreignKeys(left: TargetPlayer, right: TargetPlayer) {
   };
 }
 
-/** What a recording's keys stood for in the first run, where the same key stands on this server, too. */
+/** The keys that a recording's placeholders had in the first run, as far as this server has them, too. */
 function sharedKeys(first: Run | undefined, player: TargetPlayer): readonly (readonly [string, string])[] {
   const known = keysOf(player);
   return [...(first?.bindings ?? [])].filter(([name, value]) => name.startsWith('key:') && known.has(value));

@@ -20,7 +20,7 @@ import {
   valueFlag,
 } from './settings.js';
 
-/** How often what has passed is written, in milliseconds. */
+/** Milliseconds between two writes of the files. */
 const FLUSH_EVERY = 2000;
 const PRIVATE_FOLDER = 0o700;
 const PRIVATE_FILE = 0o600;

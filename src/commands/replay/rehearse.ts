@@ -18,7 +18,7 @@ export interface RehearseSettings extends PlaySettings {
   readonly lines: Lines;
   readonly from: Revision;
   readonly to: Revision;
-  /** What makes the exit code 1. */
+  /** The least change that makes the exit code 1. */
   readonly failOn: ChangeKind;
 }
 
@@ -85,7 +85,7 @@ function addressChange({ from, to }: RehearseSettings): Change[] {
   return [{ client: 'every client', kind: 'reads', words }];
 }
 
-/** What a client's session meets, the same change in several places once. */
+/** Lists the changes that a client's session meets, the same change in several places once. */
 function changesIn(
   client: string,
   differences: readonly RunDifference[],

@@ -47,7 +47,7 @@ import {
 /** Scenarios on embedded cores wait more than they compute. */
 const AT_ONCE = 4;
 
-/** What the two columns of a difference show. */
+/** Headings of the two columns of a difference. */
 const SIDES = ['expected', 'found'] as const;
 
 const SOURCES = { username: 'KEYWAY_USERNAME', password: 'KEYWAY_PASSWORD', token: 'KEYWAY_TOKEN' };
@@ -176,7 +176,7 @@ async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: P
   }
 }
 
-/** What another line would explain comes first. */
+/** Says first which other line would explain the differences. */
 function sayFitting({ lines }: ReadReport, settings: OnTarget, context: CommandContext): void {
   const words = fittingWords(lines);
   if (words !== null) sayBeside(settings, context)(`${words}, not ${settings.revisionText}`);

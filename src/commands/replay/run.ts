@@ -35,7 +35,7 @@ async function keepSaved(
     await fileSystem.create(path, Buffer.from(`${content}\n`), 0o600);
     await fileSystem.sync(path);
   } catch (error) {
-    // What was begun of it would look like a copy; one that stood there before is not the run's.
+    // A file that was only begun would look like a copy; one that was there before is not the run's.
     if (failureCode(error) !== 'EEXIST') await fileSystem.remove(path).catch(() => undefined);
     const why = failureWords(error);
     throw new Error(`nothing was replaced: what stands there cannot be saved in ${path}: ${why}`, { cause: error });
@@ -132,7 +132,7 @@ function withKnownRevision(file: FoundFiles[number]): FoundFiles[number] {
   return { kind: 'broken', name, path, problem: `${path}: /revision: ${resolved.problem}` };
 }
 
-/** Whether a scenario belongs to one of the revisions: it names it, or a server version that speaks it. */
+/** Tells whether a scenario belongs to one of the revisions: it names it, or a server version that speaks it. */
 function isOfOne(scenarioRevision: string, revisions: readonly Revision[]): boolean {
   const resolved = resolveRevision(scenarioRevision);
   return resolved.ok && revisions.includes(resolved.revision);
@@ -197,13 +197,13 @@ export function whyUnjudged(
 /** A run of a command that plays scenarios. */
 export interface Playing {
   readonly context: CommandContext;
-  /** Whether a signal has asked for the end. */
+  /** Tells whether a signal has asked for the end. */
   readonly isStopped: () => boolean;
   /** Why not all could be played; sentences for people. */
   readonly problems: string[];
-  /** What is not on a server as it was before; sentences for people, said last. */
+  /** Sentences for people about everything on a server that is not as before, said last. */
   readonly changes: string[];
-  /** What others changed there meanwhile; sentences for people. */
+  /** Sentences for people about changes that others made there meanwhile. */
   readonly byOthers: string[];
   /** Told once how many results there will be. */
   begin(count: number): void;
@@ -211,25 +211,25 @@ export interface Playing {
   done(result: ScenarioResult): void;
 }
 
-/** What was to be played. */
+/** The settings of a run. */
 interface Asked {
   readonly settings: PlaySettings;
   readonly revisions: readonly Revision[];
-  /** What the two columns of a difference show. */
+  /** Headings of the two columns of a difference. */
   readonly sides: readonly [string, string];
 }
 
-/** What the verdict is about, once all is played. */
+/** The result of playing all, which the verdict is made from. */
 export interface Played {
   /** The operations that were to be seen. */
   readonly asked: readonly OperationName[];
-  /** What reads showed of a server; null where none was read. */
+  /** The results of reads alone; null where no server was read. */
   readonly reads: ReadReport | null;
   /** Why nothing can be said of a server although nothing differed; left out where something can. */
   readonly unjudged?: string | null;
   /** Lines for people, beneath the verdict. */
   readonly summary?: readonly string[];
-  /** Whether what differs makes the exit code 1; left out, anything does. */
+  /** True where the differences make the exit code 1; left out, any does. */
   readonly fails?: boolean;
 }
 

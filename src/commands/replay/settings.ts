@@ -141,7 +141,7 @@ export function credentialsOf(
   return { token: reading.value('token') ?? environment[sources.token] ?? null, operator };
 }
 
-/** How results can be written. */
+/** The forms of a report. */
 const REPORTERS = ['text', 'json', 'junit', 'tap', 'github'] as const;
 export type ReporterName = (typeof REPORTERS)[number];
 
@@ -163,16 +163,16 @@ export const PLAY_FLAGS: readonly FlagShape[] = [
   valueFlag('timeout', 'SECONDS'),
 ];
 
-/** What they say. */
+/** The values of these flags. */
 export interface PlaySettings {
   readonly permissions: Permissions;
   readonly reporter: ReporterName;
-  /** Whether everything that was not played is named. */
+  /** Names everything that was not played. */
   readonly isVerbose: boolean;
   readonly timeoutMilliseconds: number;
   /** The file of certificates that are trusted; null for the system's. */
   readonly ca: string | null;
-  /** How much has to be seen; null for anything at all. */
+  /** The least that has to be seen; null for anything at all. */
   readonly required: Required | null;
   /** The paths of scenarios; none for those that come with Keyway. */
   readonly words: readonly string[];

@@ -12,7 +12,7 @@ import type { Exchange } from '../format/scenario.js';
 import { isSecretMember } from '../format/strip.js';
 import { isBelow } from '../record/describe.js';
 
-/** What one server answered to one step of a scenario. */
+/** One server's answer to one step of a scenario. */
 export interface RunStep {
   /** Number of the step, from 1. */
   readonly step: number;
@@ -24,7 +24,7 @@ export interface RunStep {
 /** One scenario played on one server. */
 export interface Run {
   readonly steps: readonly RunStep[];
-  /** What the placeholders stood for there. */
+  /** The values of the placeholders there. */
   readonly bindings: Bindings;
   /** Keys that stood there and not on the other server: what it answers of them has nothing to stand beside. */
   readonly foreign?: ReadonlySet<string>;
@@ -39,7 +39,7 @@ export interface RunDifference extends AnswerDifference {
   readonly operation: string;
 }
 
-/** What two runs differ in, and the step from which on they cannot be compared, or null. */
+/** The differences of two runs. */
 export interface RunComparison {
   readonly differences: readonly RunDifference[];
   /** The first step after which the servers stand in different states. */
@@ -88,10 +88,10 @@ const INDEX = /\/(?:\d+|\[[^/]*\])(?=\/|$)/g;
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-/** What counts keys, and says nothing where one server has others. */
+/** Counts of keys, which say nothing where one server has others. */
 const COUNTS = new Set(['getStatus body /data/active_users', 'getStatus body /data/total_users']);
 
-/** What two servers never share, even where the left one happens to say it twice: its version, its age, its time of day. */
+/** Values that two servers never share, even where the left one happens to say one twice: version, age, time of day. */
 const OF_ITS_OWN = new Set([
   'getStatus body /data/version',
   'getStatus body /data/uptime_seconds',
@@ -208,7 +208,7 @@ function flatten(value: JsonValue, path: string, into: Flattening): void {
     if (Object.keys(value).length === 0) into.places.set(`body ${path}`, {});
     for (const [name, member] of Object.entries(value)) {
       const at = `${path}/${pointerName(into.named(name))}`;
-      // What is secret is a server's own, and is never shown.
+      // Secrets are a server's own, and are never shown.
       if (isSecretMember(name) && member !== null && typeof member !== 'boolean')
         into.places.set(`body ${at}`, '<secret>');
       else flatten(member, at, into);

@@ -3,16 +3,16 @@ import type { Revision } from '../../wire/traits/revision.js';
 import type { Exchange, Scenario, ScenarioRequest } from '../format/scenario.js';
 import type { ScenarioFile } from '../play/scenario-files.js';
 
-/** What a server has to be asked about. */
+/** The subjects that servers are asked about. */
 interface Reading {
   readonly revisions: readonly Revision[];
   /** Keys that stand on every server that is asked. */
   readonly keys: readonly string[];
-  /** Whether there is a credential to ask with. */
+  /** True where there is a credential to ask with. */
   readonly hasCredential: boolean;
 }
 
-/** How many keys are asked for one by one. */
+/** The number of keys that are asked for one by one. */
 const SINGLE_KEYS = 3;
 
 /** Every read that one of these revisions serves, on what is there, as a scenario for comparing what servers answer. */

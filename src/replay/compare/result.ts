@@ -25,7 +25,7 @@ export function shownInWords(difference: ShownDifference): string {
 /** `broken`: it could not be played at all, for a reason of its own file or of this machine. */
 export type Outcome = 'equal' | 'different' | 'skipped' | 'broken';
 
-/** What became of one scenario. */
+/** The outcome of one scenario. */
 export interface ScenarioResult {
   readonly name: string;
   readonly path: string;
@@ -36,16 +36,16 @@ export interface ScenarioResult {
   readonly differences: readonly ShownDifference[];
   /** The operations whose answers were compared, past the access check. */
   readonly seen: readonly OperationName[];
-  /** How many differences the register of divergences explains. */
+  /** The number of differences that the register of divergences explains. */
   readonly known: number;
-  /** Which of its steps were not played, and why; null for none. */
+  /** Names the steps that were not played, and why; null for none. */
   readonly unplayed: string | null;
-  /** What helps to read a difference: that the specification leaves the point open; null for nothing. */
+  /** A remark on the differences, such as that the specification leaves the point open; null for none. */
   readonly hint: string | null;
   readonly milliseconds: number;
 }
 
-/** How many scenarios ended how. */
+/** The number of scenarios by outcome. */
 export type Summary = Readonly<Record<Outcome, number>>;
 
 export function summaryOf(results: readonly ScenarioResult[]): Summary {

@@ -1,6 +1,6 @@
 import type { Capabilities, Capability, Revision } from '../../wire/traits/revision.js';
 
-/** What two revisions differ in by one trait of their records. */
+/** One trait in which the records of two revisions differ. */
 export interface TraitDifference {
   /** Its name in the table of revisions. */
   readonly trait: string;
@@ -10,7 +10,7 @@ export interface TraitDifference {
 
 const NONE = 'none';
 
-/** What tells one form of a capability from another. */
+/** The name of each capability's form. */
 const CAPABILITIES: { readonly [Name in Capability]: (capability: NonNullable<Capabilities[Name]>) => string } = {
   config: () => 'served',
   login: () => 'served',
@@ -35,7 +35,7 @@ function capabilityOf<Name extends Capability>({ capabilities }: Revision, name:
   return capability === undefined ? NONE : CAPABILITIES[name](capability);
 }
 
-/** What two revisions differ in, in the order of the tables. */
+/** Lists the traits in which two revisions differ, in the order of the tables. */
 export function traitDifferences(from: Revision, to: Revision): readonly TraitDifference[] {
   const traits = Object.entries(TRAITS).map(([trait, name]) => ({ trait, from: name(from), to: name(to) }));
   // Object.keys knows no more than string; the table has exactly these names.

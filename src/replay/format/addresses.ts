@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../wire/json/json.js';
 import { mapTexts } from './map-texts.js';
 
-/** What the marks of a recording stand for in this run. */
+/** The addresses of this run, for the marks of a recording. */
 export interface Addresses {
   /** `@API@`: where the management API is configured to listen, `host:port`. */
   readonly api: string;
@@ -9,7 +9,7 @@ export interface Addresses {
   readonly listen: string;
 }
 
-/** What marks stand for where nothing listens at them: on embedded cores, and in the files of live servers. */
+/** The addresses where nothing listens at them: on embedded cores, and in the files of live servers. */
 export const DEFAULT_ADDRESSES: Addresses = { api: '127.0.0.1:9090', listen: '127.0.0.1:50000' };
 
 function portOf(address: string): string {

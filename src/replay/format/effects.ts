@@ -60,7 +60,7 @@ export function effectOf(request: Asked): Effect {
   return SAFE_METHODS.has(request.method) ? READS : MAY_CHANGE;
 }
 
-/** Whether an operation makes keys, which its answer names: one that writes keys and has none in its path. */
+/** Tells whether an operation makes keys, which its answer names: it writes keys and has none in its path. */
 export function makesKeys({ subject, effect, path }: Operation): boolean {
   return subject === 'keys' && effect.kind !== 'reads' && !path.includes('{key}');
 }

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../
 import type { Revision } from '../../wire/traits/revision.js';
 import type { Given, Scenario } from './scenario.js';
 
-/** What a scenario's given state comes to, whichever way it is written. */
+/** A scenario's given state, whichever way it is written. */
 export interface GivenState {
   /** The file's root; null when it has no file or one that is no object. */
   readonly root: JsonObject | null;
@@ -15,9 +15,9 @@ export interface GivenState {
   readonly credentials: Credentials;
   readonly webpath: string;
   readonly dnsEnabled: boolean;
-  /** Whether any key has traffic, which no operation can give. */
+  /** True where any key has traffic, which no operation can give. */
   readonly hasTraffic: boolean;
-  /** Whether the file has the layout with `inbounds`. */
+  /** True for a file in the layout with `inbounds`. */
   readonly hasInbounds: boolean;
 }
 
@@ -53,12 +53,12 @@ export function hasGivenState({ given, anonymous }: Scenario): boolean {
   return given.config !== undefined || given.configText !== undefined || given.listener !== undefined;
 }
 
-/** Whether these credentials leave the API open in a revision. */
+/** Tells whether these credentials leave the API open in a revision. */
 export function isOpenState({ credentials }: GivenState, revision: Revision): boolean {
   return revision.auth.isOpen(credentials);
 }
 
-/** Whether a text is the password of these credentials. */
+/** Tells whether a text is the password of these credentials. */
 export function isPassword(text: string, { passwordHash }: Credentials): boolean {
   return passwordHash !== '' && createHash('sha256').update(text, 'utf8').digest('hex') === passwordHash;
 }

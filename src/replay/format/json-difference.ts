@@ -184,7 +184,7 @@ function isOpen(value: JsonValue, bindings: Bindings): boolean {
   return isJsonObject(value) && Object.values(value).some((member) => isOpen(member, bindings));
 }
 
-/** Whether a JSON pointer is the pattern; a segment `*` of it stands for any. */
+/** Tells whether a JSON pointer fits a pattern, in which a segment `*` stands for any. */
 export function coversPath(pattern: string, path: string): boolean {
   const wanted = pattern.split('/');
   const given = path.split('/');

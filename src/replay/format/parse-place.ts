@@ -21,7 +21,7 @@ export function movedPlace(text: string, from: string, to: string): string {
   return moved === null ? text : text.slice(0, found.index) + placeOf(to, moved);
 }
 
-/** How many characters of a text lie before a line and column, which count from 1 and from 0 bytes; null beyond the text. */
+/** Counts the characters before a line (from 1) and column (bytes, from 0); null beyond the text. */
 function takenAt(text: string, line: number, column: number): number | null {
   const lines = text.split('\n');
   const here = lines[line - 1];

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../wire/json/json.js';
 import { STAND_IN } from './secrets.js';
 
-/** What the numbered placeholders of one chain stand for, by their name (`key:1`). */
+/** The values of one chain's numbered placeholders, by name (`key:1`). */
 export type Bindings = Map<string, string>;
 
 /** Generated values: the same wherever the same number stands, another one for every other number. */
@@ -10,7 +10,7 @@ const NUMBERED: Readonly<Record<string, string>> = {
   key: '[0-9a-f]{32}|[0-9a-f]{16}',
   session: '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}',
   'audit-id': '[0-9a-f]{1,16}',
-  // What a recording strips: a name, a text of a configuration, and a secret, which equals any value.
+  // Stripped by a recording: a name, a text of a configuration, and a secret, which equals any value.
   name: '.*',
   text: '.*',
   secret: '.*',
@@ -24,7 +24,7 @@ export function createBindings(isAnonymous: boolean): Bindings {
   return new Map(isAnonymous ? [[ANY_KEY, 'any']] : []);
 }
 
-/** What differs from run to run and is known by its form alone. */
+/** Values that differ from run to run and are known by their form alone. */
 const FORMS: Readonly<Record<string, string>> = {
   time: '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]',
   version: '[0-9]+\\.[0-9]+\\.[0-9]+[-+.0-9A-Za-z]*',
@@ -58,7 +58,7 @@ export function fillText(
   });
 }
 
-/** Whether any placeholder of this text has no value yet, so that anything of its form would match. */
+/** Tells whether any placeholder of this text has no value yet, so that anything of its form would match. */
 export function hasUnbound(text: string, bindings: Bindings): boolean {
   for (const [, kind, number] of text.matchAll(PLACEHOLDER)) {
     if (kind !== undefined && !bindings.has(`${kind}:${number}`)) return true;
@@ -133,7 +133,7 @@ function bindAll(names: readonly string[], values: readonly (string | undefined)
   return true;
 }
 
-/** Whether another number of the same kind already has this value. */
+/** Tells whether another number of the same kind already has this value. */
 function isTaken(name: string, value: string, bindings: ReadonlyMap<string, string>): boolean {
   const kind = name.slice(0, name.indexOf(':') + 1);
   if (kind === 'secret:') return false;

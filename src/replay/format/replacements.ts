@@ -1,4 +1,4 @@
-/** What a recorded value is to a reader; it decides the placeholder. */
+/** The meaning of a recorded value, which decides its placeholder. */
 export type ValueKind = 'key' | 'name' | 'text';
 
 /**
@@ -40,7 +40,7 @@ export class Replacements {
     if (value === '') return value;
     const shown = this.#known.get(value);
     if (shown !== undefined) return shown;
-    // What looks like a placeholder itself cannot be written out: it would be read as one.
+    // A value that looks like a placeholder cannot be written out: it would be read as one.
     return this.#keepValues && !value.includes('<') ? value : this.#next(kind, value);
   }
 

@@ -52,7 +52,7 @@ export const RESPONSE = object({
 });
 export type ScenarioResponse = Static<typeof RESPONSE>;
 
-/** What a request may be that is no operation: a preflight or a call of another origin, a path of the panel, one of nobody. */
+/** Kinds of requests that are no operation: a preflight or a call of another origin, a path of the panel, an unknown path. */
 const BESIDES = ['cors', 'panel', 'unmatched'];
 
 const OPERATION = Type.String({

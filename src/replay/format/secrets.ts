@@ -5,14 +5,14 @@ import { dataIn, jsonIn } from '../../wire/json/json-in.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { matchOperation } from './effects.js';
 
-/** What a recording's stripped credentials stand for in this run. */
+/** The run's own credentials, for those that a recording had stripped. */
 export interface FillIn {
   readonly authorization: string | null;
   readonly credentials: TargetCredentials;
   readonly apiRoot: string;
 }
 
-/** What the player puts where a recording holds a secret that no answer told; a login that must pass carries `right`. */
+/** Marks that are put where a recording holds a secret that no answer told, and replaced before the request is sent. */
 export const STAND_IN = {
   token: 'keyway-stand-in-token',
   username: 'operator',

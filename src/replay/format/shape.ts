@@ -4,7 +4,7 @@ import { type Mismatch, mismatchOf, pointerSteps } from '../../wire/schema-check
 import { didYouMean } from '../../wire/suggest.js';
 import { Type } from '../../wire/typebox.js';
 
-/** Where a value stands: the file it came from and its JSON pointer (RFC 6901; empty for the root). */
+/** The place of a value: its file and its JSON pointer (RFC 6901; empty for the root). */
 export interface Place {
   readonly file: string;
   readonly path: string;

@@ -9,7 +9,7 @@ const OWN_WORDS: Readonly<Record<string, ReadonlySet<string>>> = {
   protocol: new Set(['socks5', 'http', 'ostp', 'api', 'direct', 'block', 'udp', 'tcp']),
   level: new Set(['off', 'error', 'warn', 'info', 'debug', 'trace']),
   log_level: new Set(['off', 'error', 'warn', 'info', 'debug', 'trace']),
-  // What the client configuration object always says (protocol: "Client configuration object").
+  // Constants of the client configuration object (protocol: "Client configuration object").
   socks5_bind: new Set(['127.0.0.1:1088']),
   dns: new Set(['1.1.1.1']),
 };
@@ -32,7 +32,7 @@ export const PROGRAM_NAMES: ReadonlySet<string> = new Set(
   user credential credentials psk hash cookie`.split(/\s+/),
 );
 
-/** Whether what stands under a name is a secret, whatever its form. */
+/** Tells whether the value under a name is a secret, whatever its form. */
 export function isSecretMember(name: string): boolean {
   return SECRET_MEMBER.test(name);
 }

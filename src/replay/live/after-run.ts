@@ -13,7 +13,7 @@ export interface KeptState {
   remove(): Promise<void>;
 }
 
-/** How a server stands after a run, one sentence for each thing. */
+/** The changes that are left on a server after a run, one sentence each. */
 export interface Finished {
   /** Not as it was before the run. */
   readonly left: readonly string[];
@@ -29,7 +29,7 @@ export interface Ended extends Prepared {
   };
   /** Null where nothing lets the run in. */
   readonly before: SavedState | null;
-  /** Where the state before is kept, once anything of it may be replaced. */
+  /** The copy of the state before, once anything of it may be replaced. */
   readonly kept: KeptState | null;
 }
 

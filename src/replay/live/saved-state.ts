@@ -12,7 +12,7 @@ import { listKeys, readKeys } from './target-facts.js';
 /** A part of the state that is compared afterwards. */
 export type ComparedPart = 'keys' | 'rules' | 'dns' | 'config';
 
-/** What a run may change on a server, as it stands at one time. */
+/** The state of a server that a run may change, as read at one time. */
 export interface SavedState {
   /** Null where the server shows none. */
   readonly config: JsonObject | null;
@@ -60,7 +60,7 @@ export function whyNotToReplace({ config, keys }: SavedState): string | null {
   return missing === 0 ? null : `its configuration does not hold ${missing} of the ${keys.length} keys that it lists`;
 }
 
-/** What is put back: a part of the state, for messages. */
+/** A part of the state that is put back, as messages name it. */
 type Part = 'configuration' | 'outbound rules' | 'DNS settings' | 'audit list';
 
 export interface Restoring {
@@ -130,7 +130,7 @@ async function othersKeys({ control, own }: Restoring): Promise<readonly AccessK
   return (await listKeys(control)).filter(({ accessKey }) => !own.isOwn(accessKey));
 }
 
-/** How often a configuration is sent while others go on changing keys. */
+/** The most times that a configuration is sent while others go on changing keys. */
 const ROUNDS = 3;
 
 /**

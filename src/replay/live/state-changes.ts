@@ -40,7 +40,7 @@ export function stateChanges(before: SavedState, after: SavedState): readonly st
   });
 }
 
-/** Whether keys came, went, or have another name or limit. */
+/** Tells whether keys came, went, or have another name or limit. */
 export function keysChanged(before: SavedState, after: SavedState): boolean {
   return keyChanges(before.keys, after.keys).length > 0;
 }

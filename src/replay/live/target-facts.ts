@@ -5,24 +5,24 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/j
 import type { Revision } from '../../wire/traits/revision.js';
 import { keyOf } from '../format/given-state.js';
 
-/** What a live server says of itself before anything is played. */
+/** Facts about a live server, read before anything is played. */
 export interface TargetFacts {
   /** The server package version of its status; null when it did not tell. */
   readonly version: string | null;
-  /** Whether it answers without a credential. */
+  /** True where it answers without a credential. */
   readonly isOpen: boolean;
-  /** Whether its static token is known and passes. */
+  /** True where its static token is known and passes. */
   readonly hasToken: boolean;
-  /** Whether its operator's name and password are known and pass. */
+  /** True where its operator's name and password are known and pass. */
   readonly hasOperator: boolean;
-  /** Whether anything lets the run in. */
+  /** True where anything lets the run in. */
   readonly isLetIn: boolean;
   /** Its configuration file; `none` when it has none, null when it does not tell. */
   readonly config: JsonObject | 'none' | null;
   readonly dnsEnabled: boolean;
   /** The keys that stand there, in the order of the list. */
   readonly keys: readonly AccessKey[];
-  /** How it announces itself to clients; null when no key that a path can name was there to ask with. */
+  /** The parts of its share links; null when no key that a path can name was there to ask with. */
   readonly announced: Announcement | null;
 }
 

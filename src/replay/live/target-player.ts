@@ -39,7 +39,7 @@ export interface TargetOptions {
   readonly timeoutMilliseconds: number;
   /** Certificates (PEM) that are trusted instead of the system's. */
   readonly ca?: Buffer;
-  /** Whether answers are compared with another server's rather than with the scenario's own; false when left out. */
+  /** Compares answers with another server's instead of the scenario's own; false when left out. */
   readonly isCompared?: boolean;
   readonly random: RandomPort;
   /** Resolves so many milliseconds later; real ones when left out. */
@@ -48,7 +48,7 @@ export interface TargetOptions {
   readonly keepSaved: (saved: SavedState) => Promise<KeptState>;
 }
 
-/** What is asked of a player beside the scenario itself. */
+/** Options of playing one scenario. */
 export type Watching = Pick<PlayOptions, 'onStep' | 'isStopped' | 'bindings'>;
 
 interface Live extends Prepared {
@@ -86,7 +86,7 @@ export class TargetPlayer {
   /** Begins every key that the run names itself. */
   readonly keyPrefix: string;
   readonly #live: Live;
-  /** Whether its file is as the server writes it, where rules are written. */
+  /** True once the server has written its file itself, without comments. */
   #isRewritten = false;
 
   constructor(live: Live) {
@@ -132,7 +132,7 @@ export class TargetPlayer {
     const why = this.whyNot(file.scenario);
     if (why !== null) return unplayedResult(file, 'skipped', why);
     const result = await this.#playOn(file, watching);
-    // Whoever watches the steps has them compared with another run's.
+    // A caller that watches the steps compares them with another run's.
     return differsInCounts(result) && watching.onStep === undefined ? this.#playStill(file, watching, result) : result;
   }
 
@@ -225,7 +225,7 @@ export class TargetPlayer {
     return inOrder(Array.isArray(data) ? data : []).filter((each) => !isOwnElement(each, own));
   }
 
-  /** Where no key stands there that a path could name, one of the run's own shows how links look. */
+  /** Reads how links look by a key of the run's own, where no key is there that a path could name. */
   async #learnLinks(): Promise<void> {
     const { control, own, facts, options } = this.#live;
     if (facts.announced !== null) return;
@@ -257,7 +257,7 @@ export class TargetPlayer {
   }
 }
 
-/** How often a scenario is played again whose counts differ while others change keys. */
+/** The most times that a scenario whose counts differ is played again. */
 const PLAYS = 2;
 const COUNTS: ReadonlySet<string> = new Set(['body /data/total_users', 'body /data/active_users']);
 

@@ -28,7 +28,7 @@ export interface Prepared {
   readonly own: OwnKeys;
 }
 
-/** Whether a scenario's own configuration has to stand on the server. */
+/** Tells whether a scenario's own configuration has to stand on the server. */
 export function isInstalled(scenario: Scenario, facts: TargetFacts): boolean {
   if (!hasGivenState(scenario)) return false;
   const state = givenStateOf(scenario);
@@ -109,13 +109,13 @@ async function install(
     if (problem !== null) throw new Error(`the scenario's configuration could not be put there: ${problem}`);
   };
   await put();
-  // What was told through the API stands in the file in the server's own words.
+  // Settings that were sent through the API are in the file in the server's own spelling.
   if (await takeOver(control, options.revision, current, exchanges)) await put();
   await checkLinks({ control, own, facts, options }, state, exchanges);
   return configuration;
 }
 
-/** Where no operation changes DNS, a link says whether the server goes by the new configuration. */
+/** Checks by a link that the server goes by the new configuration, where no operation changes DNS. */
 async function checkLinks(
   { control, own, facts, options }: Pick<Prepared, 'control' | 'own' | 'facts' | 'options'>,
   { keys: [first], dnsEnabled }: GivenState,
@@ -131,7 +131,7 @@ async function checkLinks(
     throw new CountsAtStart('whether DNS is on');
 }
 
-/** What the API shows of the file, as the scenario would have it. */
+/** The stage of a live server: the API shows the file, as the scenario would have it. */
 export function stageOf({ control, own }: Prepared, configuration: CastConfiguration): Stage {
   return {
     ...NO_STAGE,
@@ -147,7 +147,7 @@ const impossible = async (): Promise<never> => {
   throw new Error('a live server cannot be given this');
 };
 
-/** What a live server cannot be given. */
+/** The stage of a server that can be given nothing but requests. */
 export const NO_STAGE: Stage = {
   counters: impossible,
   handEdit: impossible,

@@ -15,13 +15,13 @@ import type { OwnKeys } from './own-keys.js';
 import { untilReloaded } from './take-over.js';
 import type { Announcement } from './target-facts.js';
 
-/** What a scenario's own names and numbers stand for on the server that it is played on. */
+/** The translation of a scenario's own names and numbers to those of the server that it is played on. */
 export interface Cast {
   readonly apiRoot: string;
   readonly state: GivenState;
   readonly server: GivenServer | undefined;
   readonly own: OwnKeys;
-  /** What is sent instead of `Bearer` with the scenario's static token, and of the token as it stands; null leaves them. */
+  /** Sent instead of `Bearer` with the scenario's static token, and instead of the bare token; null leaves them. */
   readonly bearer: string | null;
   readonly token: string | null;
   readonly operator: { readonly username: string; readonly password: string } | null;
@@ -34,7 +34,7 @@ export interface Cast {
   readonly onManyWrongLogins: () => Promise<void>;
 }
 
-/** How a scenario's configuration goes into a live server's, whose listener and keys stay. */
+/** A scenario's configuration on a live server, whose listener and keys stay. */
 export interface CastConfiguration {
   /** The server's own file as it stood. */
   readonly saved: JsonObject;
@@ -124,7 +124,7 @@ function headersOut(headers: ReadonlyMap<string, string>, { state, bearer, token
   );
 }
 
-/** What becomes of a body, by the operation that it is for; one that is no JSON object keeps its bytes. */
+/** Changes the body of a request, by operation; one that is no JSON object keeps its bytes. */
 const BODIES_OUT: Partial<
   Readonly<Record<OperationName, (body: JsonObject, cast: Cast, keys: readonly AccessKey[]) => JsonObject>>
 > = {
@@ -200,7 +200,7 @@ function replaced(body: Buffer | undefined, { configuration }: Cast): void {
   if (configuration !== null && isJsonObject(value)) configuration.current = value;
 }
 
-/** What a server says of the body that it got, as it would say it of the scenario's. */
+/** Moves the place in a complaint about the body that was sent to the same place in the scenario's. */
 function withPlaceOf(own: Buffer | undefined, sent: Buffer | undefined, answer: Answer): Answer {
   if (own === undefined || sent === undefined || own === sent || answer.status < 400) return answer;
   const [text, from, to] = [answer.body, sent, own].map((each) => each.toString('utf8'));
@@ -219,7 +219,7 @@ function answerIn(answer: Answer, name: OperationName, cast: Cast): Answer {
   return { ...answer, body: Buffer.from(writeJson(mapTexts(shaped, ours, ours))) };
 }
 
-/** What an operation's answer holds without what is not the scenario's. */
+/** Takes out of an operation's answer everything that is not the scenario's. */
 const DATA_IN: Partial<Readonly<Record<OperationName, (data: JsonValue, cast: Cast) => JsonValue>>> = {
   listUsers: (data, { own }) => (Array.isArray(data) ? data.filter((each) => isOwnElement(each, own)) : data),
   getStatus: (data, { before }) =>

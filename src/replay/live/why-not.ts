@@ -9,7 +9,7 @@ import { type GivenState, givenStateOf, hasGivenState, isOpenState, isPassword }
 import { type Exchange, exchangesOf, isExchange, type Scenario, type Step } from '../format/scenario.js';
 import type { TargetFacts } from './target-facts.js';
 
-/** What the operator permits on a live server. */
+/** The operator's permissions on a live server. */
 export interface Permissions {
   /** Keys may be made and removed. */
   readonly writes: boolean;
@@ -22,7 +22,7 @@ export interface Circumstances {
   readonly permissions: Permissions;
   readonly revision: Revision;
   readonly target: Target;
-  /** Whether answers are compared with another server's, so that the scenario's own need not fit; false when left out. */
+  /** Compares answers with another server's, so that the scenario's own need not fit; false when left out. */
   readonly isCompared?: boolean;
 }
 
@@ -37,12 +37,12 @@ export function whyNot(scenario: Scenario, at: Circumstances): string | null {
   );
 }
 
-/** What of a scenario is played on a live server. */
+/** The part of a scenario that is played on a live server. */
 export interface Playable {
   readonly scenario: Scenario;
   /** Says which steps are not played, and why; null for none. */
   readonly unplayed: string | null;
-  /** Whether a step is left out, the others staying as they are. */
+  /** Tells whether a step is left out, the others staying as they are. */
   leavesOut(exchange: Exchange): boolean;
 }
 
@@ -95,7 +95,7 @@ function outsideReason(steps: readonly Step[]): string | null {
   return null;
 }
 
-/** What a run puts back after a scenario has replaced it. */
+/** The subjects that a run puts back after a scenario has replaced them. */
 const PUT_BACK: ReadonlySet<Subject> = new Set(['configuration', 'rules', 'dns', 'audit']);
 
 /** By the order of the operations, so that of several reasons it is always the same that is told. */
@@ -115,7 +115,7 @@ function permissionReason(exchanges: readonly Exchange[], { writes, destructive 
   return writing === undefined ? null : `${writing.does}: needs --writes`;
 }
 
-/** What a scenario with a given state asks of the server that it is played on. */
+/** The reason why a scenario with a given state cannot be played there, or null. */
 function stateReason(scenario: Scenario, exchanges: readonly Exchange[], at: Circumstances): string | null {
   const state = givenStateOf(scenario);
   return (
@@ -166,7 +166,7 @@ function isBearer(exchange: Exchange, token: string | null): boolean {
   return token !== null && authorizationOf(exchange) === `Bearer ${token}`;
 }
 
-/** Whether the scenario's static token is only how it gets in, so that any other credential may stand for it. */
+/** Tells whether the scenario's static token only lets it in, so that any other credential may stand for it. */
 export function isTokenOnlyAKey(exchanges: readonly Exchange[], token: string | null): boolean {
   return !exchanges.some((each) => isBearer(each, token) && each.response.status === 401);
 }
@@ -188,10 +188,10 @@ function webpathReason(
   return names ? `needs its own web path, ${base}` : null;
 }
 
-/** What stands in the configuration file. */
+/** The subjects that are stored in the configuration file. */
 const OF_CONFIGURATION: ReadonlySet<Subject> = new Set(['configuration', 'rules', 'dns']);
 
-/** Whether what is played needs the scenario's own configuration to stand on the server. */
+/** Tells whether these requests need the scenario's own configuration on the server. */
 export function needsConfiguration(exchanges: readonly Exchange[]): boolean {
   return exchanges.some((exchange) => {
     const operation = matchRequest(exchange.request)?.operation;
@@ -200,7 +200,7 @@ export function needsConfiguration(exchanges: readonly Exchange[]): boolean {
   });
 }
 
-/** Whether a request gets past the access check and finds something to read. */
+/** Tells whether a request gets past the access check and finds something to read. */
 function isServed({ response }: Exchange): boolean {
   return response.status !== 401 && response.status !== 404;
 }

@@ -29,7 +29,7 @@ const OPEN_ENDED = [
   'Failed to write config file',
 ];
 
-/** Where the order of the key list in the file stands, in both layouts; it is no contract in recordings. */
+/** JSON pointers of the file's key lists in both layouts, whose order is no contract in recordings. */
 const KEY_LISTS = ['/access_keys', '/inbounds/*/users'];
 
 /** Compares an answer with a scenario's response, as the recordings' "How to compare" asks for; nothing when equal. */
@@ -210,7 +210,7 @@ function errorIn({ body }: ScenarioResponse): string {
   return isJsonObject(body) && typeof body.error === 'string' ? body.error : '';
 }
 
-/** What speaks against an answer that is held to no more than this. */
+/** Lists the differences of an answer that is held to no more than this. */
 export function openDifferences(held: Exclude<Held, 'exactly'>, answer: Answer): readonly AnswerDifference[] {
   const { status } = answer;
   const value = jsonIn(answer.body);

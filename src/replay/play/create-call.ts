@@ -4,7 +4,7 @@ import { type Addresses, replaceAddresses, replaceAddressesInJson } from '../for
 import { type Bindings, fillText } from '../format/placeholders.js';
 import type { ScenarioRequest } from '../format/scenario.js';
 
-/** What a request's marks and placeholders stand for. */
+/** The values of a request's marks and placeholders. */
 interface Surroundings {
   readonly target: Target;
   readonly addresses: Addresses;

@@ -46,7 +46,7 @@ export function readDivergences(content: string, file: string): DivergenceRegist
   return result;
 }
 
-/** What happened when a scenario was played. */
+/** The outcome of playing a scenario. */
 export interface PlayedScenario {
   readonly differences: readonly Difference[];
   readonly steps: readonly PlayedStep[];

@@ -20,7 +20,7 @@ import type {
 import { compareAnswer, compareFile, compareFileAt, type Held, openDifferences } from './compare.js';
 import { createCall } from './create-call.js';
 
-/** Whatever a scenario asks of the server besides answering: the world around it. */
+/** The world around the server, as far as a scenario changes it. */
 export interface Stage {
   /** From here on the counters of these keys stand like this. */
   counters(list: readonly CounterState[]): Promise<void>;
@@ -40,7 +40,7 @@ export interface Difference extends AnswerDifference {
   readonly step: number | 'then';
 }
 
-/** What became of one step. */
+/** The outcome of one step. */
 export interface PlayedStep {
   /** Number of the step, from 1. */
   readonly step: number;
@@ -61,19 +61,19 @@ export interface PlayOptions {
   readonly target: Target;
   readonly stage: Stage;
   readonly addresses: Addresses;
-  /** How long one exchange may take, in milliseconds; 10,000 when left out. */
+  /** The longest that one exchange may take, in milliseconds; 10,000 when left out. */
   readonly timeoutMilliseconds?: number;
-  /** Whether the server's own panel page counts; `exact` when left out. */
+  /** `ignored` where the server's own panel page does not count; `exact` when left out. */
   readonly pages?: 'exact' | 'ignored';
   /** `ignored`: servers list keys without traffic in no order; as the scenario's source has it when left out. */
   readonly keyOrder?: 'ignored';
-  /** Whether a step is not played at all; left out, every one is. */
+  /** Tells which steps are not played at all; none when left out. */
   readonly leavesOut?: (exchange: Exchange) => boolean;
-  /** How much of a step's answer is compared; all of it when left out. */
+  /** Tells how much of a step's answer is compared; all of it when left out. */
   readonly heldTo?: (exchange: Exchange) => Held;
   /** Sends the calls; left out, over a connection of the scenario's own. It is not closed at the end. */
   readonly caller?: Caller;
-  /** What placeholders stand for before the first step; the ones that the answers tell come in here. */
+  /** The values of placeholders before the first step; those that answers tell are added. */
   readonly bindings?: Bindings;
   /** Asked before every step; true ends the scenario there, without comparing the file. */
   readonly isStopped?: () => boolean;

@@ -9,11 +9,11 @@ import { type DivergenceRegister, readDivergences } from './divergences.js';
 /** A scenario with the file that it stands in. */
 export interface ScenarioFile {
   readonly kind: 'scenario';
-  /** As it is shown: below the folder that was asked for. */
+  /** Its shown name: below the folder that was asked for. */
   readonly name: string;
   readonly path: string;
   readonly scenario: Scenario;
-  /** Where Keyway is known to answer differently from a recording; null for none. */
+  /** The known differences of Keyway from a recording; null for none. */
   readonly register: DivergenceRegister | null;
 }
 
@@ -105,7 +105,7 @@ async function readRegister(folder: string, fileSystem: FileSystemPort): Promise
   return content === null ? null : readDivergences(content.toString('utf8'), path);
 }
 
-/** Whether there is no such file, or no folder that it could stand in. */
+/** Tells whether there is no such file, or no folder that it could stand in. */
 function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }

@@ -14,7 +14,7 @@ const NUMBERED = /<((?:key|name|text|secret):(\d+))>/g;
 interface StandingFor {
   /** Its operator's name; undefined where none is known. */
   readonly username?: string | undefined;
-  /** What it speaks; left out where it has a login. */
+  /** The revision that it speaks; left out where it has a login. */
   readonly traits?: Revision;
 }
 
@@ -25,7 +25,7 @@ interface StandingFor {
  */
 export function standInsFor(scenario: Scenario, unique: string, { username, traits }: StandingFor = {}): Bindings {
   const bindings = createBindings(scenario.anonymous === true);
-  // Where nobody can log in, or no answer tells it, the run's own credential stands for a session.
+  // The run's own credential stands for a session that no login gives or no answer tells.
   const answers = writeJson(exchangesOf(scenario).map(({ response }) => response.body ?? null));
   const canLogin = traits === undefined || traits.capabilities.login !== undefined;
   for (const name of sessionsIn(scenario)) {
@@ -77,7 +77,7 @@ export function withStandIns(scenario: Scenario, unique: string): { scenario: Sc
   return { scenario: { ...scenario, given }, bindings };
 }
 
-/** Whether the session met a server that asks for a credential. */
+/** Tells whether the session met a server that asks for a credential. */
 function isClosed(scenario: Scenario): boolean {
   return exchangesOf(scenario).some(({ operation, request, response }) => {
     return response.status === 401 || operation === 'login' || request.headers?.authorization !== undefined;

@@ -16,7 +16,7 @@ import {
 const WRONG = 'keyway-wrong-token';
 const SLOWED = 'the server slows the guessing of tokens and does not look at every one: try again in a minute';
 
-/** Who is let in: nobody without a credential, the right ones in the spellings that the scheme takes, no wrong one. */
+/** Holds the access check against the scheme: no access without a credential, none with a wrong one, the right ones in each spelling that it takes. */
 export async function lookAtAuth(at: At): Promise<Found> {
   const { look, revision, api } = at;
   const path = `${api}/server/status`;

@@ -45,7 +45,7 @@ function formOf({ recorded }: SchemaNode) {
   return recorded === undefined ? undefined : FORMS[recorded];
 }
 
-/** What a schema asks for, as a value that can stand beside the one that came. */
+/** A schema's expectation as a value that can be shown beside the one that came. */
 function wordsOf(schema: TSchema): JsonValue {
   const node: SchemaNode = schema;
   const form = formOf(node);

@@ -22,7 +22,7 @@ import {
   UNKNOWN_KEY,
 } from './looking.js';
 
-/** How many keys are asked for one by one, whatever they are. */
+/** The number of keys that are asked for one by one, whatever they are. */
 const SINGLE_KEYS = 3;
 
 /** Keys of which one each is asked for besides, because servers are wrong about such ones alone. */
@@ -39,7 +39,7 @@ const TELLING_KEYS: readonly ((key: string, snapshot: JsonObject) => boolean)[] 
 export async function lookAtOperation(operation: Operation, at: At): Promise<Found> {
   const passing = await at.look.passing(at.api);
   if (passing === undefined && operation.access === 'protected') return { unseen: NEEDS_CREDENTIAL };
-  // What is not served at all is told as that, once.
+  // An operation that is not served at all is reported once.
   if (!(await answersAs(operation, at))) return { unseen: 'it is not served there' };
   if (!operation.path.includes('{key}')) return lookAtPlain(operation, at);
   const listed = keysAskedFor(operation, await snapshots(at), at);
@@ -209,7 +209,7 @@ function orderDifferences(
   ];
 }
 
-/** How often counts are held against a list that stands still meanwhile. */
+/** The number of times that counts are held against a list that stands still meanwhile. */
 const COUNT_LOOKS = 3;
 
 /** The counts of the status beside the list, as far as nothing changes between two lists around it. */

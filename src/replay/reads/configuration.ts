@@ -46,10 +46,10 @@ async function fileShown(at: At, turn: string): Promise<ShownFile | { readonly u
   return file.configuration.mode === 'server' ? file : { unseen: 'its "mode" is not "server"' };
 }
 
-/** What a configuration says, whatever its layout. */
+/** The content of a configuration, whatever its layout. */
 interface ShownFile {
   readonly configuration: ServerConfiguration;
-  /** Of the layout without inbounds: servers that store less than all do not start from it. */
+  /** True for the layout without inbounds: servers that store less than all do not start from it. */
   readonly isRootLayout: boolean;
   /** The keys of a root list beside inbounds. */
   readonly beside: readonly AccessKey[];
@@ -204,7 +204,7 @@ async function linkDifferences({ dns }: ServerConfiguration, at: At, turn: strin
   return differing(request, 'body /data, its query', words(dns.enabled), words(dnsEnabled));
 }
 
-/** As it goes over the wire. */
+/** The JSON value that goes over the wire. */
 function wireOf(encodable: Encodable): JsonValue {
   return parseJson(Buffer.from(encodeJson(encodable)));
 }

@@ -5,18 +5,18 @@ import type { Look } from './look.js';
 import { API_ROOT_RULE, type Finding } from './rules.js';
 import { type LineOf, reportedVersion, type Standing, standingsOf, withTrustedToken } from './standing.js';
 
-/** What answers at one API root of a server. */
+/** The lines that may answer at one API root of a server. */
 export interface Identified {
   readonly apiRoot: string;
   /** The lines that fit all that was read, the likeliest first; none where no known line does. */
   readonly fitting: readonly Revision[];
   /** `certain`: one line fits; `likely`: of several the reported version names the first. */
   readonly sureness: 'certain' | 'likely' | 'unsure' | 'unknown';
-  /** As the status tells it; null where nobody is told. */
+  /** The version that the status tells; null where nobody is told. */
   readonly version: string | null;
   /** By what each other line of this API root is excluded. */
   readonly excluded: readonly { readonly revision: Revision; readonly by: string }[];
-  /** What would tell the fitting lines apart. */
+  /** The traits that would tell the fitting lines apart. */
   readonly untold: readonly string[];
 }
 

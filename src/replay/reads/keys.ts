@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../
 import { jsonDifferences } from '../format/json-difference.js';
 import { type At, dataOf, type Found, NEEDS_CREDENTIAL, NO_KEY, type ReadDifference, snapshots } from './looking.js';
 
-/** As far as counters tell: a key with traffic has some, one with zeros may have some or none. */
+/** Holds `online` against the counters: a key with traffic has some, one with zeros may have some or none. */
 export async function lookAtOnline(at: At): Promise<Found> {
   if ((await at.look.passing(at.api)) === undefined) return { unseen: NEEDS_CREDENTIAL };
   const list = await snapshots(at);
@@ -81,7 +81,7 @@ async function linkDifferences(
     : [{ request, where: 'body /data, its query', expected: `<${shareQuery.name}>`, actual: query }];
 }
 
-/** Whether DNS may be on: by its own endpoint for sure; the file says only what the next start brings. */
+/** The possible states of DNS: its own endpoint tells; the file says only what the next start brings. */
 async function dnsEnabled(at: At): Promise<readonly boolean[]> {
   const settings = await dataOf('getDnsConfig', at);
   const enabled = isJsonObject(settings) ? settings.enabled : undefined;

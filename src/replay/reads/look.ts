@@ -4,7 +4,7 @@ import { JSON_TYPE } from '../../wire/envelope.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import { jsonIn } from '../../wire/json/json-in.js';
 
-/** What is known of a server before it is looked at. */
+/** A server that is to be looked at. */
 export interface LookOptions {
   /** Nothing but reads goes through it: GET and OPTIONS. */
   readonly caller: Caller;
@@ -28,7 +28,7 @@ export interface Read {
   readonly turn?: string;
 }
 
-/** What came to a read. */
+/** The answer to a read. */
 export interface Seen {
   readonly answer: Answer;
   /** The answer as an envelope; null where it is none: a page of the panel, or nothing. */

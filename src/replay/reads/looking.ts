@@ -12,10 +12,10 @@ export interface ReadDifference extends AnswerDifference {
   readonly request: string;
 }
 
-/** What a rule found, or why it could not be seen. */
+/** The differences that a rule found, or why it could not be seen. */
 export type Found = readonly ReadDifference[] | { readonly unseen: string };
 
-/** Where a rule looks, and by whose record. */
+/** The server that a rule looks at, and the record that it goes by. */
 export interface At {
   readonly look: Look;
   readonly revision: Revision;
@@ -23,7 +23,7 @@ export interface At {
   readonly base: string;
 }
 
-/** What nobody has: a key, and a path. */
+/** A key and a path that nobody has. */
 export const UNKNOWN_KEY = 'keyway-no-such-key';
 export const NO_PATH = '/keyway-no-such-path';
 export const ORIGIN = 'https://origin.invalid';
@@ -36,7 +36,7 @@ export function pathOf({ path }: Operation, { api }: At, key = UNKNOWN_KEY): str
   return api + path.replace('{key}', () => encodeURIComponent(key));
 }
 
-/** What else a read of an operation may say. */
+/** Options of a read of an operation. */
 export interface Reading {
   readonly key?: string;
   readonly accept?: string;
@@ -61,7 +61,7 @@ export async function dataOf(
   return envelope?.ok === true ? envelope.data : undefined;
 }
 
-/** Whether a read is answered by the operation, rather than by the panel or by nobody. */
+/** Tells whether a read is answered by the operation, and not by the panel or by nobody. */
 export async function answersAs(operation: Operation, at: At): Promise<boolean> {
   const { answer, envelope } = await readOperation(operation, at);
   if (envelope === null) return false;
@@ -102,7 +102,7 @@ export function originDifferences(request: string, headers: ReadonlyMap<string, 
   return corsDifferences(permitted, headers, new Map([['origin', ORIGIN]])).map((each) => ({ ...each, request }));
 }
 
-/** Where an answer is not this failure. */
+/** Lists the differences of an answer from this failure. */
 export function failureDifferences(request: string, wanted: ErrorAnswer, seen: Seen): ReadDifference[] {
   const status = differing(request, 'status', BigInt(wanted.status), BigInt(seen.answer.status));
   if (status.length > 0) return status;

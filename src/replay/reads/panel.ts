@@ -65,10 +65,10 @@ function isPage({ headers, body }: Page): boolean {
   return headers.get('content-type')?.split(';')[0] === 'text/html' && body.length > 0;
 }
 
-/** How many of the files that a page loads are looked at. */
+/** The most files of a page that are looked at. */
 const MOST_FILES = 10;
 
-/** What a page loads, by the mark that names it: browsers take neither for what it is where its type says otherwise. */
+/** Scripts and style sheets of a page by the tag that names them; browsers refuse either under another content type. */
 const LOADED: readonly { readonly tag: RegExp; readonly isType: RegExp; readonly words: string }[] = [
   {
     tag: /<script\b[^>]*?\ssrc\s*=\s*["']?([^"'\s>]+)/gi,
@@ -82,7 +82,7 @@ const LOADED: readonly { readonly tag: RegExp; readonly isType: RegExp; readonly
   },
 ];
 
-/** Where a script or style sheet that the index page loads from beneath its own path is not served as one. */
+/** Lists the scripts and style sheets beneath the index page's own path that are not served as such. */
 async function lookAtScripts(page: string, { look, base }: At): Promise<readonly ReadDifference[]> {
   const files = LOADED.flatMap(({ tag, ...kind }) =>
     [...page.matchAll(tag)].flatMap(([, address = '']) => {

@@ -54,7 +54,7 @@ export async function lookAtCors(at: At): Promise<Found> {
   const permitted = new Map(['origin', 'methods', 'headers'].map((name) => [`access-control-allow-${name}`, '*']));
   for (const operation of operationsOf(at.revision)) {
     const { answer } = await preflight(operation, at);
-    // What is not there is told as that.
+    // A missing operation is reported by the rule about operations.
     if (answer.status >= 300) continue;
     const request = `OPTIONS ${operation.path} from ${ORIGIN}, before ${operation.method}`;
     const asked = new Map(Object.entries(preflightHeaders(operation)));

@@ -11,21 +11,21 @@ import { type At, dataOf, type Found, NEEDS_CREDENTIAL, type ReadDifference, sna
 import { lookAtNoPath, lookAtPanel } from './panel.js';
 import { lookAtCors, lookAtPresence } from './presence.js';
 
-/** What one rule of a revision's record came to on a server. */
+/** The result of one rule of a revision's record on a server. */
 export interface Finding {
   /** Name of the rule, or of the operation whose answer was looked at. */
   readonly rule: string;
   readonly title: string;
-  /** Of an operation that was called; null for a rule. */
+  /** The operation that was called; null for a rule. */
   readonly operation: OperationName | null;
   /** `unseen`: no read showed it. */
   readonly outcome: 'holds' | 'differs' | 'unseen';
   /** Why it was not seen; null otherwise. */
   readonly reason: string | null;
   readonly differences: readonly ReadDifference[];
-  /** What helps to read the differences; null for nothing. */
+  /** A remark on the differences; null for none. */
   readonly hint: string | null;
-  /** Whether a difference says that the server speaks another line. */
+  /** True where a difference says that the server speaks another line. */
   readonly tellsLine: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Finding {
 interface Rule {
   readonly name: string;
   readonly title: string;
-  /** Of a rule by which a server is held against itself: what helps to read a difference, which says nothing of its line. */
+  /** A remark on differences; only a rule that holds a server against itself has one, and tells nothing of its line. */
   readonly hint?: string;
   look(at: At): Promise<Found>;
 }
@@ -110,7 +110,7 @@ const UPTIME: Rule = { name: 'uptime', title: 'the uptime goes on', look: lookAt
 /** The names of all rules, those of operations apart. */
 export const RULE_NAMES: readonly string[] = [ROOT, ...RULES, UPTIME].map(({ name }) => name);
 
-/** How often the status is asked until its uptime has grown, and the milliseconds before each time. */
+/** The most times that the status is asked until its uptime has grown, and the milliseconds before each. */
 const LOOKS = 24;
 const EVERY = 100;
 
@@ -137,7 +137,7 @@ function uptimeIn(status: JsonValue | undefined): bigint | null {
   return typeof uptime === 'bigint' ? uptime : null;
 }
 
-/** What stands for a key: who knows one is let in. */
+/** Shown instead of a key, since whoever knows one is let in. */
 const HIDDEN = '<key>';
 
 /** The same difference without any of these keys where it shows them. */

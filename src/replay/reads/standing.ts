@@ -9,7 +9,7 @@ import { type Finding, findingsOf, RULE_NAMES } from './rules.js';
 export interface Standing {
   readonly revision: Revision;
   readonly findings: readonly Finding[];
-  /** Whether nothing that was seen speaks against it. */
+  /** True where nothing that was seen speaks against it. */
   readonly fits: boolean;
 }
 
@@ -32,7 +32,7 @@ export async function withTrustedToken(look: Look, apiRoot: string): Promise<Loo
   return (await look.passing(apiRoot)) === undefined ? { ...look, token: null } : look;
 }
 
-/** What reads showed of a server that is asked to speak one revision. */
+/** The results of reading a server that is asked to speak one revision. */
 export interface ReadReport {
   readonly results: readonly ScenarioResult[];
   readonly version: VersionRead;
@@ -56,9 +56,9 @@ export type LineOf = (version: string) => Revision | null;
 
 /** The lines beside the one that was asked for. */
 export interface LinesRead {
-  /** Whether the one that was asked for fits what was read. */
+  /** True where the line that was asked for fits. */
   readonly ownFits: boolean;
-  /** How many others there are, and how many of them the server certainly does not speak. */
+  /** The number of others, and of those among them that the server certainly does not speak. */
   readonly all: number;
   readonly told: number;
   /** The others that fit what was read, and what each differs in from the one that was asked for. */
@@ -105,7 +105,7 @@ export async function reportedVersion(look: Look, apiRoot: string): Promise<stri
   return typeof version === 'string' ? version : null;
 }
 
-/** What came of a rule or an operation as a report shows it. */
+/** The finding of a rule or an operation as a report shows it. */
 export function resultOf(finding: Finding, milliseconds = 0): ScenarioResult {
   const { rule, title, operation, outcome, reason, differences, hint } = finding;
   return {

@@ -6,7 +6,7 @@ import type { Recorded } from '../../wire/schemas.js';
 import type { Replacements } from '../format/replacements.js';
 import { isSecretMember, PROGRAM_NAMES, stripJson } from '../format/strip.js';
 
-/** What decides how a value of an exchange is written down. */
+/** The context in which the values of an exchange are written down. */
 export interface Describing {
   readonly replacements: Replacements;
   readonly errors: ErrorTable;
@@ -40,12 +40,12 @@ function describeError(text: string, { errors, replacements }: Describing): stri
   return isOwnWords(text, rows) ? text : replacements.value('text', text);
 }
 
-/** What an answer says of its own beside the table: of a path that nobody serves, of a member of a known body. */
+/** Words of answers that are in no table: about a path that nobody serves, or a member of a known body. */
 const WORDS = `not found allowed here only expected a an of or and is but in member body json object array string
   integer unsigned null true false boolean number missing unknown use method methods get head post put delete patch
   options`;
 
-/** Whether a text is made of the API's own words alone, so that nothing of somebody's is in it. */
+/** Tells whether a text is made of the API's own words alone, and so holds nothing private. */
 function isOwnWords(text: string, rows: readonly Failure[]): boolean {
   const known = new Set(wordsIn([WORDS, ...PROGRAM_NAMES, ...rows.map((row) => row.text)].join(' ')));
   return wordsIn(text).every((word) => known.has(word) || word === '64-bit');
@@ -82,7 +82,7 @@ export function describeValue(
   return result;
 }
 
-/** How a value is shown that the next run has otherwise, or null where it is shown by its form. */
+/** The placeholder of a value that the next run has otherwise; null for a value that is shown by its form. */
 function describeRecorded(value: JsonValue, recorded: unknown, by: Describing): string | null {
   if (recorded === 'uptime') return '<uptime>';
   if (typeof value !== 'string') return null;

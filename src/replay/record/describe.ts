@@ -23,7 +23,7 @@ export interface PassedExchange {
   readonly responseBody: Buffer;
 }
 
-/** Where an exchange took place, and the traits of the revision that was spoken there. */
+/** The server of an exchange, and the traits of its revision. */
 export interface Setting extends Pick<Target, 'apiRoot' | 'base'> {
   readonly traits: Revision;
 }
@@ -37,7 +37,7 @@ export function describeExchange(
   const isApi = isBelow(passed.path, apiRoot);
   const path = isApi ? passed.path.slice(apiRoot.length) : passed.path;
   const operation = isApi ? (matchOperation(passed.method, path)?.operation ?? null) : null;
-  // Of an operation that the revision does not serve it cannot say what the answer holds.
+  // The record does not describe the answers of operations that the revision does not serve.
   const known = operation !== null && serves(traits, operation) ? operation : null;
   const by = { replacements, errors: traits.errors, requestBody: passed.requestBody };
   // The answer first: what the server made is known by then as generated, wherever else it stands.
@@ -51,7 +51,7 @@ export function describeExchange(
   return { operation: operation?.name ?? besides(passed, isApi), request, response };
 }
 
-/** Whether a path, with its query, is this one or goes on below it. */
+/** Tells whether a path, with its query, is this one or goes on below it. */
 export function isBelow(path: string, root: string): boolean {
   return path === root || path.startsWith(`${root}/`) || path.startsWith(`${root}?`);
 }

@@ -32,7 +32,7 @@ export interface ProxyOptions {
 }
 
 export interface RecordingProxy {
-  /** Where it listens. */
+  /** The address that it listens at. */
   readonly url: string;
   /** Lets what is under way come to its end, and no new connections in. */
   close(): Promise<void>;

@@ -7,7 +7,7 @@ import { inferGiven } from './infer-given.js';
 import type { ProxiedExchange } from './proxy.js';
 
 export interface RecorderOptions extends Setting {
-  /** As it was asked for. */
+  /** The revision as it was asked for. */
   readonly revision: string;
   /** `YYYY-MM-DD`. */
   readonly date: string;
@@ -82,7 +82,7 @@ export class Recorder {
 
 interface Session {
   readonly id: number;
-  /** Whether a credential of its own was accepted. */
+  /** True once a credential of its own was accepted. */
   hasCredential: boolean;
 }
 

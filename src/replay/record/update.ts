@@ -10,13 +10,13 @@ import type { PlayedStep } from '../play/play.js';
 import { describeExchange } from './describe.js';
 import { inferGiven } from './infer-given.js';
 
-/** What an update takes from the server that it was made from. */
+/** The server that the new answers come from. */
 export interface UpdateMarks {
   /** The server package version; null when the server did not tell. */
   readonly serverVersion: string | null;
   /** `YYYY-MM-DD`. */
   readonly date: string;
-  /** What the server speaks: as it was asked for, and its record. */
+  /** The server's revision: as it was asked for, and its record. */
   readonly revision: string;
   readonly traits: Revision;
   readonly target: Pick<Target, 'apiRoot' | 'base'>;

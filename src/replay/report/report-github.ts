@@ -34,7 +34,7 @@ function annotation({ name, path, reason, differences }: ScenarioResult, folder:
   return `::error ${file}title=${property(name)}::${data(message)}`;
 }
 
-/** What stands behind the command; a line end would end it. */
+/** Escapes the text behind a workflow command, which a line end would end. */
 function data(text: string): string {
   return text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }

@@ -17,9 +17,9 @@ const SIDE = 36;
 /** Lines that one value may take before the rest of it is left out. */
 const MOST_LINES = 6;
 
-/** How much of what was not played the report names one by one. */
+/** Options of the report for people. */
 export interface TextDetail {
-  /** Whether every scenario that was skipped has a line of its own, rather than each reason. */
+  /** Gives every skipped scenario a line of its own, instead of each reason. */
   readonly isVerbose: boolean;
 }
 

@@ -1,7 +1,7 @@
 import type { ScenarioResult, Summary } from '../compare/result.js';
 import type { Verdict } from './verdict.js';
 
-/** How a run ended, also one that nothing could be played in. */
+/** The end of a run, also of one in which nothing could be played. */
 export interface RunEnd {
   readonly results: readonly ScenarioResult[];
   readonly summary: Summary;
@@ -11,12 +11,12 @@ export interface RunEnd {
   readonly problems: readonly string[];
 }
 
-/** Where a report goes: whole lines, without their line end. */
+/** Takes a report: whole lines, without their line end. */
 export type LineSink = (line: string) => void;
 
 /** Tells what happens while scenarios are played. */
 export interface Reporter {
-  /** How many scenarios there are. */
+  /** Told the number of scenarios. */
   begin(count: number): void;
   /** Each scenario as it ends, in order. */
   done(result: ScenarioResult): void;

@@ -4,15 +4,15 @@ import { matchRequest } from '../format/effects.js';
 import { exchangesOf, type Scenario } from '../format/scenario.js';
 import type { LinesRead, ReadReport, VersionRead } from '../reads/standing.js';
 
-/** What a run's verdict rests on. */
+/** A run's verdict and its grounds. */
 export interface Verdict {
-  /** Whether nothing differed. */
+  /** True where nothing differed. */
   readonly isCompatible: boolean;
   /** Why nothing can be said of the server although nothing differed, or null. */
   readonly unjudged: string | null;
   /** Operations whose answers were compared, of those that were to be. */
   readonly operations: { readonly seen: readonly OperationName[]; readonly unseen: readonly OperationName[] };
-  /** What reads showed of a server; null where none was read. */
+  /** The results of reads alone; null where no server was read. */
   readonly reads: Omit<ReadReport, 'results'> | null;
 }
 
@@ -62,12 +62,12 @@ function versionLines({ reported, line, isOwn }: VersionRead): readonly string[]
     : [`  it reports version ${reported}, which is ${line === null ? 'of no known line' : `of ${line}`}`];
 }
 
-/** Which other lines fit what was read of a server that is not of its own; null for none. */
+/** Names the other lines that fit a server which does not fit its own; null for none. */
 export function fittingWords({ ownFits, fitting }: LinesRead): string | null {
   return ownFits || fitting.length === 0 ? null : `what was read fits ${fitting.map(({ id }) => id).join(', ')}`;
 }
 
-/** How much has to be seen for a run to count: so many operations, or so many in a hundred. */
+/** The least that has to be seen for a run to count: so many operations, or so many in a hundred. */
 export interface Required {
   readonly count: number;
   readonly unit: 'operations' | 'percent';

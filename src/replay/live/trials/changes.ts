@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../../wire/jso
 import type { OperationName } from '../../../wire/operations.js';
 import { keyOf, keysOfFile, withKeyLists } from '../../format/given-state.js';
 
-/** What a trial works on. */
+/** The server that a trial works on. */
 export interface Ground {
   /** A key of the run's own. */
   readonly key: string;
@@ -16,9 +16,9 @@ export interface Trial {
   readonly operation: OperationName;
   /** Left out, none is sent; resolves to undefined where what it is made from cannot be read. */
   body?(ground: Ground): Promise<JsonValue | undefined>;
-  /** Whether reads show that it was made; left out where none has to. */
+  /** Tells whether reads show that it was made; left out where none has to. */
   isMade?(ground: Ground): Promise<boolean>;
-  /** How that body is refused once `spoiled`. */
+  /** The failure with which that body is refused once `spoiled`. */
   readonly refused?: { readonly failure: FailureName; spoiled(body: JsonValue): JsonValue };
   /** A failure that says no more than how the server is configured. */
   readonly mayFail?: FailureName;

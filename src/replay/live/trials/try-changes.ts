@@ -55,7 +55,7 @@ function resultFor(rule: typeof EACH, found: Found, seen: readonly OperationName
   return { ...resultOf(findingOf(rule, null, found), milliseconds), name: `writes/${rule.name}`, seen };
 }
 
-/** What came of the changes that were tried. */
+/** Tries changes and collects the differences. */
 class Trying {
   readonly byNobody: ReadDifference[] = [];
   readonly byPage: ReadDifference[] = [];
