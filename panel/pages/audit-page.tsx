@@ -1,20 +1,19 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { AuditEntry } from '../api/wire.js';
 import { sentence, useWords } from '../i18n/text.js';
+import { useRefreshed } from '../state/tasks.js';
 import { say } from '../state/toasts.js';
 import { useWorkspace } from '../state/workspace.js';
 import type { Language } from '../store/preferences.js';
 import { useStore } from '../store/store.js';
-import { Absent } from '../ui/absent.js';
-import { Dialog } from '../ui/dialog.js';
-import { Empty, Notice } from '../ui/notice.js';
+import { Button } from '../ui/button.js';
+import { Dialog, DialogFoot } from '../ui/dialog.js';
+import { Empty, Failure, Loading } from '../ui/notice.js';
+import { Absent, Page, Table } from '../ui/page.js';
 
 export function AuditPage() {
-  const words = useWords();
-  const { offers } = useWorkspace();
-  const has = useStore(offers, ({ audit }) => audit);
-  if (has === false) return <Absent feature="audit" icon="audit" title={words('page.audit')} />;
-  return <AuditList />;
+  const has = useStore(useWorkspace().offers, ({ audit }) => audit);
+  return has === false ? <Absent page="audit" /> : <AuditList />;
 }
 
 /** In the viewer's language; other panels may have written one language alone. */
@@ -22,26 +21,13 @@ function eventText({ eventEn, eventRu }: AuditEntry, language: Language): string
   return language === 'ru' ? eventRu || eventEn : eventEn || eventRu;
 }
 
-/** What was done, newest first. */
+/** The events, newest first. */
 function AuditList() {
   const words = useWords();
-  const { server, contact } = useWorkspace();
+  const { server } = useWorkspace();
   const [entries, setEntries] = useState<readonly AuditEntry[] | null>(null);
-  const [error, setError] = useState<unknown>(null);
   const [asking, setAsking] = useState(false);
-  useEffect(
-    () =>
-      contact.add(async () => {
-        try {
-          setEntries(await server.audit());
-          setError(null);
-        } catch (problem) {
-          setError(problem);
-          throw problem;
-        }
-      }),
-    [contact, server],
-  );
+  const error = useRefreshed(async () => setEntries(await server.audit()));
   const clear = async (event: Event) => {
     event.preventDefault();
     try {
@@ -53,49 +39,34 @@ function AuditList() {
     }
     setAsking(false);
   };
+  const tools = (
+    <>
+      <span class="grow" />
+      <Button disabled={entries === null || entries.length === 0} onClick={() => setAsking(true)}>
+        {words('audit.clear')}
+      </Button>
+    </>
+  );
   return (
-    <div class="page">
-      <div class="toolbar-line">
-        <h1>{words('page.audit')}</h1>
-        <span class="grow" />
-        <button
-          type="button"
-          class="button"
-          disabled={entries === null || entries.length === 0}
-          onClick={() => setAsking(true)}
-        >
-          {words('audit.clear')}
-        </button>
-      </div>
-      {error !== null && <Notice tone="bad">{sentence(error, words)}</Notice>}
-      {entries === null && error === null && <p class="hint loading">{words('login.checking')}</p>}
-      {entries !== null && entries.length === 0 && (
-        <Empty icon="audit" title={words('audit.none')} text={words('audit.noneText')} />
-      )}
+    <Page title={words('page.audit')} tools={tools}>
+      <Failure of={error} />
+      {entries === null && error === null && <Loading />}
+      {entries?.length === 0 && <Empty icon="audit" title={words('audit.none')} text={words('audit.noneText')} />}
       {entries !== null && entries.length > 0 && (
         <section class="card card-flush">
-          <table class="events">
-            <thead>
-              <tr>
-                <th scope="col">{words('audit.time')}</th>
-                <th scope="col">{words('audit.event')}</th>
-                <th scope="col">{words('audit.outcome')}</th>
+          <Table heads={[words('audit.time'), words('audit.event'), words('audit.outcome')]}>
+            {entries.map((entry) => (
+              <tr key={entry.id}>
+                <td class="mono">{entry.time}</td>
+                <td>{eventText(entry, words.language).slice(0, 500)}</td>
+                <td>
+                  <span class={entry.success ? 'badge badge-good' : 'badge badge-block'}>
+                    {words(entry.success ? 'audit.success' : 'audit.failure')}
+                  </span>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {entries.map((entry) => (
-                <tr key={entry.id}>
-                  <td class="mono">{entry.time}</td>
-                  <td>{eventText(entry, words.language).slice(0, 500)}</td>
-                  <td>
-                    <span class={entry.success ? 'badge badge-good' : 'badge badge-block'}>
-                      {words(entry.success ? 'audit.success' : 'audit.failure')}
-                    </span>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+            ))}
+          </Table>
         </section>
       )}
       <p class="hint">{words('audit.note')}</p>
@@ -103,17 +74,14 @@ function AuditList() {
         <Dialog title={words('audit.clearTitle')} onClose={() => setAsking(false)}>
           <form class="dialog-body" onSubmit={clear}>
             <p>{words('audit.clearText')}</p>
-            <footer class="dialog-foot">
-              <button type="button" class="button" data-autofocus="" onClick={() => setAsking(false)}>
-                {words('action.cancel')}
-              </button>
-              <button type="submit" class="button button-danger">
+            <DialogFoot onClose={() => setAsking(false)} isSafe>
+              <Button type="submit" kind="danger">
                 {words('audit.clear')}
-              </button>
-            </footer>
+              </Button>
+            </DialogFoot>
           </form>
         </Dialog>
       )}
-    </div>
+    </Page>
   );
 }

@@ -7,9 +7,10 @@ import { usePlaces } from '../state/places.js';
 import type { SessionState } from '../state/session.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
+import { Button, Segments } from '../ui/button.js';
 import { Choices } from '../ui/choices.js';
-import { Field, Switch } from '../ui/field.js';
-import { Notice } from '../ui/notice.js';
+import { Field, Switch, TextField } from '../ui/field.js';
+import { Loading, Notice } from '../ui/notice.js';
 import { SecretField } from '../ui/secret-field.js';
 import { ServerChoice } from '../ui/server-choice.js';
 
@@ -45,9 +46,9 @@ export function Login({ session }: LoginProps) {
               {offersToken && ` ${words('login.lost.useToken')}`}
             </span>
             {offersToken && way === 'password' && (
-              <button type="button" class="button button-small" onClick={() => setWay('token')}>
+              <Button kind="small" onClick={() => setWay('token')}>
                 {words('login.byToken')}
-              </button>
+              </Button>
             )}
           </Notice>
         )}
@@ -57,13 +58,13 @@ export function Login({ session }: LoginProps) {
           </Field>
         )}
         {session.phase === 'starting' ? (
-          <p class="hint loading">{words('login.checking')}</p>
+          <Loading />
         ) : session.phase === 'signedOut' && session.problem !== null ? (
           <Notice tone="bad" urgent>
             <p>{sentence(session.problem, words)}</p>
-            <button type="button" class="button button-small" onClick={() => workspace.start()}>
+            <Button kind="small" onClick={() => workspace.start()}>
               {words('login.retry')}
-            </button>
+            </Button>
           </Notice>
         ) : (
           <Credentials key={way} way={way} onWay={setWay} />
@@ -123,37 +124,30 @@ function Credentials({ way, onWay }: CredentialsProps) {
   const host = placeName(workspace.place);
   return (
     <form ref={form} class="login-form" onSubmit={submit} novalidate>
-      <div class="segments" role="group" aria-label={words('login.title')}>
-        <button
-          type="button"
-          aria-pressed={way === 'password'}
-          disabled={hasLogin === false}
-          onClick={() => onWay('password')}
-        >
-          {words('login.withPassword')}
-        </button>
-        <button type="button" aria-pressed={way === 'token'} onClick={() => onWay('token')}>
-          {words('login.withToken')}
-        </button>
-      </div>
+      <Segments
+        label={words('login.title')}
+        names={['password', 'token']}
+        chosen={way}
+        disabled={hasLogin === false && 'password'}
+        onChoose={onWay}
+      >
+        {(name) => words(name === 'password' ? 'login.withPassword' : 'login.withToken')}
+      </Segments>
       {hasLogin === false && <p class="hint">{words('absent.login')}</p>}
       {all.length > 1 && (
         <p class="destination">{words(way === 'password' ? 'login.sends' : 'login.sendsToken', { host })}</p>
       )}
       {way === 'password' && (
-        <Field label={words('login.username')} problem={missing === 'username' ? words('login.needed') : null}>
-          {(control) => (
-            <input
-              {...control}
-              name="username"
-              autocomplete="username"
-              autocapitalize="off"
-              spellcheck={false}
-              value={username}
-              onInput={(event) => setUsername(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label={words('login.username')}
+          problem={missing === 'username' ? words('login.needed') : null}
+          name="username"
+          autocomplete="username"
+          autocapitalize="off"
+          spellcheck={false}
+          value={username}
+          onType={setUsername}
+        />
       )}
       <SecretField
         label={words(way === 'password' ? 'login.password' : 'login.token')}
@@ -164,9 +158,9 @@ function Credentials({ way, onWay }: CredentialsProps) {
         onChange={setSecret}
       />
       <Switch label={words('login.stay')} checked={stays} onChange={setStays} />
-      <button type="submit" class="button button-primary button-wide" aria-disabled={busy}>
+      <Button type="submit" kind="primary button-wide" aria-disabled={busy}>
         {words(busy ? 'login.checking' : 'login.submit')}
-      </button>
+      </Button>
     </form>
   );
 }

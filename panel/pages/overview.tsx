@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { User } from '../api/wire.js';
-import { clockTime, duration, fullTime, sentence, useWords } from '../i18n/text.js';
+import { clockTime, duration, fullTime, useWords } from '../i18n/text.js';
 import type { TrafficPoint } from '../state/history.js';
 import { titleOf } from '../state/key-list.js';
 import { isConnected, NEAR, tellsOnline, usedPart } from '../state/key-status.js';
@@ -11,9 +11,10 @@ import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
 import { add, type Whole } from '../text/exact-json.js';
 import { formatExact, formatSize } from '../text/sizes.js';
+import { Button } from '../ui/button.js';
 import { TrafficChart } from '../ui/chart.js';
-import { Icon } from '../ui/icon.js';
-import { Notice } from '../ui/notice.js';
+import { Failure, Notice } from '../ui/notice.js';
+import { Fact, Page } from '../ui/page.js';
 import { Size } from '../ui/size.js';
 import { Sparkline } from '../ui/sparkline.js';
 import { Usage } from './keys/row.js';
@@ -62,20 +63,16 @@ export function OverviewPage() {
   const whole = (value: Whole) => formatExact(value, words.language);
   const blind = summary !== null && !summary.knowsOnline;
   return (
-    <div class="page">
-      <div class="toolbar-line">
-        <h1>{words('page.overview')}</h1>
-        <Health />
-      </div>
-      {error !== null && list === null && <Notice tone="bad">{sentence(error, words)}</Notice>}
+    <Page title={words('page.overview')} tools={<Health />}>
+      {list === null && <Failure of={error} />}
       <dl class="figures">
-        <Figure label={words('overview.keys')}>{status === null ? '…' : whole(status.total_users)}</Figure>
-        <Figure label={words('overview.online')} hint={blind ? words('absent.online') : undefined}>
+        <Fact label={words('overview.keys')}>{status === null ? '…' : whole(status.total_users)}</Fact>
+        <Fact label={words('overview.online')} missing={blind} title={blind ? words('absent.online') : undefined}>
           {summary === null ? '…' : blind ? '—' : whole(summary.connected.length)}
-        </Figure>
-        <Figure label={words('overview.active')}>{status === null ? '…' : whole(status.active_users)}</Figure>
-        <Figure label={words('overview.down')}>{summary === null ? '…' : <Size bytes={summary.down} />}</Figure>
-        <Figure label={words('overview.up')}>{summary === null ? '…' : <Size bytes={summary.up} />}</Figure>
+        </Fact>
+        <Fact label={words('overview.active')}>{status === null ? '…' : whole(status.active_users)}</Fact>
+        <Fact label={words('overview.down')}>{summary === null ? '…' : <Size bytes={summary.down} />}</Fact>
+        <Fact label={words('overview.up')}>{summary === null ? '…' : <Size bytes={summary.up} />}</Fact>
       </dl>
       {blind && <p class="hint">{words('absent.online')}</p>}
       {list !== null && list.length === 0 && <NoKeys />}
@@ -110,7 +107,7 @@ export function OverviewPage() {
           </ol>
         </section>
       </div>
-    </div>
+    </Page>
   );
 }
 
@@ -128,21 +125,6 @@ function Health() {
     ...(place.keyway === null ? [] : [`Keyway ${place.keyway}`]),
   ];
   return <p class={away ? 'health health-away' : 'health'}>{parts.join(' · ')}</p>;
-}
-
-interface FigureProps {
-  readonly label: string;
-  readonly hint?: string | undefined;
-  readonly children: ComponentChildren;
-}
-
-function Figure({ label, hint, children }: FigureProps) {
-  return (
-    <div title={hint} class={hint === undefined ? '' : 'missing'}>
-      <dt>{label}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
 }
 
 interface RankedProps {
@@ -169,9 +151,9 @@ function NoKeys() {
   return (
     <Notice tone="plain">
       {words('overview.noKeys')}
-      <button type="button" class="button button-primary" onClick={() => goTo('keys')}>
-        <Icon name="plus" /> {words('overview.first')}
-      </button>
+      <Button kind="primary" icon="plus" onClick={() => goTo('keys')}>
+        {words('overview.first')}
+      </Button>
     </Notice>
   );
 }
@@ -218,9 +200,9 @@ function Present({ connected, blind, users: list }: PresentProps) {
         ))}
       </ol>
       {!blind && shown.length > TOP && (
-        <button type="button" class="button button-small" onClick={showAll}>
+        <Button kind="small" onClick={showAll}>
           {words('overview.all', { n: shown.length })}
-        </button>
+        </Button>
       )}
     </section>
   );

@@ -1,9 +1,17 @@
-import { createStore, type Store } from '../store/store.js';
+import { useState } from 'preact/hooks';
+import type { Server } from '../api/server.js';
+import type { EventName } from '../i18n/events.js';
+import { type MessageName, useWords } from '../i18n/text.js';
+import { createStore, type Store, useStore } from '../store/store.js';
+import { encodeExact } from '../text/exact-json.js';
+import { note } from './audit-notes.js';
 import { perWorkspace } from './per-workspace.js';
-import type { Workspace } from './workspace.js';
+import { useRefreshed, useTask } from './tasks.js';
+import { say } from './toasts.js';
+import { useWorkspace, type Workspace } from './workspace.js';
 
 /** Something under edit: what the server had when it began, and what it is to become. */
-export interface Draft<T> {
+interface Draft<T> {
   readonly base: T;
   readonly now: T;
 }
@@ -15,7 +23,14 @@ export function watchDraft(isUnsaved: () => boolean): void {
   unsaved.add(isUnsaved);
 }
 
-/** A place for one kind of draft, so that nothing typed is lost when the page or the server is changed. */
+/** Has the browser ask before a tab is closed in which something is edited and not saved. */
+export function askBeforeLeaving(): void {
+  window.addEventListener('beforeunload', (event) => {
+    if ([...unsaved].some((isUnsaved) => isUnsaved())) event.preventDefault();
+  });
+}
+
+/** Makes a place for one kind of draft, so that nothing typed is lost when the page or the server is changed. */
 export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | null> {
   return perWorkspace(() => {
     const store = createStore<Draft<T> | null>(null);
@@ -27,9 +42,70 @@ export function createDrafts<T>(): (workspace: Workspace) => Store<Draft<T> | nu
   });
 }
 
-/** Has the browser ask before a tab is closed in which something is edited and not saved. */
-export function askBeforeLeaving(): void {
-  window.addEventListener('beforeunload', (event) => {
-    if ([...unsaved].some((isUnsaved) => isUnsaved())) event.preventDefault();
+/** Settings that a server has operations for. */
+interface ServerSettings<T> {
+  readonly draftOf: ReturnType<typeof createDrafts<T>>;
+  readonly read: (server: Server) => Promise<T>;
+  readonly write: (server: Server, now: T) => Promise<void>;
+  /** Whether two drafts say the same, so that nothing is to be saved. */
+  readonly isSame: (base: T, now: T) => boolean;
+  /** Is noted with this number, and told, when they are saved. */
+  readonly event: EventName;
+  readonly count?: (now: T) => number;
+  readonly saved: MessageName;
+}
+
+const isEqual = (a: unknown, b: unknown): boolean => encodeExact(a) === encodeExact(b);
+
+/** The settings of the server under edit: refreshed while nothing is typed, compared with the draft from then on. */
+export function useServerDraft<T>({ draftOf, read, write, isSame, event, count = () => 0, saved }: ServerSettings<T>) {
+  const words = useWords();
+  const workspace = useWorkspace();
+  const store = draftOf(workspace);
+  const draft = useStore(store);
+  const [meanwhile, setMeanwhile] = useState(false);
+  const saving = useTask();
+  const loadError = useRefreshed(async () => {
+    const fresh = await read(workspace.server);
+    const known = store.get();
+    if (known === null || (isSame(known.base, known.now) && !isEqual(known.base, fresh))) {
+      store.set({ base: fresh, now: fresh });
+    } else setMeanwhile(!isEqual(known.base, fresh));
   });
+  const begin = (now: T) => {
+    store.set({ base: now, now });
+    setMeanwhile(false);
+    void workspace.contact.now();
+  };
+  return {
+    /** Null until it was read. */
+    draft,
+    loadError,
+    /** Why it could not be saved, until it is tried again; null where it could. */
+    saveError: saving.error,
+    busy: saving.busy,
+    dirty: draft !== null && !isSame(draft.base, draft.now),
+    /** Whether the server's settings have changed since the edit began. */
+    meanwhile,
+    change: (now: T) => store.set({ base: draft?.base ?? now, now }),
+    /** Begins anew with a copy, other than before though equal, so that fields forget what was typed. */
+    discard: () => {
+      saving.forget();
+      if (draft !== null) begin(structuredClone(draft.base));
+    },
+    save: () =>
+      saving.run(async () => {
+        if (draft === null) return;
+        const { now } = draft;
+        try {
+          await write(workspace.server, now);
+        } catch (problem) {
+          note(workspace, event, false, { n: count(now) });
+          throw problem;
+        }
+        note(workspace, event, true, { n: count(now) });
+        begin(now);
+        say({ tone: 'good', text: words(saved) });
+      }),
+  };
 }

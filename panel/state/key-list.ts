@@ -1,22 +1,17 @@
 import type { User } from '../api/wire.js';
+import type { MessageName } from '../i18n/text.js';
 import type { Whole } from '../text/exact-json.js';
 import { visible } from '../text/visible.js';
-import { type KeyStatus, STATUSES, statusOf, usedPart } from './key-status.js';
+import { STATUSES, statusOf, usedPart } from './key-status.js';
 
 /** Every key, those of one status, or those without a limit. */
 export const FILTERS = ['all', ...STATUSES, 'unlimited'] as const;
 export type Filter = (typeof FILTERS)[number];
 
-export const COLUMNS = ['name', 'key', 'down', 'up', 'used', 'limit', 'connections', 'status'] as const;
-export type Column = (typeof COLUMNS)[number];
-
 export interface Sorting {
   readonly column: Column;
   readonly descending: boolean;
 }
-
-/** Columns whose values do not move by themselves, so that sorting by them again disturbs nobody. */
-export const STEADY: ReadonlySet<Column> = new Set(['name', 'key', 'limit']);
 
 /** What is looked for: a part of a name or key, or whole names and keys that were pasted as lines. */
 export type Query =
@@ -53,24 +48,36 @@ function matcher(query: Query): ((user: User) => boolean) | null {
   return (user) => user.access_key.toLowerCase().includes(part) || (user.name ?? '').toLowerCase().includes(part);
 }
 
-type Sortable = string | Whole;
+interface KeyColumn {
+  readonly label: MessageName;
+  /** Its label where there is room. */
+  readonly long?: MessageName;
+  /** The value that it is sorted by. */
+  readonly value: (user: User) => string | Whole;
+  /** Begins with the smallest: text does, numbers begin with the largest. */
+  readonly isRising?: true;
+  /** Its values do not move by themselves, so that sorting by them again disturbs nobody. */
+  readonly isSteady?: true;
+}
 
-const RANK = Object.fromEntries(STATUSES.map((status, rank) => [status, rank])) as Readonly<Record<KeyStatus, number>>; // Made of all of them.
+export type Column = 'status' | 'name' | 'key' | 'down' | 'up' | 'used' | 'limit' | 'connections';
 
-const VALUES: Readonly<Record<Column, (user: User) => Sortable>> = {
-  name: (user) => (user.name ?? '').toLowerCase(),
-  key: (user) => user.access_key,
-  down: (user) => user.bytes_down,
-  up: (user) => user.bytes_up,
-  used: (user) => usedPart(user) ?? -1,
-  limit: (user) => user.limit_bytes ?? -1,
-  connections: (user) => user.connections,
-  status: (user) => STATUSES.length - RANK[statusOf(user)],
+/** The columns of the list, as they stand in it. */
+export const COLUMNS: Readonly<Record<Column, KeyColumn>> = {
+  status: { label: 'key.status', value: (user) => STATUSES.length - STATUSES.indexOf(statusOf(user)) },
+  name: { label: 'keys.name', value: (user) => (user.name ?? '').toLowerCase(), isRising: true, isSteady: true },
+  key: { label: 'keys.key', value: (user) => user.access_key, isRising: true, isSteady: true },
+  down: { label: 'keys.down', value: (user) => user.bytes_down },
+  up: { label: 'keys.up', value: (user) => user.bytes_up },
+  used: { label: 'keys.used', value: (user) => usedPart(user) ?? -1 },
+  limit: { label: 'keys.limit', value: (user) => user.limit_bytes ?? -1, isSteady: true },
+  connections: { label: 'keys.connections', long: 'keys.connectionsLong', value: (user) => user.connections },
 };
+export const COLUMN_NAMES = Object.keys(COLUMNS) as readonly Column[]; // The members of a constant.
 
 /** A sorted copy; equal values stay in the order of the list, and keys without a name come last. */
 export function sortUsers(users: readonly User[], { column, descending }: Sorting): readonly User[] {
-  const value = VALUES[column];
+  const { value } = COLUMNS[column];
   const sign = descending ? -1 : 1;
   const rows = users.map((user, index) => ({ user, index, value: value(user) }));
   rows.sort((a, b) => {

@@ -1,7 +1,7 @@
 import { isObject } from '../api/objects.js';
 import { keptInTab } from '../store/kept.js';
 import { createStore, type Store } from '../store/store.js';
-import { COLUMNS, FILTERS, type Filter, type Query, type Sorting } from './key-list.js';
+import { COLUMN_NAMES, FILTERS, type Filter, type Query, type Sorting } from './key-list.js';
 import { perWorkspace } from './per-workspace.js';
 
 /** How the list of keys is looked at. It stays while another page is open; all but the selection over a reload too. */
@@ -37,19 +37,18 @@ export const keysViewOf = perWorkspace<Store<KeysView>>(({ place, session }) => 
 });
 
 function read(text: string | null): Partial<KeysView> {
-  if (text === null) return {};
   try {
-    const kept: unknown = JSON.parse(text);
+    const kept: unknown = JSON.parse(text ?? '{}');
     if (!isObject(kept)) return {};
     const { query, sorting } = kept;
     const filter = FILTERS.find((name) => name === kept.filter);
-    const column = isObject(sorting) ? COLUMNS.find((name) => name === sorting.column) : undefined;
+    const column = isObject(sorting) ? COLUMN_NAMES.find((name) => name === sorting.column) : undefined;
     return {
-      ...(isObject(query) ? { query: readQuery(query) } : {}),
-      ...(filter === undefined ? {} : { filter }),
-      ...(column === undefined
-        ? {}
-        : { sorting: { column, descending: isObject(sorting) && sorting.descending === true } }),
+      ...(isObject(query) && { query: readQuery(query) }),
+      ...(filter !== undefined && { filter }),
+      ...(column !== undefined && {
+        sorting: { column, descending: isObject(sorting) && sorting.descending === true },
+      }),
     };
   } catch {
     return {};

@@ -2,7 +2,7 @@ import { showIn, useWords } from '../i18n/text.js';
 import { say } from '../state/toasts.js';
 import { chooseTheme, LANGUAGES, type Language, preferences, THEMES } from '../store/preferences.js';
 import { useStore } from '../store/store.js';
-import { Icon } from './icon.js';
+import { IconButton } from './button.js';
 
 const NAMES: Readonly<Record<Language, string>> = { en: 'English', ru: 'Русский' };
 const ICONS = { auto: 'auto', light: 'sun', dark: 'moon' } as const;
@@ -30,15 +30,12 @@ export function Choices() {
           </button>
         ))}
       </div>
-      <button
-        type="button"
-        class="icon-button"
-        aria-label={`${words('app.theme')}: ${words(`theme.${theme}`)}`}
-        title={`${words('app.theme')}: ${words(`theme.${theme}`)}`}
+      <IconButton
+        icon={ICONS[theme]}
+        label={`${words('app.theme')}: ${words(`theme.${theme}`)}`}
+        tip
         onClick={() => chooseTheme(next)}
-      >
-        <Icon name={ICONS[theme]} />
-      </button>
+      />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { say } from '../state/toasts.js';
-import { Icon } from './icon.js';
+import { IconButton } from './button.js';
 
 /** Copies, and says whether it could. Over plain HTTP the clipboard is closed to a page, so the older way is tried too. */
 export async function copy(text: string): Promise<boolean> {
@@ -32,15 +32,6 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
     } else say({ tone: 'bad', text: words('action.copyFailed') });
   };
   const name = label ?? words('action.copy');
-  return (
-    <button
-      type="button"
-      class="icon-button"
-      aria-label={done ? words('action.copied') : name}
-      title={name}
-      onClick={onClick}
-    >
-      <Icon name={done ? 'check' : 'copy'} />
-    </button>
-  );
+  const icon = done ? 'check' : 'copy';
+  return <IconButton icon={icon} label={done ? words('action.copied') : name} title={name} onClick={onClick} />;
 }

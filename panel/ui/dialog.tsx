@@ -3,7 +3,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
-import { Icon } from './icon.js';
+import { Button, IconButton } from './button.js';
 
 interface DialogProps {
   readonly title: string;
@@ -50,11 +50,29 @@ export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps
     <dialog ref={dialog} class={`dialog dialog-${kind}`} aria-labelledby={heading} onCancel={cancel} onClose={closed}>
       <header class="dialog-head">
         <h2 id={heading}>{title}</h2>
-        <button type="button" class="icon-button" aria-label={words('action.close')} onClick={onClose}>
-          <Icon name="close" />
-        </button>
+        <IconButton icon="close" label={words('action.close')} onClick={onClose} />
       </header>
       {children}
     </dialog>
+  );
+}
+
+interface DialogFootProps {
+  readonly onClose: () => void;
+  /** Whether Enter cancels, as long as nothing else is chosen. */
+  readonly isSafe?: boolean;
+  /** The buttons that do something. */
+  readonly children: ComponentChildren;
+}
+
+export function DialogFoot({ onClose, isSafe = false, children }: DialogFootProps) {
+  const words = useWords();
+  return (
+    <footer class="dialog-foot">
+      <Button data-autofocus={isSafe ? '' : undefined} onClick={onClose}>
+        {words('action.cancel')}
+      </Button>
+      {children}
+    </footer>
   );
 }

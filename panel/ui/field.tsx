@@ -1,11 +1,14 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, InputHTMLAttributes } from 'preact';
 import { useId } from 'preact/hooks';
 
-interface FieldProps {
+interface Labelled {
   readonly label: string;
   readonly hint?: ComponentChildren;
   /** What is wrong, or null. */
   readonly problem?: string | null;
+}
+
+interface FieldProps extends Labelled {
   /** Gets the id for the control and what describes it. */
   readonly children: (control: ControlProps) => ComponentChildren;
 }
@@ -31,16 +34,88 @@ export function Field({ label, hint, problem = null, children }: FieldProps) {
   );
 }
 
+interface Typed {
+  readonly value: string;
+  readonly onType: (value: string) => void;
+}
+
+/** How a field is typed in. */
+type Typing = Pick<
+  InputHTMLAttributes,
+  | 'autocapitalize'
+  | 'autocomplete'
+  | 'class'
+  | 'disabled'
+  | 'inputMode'
+  | 'maxLength'
+  | 'name'
+  | 'placeholder'
+  | 'spellcheck'
+>;
+
+/** Attributes of a field for what is no prose: addresses, names, keys. */
+export const VERBATIM = { class: 'mono', spellcheck: false } as const;
+
+/** A field of one line. */
+export function TextField({ label, hint, problem = null, onType, ...rest }: Labelled & Typed & Typing) {
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(control) => (
+        <input autocomplete="off" {...rest} {...control} onInput={(event) => onType(event.currentTarget.value)} />
+      )}
+    </Field>
+  );
+}
+
+/** A field of several lines, each of them a thing of its own. */
+export function LinesField({
+  label,
+  hint,
+  problem = null,
+  onType,
+  ...rest
+}: Labelled & Typed & Typing & { readonly rows: number }) {
+  return (
+    <Field label={label} hint={hint} problem={problem}>
+      {(control) => (
+        <textarea {...VERBATIM} {...rest} {...control} onInput={(event) => onType(event.currentTarget.value)} />
+      )}
+    </Field>
+  );
+}
+
+interface NumberFieldProps extends Omit<Labelled, 'problem'>, Typed {
+  readonly most: number;
+  readonly placeholder?: string;
+}
+
+/** A field for a number from 1. */
+export function NumberField({ label, hint, most, onType, ...rest }: NumberFieldProps) {
+  return (
+    <Field label={label} hint={hint}>
+      {(control) => (
+        <input
+          {...control}
+          {...rest}
+          type="number"
+          min={1}
+          max={most}
+          onInput={(event) => onType(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
 interface SwitchProps {
   readonly label: string;
   readonly hint?: string;
   readonly checked: boolean;
   readonly onChange: (checked: boolean) => void;
-  readonly disabled?: boolean;
 }
 
 /** A checkbox with its words. */
-export function Switch({ label, hint, checked, onChange, disabled = false }: SwitchProps) {
+export function Switch({ label, hint, checked, onChange }: SwitchProps) {
   const id = useId();
   return (
     <div class="switch">
@@ -48,7 +123,6 @@ export function Switch({ label, hint, checked, onChange, disabled = false }: Swi
         id={id}
         type="checkbox"
         checked={checked}
-        disabled={disabled}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />

@@ -1,5 +1,5 @@
 import { useRef } from 'preact/hooks';
-import { Icon } from './icon.js';
+import { Button } from './button.js';
 
 interface FileButtonProps {
   readonly label: string;
@@ -20,9 +20,9 @@ export function FileButton({ label, accept, shrinks = false, onFile }: FileButto
   };
   return (
     <>
-      <button type="button" class="button" title={label} aria-label={label} onClick={() => input.current?.click()}>
-        <Icon name="upload" /> <span class={shrinks ? 'wide-only' : ''}>{label}</span>
-      </button>
+      <Button icon="upload" shrinks={shrinks} title={label} aria-label={label} onClick={() => input.current?.click()}>
+        {label}
+      </Button>
       <input
         ref={input}
         type="file"

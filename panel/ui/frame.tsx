@@ -6,6 +6,7 @@ import { usePlaces } from '../state/places.js';
 import { hrefOf, PAGES, type Page, route } from '../state/route.js';
 import { useWorkspace } from '../state/workspace.js';
 import { useStore } from '../store/store.js';
+import { Button, IconButton } from './button.js';
 import { Choices } from './choices.js';
 import { Icon } from './icon.js';
 import { Notice } from './notice.js';
@@ -78,37 +79,23 @@ export function Navigation() {
         </ul>
       </nav>
       <div class="side-foot">
-        <button
-          type="button"
+        <IconButton
           class="icon-button menu-toggle"
-          aria-label={words('app.more')}
+          icon="more"
+          label={words('app.more')}
           aria-expanded={open}
           onClick={() => setOpen(!open)}
-        >
-          <Icon name="more" />
-        </button>
+        />
         <div class={open ? 'foot-tools foot-tools-open' : 'foot-tools'}>
           <Choices />
-          <button
-            type="button"
+          <IconButton
             class="icon-button wide-only"
-            aria-label={words('shortcuts.title')}
-            title={words('shortcuts.title')}
+            icon="help"
+            label={words('shortcuts.title')}
+            tip
             onClick={() => shortcutsOpen.set(true)}
-          >
-            <Icon name="help" />
-          </button>
-          {signedIn && (
-            <button
-              type="button"
-              class="icon-button"
-              aria-label={words('login.signOut')}
-              title={words('login.signOut')}
-              onClick={() => session.signOut()}
-            >
-              <Icon name="exit" />
-            </button>
-          )}
+          />
+          {signedIn && <IconButton icon="exit" label={words('login.signOut')} tip onClick={() => session.signOut()} />}
         </div>
         <Versions version={status?.version ?? null} keyway={place.keyway} />
       </div>
@@ -131,9 +118,9 @@ export function ContactBar() {
         </strong>{' '}
         {failure !== null && sentence(failure, words)} {words('contact.next')}
       </span>
-      <button type="button" class="button button-small" onClick={() => void contact.now()}>
+      <Button kind="small" onClick={() => void contact.now()}>
         {words('contact.now')}
-      </button>
+      </Button>
     </Notice>
   );
 }

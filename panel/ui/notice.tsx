@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
+import { type MessageName, sentence, useWords } from '../i18n/text.js';
 import { Icon, type IconName } from './icon.js';
 
 interface NoticeProps {
-  readonly tone: 'plain' | 'warn' | 'bad' | 'good';
+  readonly tone: 'plain' | 'warn' | 'bad';
   readonly children: ComponentChildren;
   /** Spoken at once when it appears. */
   readonly urgent?: boolean;
@@ -12,10 +13,26 @@ interface NoticeProps {
 export function Notice({ tone, children, urgent = false }: NoticeProps) {
   return (
     <div class={`notice notice-${tone}`} role={urgent ? 'alert' : 'status'}>
-      {tone !== 'plain' && tone !== 'good' && <Icon name="warning" />}
+      {tone !== 'plain' && <Icon name="warning" />}
       <div>{children}</div>
     </div>
   );
+}
+
+/** The sentence for a failure; nothing where there is none. */
+export function Failure({ of, urgent = false }: { readonly of: unknown; readonly urgent?: boolean }) {
+  const words = useWords();
+  if (of === null) return null;
+  return (
+    <Notice tone="bad" urgent={urgent}>
+      {sentence(of, words)}
+    </Notice>
+  );
+}
+
+/** Stands where something will be as soon as the server has answered. */
+export function Loading({ says = 'login.checking' }: { readonly says?: MessageName }) {
+  return <p class="hint loading">{useWords()(says)}</p>;
 }
 
 interface EmptyProps {
@@ -25,7 +42,7 @@ interface EmptyProps {
   readonly children?: ComponentChildren;
 }
 
-/** What stands where a list would, when there is nothing in it. */
+/** Stands where a list would, when there is nothing in it. */
 export function Empty({ icon, title, text, children }: EmptyProps) {
   return (
     <div class="empty">

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { generateSecret } from '../text/generated.js';
+import { Button } from './button.js';
 import { CopyButton } from './copy.js';
 import { Field } from './field.js';
 
@@ -37,20 +38,18 @@ export function SecretField({ label, hint, problem = null, onChange, onGenerate,
             <CopyButton text={rest.value} label={`${words('action.copy')}: ${label}`} />
           )}
           {onGenerate !== undefined && (
-            <button
-              type="button"
-              class="button"
+            <Button
               onClick={() => {
                 onGenerate(generateSecret());
                 setVisible(true);
               }}
             >
               {words('config.generate')}
-            </button>
+            </Button>
           )}
-          <button type="button" class="button" aria-pressed={visible} onClick={() => setVisible(!visible)}>
+          <Button aria-pressed={visible} onClick={() => setVisible(!visible)}>
             {words(visible ? 'login.hide' : 'login.show')}
-          </button>
+          </Button>
         </span>
       )}
     </Field>

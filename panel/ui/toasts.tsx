@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
 import { toasts } from '../state/toasts.js';
 import { useStore } from '../store/store.js';
-import { Icon } from './icon.js';
+import { Button, IconButton } from './button.js';
 
 /** The messages in the corner. They are a polite live region. */
 export function Toasts() {
@@ -26,18 +26,15 @@ export function Toasts() {
         <div key={id} class={`toast toast-${tone}`}>
           <span>{text}</span>
           {action !== undefined && (
-            <button type="button" class="button button-small" onClick={action.run}>
+            <Button kind="small" onClick={action.run}>
               {action.label}
-            </button>
+            </Button>
           )}
-          <button
-            type="button"
-            class="icon-button"
-            aria-label={words('action.dismiss')}
+          <IconButton
+            icon="close"
+            label={words('action.dismiss')}
             onClick={() => toasts.set(toasts.get().filter((toast) => toast.id !== id))}
-          >
-            <Icon name="close" />
-          </button>
+          />
         </div>
       ))}
     </div>

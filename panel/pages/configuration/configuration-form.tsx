@@ -1,11 +1,11 @@
 import { useWords } from '../../i18n/text.js';
 import { hrefOf } from '../../state/route.js';
-import { flag, flagOf, memberOf, text, textOf, withValue } from '../../text/json-tree.js';
-import { Field, Switch } from '../../ui/field.js';
+import { memberOf, textOf, texts, withValue } from '../../text/json-tree.js';
+import { TextField } from '../../ui/field.js';
 import { DnsOfFile } from '../file/dns-in-file.js';
 import { countAt, placesIn } from '../file/document.js';
 import type { FileEditing } from '../file/use-file.js';
-import { Choice, type FormProps, Line, Port } from './fields.js';
+import { Choice, Flag, type FormProps, Line, Port } from './fields.js';
 import { ListenerForm } from './listener-form.js';
 import { OutboundForm } from './outbound-form.js';
 
@@ -71,23 +71,13 @@ function ServerForm({ tree, onChange }: FormProps) {
           />
         )}
         {listens?.kind === 'array' && (
-          <Field label={words('config.listen')} hint={words('config.listenHint')}>
-            {(control) => (
-              <input
-                {...control}
-                class="mono"
-                value={listens.items.map(textOf).join(', ')}
-                onInput={({ currentTarget: { value } }) =>
-                  onChange(
-                    withValue(tree, ['listen'], {
-                      kind: 'array',
-                      items: value.split(',').map((one) => text(one.trim())),
-                    }),
-                  )
-                }
-              />
-            )}
-          </Field>
+          <TextField
+            label={words('config.listen')}
+            hint={words('config.listenHint')}
+            class="mono"
+            value={listens.items.map(textOf).join(', ')}
+            onType={(value) => onChange(withValue(tree, ['listen'], texts(value.split(',').map((one) => one.trim()))))}
+          />
         )}
         <Choice
           tree={tree}
@@ -99,11 +89,7 @@ function ServerForm({ tree, onChange }: FormProps) {
         />
       </div>
       {memberOf(tree, 'debug') !== undefined && (
-        <Switch
-          label={words('config.debug')}
-          checked={flagOf(memberOf(tree, 'debug'))}
-          onChange={(on) => onChange(withValue(tree, ['debug'], flag(on)))}
-        />
+        <Flag tree={tree} path={['debug']} label={words('config.debug')} onChange={onChange} />
       )}
       <p class="hint">
         {words('config.contains', counts)} <a href={hrefOf('keys')}>{words('page.keys')}</a>

@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import { Absent } from '../../ui/absent.js';
+import { Button, Segments } from '../../ui/button.js';
 import { download, fileStamp } from '../../ui/download.js';
 import { FileButton } from '../../ui/file-button.js';
-import { Icon } from '../../ui/icon.js';
+import { Absent } from '../../ui/page.js';
 import { readingOf } from '../file/file-draft.js';
 import { FilePage, JSON_FILES } from '../file/file-page.js';
 import { Problem } from '../file/problem.js';
@@ -15,10 +15,8 @@ import { ConfigurationForm } from './configuration-form.js';
 
 /** The server's file, as a form and as text. */
 export function ConfigurationPage() {
-  const words = useWords();
   const has = useStore(useWorkspace().offers, ({ config }) => config);
-  if (has === false) return <Absent feature="config" icon="configuration" title={words('page.configuration')} />;
-  return <Editor />;
+  return has === false ? <Absent page="configuration" /> : <Editor />;
 }
 
 function Editor() {
@@ -42,28 +40,24 @@ function Editor() {
   };
   const tools = (
     <>
-      <button
-        type="button"
-        class="button"
+      <Button
+        icon="download"
+        shrinks
         aria-label={words('config.download')}
         title={words('config.download')}
         onClick={saveBackup}
       >
-        <Icon name="download" /> <span class="wide-only">{words('config.download')}</span>
-      </button>
+        {words('config.download')}
+      </Button>
       <FileButton label={words('config.restore')} accept={JSON_FILES} shrinks onFile={restore} />
     </>
   );
   return (
     <FilePage file={file} title={words('page.configuration')} valid={valid} tools={tools}>
       <div class="toolbar-line">
-        <div class="segments" role="group" aria-label={words('page.configuration')}>
-          {(['form', 'text'] as const).map((name) => (
-            <button key={name} type="button" aria-pressed={view === name} onClick={() => setView(name)}>
-              {words(`config.${name}`)}
-            </button>
-          ))}
-        </div>
+        <Segments label={words('page.configuration')} names={['form', 'text']} chosen={view} onChoose={setView}>
+          {(name) => words(`config.${name}`)}
+        </Segments>
         {reading?.ok === false && <Problem reading={reading} />}
       </div>
       {draft !== null && reading?.ok === true && (

@@ -1,6 +1,6 @@
 import { useWords } from '../../i18n/text.js';
-import { type JsonNode, text, textOf, withValue } from '../../text/json-tree.js';
-import { Field } from '../../ui/field.js';
+import { flag, flagOf, type JsonNode, text, textOf, withValue } from '../../text/json-tree.js';
+import { Field, NumberField, Switch, TextField, VERBATIM } from '../../ui/field.js';
 import { type Path, valueAt } from '../file/document.js';
 
 /** A part of the file's form. */
@@ -17,42 +17,23 @@ interface MemberProps extends FormProps {
 }
 
 /** A member that is a text; emptied it stays, as an empty one. */
-export function Line({ tree, path, label, hint, onChange }: MemberProps) {
-  return (
-    <Field label={label} hint={hint}>
-      {(control) => (
-        <input
-          {...control}
-          class="mono"
-          autocomplete="off"
-          spellcheck={false}
-          value={textOf(valueAt(tree, path))}
-          onInput={(event) => onChange(withValue(tree, path, text(event.currentTarget.value)))}
-        />
-      )}
-    </Field>
-  );
+export function Line({ tree, path, onChange, ...field }: MemberProps) {
+  const change = (value: string) => onChange(withValue(tree, path, text(value)));
+  return <TextField {...VERBATIM} {...field} value={textOf(valueAt(tree, path))} onType={change} />;
 }
 
 /** A member that is a port. What is no number is not taken. */
-export function Port({ tree, path, label, hint, onChange }: MemberProps) {
+export function Port({ tree, path, onChange, ...field }: MemberProps) {
   const node = valueAt(tree, path);
-  return (
-    <Field label={label} hint={hint}>
-      {(control) => (
-        <input
-          {...control}
-          type="number"
-          min={1}
-          max={65_535}
-          value={node?.kind === 'number' ? node.lexeme : ''}
-          onInput={({ currentTarget: { value } }) =>
-            onChange(withValue(tree, path, /^\d+$/.test(value) ? { kind: 'number', lexeme: value } : undefined))
-          }
-        />
-      )}
-    </Field>
-  );
+  const change = (value: string) =>
+    onChange(withValue(tree, path, /^\d+$/.test(value) ? { kind: 'number', lexeme: value } : undefined));
+  return <NumberField {...field} most={65_535} value={node?.kind === 'number' ? node.lexeme : ''} onType={change} />;
+}
+
+/** A member that is true or false. */
+export function Flag({ tree, path, label, onChange }: MemberProps) {
+  const change = (on: boolean) => onChange(withValue(tree, path, flag(on)));
+  return <Switch label={label} checked={flagOf(valueAt(tree, path))} onChange={change} />;
 }
 
 interface ChoiceProps extends MemberProps {

@@ -1,12 +1,11 @@
 import { useWords } from '../../i18n/text.js';
-import { flag, flagOf, type JsonNode, memberOf, text, textOf, withValue } from '../../text/json-tree.js';
+import { memberOf, text, textOf, withValue } from '../../text/json-tree.js';
 import { sha256 } from '../../text/sha256.js';
-import { Switch } from '../../ui/field.js';
 import { SecretField } from '../../ui/secret-field.js';
 import { type Path, placesIn, valueAt } from '../file/document.js';
 import { type NewPassword, readingOf } from '../file/file-draft.js';
 import type { FileEditing } from '../file/use-file.js';
-import { type FormProps, Line, Port } from './fields.js';
+import { Flag, type FormProps, Line, Port } from './fields.js';
 
 interface ListenerFormProps extends FormProps {
   readonly listener: Path;
@@ -17,19 +16,14 @@ interface ListenerFormProps extends FormProps {
 export function ListenerForm({ tree, onChange, listener, file }: ListenerFormProps) {
   const words = useWords();
   const older = placesIn(tree).layout === 'accessKeys';
-  const at = (name: string) => valueAt(tree, [...listener, name]);
-  const set = (name: string, value: JsonNode | undefined) => onChange(withValue(tree, [...listener, name], value));
-  const setToken = (value: string) => set('token', value === '' ? undefined : text(value));
+  const token = [...listener, 'token'];
+  const setToken = (value: string) => onChange(withValue(tree, token, value === '' ? undefined : text(value)));
   return (
     <section class="card">
       <h2>{words('config.listener')}</h2>
       <p class="hint">{words('config.listenerHint')}</p>
       {older && (
-        <Switch
-          label={words('config.enabled')}
-          checked={flagOf(at('enabled'))}
-          onChange={(on) => set('enabled', flag(on))}
-        />
+        <Flag tree={tree} path={[...listener, 'enabled']} label={words('config.enabled')} onChange={onChange} />
       )}
       <div class="fields">
         {older ? (
@@ -46,7 +40,7 @@ export function ListenerForm({ tree, onChange, listener, file }: ListenerFormPro
           label={words('config.token')}
           placeholder={words('config.noToken')}
           autocomplete="off"
-          value={textOf(at('token'))}
+          value={textOf(valueAt(tree, token))}
           onChange={setToken}
           onGenerate={setToken}
         />

@@ -1,8 +1,8 @@
 import { useWords } from '../../i18n/text.js';
-import { flag, flagOf, textOf, withValue } from '../../text/json-tree.js';
-import { Switch } from '../../ui/field.js';
+import { flag, textOf, withValue } from '../../text/json-tree.js';
+import { Button } from '../../ui/button.js';
 import { placesIn, targetsIn, valueAt } from '../file/document.js';
-import { Choice, type FormProps, Line, Port } from './fields.js';
+import { Choice, Flag, type FormProps, Line, Port } from './fields.js';
 
 const PROTOCOLS = ['socks5', 'http'];
 
@@ -17,19 +17,15 @@ export function OutboundForm({ tree, onChange }: FormProps) {
       <h2>{words('config.outbound')}</h2>
       <p class="hint">{words('config.outboundHint')}</p>
       {proxies.length === 0 && older && (
-        <button type="button" class="button button-small" onClick={start}>
+        <Button kind="small" onClick={start}>
           {words('config.outboundStart')}
-        </button>
+        </Button>
       )}
       {proxies.length === 0 && !older && <p class="hint">{words('config.noProxy')}</p>}
       {proxies.map((path) => (
         <div key={path.join()} class="fields">
           {older && (
-            <Switch
-              label={words('config.enabled')}
-              checked={flagOf(valueAt(tree, [...path, 'enabled']))}
-              onChange={(on) => onChange(withValue(tree, [...path, 'enabled'], flag(on)))}
-            />
+            <Flag tree={tree} path={[...path, 'enabled']} label={words('config.enabled')} onChange={onChange} />
           )}
           <Choice
             tree={tree}

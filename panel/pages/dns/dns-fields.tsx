@@ -2,8 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 import type { DnsSettings } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
 import { isAddress, isDomainSuffix, isWebAddress, linesOf } from '../../text/networks.js';
-import { Field, Switch } from '../../ui/field.js';
-import { Icon } from '../../ui/icon.js';
+import { Button, IconButton } from '../../ui/button.js';
+import { Field, LinesField, NumberField, Switch, TextField, VERBATIM } from '../../ui/field.js';
 
 interface NameRow {
   readonly id: number;
@@ -58,35 +58,26 @@ export function DnsFields({ base, now, ofFile, onChange, onValid }: DnsFieldsPro
         onChange={(enabled) => onChange({ enabled })}
       />
       <div class="fields">
-        <Field label={words('dns.upstream')} problem={upstreamProblem}>
-          {(control) => (
-            <input
-              {...control}
-              class="mono"
-              inputMode="url"
-              autocomplete="off"
-              spellcheck={false}
-              placeholder="https://cloudflare-dns.com/dns-query"
-              value={now.doh_upstream}
-              onInput={(event) => onChange({ doh_upstream: event.currentTarget.value.trim() })}
-            />
-          )}
-        </Field>
-        <Field label={words('dns.lists')} hint={words('dns.listsHint')} problem={listProblem}>
-          {(control) => (
-            <textarea
-              {...control}
-              class="mono"
-              rows={3}
-              spellcheck={false}
-              value={lists}
-              onInput={(event) => {
-                setLists(event.currentTarget.value);
-                onChange({ adblock_urls: linesOf(event.currentTarget.value) });
-              }}
-            />
-          )}
-        </Field>
+        <TextField
+          {...VERBATIM}
+          label={words('dns.upstream')}
+          problem={upstreamProblem}
+          inputMode="url"
+          placeholder="https://cloudflare-dns.com/dns-query"
+          value={now.doh_upstream}
+          onType={(url) => onChange({ doh_upstream: url.trim() })}
+        />
+        <LinesField
+          label={words('dns.lists')}
+          hint={words('dns.listsHint')}
+          problem={listProblem}
+          rows={3}
+          value={lists}
+          onType={(text) => {
+            setLists(text);
+            onChange({ adblock_urls: linesOf(text) });
+          }}
+        />
         <FileMembers now={now} ofFile={ofFile} onChange={onChange} />
       </div>
       <CustomNames rows={rows} problems={rowProblems} onChange={changeRows} />
@@ -117,38 +108,23 @@ function FileMembers({ now, ofFile, onChange }: Pick<DnsFieldsProps, 'now' | 'of
   return (
     <>
       {has('bind') && (
-        <Field label={words('dns.bind')}>
-          {(control) => (
-            <input
-              {...control}
-              class="mono"
-              autocomplete="off"
-              spellcheck={false}
-              placeholder="127.0.0.1"
-              value={textOf('bind')}
-              onInput={({ currentTarget: { value } }) =>
-                onChange({ bind: value.trim() === '' ? undefined : value.trim() })
-              }
-            />
-          )}
-        </Field>
+        <TextField
+          {...VERBATIM}
+          label={words('dns.bind')}
+          placeholder="127.0.0.1"
+          value={textOf('bind')}
+          onType={(address) => onChange({ bind: address.trim() === '' ? undefined : address.trim() })}
+        />
       )}
       {NUMBERS.filter(({ member }) => has(member)).map(({ member, label, fallback, most }) => (
-        <Field key={member} label={words(label)}>
-          {(control) => (
-            <input
-              {...control}
-              type="number"
-              min={1}
-              max={most}
-              placeholder={fallback}
-              value={typeof now[member] === 'number' ? String(now[member]) : ''}
-              onInput={({ currentTarget: { value } }) =>
-                onChange({ [member]: value === '' ? undefined : Number(value) })
-              }
-            />
-          )}
-        </Field>
+        <NumberField
+          key={member}
+          label={words(label)}
+          most={most}
+          placeholder={fallback}
+          value={typeof now[member] === 'number' ? String(now[member]) : ''}
+          onType={(value) => onChange({ [member]: value === '' ? undefined : Number(value) })}
+        />
       ))}
       {has('blocked_answer') && (
         <Field label={words('dns.blockedAnswer')}>
@@ -181,6 +157,11 @@ interface CustomNamesProps {
   readonly onChange: (rows: readonly NameRow[]) => void;
 }
 
+const COLUMNS = [
+  { member: 'name', label: 'dns.customName', example: '*.home.example' },
+  { member: 'address', label: 'dns.customAddress', example: '192.0.2.1' },
+] as const;
+
 function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
   const words = useWords();
   const edit = (id: number, members: Partial<NameRow>) =>
@@ -191,40 +172,29 @@ function CustomNames({ rows, problems, onChange }: CustomNamesProps) {
       {rows.length === 0 && <p class="hint">{words('dns.noCustom')}</p>}
       {rows.map((row, index) => (
         <div key={row.id} class="name-row">
-          <input
-            class="mono"
-            aria-label={words('dns.customName')}
-            placeholder="*.home.example"
-            autocomplete="off"
-            spellcheck={false}
-            aria-invalid={problems[index] !== null}
-            value={row.name}
-            onInput={(event) => edit(row.id, { name: event.currentTarget.value })}
-          />
-          <input
-            class="mono"
-            aria-label={words('dns.customAddress')}
-            placeholder="192.0.2.1"
-            autocomplete="off"
-            spellcheck={false}
-            aria-invalid={problems[index] !== null}
-            value={row.address}
-            onInput={(event) => edit(row.id, { address: event.currentTarget.value })}
-          />
-          <button
-            type="button"
-            class="icon-button"
-            aria-label={`${words('action.remove')} ${row.name}`}
+          {COLUMNS.map(({ member, label, example }) => (
+            <input
+              key={member}
+              {...VERBATIM}
+              aria-label={words(label)}
+              placeholder={example}
+              autocomplete="off"
+              aria-invalid={problems[index] !== null}
+              value={row[member]}
+              onInput={(event) => edit(row.id, { [member]: event.currentTarget.value })}
+            />
+          ))}
+          <IconButton
+            icon="trash"
+            label={`${words('action.remove')} ${row.name}`}
             onClick={() => onChange(rows.filter(({ id }) => id !== row.id))}
-          >
-            <Icon name="trash" />
-          </button>
+          />
           {problems[index] !== null && <p class="hint hint-bad">{problems[index]}</p>}
         </div>
       ))}
-      <button type="button" class="button button-small" onClick={() => onChange([...rows, rowOf('', '')])}>
-        <Icon name="plus" /> {words('action.add')}
-      </button>
+      <Button kind="small" icon="plus" onClick={() => onChange([...rows, rowOf('', '')])}>
+        {words('action.add')}
+      </Button>
     </fieldset>
   );
 }

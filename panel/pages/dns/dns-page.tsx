@@ -1,69 +1,77 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { DnsQuery, DnsSettings } from '../../api/wire.js';
 import { clockTime, sentence, useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
+import { createDrafts, useServerDraft } from '../../state/drafts.js';
+import { useRefreshed } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import { encodeExact } from '../../text/exact-json.js';
-import { Absent } from '../../ui/absent.js';
-import { Icon } from '../../ui/icon.js';
-import { Notice } from '../../ui/notice.js';
+import { Button } from '../../ui/button.js';
+import { Failure, Loading, Notice } from '../../ui/notice.js';
+import { Absent, Page } from '../../ui/page.js';
 import { DnsInFile } from '../file/dns-in-file.js';
-import { DnsSettingsForm, dnsDraftOf } from './dns-settings.js';
+import { DnsFields } from './dns-fields.js';
 import { QueryLog } from './query-log.js';
 
+const draftOf = createDrafts<DnsSettings>();
+
 export function DnsPage() {
-  const words = useWords();
   const { dns, config } = useStore(useWorkspace().offers);
   if (dns === false && config === true) return <DnsInFile />;
-  if (dns === false) return <Absent feature="dns" icon="dns" title={words('page.dns')} />;
-  return <DnsControl />;
+  return dns === false ? <Absent page="dns" /> : <DnsControl />;
 }
 
 function DnsControl() {
   const words = useWords();
-  const workspace = useWorkspace();
-  const { server, contact } = workspace;
-  const store = dnsDraftOf(workspace);
-  const draft = useStore(store);
+  const { server } = useWorkspace();
   const [queries, setQueries] = useState<readonly DnsQuery[] | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  const [meanwhile, setMeanwhile] = useState(false);
-  useEffect(
-    () =>
-      contact.add(async () => {
-        try {
-          const [settings, log] = await Promise.all([server.dns(), server.dnsQueries()]);
-          take(settings);
-          setQueries(log);
-          setError(null);
-        } catch (problem) {
-          setError(problem);
-          throw problem;
-        }
-      }),
-    [contact, server],
+  const logError = useRefreshed(async () => setQueries(await server.dnsQueries()));
+  const [valid, setValid] = useState(true);
+  const { draft, dirty, loadError, saveError, ...edit } = useServerDraft({
+    draftOf,
+    read: () => server.dns(),
+    write: (_, settings) => server.replaceDns(settings),
+    isSame: Object.is,
+    event: 'saveDns',
+    saved: 'dns.saved',
+  });
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (valid) void edit.save();
+  };
+  const error = loadError ?? logError;
+  const tools = (
+    <>
+      <span class="grow" />
+      <Refresh queries={queries ?? []} />
+    </>
   );
-
-  function take(settings: DnsSettings): void {
-    const known = store.get();
-    const untouched = known === null || known.base === known.now;
-    if (untouched && encodeExact(known?.base) !== encodeExact(settings)) store.set({ base: settings, now: settings });
-    else if (known !== null) setMeanwhile(encodeExact(known.base) !== encodeExact(settings));
-  }
-
   return (
-    <div class="page">
-      <div class="toolbar-line">
-        <h1>{words('page.dns')}</h1>
-        <span class="grow" />
-        <Refresh queries={queries ?? []} />
-      </div>
-      {error !== null && <Notice tone="bad">{sentence(error, words)}</Notice>}
-      {draft === null && error === null && <p class="hint loading">{words('login.checking')}</p>}
-      {draft !== null && <DnsSettingsForm draft={draft} store={store} meanwhile={meanwhile} />}
+    <Page title={words('page.dns')} tools={tools}>
+      <Failure of={error} />
+      {draft === null && error === null && <Loading />}
+      {draft !== null && (
+        <form class="card" onSubmit={submit}>
+          <h2>{words('dns.settings')}</h2>
+          <Failure of={saveError} urgent />
+          {edit.meanwhile && dirty && <Notice tone="warn">{words('dns.meanwhile')}</Notice>}
+          <DnsFields
+            base={draft.base}
+            now={draft.now}
+            ofFile={false}
+            onChange={(members) => edit.change({ ...draft.now, ...members })}
+            onValid={setValid}
+          />
+          <footer class="card-foot">
+            {dirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
+            <Button type="submit" kind="primary" disabled={!dirty || !valid}>
+              {words('dns.save')}
+            </Button>
+          </footer>
+        </form>
+      )}
       {queries !== null && <QueryLog queries={queries} />}
-    </div>
+    </Page>
   );
 }
 
@@ -84,22 +92,20 @@ function Refresh({ queries }: { readonly queries: readonly DnsQuery[] }) {
       note(workspace, 'refreshLists', false);
     }
   };
-  const text =
-    outcome === null
-      ? ''
-      : 'why' in outcome
-        ? words('dns.refreshFailed', { why: sentence(outcome.why, words) })
-        : `${words('dns.refreshing', { time: clockTime(outcome.at, words.language) })} ${words('dns.refreshBlocked', {
-            n: queries.filter(({ blocked, timestamp }) => blocked && Number(timestamp) * 1000 >= outcome.at).length,
-          })}`;
+  const said = (made: Outcome) => {
+    if ('why' in made) return words('dns.refreshFailed', { why: sentence(made.why, words) });
+    const since = queries.filter(({ blocked, timestamp }) => blocked && Number(timestamp) * 1000 >= made.at);
+    const time = clockTime(made.at, words.language);
+    return `${words('dns.refreshing', { time })} ${words('dns.refreshBlocked', { n: since.length })}`;
+  };
   return (
     <>
       <span class="hint" role="status">
-        {text}
+        {outcome === null ? '' : said(outcome)}
       </span>
-      <button type="button" class="button" onClick={refresh}>
-        <Icon name="refresh" /> {words('dns.refresh')}
-      </button>
+      <Button icon="refresh" onClick={refresh}>
+        {words('dns.refresh')}
+      </Button>
     </>
   );
 }

@@ -3,6 +3,7 @@ import type { DnsQuery } from '../../api/wire.js';
 import { clockTime, fullTime, useWords } from '../../i18n/text.js';
 import { Icon } from '../../ui/icon.js';
 import { Empty } from '../../ui/notice.js';
+import { Scrolls, Table } from '../../ui/page.js';
 
 /** Lines drawn at once; a server keeps a thousand. */
 const MOST = 300;
@@ -28,6 +29,7 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
       .slice(-MOST)
       .reverse();
   }, [queries, part, blockedOnly]);
+  const heads = (['time', 'domain', 'client', 'result'] as const).map((name) => words(`dns.${name}`));
   return (
     <section class="card" aria-label={words('dns.log')}>
       <div class="toolbar-line">
@@ -53,33 +55,22 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
       {queries.length === 0 && <Empty icon="dns" title={words('dns.noQueries')} text={words('dns.noQueriesText')} />}
       {queries.length > 0 && shown.length === 0 && <p class="hint">{words('dns.noMatch')}</p>}
       {shown.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
-        <div class="log" tabIndex={0} role="region" aria-label={words('dns.log')}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words('dns.time')}</th>
-                <th scope="col">{words('dns.domain')}</th>
-                <th scope="col">{words('dns.client')}</th>
-                <th scope="col">{words('dns.result')}</th>
+        <Scrolls class="log" label={words('dns.log')}>
+          <Table heads={heads}>
+            {shown.map((query, index) => (
+              <tr key={index}>
+                <td title={fullTime(Number(query.timestamp) * 1000, words.language)}>
+                  {clockTime(Number(query.timestamp) * 1000, words.language)}
+                </td>
+                <td class="mono">{query.domain.slice(0, 255)}</td>
+                <td class="mono">{query.client_ip}</td>
+                <td>
+                  <span class={`badge ${BADGES[outcomeOf(query)]}`}>{words(`dns.${outcomeOf(query)}`)}</span>
+                </td>
               </tr>
-            </thead>
-            <tbody>
-              {shown.map((query, index) => (
-                <tr key={index}>
-                  <td title={fullTime(Number(query.timestamp) * 1000, words.language)}>
-                    {clockTime(Number(query.timestamp) * 1000, words.language)}
-                  </td>
-                  <td class="mono">{query.domain.slice(0, 255)}</td>
-                  <td class="mono">{query.client_ip}</td>
-                  <td>
-                    <span class={`badge ${BADGES[outcomeOf(query)]}`}>{words(`dns.${outcomeOf(query)}`)}</span>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+            ))}
+          </Table>
+        </Scrolls>
       )}
     </section>
   );

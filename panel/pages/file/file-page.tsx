@@ -3,8 +3,10 @@ import { sentence, useWords } from '../../i18n/text.js';
 import { hrefOf } from '../../state/route.js';
 import { useWorkspace } from '../../state/workspace.js';
 import type { JsonNode } from '../../text/json-tree.js';
+import { Button } from '../../ui/button.js';
 import { FileButton } from '../../ui/file-button.js';
-import { Notice } from '../../ui/notice.js';
+import { Failure, Loading, Notice } from '../../ui/notice.js';
+import { Page, Unsaved } from '../../ui/page.js';
 import { readingOf } from './file-draft.js';
 import { Review } from './review.js';
 import type { FileEditing } from './use-file.js';
@@ -28,47 +30,39 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
   const { draft, error, dirty, review } = file;
   if (draft === null) {
     return (
-      <div class="page">
-        <h1>{title}</h1>
+      <Page title={title}>
         {error === null ? (
-          <p class="hint loading">{words('config.loading')}</p>
+          <Loading says="config.loading" />
         ) : (
           <Notice tone="bad" urgent>
             {words('config.unreadable')} {sentence(error, words)}{' '}
-            <button type="button" class="button button-small" onClick={file.load}>
+            <Button kind="small" onClick={file.load}>
               {words('login.retry')}
-            </button>{' '}
+            </Button>{' '}
             <FileButton label={words('config.restore')} accept={JSON_FILES} onFile={file.restore} />
           </Notice>
         )}
-      </div>
+      </Page>
     );
   }
+  const all = (
+    <>
+      {dirty && <Unsaved />}
+      <span class="grow" />
+      {tools}
+      {dirty && <Button onClick={file.load}>{words('action.discard')}</Button>}
+      <Button kind="primary" disabled={!dirty || !valid} onClick={file.openReview}>
+        {words('config.review')}
+      </Button>
+    </>
+  );
   return (
-    <div class="page">
-      <div class="toolbar-line">
-        <h1>{title}</h1>
-        {dirty && <span class="badge badge-warn">{words('config.unsaved')}</span>}
-        <span class="grow" />
-        {tools}
-        {dirty && (
-          <button type="button" class="button" onClick={file.load}>
-            {words('action.discard')}
-          </button>
-        )}
-        <button type="button" class="button button-primary" disabled={!dirty || !valid} onClick={file.openReview}>
-          {words('config.review')}
-        </button>
-      </div>
-      {error !== null && (
-        <Notice tone="bad" urgent>
-          {sentence(error, words)}
-        </Notice>
-      )}
+    <Page title={title} tools={all}>
+      <Failure of={error} urgent />
       {file.credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${file.credentials}`)}</Notice>}
       {children}
       {review !== null && <Review {...review} onClose={file.closeReview} onSave={file.save} />}
-    </div>
+    </Page>
   );
 }
 

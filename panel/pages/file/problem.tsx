@@ -1,4 +1,5 @@
 import { useWords } from '../../i18n/text.js';
+import { Button } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
 import type { Reading } from './document.js';
 
@@ -31,9 +32,9 @@ export function Problem({ reading, onJump }: ProblemProps) {
     <p id="config-problem" class="hint hint-bad" role="alert">
       <Icon name="warning" /> {text}{' '}
       {onJump !== undefined && typeof problem !== 'string' && (
-        <button type="button" class="button button-small" onClick={() => onJump(problem.line, problem.column)}>
+        <Button kind="small" onClick={() => onJump(problem.line, problem.column)}>
           {words('config.jump')}
-        </button>
+        </Button>
       )}
     </p>
   );

@@ -1,8 +1,11 @@
-import { useMemo, useState } from 'preact/hooks';
-import { sentence, useWords } from '../../i18n/text.js';
+import { useMemo } from 'preact/hooks';
+import { useWords } from '../../i18n/text.js';
+import { useTask } from '../../state/tasks.js';
 import { type DiffLine, diffLines, hunks } from '../../text/line-diff.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Notice } from '../../ui/notice.js';
+import { Button } from '../../ui/button.js';
+import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { Failure, Notice } from '../../ui/notice.js';
+import { Scrolls } from '../../ui/page.js';
 import type { OpenReview } from './use-file.js';
 
 interface ReviewProps extends OpenReview {
@@ -17,30 +20,14 @@ const MOST_LINES = 2_000;
 /** The difference line by line, before anything is saved. */
 export function Review({ before, after, changedMeanwhile, keysGone, credentials, onClose, onSave }: ReviewProps) {
   const words = useWords();
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const saving = useTask();
   const lines = useMemo(() => diffLines(before, after), [before, after]);
   const shown = useMemo(() => hunks(lines), [lines]);
   const count = (kind: DiffLine['kind']) => lines.filter((line) => line.kind === kind).length;
-  const save = async () => {
-    if (busy) return;
-    setBusy(true);
-    setError(null);
-    try {
-      await onSave();
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
   return (
     <Dialog title={words('config.reviewTitle')} kind="wide" onClose={onClose}>
       <div class="dialog-body">
-        {error !== null && (
-          <Notice tone="bad" urgent>
-            {sentence(error, words)}
-          </Notice>
-        )}
+        <Failure of={saving.error} urgent />
         {changedMeanwhile && (
           <Notice tone="warn" urgent>
             <strong>{words('config.meanwhile')}</strong> {words('config.meanwhileText')}
@@ -51,21 +38,17 @@ export function Review({ before, after, changedMeanwhile, keysGone, credentials,
         <p class="hint">
           {words('config.lines', { added: count('added'), removed: count('removed') })}. {words('config.comments')}
         </p>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
-        <div class="diff" tabIndex={0} role="region" aria-label={words('config.reviewTitle')}>
+        <Scrolls class="diff" label={words('config.reviewTitle')}>
           {shown.slice(0, MOST_LINES).map((line, index) => (
             <DiffRow key={line === null ? `gap${index}` : `${line.before}:${line.after}`} line={line} />
           ))}
-        </div>
+        </Scrolls>
       </div>
-      <footer class="dialog-foot">
-        <button type="button" class="button" onClick={onClose}>
-          {words('action.cancel')}
-        </button>
-        <button type="button" class="button button-primary" aria-disabled={busy} data-autofocus="" onClick={save}>
+      <DialogFoot onClose={onClose}>
+        <Button kind="primary" aria-disabled={saving.busy} data-autofocus="" onClick={() => saving.run(onSave)}>
           {words('config.save')}
-        </button>
-      </footer>
+        </Button>
+      </DialogFoot>
     </Dialog>
   );
 }

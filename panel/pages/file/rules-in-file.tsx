@@ -3,7 +3,7 @@ import { type OutboundRule, type RuleAction, readRules } from '../../api/wire.js
 import { useWords } from '../../i18n/text.js';
 import { encodeExact, parseExact } from '../../text/exact-json.js';
 import { type JsonNode, memberOf, parseTree, printTree, textOf, withValue } from '../../text/json-tree.js';
-import { Icon } from '../../ui/icon.js';
+import { Button } from '../../ui/button.js';
 import { Notice } from '../../ui/notice.js';
 import { RulesForm } from '../rules/rules-form.js';
 import { type Path, placesIn, type Target, targetsIn, valueAt } from './document.js';
@@ -16,9 +16,9 @@ export function RulesInFile() {
   const file = useFile();
   const [adding, setAdding] = useState(false);
   const add = (
-    <button type="button" class="button" onClick={() => setAdding(true)}>
-      <Icon name="plus" /> {words('rules.add')}
-    </button>
+    <Button icon="plus" onClick={() => setAdding(true)}>
+      {words('rules.add')}
+    </Button>
   );
   return (
     <FromFile file={file} title={words('page.rules')} valid tools={add}>

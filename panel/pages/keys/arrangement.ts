@@ -1,28 +1,18 @@
 import { useRef, useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
-import {
-  type Filter,
-  filterUsers,
-  keepOrder,
-  type Query,
-  type Sorting,
-  STEADY,
-  sortUsers,
-} from '../../state/key-list.js';
+import { COLUMNS, filterUsers, keepOrder, sortUsers } from '../../state/key-list.js';
+import type { KeysView } from '../../state/keys-view.js';
+import type { Stale } from './table-head.js';
 
-/** What the table shows, and how. */
 export interface Arrangement {
   readonly rows: readonly User[];
-  /** When the rows were last put in order, where values have moved since; null where the order holds. */
-  readonly staleSince: number | null;
-  sortAgain(): void;
+  /** Null where the order holds. */
+  readonly stale: Stale | null;
 }
 
 interface Last {
   readonly users: readonly User[];
-  readonly sorting: Sorting;
-  readonly filter: Filter;
-  readonly query: Query;
+  readonly view: Pick<KeysView, 'query' | 'filter' | 'sorting'>;
   readonly turn: number;
   readonly rows: readonly User[];
   readonly sortedAt: number;
@@ -33,40 +23,26 @@ interface Last {
  * Filters and sorts. A refresh does not move rows under somebody's hands: while the table is in use (`isBusy`), a list
  * sorted by something that moves keeps its order and says since when.
  */
-export function useArrangement(
-  users: readonly User[],
-  sorting: Sorting,
-  filter: Filter,
-  query: Query,
-  isBusy: () => boolean,
-): Arrangement {
+export function useArrangement(users: readonly User[], view: KeysView, isBusy: () => boolean): Arrangement {
   const [turn, setTurn] = useState(0);
   const last = useRef<Last | null>(null);
   const before = last.current;
+  const { query, filter, sorting } = view;
   const sameView =
     before !== null &&
-    before.sorting === sorting &&
-    before.filter === filter &&
-    before.query === query &&
+    before.view.sorting === sorting &&
+    before.view.filter === filter &&
+    before.view.query === query &&
     before.turn === turn;
   if (!sameView || before.users !== users) {
     const matching = filterUsers(users, filter, query);
-    const keep = sameView && !STEADY.has(sorting.column) && isBusy();
-    last.current = {
-      users,
-      sorting,
-      filter,
-      query,
-      turn,
-      rows: keep ? keepOrder(before.rows, matching) : sortUsers(matching, sorting),
-      sortedAt: keep ? before.sortedAt : Date.now(),
-      stale: keep,
-    };
+    const stale = sameView && COLUMNS[sorting.column].isSteady !== true && isBusy();
+    const rows = stale ? keepOrder(before.rows, matching) : sortUsers(matching, sorting);
+    last.current = { users, view, turn, rows, sortedAt: stale ? before.sortedAt : Date.now(), stale };
   }
   const now = last.current;
   return {
     rows: now?.rows ?? [],
-    staleSince: now?.stale === true ? now.sortedAt : null,
-    sortAgain: () => setTurn(turn + 1),
+    stale: now?.stale === true ? { since: now.sortedAt, sortAgain: () => setTurn(turn + 1) } : null,
   };
 }

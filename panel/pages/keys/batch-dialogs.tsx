@@ -14,9 +14,10 @@ import {
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
+import { Button } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Field } from '../../ui/field.js';
+import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { TextField } from '../../ui/field.js';
 import { LimitField, useLimit } from './limit-field.js';
 
 /** More keys than this want their number typed. */
@@ -111,32 +112,22 @@ export function DeleteDialog({ keys: all, unseen, onClose, onDone }: KeysDialogP
           </>
         )}
         {mustType && (
-          <Field
+          <TextField
             label={words('delete.type', { n: String(keys.length) })}
             problem={wrong ? words('delete.typeWrong', { n: String(keys.length) }) : null}
-          >
-            {(control) => (
-              <input
-                {...control}
-                data-autofocus=""
-                inputMode="numeric"
-                autocomplete="off"
-                value={typed}
-                onInput={(event) => setTyped(event.currentTarget.value)}
-              />
-            )}
-          </Field>
+            data-autofocus=""
+            inputMode="numeric"
+            value={typed}
+            onType={setTyped}
+          />
         )}
-        <footer class="dialog-foot">
-          <button type="button" class="button" data-autofocus={mustType ? undefined : ''} onClick={onClose}>
-            {words('action.cancel')}
-          </button>
+        <DialogFoot onClose={onClose} isSafe={!mustType}>
           {keys.length > 0 && (
-            <button type="submit" class="button button-danger">
+            <Button type="submit" kind="danger">
               {words('key.delete')}
-            </button>
+            </Button>
           )}
-        </footer>
+        </DialogFoot>
       </form>
     </Dialog>
   );
@@ -213,17 +204,13 @@ interface BatchFootProps<T> {
 
 /** Cancel and go; while it runs, how far it is and a way to stop. */
 export function BatchFoot<T>({ batch, onClose, label }: BatchFootProps<T>) {
-  const words = useWords();
   if (batch !== null) return <Progress batch={batch} />;
   return (
-    <footer class="dialog-foot">
-      <button type="button" class="button" onClick={onClose}>
-        {words('action.cancel')}
-      </button>
-      <button type="submit" class="button button-primary">
+    <DialogFoot onClose={onClose}>
+      <Button type="submit" kind="primary">
         {label}
-      </button>
-    </footer>
+      </Button>
+    </DialogFoot>
   );
 }
 
@@ -236,9 +223,7 @@ function Progress<T>({ batch }: { readonly batch: Batch<T> }) {
     <footer class="dialog-foot progress">
       <progress max={total} value={ended} aria-label={text} />
       <span>{text}</span>
-      <button type="button" class="button" onClick={batch.stop}>
-        {words('batch.stop')}
-      </button>
+      <Button onClick={batch.stop}>{words('batch.stop')}</Button>
     </footer>
   );
 }

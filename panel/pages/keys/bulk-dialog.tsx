@@ -8,7 +8,7 @@ import { useWorkspace, type Workspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Field } from '../../ui/field.js';
+import { TextField } from '../../ui/field.js';
 import { Notice } from '../../ui/notice.js';
 import { BatchFoot } from './batch-dialogs.js';
 import { Handout } from './handout.js';
@@ -37,20 +37,17 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
     event.preventDefault();
     if (batch !== null || countProblem !== null || !limit.reading.ok) return;
     const keys: NamedKey[] = [];
-    const { bytes } = limit.reading;
-    const attempt = begin(
-      workspace,
-      { count: number, prefix: prefix.trim(), limit: bytes, together: hasBulk !== false },
-      keys,
-    );
+    const order = { count: number, prefix: prefix.trim(), limit: limit.reading.bytes };
+    const attempt = (together: boolean) => {
+      const running = begin(workspace, { ...order, together }, keys);
+      setBatch(running);
+      return running.finished;
+    };
     setProblem(null);
-    setBatch(attempt);
-    let end = await attempt.finished;
+    let end = await attempt(hasBulk !== false);
     if (isAbsent(end.failed[0]?.error) && keys.length === 0) {
       workspace.offers.patch({ bulk: false });
-      const again = begin(workspace, { count: number, prefix: prefix.trim(), limit: bytes, together: false }, keys);
-      setBatch(again);
-      end = await again.finished;
+      end = await attempt(false);
     }
     setBatch(null);
     note(workspace, 'createKeys', end.failed.length === 0, { n: keys.length });
@@ -83,30 +80,22 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
           </Notice>
         )}
         {hasBulk === false && <Notice tone="plain">{words('absent.bulk')}</Notice>}
-        <Field label={words('bulk.count')} problem={countProblem}>
-          {(control) => (
-            <input
-              {...control}
-              data-autofocus=""
-              inputMode="numeric"
-              autocomplete="off"
-              value={count}
-              onInput={(event) => setCount(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label={words('bulk.count')}
+          problem={countProblem}
+          data-autofocus=""
+          inputMode="numeric"
+          value={count}
+          onType={setCount}
+        />
         <LimitField draft={limit.draft} reading={limit.reading} onChange={limit.setDraft} />
-        <Field label={words('bulk.prefix')} hint={words('bulk.prefixHint')}>
-          {(control) => (
-            <input
-              {...control}
-              autocomplete="off"
-              maxLength={200}
-              value={prefix}
-              onInput={(event) => setPrefix(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label={words('bulk.prefix')}
+          hint={words('bulk.prefixHint')}
+          maxLength={200}
+          value={prefix}
+          onType={setPrefix}
+        />
         <BatchFoot batch={batch} onClose={onClose} label={words('bulk.create')} />
       </form>
     </Dialog>

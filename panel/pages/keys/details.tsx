@@ -7,11 +7,12 @@ import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { visible } from '../../text/visible.js';
+import { Button } from '../../ui/button.js';
 import { TrafficChart } from '../../ui/chart.js';
 import { CopyButton } from '../../ui/copy.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Icon } from '../../ui/icon.js';
 import { Notice } from '../../ui/notice.js';
+import { Fact } from '../../ui/page.js';
 import { Size } from '../../ui/size.js';
 import { DeleteDialog, ResetDialog } from './batch-dialogs.js';
 import { EditDialog } from './edit-dialog.js';
@@ -44,15 +45,15 @@ export function Details({ accessKey, onClose }: DetailsProps) {
         {user === undefined && <Notice tone="warn">{words('keys.gone')}</Notice>}
         <Share of={named} />
         <div class="buttons">
-          <button type="button" class="button" onClick={() => setDoing('edit')}>
-            <Icon name="edit" /> {words('key.edit')}
-          </button>
-          <button type="button" class="button" onClick={() => setDoing('reset')}>
-            <Icon name="reset" /> {words('key.reset')}
-          </button>
-          <button type="button" class="button button-quiet-danger" onClick={() => setDoing('delete')}>
-            <Icon name="trash" /> {words('key.delete')}
-          </button>
+          <Button icon="edit" onClick={() => setDoing('edit')}>
+            {words('key.edit')}
+          </Button>
+          <Button icon="reset" onClick={() => setDoing('reset')}>
+            {words('key.reset')}
+          </Button>
+          <Button kind="quiet-danger" icon="trash" onClick={() => setDoing('delete')}>
+            {words('key.delete')}
+          </Button>
         </div>
         <Facts user={shown} />
         <div class="copy-line">
@@ -93,46 +94,27 @@ function Facts({ user }: { readonly user: User }) {
   return (
     <>
       <dl class="facts">
-        <div>
-          <dt>{words('key.status')}</dt>
-          <dd>
-            <Status user={user} />
-          </dd>
-        </div>
-        <div>
-          <dt>{words('keys.connectionsLong')}</dt>
-          <dd>{String(user.connections)}</dd>
-        </div>
-        <div>
-          <dt>{words('keys.down')}</dt>
-          <dd>
-            <Size bytes={user.bytes_down} />
-          </dd>
-        </div>
-        <div>
-          <dt>{words('keys.up')}</dt>
-          <dd>
-            <Size bytes={user.bytes_up} />
-          </dd>
-        </div>
-        <div>
-          <dt>{words('key.total')}</dt>
-          <dd>
-            <Size bytes={usedBytes(user)} />
-          </dd>
-        </div>
-        <div>
-          <dt>{words('keys.limit')}</dt>
-          <dd>
-            {user.limit_bytes === null ? words('keys.unlimited') : <Size bytes={user.limit_bytes} />}{' '}
-            <MoreButton user={user} />
-            <Usage user={user} />
-          </dd>
-        </div>
-        <div class={tellsSeen ? '' : 'missing'}>
-          <dt>{words('key.lastSeen')}</dt>
-          <dd>{words(tellsSeen ? 'key.notRecorded' : 'absent.short')}</dd>
-        </div>
+        <Fact label={words('key.status')}>
+          <Status user={user} />
+        </Fact>
+        <Fact label={words('keys.connectionsLong')}>{String(user.connections)}</Fact>
+        <Fact label={words('keys.down')}>
+          <Size bytes={user.bytes_down} />
+        </Fact>
+        <Fact label={words('keys.up')}>
+          <Size bytes={user.bytes_up} />
+        </Fact>
+        <Fact label={words('key.total')}>
+          <Size bytes={usedBytes(user)} />
+        </Fact>
+        <Fact label={words('keys.limit')}>
+          {user.limit_bytes === null ? words('keys.unlimited') : <Size bytes={user.limit_bytes} />}{' '}
+          <MoreButton user={user} />
+          <Usage user={user} />
+        </Fact>
+        <Fact label={words('key.lastSeen')} missing={!tellsSeen}>
+          {words(tellsSeen ? 'key.notRecorded' : 'absent.short')}
+        </Fact>
       </dl>
       {untold.length > 0 && <p class="hint">{untold.join(' ')}</p>}
     </>
@@ -157,9 +139,9 @@ function MoreButton({ user }: { readonly user: User }) {
     setBusy(false);
   };
   return (
-    <button type="button" class="button button-small" aria-disabled={busy} onClick={raise}>
+    <Button kind="small" aria-disabled={busy} onClick={raise}>
       {words('edit.more')}
-    </button>
+    </Button>
   );
 }
 

@@ -1,15 +1,18 @@
 import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
-import { sentence, useWords } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
 import { labelOf } from '../../state/named-keys.js';
 import { goTo } from '../../state/route.js';
+import { useTask } from '../../state/tasks.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Field, Switch } from '../../ui/field.js';
-import { Notice } from '../../ui/notice.js';
+import type { Whole } from '../../text/exact-json.js';
+import { Button } from '../../ui/button.js';
+import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { Switch, TextField, VERBATIM } from '../../ui/field.js';
+import { Failure, Notice } from '../../ui/notice.js';
 import { LimitField, useLimit } from './limit-field.js';
 import { changeKey, createKey } from './save-key.js';
 
@@ -33,8 +36,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const [key, setKey] = useState('');
   const [keepName, setKeepName] = useState(user !== null && user.name === undefined);
   const limit = useLimit(user?.limit_bytes ?? null);
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
+  const saving = useTask();
   const now = user === null ? undefined : byKey.get(user.access_key);
   const changed =
     user !== null && now !== undefined && (now.name !== user.name || now.limit_bytes !== user.limit_bytes);
@@ -43,83 +45,64 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const keyProblem = byKey.has(key) ? words('edit.exists') : key === '.' || key === '..' ? words('edit.dotKey') : null;
   const hidesNames = user !== null && user.name === undefined;
 
+  const save = async (bytes: Whole | null) => {
+    if (user === null) {
+      const made = await createKey(workspace, { key, name, limit: bytes });
+      note(workspace, 'createKey', true);
+      await workspace.contact.now();
+      onClose();
+      goTo('keys', made);
+      return;
+    }
+    await changeKey(workspace, user, { ...(keepName ? {} : { name }), limit: bytes });
+    say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
+    onClose();
+  };
   const submit = async (event: Event) => {
     event.preventDefault();
-    if (busy || nameProblem !== null || keyProblem !== null || !limit.reading.ok) return;
-    setBusy(true);
-    setError(null);
-    try {
-      const { bytes } = limit.reading;
-      if (user === null) {
-        const made = await createKey(workspace, { key, name, limit: bytes });
-        note(workspace, 'createKey', true);
-        await workspace.contact.now();
-        onClose();
-        goTo('keys', made);
-        return;
-      }
-      await changeKey(workspace, user, { ...(keepName ? {} : { name }), limit: bytes });
-      say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
-      onClose();
-    } catch (problem) {
-      setError(problem);
-      note(workspace, user === null ? 'createKey' : 'updateKey', false);
-    } finally {
-      setBusy(false);
-      void workspace.contact.now();
-    }
+    if (nameProblem !== null || keyProblem !== null || !limit.reading.ok) return;
+    const { bytes } = limit.reading;
+    await saving.run(() =>
+      save(bytes).catch((problem: unknown) => {
+        note(workspace, user === null ? 'createKey' : 'updateKey', false);
+        throw problem;
+      }),
+    );
+    void workspace.contact.now();
   };
 
   return (
     <Dialog title={words(user === null ? 'edit.new' : 'edit.title')} onClose={onClose}>
       <form class="dialog-body" onSubmit={submit}>
         {changed && <Notice tone="warn">{words('edit.changed')}</Notice>}
-        {error !== null && (
-          <Notice tone="bad" urgent>
-            {sentence(error, words)}
-          </Notice>
-        )}
+        <Failure of={saving.error} urgent />
         {hidesNames && <Switch label={words('edit.nameKeep')} checked={keepName} onChange={setKeepName} />}
-        <Field
+        <TextField
           label={words('edit.name')}
           hint={words(hidesNames ? 'edit.nameUnseen' : 'edit.nameHint')}
           problem={nameProblem}
-        >
-          {(control) => (
-            <input
-              {...control}
-              data-autofocus=""
-              autocomplete="off"
-              value={name}
-              disabled={keepName}
-              onInput={(event) => setName(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+          data-autofocus=""
+          disabled={keepName}
+          value={name}
+          onType={setName}
+        />
         {user === null && (
-          <Field label={words('edit.key')} hint={words('edit.keyHint')} problem={keyProblem}>
-            {(control) => (
-              <input
-                {...control}
-                class="mono"
-                autocomplete="off"
-                autocapitalize="off"
-                spellcheck={false}
-                value={key}
-                onInput={(event) => setKey(event.currentTarget.value)}
-              />
-            )}
-          </Field>
+          <TextField
+            {...VERBATIM}
+            label={words('edit.key')}
+            hint={words('edit.keyHint')}
+            problem={keyProblem}
+            autocapitalize="off"
+            value={key}
+            onType={setKey}
+          />
         )}
         <LimitField draft={limit.draft} reading={limit.reading} onChange={limit.setDraft} />
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {words('action.cancel')}
-          </button>
-          <button type="submit" class="button button-primary" aria-disabled={busy}>
+        <DialogFoot onClose={onClose}>
+          <Button type="submit" kind="primary" aria-disabled={saving.busy}>
             {words(user === null ? 'edit.create' : 'action.save')}
-          </button>
-        </footer>
+          </Button>
+        </DialogFoot>
       </form>
     </Dialog>
   );

@@ -1,13 +1,13 @@
-import { useState } from 'preact/hooks';
 import type { Server } from '../../api/server.js';
-import { sentence, useWords } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import type { NamedKey } from '../../state/named-keys.js';
+import { useTask } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { createStore, useStore } from '../../store/store.js';
 import { csvField } from '../../text/csv.js';
+import { Button } from '../../ui/button.js';
 import { download, fileStamp } from '../../ui/download.js';
-import { Icon } from '../../ui/icon.js';
-import { Notice } from '../../ui/notice.js';
+import { Failure } from '../../ui/notice.js';
 
 export interface LinkedKey extends NamedKey {
   readonly link: string;
@@ -20,43 +20,24 @@ export const sheet = createStore<readonly LinkedKey[] | null>(null);
 export function Handout({ keys }: { readonly keys: readonly NamedKey[] }) {
   const words = useWords();
   const { server } = useWorkspace();
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
+  const { busy, error, run } = useTask();
   const open = useStore(sheet);
-  const withLinks = (use: (linked: readonly LinkedKey[]) => void) => async () => {
-    if (busy) return;
-    setBusy(true);
-    setError(null);
-    try {
-      use(await linksOf(server, keys));
-    } catch (problem) {
-      setError(problem);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const withLinks = (use: (linked: readonly LinkedKey[]) => void) => () =>
+    run(async () => use(await linksOf(server, keys)));
   const name = `keys-${fileStamp(Date.now())}`;
   return (
     <div class="handout" hidden={open !== null}>
-      {error !== null && <Notice tone="bad">{sentence(error, words)}</Notice>}
+      <Failure of={error} />
       <div class="buttons">
-        <button
-          type="button"
-          class="button"
-          onClick={withLinks((linked) => download(`${name}.csv`, csvOf(linked), 'text/csv'))}
-        >
-          <Icon name="download" /> <span>{words('bulk.csv')}</span>
-        </button>
-        <button
-          type="button"
-          class="button"
-          onClick={withLinks((linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}
-        >
-          <Icon name="download" /> <span>{words('bulk.links')}</span>
-        </button>
-        <button type="button" class="button" onClick={withLinks((linked) => sheet.set(linked))}>
-          <Icon name="print" /> <span>{words('bulk.sheet')}</span>
-        </button>
+        <Button icon="download" onClick={withLinks((linked) => download(`${name}.csv`, csvOf(linked), 'text/csv'))}>
+          {words('bulk.csv')}
+        </Button>
+        <Button icon="download" onClick={withLinks((linked) => download(`${name}.txt`, linesOf(linked), 'text/plain'))}>
+          {words('bulk.links')}
+        </Button>
+        <Button icon="print" onClick={withLinks((linked) => sheet.set(linked))}>
+          {words('bulk.sheet')}
+        </Button>
       </div>
       {busy && <progress aria-label={words('login.checking')} />}
     </div>

@@ -10,9 +10,10 @@ import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
 import { visible } from '../../text/visible.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Field } from '../../ui/field.js';
+import { LinesField } from '../../ui/field.js';
 import { FileButton } from '../../ui/file-button.js';
 import { Notice } from '../../ui/notice.js';
+import { Scrolls, Table } from '../../ui/page.js';
 import { BatchFoot } from './batch-dialogs.js';
 import { Handout } from './handout.js';
 import { limitText } from './limit-field.js';
@@ -69,19 +70,13 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
           accept=".csv,.tsv,.txt,text/csv"
           onFile={async (file) => read(await file.text())}
         />
-        <Field label={words('import.paste')}>
-          {(control) => (
-            <textarea
-              {...control}
-              class="mono"
-              rows={5}
-              spellcheck={false}
-              placeholder={'key,name,limit\nguest-7,Guest,50 GiB'}
-              value={text}
-              onInput={(event) => read(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <LinesField
+          label={words('import.paste')}
+          rows={5}
+          placeholder={'key,name,limit\nguest-7,Guest,50 GiB'}
+          value={text}
+          onType={read}
+        />
         {plan.length > 0 && <Preview plan={plan} />}
         <BatchFoot batch={batch} onClose={onClose} label={words('import.apply', { n: todo.length })} />
       </form>
@@ -99,31 +94,21 @@ function Preview({ plan }: { readonly plan: readonly ImportLine[] }) {
           (effect) => `${words(`import.${effect}`)}: ${plan.filter((line) => line.effect === effect).length}`,
         ).join(' · ')}
       </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
-      <div class="import-preview" tabIndex={0} role="region" aria-label={words('import.preview')}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{words('import.line')}</th>
-              <th scope="col">{words('keys.key')}</th>
-              <th scope="col">{words('import.effect')}</th>
+      <Scrolls class="import-preview" label={words('import.preview')}>
+        <Table heads={[words('import.line'), words('keys.key'), words('import.effect')]}>
+          {plan.slice(0, MOST_LINES).map((line) => (
+            <tr key={line.line}>
+              <td>{line.line}</td>
+              <td class="mono">{line.key === '' ? words('import.generated') : visible(line.key.slice(0, 80))}</td>
+              <td>
+                <span class={`badge badge-${BADGES[line.effect]}`}>{words(`import.${line.effect}`)}</span>{' '}
+                {effectText(line, words)}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {plan.slice(0, MOST_LINES).map((line) => (
-              <tr key={line.line}>
-                <td>{line.line}</td>
-                <td class="mono">{line.key === '' ? words('import.generated') : visible(line.key.slice(0, 80))}</td>
-                <td>
-                  <span class={`badge badge-${BADGES[line.effect]}`}>{words(`import.${line.effect}`)}</span>{' '}
-                  {effectText(line, words)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
         {more > 0 && <p class="hint">{words('failed.more', { n: more })}</p>}
-      </div>
+      </Scrolls>
     </>
   );
 }

@@ -7,8 +7,9 @@ import { goTo, route } from '../../state/route.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
+import { Button } from '../../ui/button.js';
 import { copy } from '../../ui/copy.js';
-import { Empty, Notice } from '../../ui/notice.js';
+import { Empty, Failure, Loading } from '../../ui/notice.js';
 import { useArrangement } from './arrangement.js';
 import { DeleteDialog, LimitDialog, ResetDialog } from './batch-dialogs.js';
 import { BulkDialog } from './bulk-dialog.js';
@@ -28,7 +29,8 @@ export function KeysPage() {
   const openKey = useStore(route, ({ key }) => key);
   const leaving = useStore(leavingOf(workspace));
   const view = keysViewOf(workspace);
-  const { query, filter, sorting, selected } = useStore(view);
+  const seen = useStore(view);
+  const { sorting, selected } = seen;
   const [doing, setDoing] = useState<Doing | null>(null);
   const [target, setTarget] = useState<string | null>(null);
   const [editing, setEditing] = useState<string | null>(null);
@@ -37,14 +39,12 @@ export function KeysPage() {
     const element = grid.current;
     return element !== null && (element.scrollTop > 0 || element.matches(':hover, :focus-within') || selected.size > 0);
   };
-  const arranged = useArrangement(list ?? [], sorting, filter, query, isBusy);
-  const { rows, staleSince, sortAgain } = arranged;
-  const stale = staleSince === null ? null : { since: staleSince, sortAgain };
+  const { rows, stale } = useArrangement(list ?? [], seen, isBusy);
   const chosen = useMemo(() => [...selected].filter((key) => byKey.has(key)), [selected, byKey]);
   const unseen = useMemo(() => {
     if (chosen.length === 0) return new Set<string>();
-    const seen = new Set(rows.map((user) => user.access_key));
-    return new Set(chosen.filter((key) => !seen.has(key)));
+    const shown = new Set(rows.map((user) => user.access_key));
+    return new Set(chosen.filter((key) => !shown.has(key)));
   }, [chosen, rows]);
 
   const select = (keys: readonly string[], on: boolean) => {
@@ -73,30 +73,22 @@ export function KeysPage() {
       say({ tone: 'bad', text: sentence(problem, words) });
     }
   };
-  const dialog = {
-    keys: namedKeys(subject, byKey),
-    unseen,
-    onClose: close,
-    onDone: finish,
-  };
+  const dialog = { keys: namedKeys(subject, byKey), unseen, onClose: close, onDone: finish };
 
   return (
     <div class="page page-keys">
       <Toolbar view={view} users={list} rows={rows} stale={stale} onSelect={select} onDo={setDoing} />
-      {error !== null && list === null && <Notice tone="bad">{sentence(error, words)}</Notice>}
-      {list === null && error === null && <p class="hint loading">{words('keys.loading')}</p>}
+      {list === null && (error === null ? <Loading says="keys.loading" /> : <Failure of={error} />)}
       {list !== null && list.length === 0 && (
         <Empty icon="keys" title={words('keys.none')} text={words('keys.noneText')}>
-          <button type="button" class="button button-primary" onClick={() => setDoing('create')}>
+          <Button kind="primary" onClick={() => setDoing('create')}>
             {words('overview.first')}
-          </button>
+          </Button>
         </Empty>
       )}
       {list !== null && list.length > 0 && rows.length === 0 && (
         <Empty icon="search" title={words('keys.noMatch')} text={words('keys.noMatchText')}>
-          <button type="button" class="button" onClick={() => view.patch({ query: EVERYTHING, filter: 'all' })}>
-            {words('keys.showAll')}
-          </button>
+          <Button onClick={() => view.patch({ query: EVERYTHING, filter: 'all' })}>{words('keys.showAll')}</Button>
         </Empty>
       )}
       {rows.length > 0 && (

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { useWords, type Words } from '../../i18n/text.js';
 import { narrow, type Whole } from '../../text/exact-json.js';
 import { formatExact, type LimitReading, readLimit, splitLimit, UNITS, type Unit, unitName } from '../../text/sizes.js';
+import { Button } from '../../ui/button.js';
 import { Field } from '../../ui/field.js';
 
 /** What is typed in a limit field. */
@@ -77,14 +78,9 @@ export function LimitField({ draft, reading, onChange, autofocus = false }: Limi
               </option>
             ))}
           </select>
-          <button
-            type="button"
-            class="button"
-            disabled={!reading.ok}
-            onClick={() => reading.ok && onChange(splitLimit(raised(reading.bytes)))}
-          >
+          <Button disabled={!reading.ok} onClick={() => reading.ok && onChange(splitLimit(raised(reading.bytes)))}>
             {words('edit.more')}
-          </button>
+          </Button>
         </span>
       )}
     </Field>

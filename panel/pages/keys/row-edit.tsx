@@ -6,7 +6,7 @@ import { labelOf } from '../../state/named-keys.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { readLimit } from '../../text/sizes.js';
-import { Icon } from '../../ui/icon.js';
+import { Button, IconButton } from '../../ui/button.js';
 import { limitText, raised } from './limit-field.js';
 import { changeKey } from './save-key.js';
 
@@ -70,20 +70,17 @@ export function RowEdit({ user, onClose }: RowEditProps) {
         value={limit}
         onInput={(event) => setLimit(event.currentTarget.value)}
       />
-      <button
-        type="button"
-        class="button button-small"
+      <Button
+        kind="small"
         disabled={!reading.ok}
         onClick={() => reading.ok && setLimit(limitText(raised(reading.bytes), words.language))}
       >
         {words('edit.more')}
-      </button>
-      <button type="submit" class="button button-small button-primary" aria-disabled={busy}>
+      </Button>
+      <Button type="submit" kind="small button-primary" aria-disabled={busy}>
         {words('action.save')}
-      </button>
-      <button type="button" class="icon-button" aria-label={words('action.cancel')} onClick={onClose}>
-        <Icon name="close" />
-      </button>
+      </Button>
+      <IconButton icon="close" label={words('action.cancel')} onClick={onClose} />
     </form>
   );
 }

@@ -1,11 +1,13 @@
+import type { ComponentChildren } from 'preact';
 import type { User } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
-import { titleOf } from '../../state/key-list.js';
+import { type Column, titleOf } from '../../state/key-list.js';
 import { isConnected, statusOf, usedBytes, usedPart } from '../../state/key-status.js';
 import { hrefOf } from '../../state/route.js';
 import { formatSize } from '../../text/sizes.js';
 import { visible } from '../../text/visible.js';
-import { Icon, type IconName } from '../../ui/icon.js';
+import { IconButton } from '../../ui/button.js';
+import type { IconName } from '../../ui/icon.js';
 import { Size } from '../../ui/size.js';
 import { RowEdit } from './row-edit.js';
 
@@ -58,7 +60,7 @@ export function KeyRow(props: RowProps) {
       style={{ transform: `translateY(${top}px)` }}
       onClick={open}
     >
-      <div class="cell cell-check" role="gridcell">
+      <Cell of="check">
         <input
           type="checkbox"
           tabIndex={-1}
@@ -66,14 +68,14 @@ export function KeyRow(props: RowProps) {
           checked={selected}
           onClick={(event) => props.onTick(index, event.currentTarget.checked, event.shiftKey)}
         />
-      </div>
-      <div class="cell cell-status" role="gridcell">
+      </Cell>
+      <Cell of="status">
         <Status user={user} />
-      </div>
+      </Cell>
       {editing ? (
-        <div class="cell cell-edit" role="gridcell">
+        <Cell of="edit">
           <RowEdit user={user} onClose={() => props.onEdit(null)} />
-        </div>
+        </Cell>
       ) : (
         <Facts {...props} title={title} />
       )}
@@ -86,21 +88,13 @@ function Facts({ user, title, onOpen, onCopy, onEdit }: RowProps & { readonly ti
   const key = user.access_key;
   const name = visible((user.name ?? '').slice(0, SHOWN));
   const noName = user.name === undefined ? words('keys.untold') : words('keys.unnamed');
+  const shownKey = visible(key.slice(0, SHOWN));
   const action = (icon: IconName, label: string, act: () => void) => (
-    <button
-      type="button"
-      class="icon-button"
-      tabIndex={-1}
-      aria-label={`${label}: ${title}`}
-      title={label}
-      onClick={act}
-    >
-      <Icon name={icon} />
-    </button>
+    <IconButton icon={icon} label={`${label}: ${title}`} title={label} tabIndex={-1} onClick={act} />
   );
   return (
     <>
-      <div class="cell cell-name" role="gridcell">
+      <Cell of="name">
         <a
           href={hrefOf('keys', key)}
           tabIndex={-1}
@@ -110,35 +104,47 @@ function Facts({ user, title, onOpen, onCopy, onEdit }: RowProps & { readonly ti
         >
           {name === '' ? noName : name}
         </a>
-      </div>
-      <div class="cell cell-key" role="gridcell" title={visible(key.slice(0, SHOWN))}>
-        {visible(key.slice(0, SHOWN))}
-      </div>
-      <div class="cell cell-down" role="gridcell">
+      </Cell>
+      <Cell of="key" title={shownKey}>
+        {shownKey}
+      </Cell>
+      <Cell of="down">
         <Size bytes={user.bytes_down} />
-      </div>
-      <div class="cell cell-up" role="gridcell">
+      </Cell>
+      <Cell of="up">
         <Size bytes={user.bytes_up} />
-      </div>
-      <div class="cell cell-used" role="gridcell">
+      </Cell>
+      <Cell of="used">
         <Usage user={user} />
-      </div>
-      <div class="cell cell-limit" role="gridcell">
+      </Cell>
+      <Cell of="limit">
         {user.limit_bytes === null ? (
           <span class="quiet">{words('keys.unlimited')}</span>
         ) : (
           <Size bytes={user.limit_bytes} />
         )}
-      </div>
-      <div class="cell cell-connections" role="gridcell">
-        {String(user.connections)}
-      </div>
-      <div class="cell cell-actions" role="gridcell">
+      </Cell>
+      <Cell of="connections">{String(user.connections)}</Cell>
+      <Cell of="actions">
         {action('copy', words('key.copyLink'), () => onCopy(key))}
         {action('qr', words('key.showQr'), () => onOpen(key))}
         <span class="row-pencil">{action('edit', words('key.edit'), () => onEdit(key))}</span>
-      </div>
+      </Cell>
     </>
+  );
+}
+
+interface CellProps {
+  readonly of: Column | 'check' | 'edit' | 'actions';
+  readonly title?: string;
+  readonly children: ComponentChildren;
+}
+
+function Cell({ of, title, children }: CellProps) {
+  return (
+    <div class={`cell cell-${of}`} role="gridcell" title={title}>
+      {children}
+    </div>
   );
 }
 

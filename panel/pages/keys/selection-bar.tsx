@@ -1,6 +1,6 @@
 import { useWords } from '../../i18n/text.js';
 import type { NamedKey } from '../../state/named-keys.js';
-import { Icon } from '../../ui/icon.js';
+import { Button, IconButton } from '../../ui/button.js';
 import { Handout } from './handout.js';
 
 /** What the page does with keys: makes them, or something with those that are selected. */
@@ -23,30 +23,22 @@ export function SelectionBar({ chosen, unseen, onDo, onClear, onShow }: Selectio
     <div class="selection" role="toolbar" aria-label={words('keys.selected', { n: chosen.length })}>
       <strong role="status">{words('keys.selected', { n: chosen.length })}</strong>
       {unseen > 0 && (
-        <button type="button" class="button button-small" onClick={onShow}>
+        <Button kind="small" onClick={onShow}>
           {words('keys.notShown', { n: unseen })}
-        </button>
+        </Button>
       )}
-      <button type="button" class="button" onClick={() => onDo('limit')}>
-        <Icon name="gauge" /> <span>{words('keys.limit')}</span>
-      </button>
-      <button type="button" class="button" onClick={() => onDo('reset')}>
-        <Icon name="reset" /> <span>{words('key.reset')}</span>
-      </button>
+      <Button icon="gauge" onClick={() => onDo('limit')}>
+        {words('keys.limit')}
+      </Button>
+      <Button icon="reset" onClick={() => onDo('reset')}>
+        {words('key.reset')}
+      </Button>
       <Handout keys={chosen} />
-      <button type="button" class="button button-quiet-danger" onClick={() => onDo('delete')}>
-        <Icon name="trash" /> <span>{words('key.delete')}</span>
-      </button>
+      <Button kind="quiet-danger" icon="trash" onClick={() => onDo('delete')}>
+        {words('key.delete')}
+      </Button>
       <span class="grow" />
-      <button
-        type="button"
-        class="icon-button"
-        aria-label={words('keys.unselect')}
-        title={words('keys.unselect')}
-        onClick={onClear}
-      >
-        <Icon name="close" />
-      </button>
+      <IconButton icon="close" label={words('keys.unselect')} tip onClick={onClear} />
     </div>
   );
 }

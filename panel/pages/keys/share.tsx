@@ -1,12 +1,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import { subscriptionUrl } from '../../api/places.js';
-import { sentence, useWords } from '../../i18n/text.js';
+import { useWords } from '../../i18n/text.js';
 import type { NamedKey } from '../../state/named-keys.js';
 import { useWorkspace } from '../../state/workspace.js';
+import { Button, Segments } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy.js';
 import { download } from '../../ui/download.js';
-import { Icon } from '../../ui/icon.js';
-import { Notice } from '../../ui/notice.js';
+import { Failure, Loading } from '../../ui/notice.js';
 import { Qr } from '../../ui/qr.js';
 import { sheet } from './handout.js';
 
@@ -25,19 +25,15 @@ export function Share({ of }: { readonly of: NamedKey }) {
     setError(null);
     server.shareLink(of.key).then(setLink, setError);
   }, [of.key, server]);
-  if (error !== null) return <Notice tone="bad">{sentence(error, words)}</Notice>;
+  if (error !== null) return <Failure of={error} />;
   const text = way === 'link' ? link : subscriptionUrl(place, of.key);
   return (
     <section class="share" aria-label={words('key.share')}>
-      <div class="segments" role="group" aria-label={words('key.share')}>
-        {(['link', 'subscription'] as const).map((name) => (
-          <button key={name} type="button" aria-pressed={way === name} onClick={() => setWay(name)}>
-            {words(`key.${name}`)}
-          </button>
-        ))}
-      </div>
+      <Segments label={words('key.share')} names={['link', 'subscription']} chosen={way} onChoose={setWay}>
+        {(name) => words(`key.${name}`)}
+      </Segments>
       {text === null ? (
-        <p class="hint loading">{words('login.checking')}</p>
+        <Loading />
       ) : (
         <>
           <Qr text={text} label={words(`key.qr.${way}`)} />
@@ -49,13 +45,13 @@ export function Share({ of }: { readonly of: NamedKey }) {
           <div class="buttons">
             {'share' in navigator && (
               // A share sheet that is closed again is no failure.
-              <button type="button" class="button" onClick={() => navigator.share({ text }).catch(() => undefined)}>
-                <Icon name="share" /> {words('key.send')}
-              </button>
+              <Button icon="share" onClick={() => navigator.share({ text }).catch(() => undefined)}>
+                {words('key.send')}
+              </Button>
             )}
-            <button type="button" class="button" onClick={() => sheet.set([{ ...of, link: text }])}>
-              <Icon name="print" /> {words('action.print')}
-            </button>
+            <Button icon="print" onClick={() => sheet.set([{ ...of, link: text }])}>
+              {words('action.print')}
+            </Button>
           </div>
         </>
       )}
@@ -75,18 +71,14 @@ export function ClientConfiguration({ accessKey }: { readonly accessKey: string 
   return (
     <details class="disclosure" onToggle={load}>
       <summary>{words('key.config')}</summary>
-      {error !== null && <Notice tone="bad">{sentence(error, words)}</Notice>}
+      <Failure of={error} />
       {config !== null && (
         <>
           <div class="buttons">
             <CopyButton text={config} label={`${words('action.copy')}: ${words('key.config')}`} />
-            <button
-              type="button"
-              class="button"
-              onClick={() => download('config.json', `${config}\n`, 'application/json')}
-            >
-              <Icon name="download" /> {words('action.download')}
-            </button>
+            <Button icon="download" onClick={() => download('config.json', `${config}\n`, 'application/json')}>
+              {words('action.download')}
+            </Button>
           </div>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
           <pre tabIndex={0}>{config}</pre>

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useWords } from '../../i18n/text.js';
 import { visible } from '../../text/visible.js';
+import { Button } from '../../ui/button.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Icon } from '../../ui/icon.js';
 import { Qr } from '../../ui/qr.js';
 import { type LinkedKey, sheet } from './handout.js';
 
@@ -24,9 +24,9 @@ export function QrSheet({ keys }: { readonly keys: readonly LinkedKey[] }) {
     <Dialog title={words('bulk.sheetTitle')} kind="wide" onClose={() => sheet.set(null)}>
       <div class="dialog-body">
         <div class="buttons no-print">
-          <button type="button" class="button button-primary" disabled={!ready} onClick={() => window.print()}>
-            <Icon name="print" /> {words('action.print')}
-          </button>
+          <Button kind="primary" icon="print" disabled={!ready} onClick={() => window.print()}>
+            {words('action.print')}
+          </Button>
           {!ready && (
             <span class="progress">
               <progress max={keys.length} value={drawn} aria-label={progress} /> {progress}

@@ -1,21 +1,8 @@
 import type { User } from '../../api/wire.js';
-import { clockTime, type MessageName, useWords } from '../../i18n/text.js';
-import type { Column, Sorting } from '../../state/key-list.js';
+import { clockTime, useWords } from '../../i18n/text.js';
+import { COLUMN_NAMES, COLUMNS, type Column, type Sorting } from '../../state/key-list.js';
+import { Button } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
-
-const HEADS: readonly { readonly column: Column; readonly label: MessageName; readonly long?: MessageName }[] = [
-  { column: 'status', label: 'key.status' },
-  { column: 'name', label: 'keys.name' },
-  { column: 'key', label: 'keys.key' },
-  { column: 'down', label: 'keys.down' },
-  { column: 'up', label: 'keys.up' },
-  { column: 'used', label: 'keys.used' },
-  { column: 'limit', label: 'keys.limit' },
-  { column: 'connections', label: 'keys.connections', long: 'keys.connectionsLong' },
-];
-
-/** Text columns begin with A, numbers with the largest. */
-const RISING: ReadonlySet<Column> = new Set(['name', 'key']);
 
 /** That the order on the screen is an earlier one, and what puts it right. */
 export interface Stale {
@@ -26,7 +13,7 @@ export interface Stale {
 
 /** The order after a press on a column's head. */
 export function nextSorting(now: Sorting, column: Column): Sorting {
-  return { column, descending: now.column === column ? !now.descending : !RISING.has(column) };
+  return { column, descending: now.column === column ? !now.descending : COLUMNS[column].isRising !== true };
 }
 
 interface HeadProps {
@@ -40,32 +27,35 @@ interface HeadProps {
 
 export function TableHead({ rows, sorting, onSort, selected, onSelect, stale }: HeadProps) {
   const words = useWords();
-  const untold = rows[0]?.name === undefined;
   return (
     <div class="grid-head" role="rowgroup">
       <div class="row row-head" role="row" aria-rowindex={1}>
         <div class="cell cell-check" role="columnheader">
           <SelectAll rows={rows} selected={selected} onSelect={onSelect} />
         </div>
-        {HEADS.map(({ column, label, long }) => (
-          <div
-            key={column}
-            class={column === 'name' && untold ? 'cell cell-name missing' : `cell cell-${column}`}
-            role="columnheader"
-            aria-sort={sorting.column !== column ? 'none' : sorting.descending ? 'descending' : 'ascending'}
-          >
-            <button
-              type="button"
-              class="sort"
-              title={column === 'name' && untold ? words('absent.names') : words(long ?? label)}
-              onClick={() => onSort(nextSorting(sorting, column))}
+        {COLUMN_NAMES.map((column) => {
+          const { label, long = label } = COLUMNS[column];
+          const isUntold = column === 'name' && rows[0]?.name === undefined;
+          return (
+            <div
+              key={column}
+              class={isUntold ? 'cell cell-name missing' : `cell cell-${column}`}
+              role="columnheader"
+              aria-sort={sorting.column !== column ? 'none' : sorting.descending ? 'descending' : 'ascending'}
             >
-              <span>{words(label)}</span>
-              {sorting.column === column && <Icon name={sorting.descending ? 'down' : 'up'} />}
-            </button>
-            {column === 'key' && stale !== null && <StaleNote {...stale} />}
-          </div>
-        ))}
+              <button
+                type="button"
+                class="sort"
+                title={words(isUntold ? 'absent.names' : long)}
+                onClick={() => onSort(nextSorting(sorting, column))}
+              >
+                <span>{words(label)}</span>
+                {sorting.column === column && <Icon name={sorting.descending ? 'down' : 'up'} />}
+              </button>
+              {column === 'key' && stale !== null && <StaleNote {...stale} />}
+            </div>
+          );
+        })}
         <div class="cell" role="columnheader">
           <span class="visually-hidden">{words('keys.actions')}</span>
         </div>
@@ -80,9 +70,9 @@ export function StaleNote({ since, sortAgain }: Stale) {
   return (
     <span class="stale" title={words('keys.sortStaleWhy')}>
       <span>{words('keys.sortStale', { time: clockTime(since, words.language) })}</span>
-      <button type="button" class="button button-small" onClick={sortAgain}>
-        <Icon name="refresh" /> <span>{words('keys.sortAgain')}</span>
-      </button>
+      <Button kind="small" icon="refresh" onClick={sortAgain}>
+        {words('keys.sortAgain')}
+      </Button>
     </span>
   );
 }
@@ -119,25 +109,23 @@ export function SortChoice({ sorting, onSort }: Pick<HeadProps, 'sorting' | 'onS
         aria-label={words('keys.sortBy')}
         value={sorting.column}
         onChange={(event) => {
-          const head = HEADS.find(({ column }) => column === event.currentTarget.value);
-          if (head !== undefined) onSort({ column: head.column, descending: !RISING.has(head.column) });
+          const column = COLUMN_NAMES.find((name) => name === event.currentTarget.value);
+          if (column !== undefined) onSort({ column, descending: COLUMNS[column].isRising !== true });
         }}
       >
-        {HEADS.map(({ column, label, long }) => (
+        {COLUMN_NAMES.map((column) => (
           <option key={column} value={column}>
-            {words(long ?? label)}
+            {words(COLUMNS[column].long ?? COLUMNS[column].label)}
           </option>
         ))}
       </select>
-      <button
-        type="button"
-        class="button"
+      <Button
         aria-label={words(sorting.descending ? 'keys.falling' : 'keys.rising')}
         title={words(sorting.descending ? 'keys.falling' : 'keys.rising')}
         onClick={() => onSort(nextSorting(sorting, sorting.column))}
       >
         <Icon name={sorting.descending ? 'down' : 'up'} />
-      </button>
+      </Button>
     </span>
   );
 }

@@ -6,6 +6,7 @@ import { countStatuses, tellsOnline } from '../../state/key-status.js';
 import { EVERYTHING, type KeysView } from '../../state/keys-view.js';
 import { type Store, useStore } from '../../store/store.js';
 import { formatExact } from '../../text/sizes.js';
+import { Button, IconButton, Segments } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
 import { useNarrow } from '../../ui/width.js';
 import type { Doing } from './selection-bar.js';
@@ -39,29 +40,29 @@ export function Toolbar({ view, users, rows, stale, onSelect, onDo }: ToolbarPro
               : words('keys.countOf', { shown: rows.length, n: total })}
         </span>
         <span class="grow" />
-        <button
-          type="button"
-          class="button"
+        <Button
+          icon="upload"
+          shrinks
           aria-label={words('import.open')}
           title={words('import.title')}
           onClick={() => onDo('import')}
         >
-          <Icon name="upload" /> <span class="wide-only">{words('import.open')}</span>
-        </button>
-        <button
-          type="button"
-          class="button"
+          {words('import.open')}
+        </Button>
+        <Button
+          icon="many"
+          shrinks
           aria-label={words('keys.bulk')}
           title={words('bulk.title')}
           onClick={() => onDo('bulk')}
         >
-          <Icon name="many" /> <span class="wide-only">{words('keys.bulk')}</span>
-        </button>
-        <button type="button" class="button button-primary" onClick={() => onDo('create')}>
-          <Icon name="plus" /> {words('keys.create')}
-        </button>
+          {words('keys.bulk')}
+        </Button>
+        <Button kind="primary" icon="plus" onClick={() => onDo('create')}>
+          {words('keys.create')}
+        </Button>
       </div>
-      <div class="toolbar-line filter-line">
+      <div class="toolbar-line">
         <Search query={query} onQuery={(next) => view.patch({ query: next })} />
         <Filters users={users ?? []} filter={filter} onFilter={(next) => view.patch({ filter: next })} />
         {narrow && (
@@ -101,13 +102,19 @@ function Filters({ users, filter, onFilter }: FiltersProps) {
   });
   return (
     <>
-      <div class="segments filter-buttons" role="group" aria-label={words('keys.filter')}>
-        {names.map((name) => (
-          <button key={name} type="button" aria-pressed={filter === name} onClick={() => onFilter(name)}>
+      <Segments
+        class="segments filter-buttons"
+        label={words('keys.filter')}
+        names={names}
+        chosen={filter}
+        onChoose={onFilter}
+      >
+        {(name) => (
+          <>
             {text(name).label} <span class="quiet">{text(name).count}</span>
-          </button>
-        ))}
-      </div>
+          </>
+        )}
+      </Segments>
       <select
         class="filter-menu"
         aria-label={words('keys.filter')}
@@ -146,16 +153,7 @@ function Search({ query, onQuery }: SearchProps) {
     event.preventDefault();
     onQuery({ kind: 'lines', lines });
   };
-  const clear = (
-    <button
-      type="button"
-      class="icon-button"
-      aria-label={words('keys.clearSearch')}
-      onClick={() => onQuery(EVERYTHING)}
-    >
-      <Icon name="close" />
-    </button>
-  );
+  const clear = <IconButton icon="close" label={words('keys.clearSearch')} onClick={() => onQuery(EVERYTHING)} />;
   if (query.kind === 'lines') {
     return (
       <div class="search search-lines" role="status" title={words('keys.searchLinesHint')}>

@@ -2,8 +2,9 @@ import { useState } from 'preact/hooks';
 import type { OutboundRule, RuleAction } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
 import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
-import { Dialog } from '../../ui/dialog.js';
-import { Field } from '../../ui/field.js';
+import { Button } from '../../ui/button.js';
+import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { LinesField, TextField } from '../../ui/field.js';
 import type { Target } from '../file/document.js';
 
 const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
@@ -61,52 +62,35 @@ export function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply
             </label>
           ))}
         </fieldset>
-        <Field label={words('rules.domains')} problem={domainProblem}>
-          {(control) => (
-            <textarea
-              {...control}
-              data-autofocus=""
-              class="mono"
-              rows={4}
-              spellcheck={false}
-              value={domains}
-              onInput={(event) => setDomains(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label={words('rules.networks')} problem={networkProblem}>
-          {(control) => (
-            <textarea
-              {...control}
-              class="mono"
-              rows={4}
-              spellcheck={false}
-              value={networks}
-              onInput={(event) => setNetworks(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <LinesField
+          label={words('rules.domains')}
+          problem={domainProblem}
+          data-autofocus=""
+          rows={4}
+          value={domains}
+          onType={setDomains}
+        />
+        <LinesField
+          label={words('rules.networks')}
+          problem={networkProblem}
+          rows={4}
+          value={networks}
+          onType={setNetworks}
+        />
         {hasProtocol && (
-          <Field label={words('rules.protocol')} hint={words('rules.protocolHint')}>
-            {(control) => (
-              <input
-                {...control}
-                autocomplete="off"
-                spellcheck={false}
-                value={protocol}
-                onInput={(event) => setProtocol(event.currentTarget.value)}
-              />
-            )}
-          </Field>
+          <TextField
+            label={words('rules.protocol')}
+            hint={words('rules.protocolHint')}
+            spellcheck={false}
+            value={protocol}
+            onType={setProtocol}
+          />
         )}
-        <footer class="dialog-foot">
-          <button type="button" class="button" onClick={onClose}>
-            {words('action.cancel')}
-          </button>
-          <button type="submit" class="button button-primary">
+        <DialogFoot onClose={onClose}>
+          <Button type="submit" kind="primary">
             {words('rules.apply')}
-          </button>
-        </footer>
+          </Button>
+        </DialogFoot>
       </form>
     </Dialog>
   );

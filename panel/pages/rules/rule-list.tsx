@@ -1,7 +1,8 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { OutboundRule } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
-import { Icon } from '../../ui/icon.js';
+import { IconButton } from '../../ui/button.js';
+import { Icon, type IconName } from '../../ui/icon.js';
 
 interface RuleListProps {
   readonly rules: readonly OutboundRule[];
@@ -39,6 +40,10 @@ export function RuleList({ rules, onChange, onEdit }: RuleListProps) {
     follow.current = { index: index + by, part: part ?? 'edit' };
     move(index, index + by);
   };
+  const remove = (index: number) => onChange(rules.filter((_, other) => other !== index));
+  const button = (icon: IconName, part: string, label: string, onClick: () => void) => (
+    <IconButton icon={icon} data-part={part} label={label} tip onClick={onClick} />
+  );
   return (
     <>
       <ol class="rules" ref={list}>
@@ -71,30 +76,10 @@ export function RuleList({ rules, onChange, onEdit }: RuleListProps) {
             </span>
             <RuleText rule={rule} />
             <span class="rule-buttons">
-              <IconButton
-                icon="up"
-                part="up"
-                label={words('rules.up', { n: index + 1 })}
-                onClick={() => move(index, index - 1)}
-              />
-              <IconButton
-                icon="down"
-                part="down"
-                label={words('rules.down', { n: index + 1 })}
-                onClick={() => move(index, index + 1)}
-              />
-              <IconButton
-                icon="edit"
-                part="edit"
-                label={words('rules.editOne', { n: index + 1 })}
-                onClick={() => onEdit(index)}
-              />
-              <IconButton
-                icon="trash"
-                part="remove"
-                label={words('rules.removeOne', { n: index + 1 })}
-                onClick={() => onChange(rules.filter((_, other) => other !== index))}
-              />
+              {button('up', 'up', words('rules.up', { n: index + 1 }), () => move(index, index - 1))}
+              {button('down', 'down', words('rules.down', { n: index + 1 }), () => move(index, index + 1))}
+              {button('edit', 'edit', words('rules.editOne', { n: index + 1 }), () => onEdit(index))}
+              {button('trash', 'remove', words('rules.removeOne', { n: index + 1 }), () => remove(index))}
             </span>
           </li>
         ))}
@@ -103,21 +88,6 @@ export function RuleList({ rules, onChange, onEdit }: RuleListProps) {
         {spoken}
       </p>
     </>
-  );
-}
-
-interface IconButtonProps {
-  readonly icon: 'up' | 'down' | 'edit' | 'trash';
-  readonly part: string;
-  readonly label: string;
-  readonly onClick: () => void;
-}
-
-function IconButton({ icon, part, label, onClick }: IconButtonProps) {
-  return (
-    <button type="button" class="icon-button" data-part={part} aria-label={label} title={label} onClick={onClick}>
-      <Icon name={icon} />
-    </button>
   );
 }
 

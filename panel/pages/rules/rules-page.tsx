@@ -1,139 +1,70 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { ApiFailure } from '../../api/failure.js';
 import type { OutboundRule } from '../../api/wire.js';
 import { sentence, useWords } from '../../i18n/text.js';
-import { note } from '../../state/audit-notes.js';
-import { createDrafts } from '../../state/drafts.js';
-import { say } from '../../state/toasts.js';
+import { createDrafts, useServerDraft } from '../../state/drafts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { encodeExact } from '../../text/exact-json.js';
-import { Absent } from '../../ui/absent.js';
-import { Icon } from '../../ui/icon.js';
-import { Notice } from '../../ui/notice.js';
+import { Button } from '../../ui/button.js';
+import { Failure, Loading, Notice } from '../../ui/notice.js';
+import { Absent, Page, Unsaved } from '../../ui/page.js';
 import { RulesInFile } from '../file/rules-in-file.js';
 import { RulesForm } from './rules-form.js';
 
-type Rules = readonly OutboundRule[];
-
-const draftOf = createDrafts<Rules>();
+const draftOf = createDrafts<readonly OutboundRule[]>();
 
 export function RulesPage() {
-  const words = useWords();
   const { rules, config } = useStore(useWorkspace().offers);
   if (rules === false && config === true) return <RulesInFile />;
-  if (rules === false) return <Absent feature="rules" icon="rules" title={words('page.rules')} />;
-  return <RulesEditor />;
-}
-
-function same(a: Rules, b: Rules): boolean {
-  return encodeExact(a) === encodeExact(b);
+  return rules === false ? <Absent page="rules" /> : <RulesEditor />;
 }
 
 function RulesEditor() {
   const words = useWords();
-  const workspace = useWorkspace();
-  const { server, contact } = workspace;
-  const store = draftOf(workspace);
-  const draft = useStore(store);
-  const [error, setError] = useState<unknown>(null);
-  const [meanwhile, setMeanwhile] = useState(false);
   const [adding, setAdding] = useState(false);
-  const [busy, setBusy] = useState(false);
-
-  useEffect(
-    () =>
-      contact.add(async () => {
-        try {
-          take(await server.rules());
-          setError((last: unknown) => (last instanceof ApiFailure && last.kind === 'refused' ? last : null));
-        } catch (problem) {
-          setError(problem);
-          throw problem;
-        }
-      }),
-    [contact, server],
-  );
-
-  /** What the server has now: shown at once where nothing is being edited, else only compared. */
-  function take(rules: Rules): void {
-    const known = store.get();
-    if (known === null || (same(known.base, known.now) && !same(known.base, rules)))
-      store.set({ base: rules, now: rules });
-    else setMeanwhile(!same(known.base, rules));
-  }
-
+  const { draft, dirty, busy, loadError, saveError, ...edit } = useServerDraft({
+    draftOf,
+    read: (server) => server.rules(),
+    write: (server, rules) => server.replaceRules(rules),
+    isSame: (a, b) => encodeExact(a) === encodeExact(b),
+    event: 'saveRules',
+    count: (rules) => rules.length,
+    saved: 'rules.saved',
+  });
   if (draft === null) {
-    return (
-      <div class="page">
-        <h1>{words('page.rules')}</h1>
-        {error !== null ? (
-          <Notice tone="bad">{sentence(error, words)}</Notice>
-        ) : (
-          <p class="hint loading">{words('login.checking')}</p>
-        )}
-      </div>
-    );
+    return <Page title={words('page.rules')}>{loadError === null ? <Loading /> : <Failure of={loadError} />}</Page>;
   }
-  const rules = draft.now;
-  const dirty = !same(draft.base, rules);
-  const hasProtocol = rules.length === 0 || rules.some((rule) => 'protocol' in rule);
-  const discard = async () => {
-    store.set(null);
-    setMeanwhile(false);
-    setError(null);
-    await contact.now();
-  };
-  const save = async () => {
-    if (busy) return;
-    setBusy(true);
-    setError(null);
-    try {
-      await server.replaceRules(rules);
-      note(workspace, 'saveRules', true, { n: rules.length });
-      store.set({ base: rules, now: rules });
-      setMeanwhile(false);
-      say({ tone: 'good', text: words('rules.saved') });
-    } catch (problem) {
-      note(workspace, 'saveRules', false, { n: rules.length });
-      setError(problem);
-    } finally {
-      setBusy(false);
-    }
-  };
-
+  const error = saveError ?? loadError;
+  const tools = (
+    <>
+      {dirty && <Unsaved />}
+      <span class="grow" />
+      {dirty && <Button onClick={edit.discard}>{words('action.discard')}</Button>}
+      <Button icon="plus" onClick={() => setAdding(true)}>
+        {words('rules.add')}
+      </Button>
+      <Button kind="primary" disabled={!dirty} aria-disabled={busy} onClick={edit.save}>
+        {words('rules.save')}
+      </Button>
+    </>
+  );
   return (
-    <div class="page">
-      <div class="toolbar-line">
-        <h1>{words('page.rules')}</h1>
-        {dirty && <span class="badge badge-warn">{words('config.unsaved')}</span>}
-        <span class="grow" />
-        {dirty && (
-          <button type="button" class="button" onClick={discard}>
-            {words('action.discard')}
-          </button>
-        )}
-        <button type="button" class="button" onClick={() => setAdding(true)}>
-          <Icon name="plus" /> {words('rules.add')}
-        </button>
-        <button type="button" class="button button-primary" disabled={!dirty} aria-disabled={busy} onClick={save}>
-          {words('rules.save')}
-        </button>
-      </div>
+    <Page title={words('page.rules')} tools={tools}>
       {error !== null && (
         <Notice tone="bad" urgent>
           {isNotConfigured(error) ? words('rules.notConfigured') : sentence(error, words)}
         </Notice>
       )}
-      {meanwhile && dirty && <Notice tone="warn">{words('rules.meanwhile')}</Notice>}
+      {edit.meanwhile && dirty && <Notice tone="warn">{words('rules.meanwhile')}</Notice>}
       <RulesForm
-        rules={rules}
-        onChange={(now) => store.set({ base: draft.base, now })}
-        hasProtocol={hasProtocol}
+        rules={draft.now}
+        onChange={edit.change}
+        hasProtocol={draft.now.length === 0 || draft.now.some((rule) => 'protocol' in rule)}
         adding={adding}
         onAdded={() => setAdding(false)}
       />
-    </div>
+    </Page>
   );
 }
 

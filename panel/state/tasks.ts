@@ -1,0 +1,41 @@
+import { useEffect, useState } from 'preact/hooks';
+import { useWorkspace } from './workspace.js';
+
+/** Runs one thing at a time, and keeps why the last one failed until the next. */
+export function useTask() {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const run = async (act: () => Promise<unknown>) => {
+    if (busy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await act();
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { busy, error, run, forget: () => setError(null) };
+}
+
+/** Loads now and at every refresh, as long as the component is there. Returns why the last load failed, or null. */
+export function useRefreshed(load: () => Promise<void>): unknown {
+  const workspace = useWorkspace();
+  const [error, setError] = useState<unknown>(null);
+  useEffect(
+    () =>
+      workspace.contact.add(async () => {
+        try {
+          await load();
+          setError(null);
+        } catch (problem) {
+          setError(problem);
+          throw problem;
+        }
+      }),
+    [workspace],
+  );
+  return error;
+}

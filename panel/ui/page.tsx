@@ -1,0 +1,106 @@
+import type { ComponentChildren } from 'preact';
+import { useWords } from '../i18n/text.js';
+import { Empty } from './notice.js';
+
+interface PageProps {
+  readonly title: string;
+  /** Stands beside the title, and whatever follows `Gap` at the other end of the line. */
+  readonly tools?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/** A page with its title and its buttons. */
+export function Page({ title, tools, children }: PageProps) {
+  return (
+    <div class="page">
+      {tools === undefined ? (
+        <h1>{title}</h1>
+      ) : (
+        <div class="toolbar-line">
+          <h1>{title}</h1>
+          {tools}
+        </div>
+      )}
+      {children}
+    </div>
+  );
+}
+
+/** Says beside a title that not everything is saved. */
+export function Unsaved() {
+  return <span class="badge badge-warn">{useWords()('config.unsaved')}</span>;
+}
+
+/** The pages that some servers have nothing for. */
+type Lacking = 'configuration' | 'rules' | 'dns' | 'audit';
+
+/** A page that this server has nothing for, and why. */
+export function Absent({ page }: { readonly page: Lacking }) {
+  const words = useWords();
+  return (
+    <Page title={words(`page.${page}`)}>
+      <Empty
+        icon={page}
+        title={words('absent.short')}
+        text={words(`absent.${page === 'configuration' ? 'config' : page}`)}
+      />
+    </Page>
+  );
+}
+
+interface TableProps {
+  readonly heads: readonly string[];
+  /** Its rows. */
+  readonly children: ComponentChildren;
+}
+
+export function Table({ heads, children }: TableProps) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          {heads.map((head) => (
+            <th key={head} scope="col">
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  );
+}
+
+interface ScrollsProps {
+  readonly class: string;
+  readonly label: string;
+  readonly children: ComponentChildren;
+}
+
+/** A part of a page that scrolls by itself, by keyboard too. */
+export function Scrolls({ class: name, label, children }: ScrollsProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+    <div class={name} tabIndex={0} role="region" aria-label={label}>
+      {children}
+    </div>
+  );
+}
+
+interface FactProps {
+  readonly label: string;
+  /** Whether the server does not tell it. */
+  readonly missing?: boolean;
+  readonly title?: string | undefined;
+  readonly children: ComponentChildren;
+}
+
+/** A term of a description list with what is said of it. */
+export function Fact({ label, missing = false, title, children }: FactProps) {
+  return (
+    <div title={title} class={missing ? 'missing' : ''}>
+      <dt>{label}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
