@@ -13,7 +13,7 @@ const PURPOSES = {
   '@fastify/cors': 'What a preflight of another origin is granted.',
   fastify: 'HTTP: the API, subscriptions, the feed and the ops listener.',
   'fetch-socks': 'The connections of the DNS server through a SOCKS5 proxy.',
-  'jsonc-parser': "Keyway's own settings file.",
+  'jsonc-parser': "Keyway's own settings file, and files in the panel.",
   'light-my-request': "Fastify's `inject`, named here so that the version which runs on Node 20 is installed.",
   mime: "Content types of the panel's files.",
   pg: 'The shared state in PostgreSQL.',

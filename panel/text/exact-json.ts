@@ -1,4 +1,4 @@
-import { type JsonBuilder, readJson } from './json-reader.js';
+import { type JsonNode, parseTree } from './json-tree.js';
 
 /** An integer without loss: a number where that is exact, else a bigint. Both kinds compare exactly with `<` and `>`. */
 export type Whole = number | bigint;
@@ -6,24 +6,19 @@ export type Whole = number | bigint;
 /** Sixteen digits in a row where a number can stand: only then can `JSON.parse` lose any. A hexadecimal key does not match. */
 const LONG_NUMBER = /[:[,\s-]\d{16}/;
 
-const exact: JsonBuilder<unknown> = {
-  object(members) {
-    const result: Record<string, unknown> = {};
-    for (const { name, value } of members) {
-      if (name === '__proto__') Object.defineProperty(result, name, { value, enumerable: true });
-      else result[name] = value;
-    }
-    return result;
-  },
-  array: (items) => items,
-  string: (value) => value,
-  number: (lexeme) => (/^-?\d{16,}$/.test(lexeme) ? narrow(BigInt(lexeme)) : Number(lexeme)),
-  word: (value) => value,
-};
-
 /** Parses JSON with exact integers. Throws `SyntaxError` or `JsonProblem`. */
 export function parseExact(text: string): unknown {
-  return LONG_NUMBER.test(text) ? readJson(text, exact) : JSON.parse(text);
+  return LONG_NUMBER.test(text) ? exactValue(parseTree(text, 'keep')) : JSON.parse(text);
+}
+
+/** A tree as objects and arrays, whatever its members are called. */
+export function exactValue(node: JsonNode): unknown {
+  if (node.kind === 'object')
+    return Object.fromEntries(node.members.map(({ name, value }) => [name, exactValue(value)]));
+  if (node.kind === 'array') return node.items.map(exactValue);
+  if (node.kind === 'number')
+    return /^-?\d{16,}$/.test(node.lexeme) ? narrow(BigInt(node.lexeme)) : Number(node.lexeme);
+  return node.value;
 }
 
 /** The value as a number where that is exact. */

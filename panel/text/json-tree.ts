@@ -1,26 +1,120 @@
-import { type JsonMember, readJson } from './json-reader.js';
+import { type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser';
 
-/** A JSON value that keeps member order, duplicate free, and every number as it was spelled. */
+/** A JSON value that keeps member order and every number as it was spelled. */
 export type JsonNode =
-  | { readonly kind: 'object'; readonly members: readonly JsonMember<JsonNode>[] }
+  | { readonly kind: 'object'; readonly members: readonly JsonMember[] }
   | { readonly kind: 'array'; readonly items: readonly JsonNode[] }
   | { readonly kind: 'string'; readonly value: string }
   | { readonly kind: 'number'; readonly lexeme: string }
   | { readonly kind: 'word'; readonly value: null | boolean };
 
-/** Reads a text into a tree. Throws `JsonProblem`, also where one object names a member twice. */
-export function parseTree(text: string): JsonNode {
-  return readJson<JsonNode>(
+interface JsonMember {
+  readonly name: string;
+  readonly value: JsonNode;
+}
+
+/** What is wrong with a text, for a message in the viewer's language. */
+type JsonProblemKind = 'end' | 'unexpected' | 'string' | 'number' | 'comment' | 'duplicate' | 'deep' | 'after';
+
+/** A text that is no JSON; `line` and `column` count from 1. */
+export class JsonProblem extends Error {
+  readonly kind: JsonProblemKind;
+  readonly line: number;
+  readonly column: number;
+  readonly found: string;
+
+  constructor(kind: JsonProblemKind, text: string, offset: number) {
+    const before = text.slice(0, offset);
+    const line = before.split('\n').length;
+    const column = offset - before.lastIndexOf('\n');
+    const found = text.slice(offset, offset + 1);
+    super(`${kind} at line ${line}, column ${column}: ${found}`);
+    this.kind = kind;
+    this.line = line;
+    this.column = column;
+    this.found = found;
+  }
+}
+
+const DEEPEST = 1000;
+
+/** Problems that are not just something unexpected, by the parser's names of them. */
+const KINDS: Readonly<Record<string, JsonProblemKind>> = {
+  InvalidCommentToken: 'comment',
+  EndOfFileExpected: 'after',
+  InvalidNumberFormat: 'number',
+  UnexpectedEndOfNumber: 'number',
+  UnexpectedEndOfString: 'string',
+  InvalidUnicode: 'string',
+  InvalidEscapeCharacter: 'string',
+  InvalidCharacter: 'string',
+};
+
+/** Tells what the parser stopped at, where a person would see the mistake. */
+function problemAt(code: ParseErrorCode, text: string, offset: number, length: number): JsonProblem {
+  const name = printParseErrorCode(code);
+  const isOpenString = name === 'UnexpectedEndOfString' && offset + length >= text.length;
+  if (offset >= text.length || isOpenString) return new JsonProblem('end', text, text.length);
+  if (text[offset] === '#') return new JsonProblem('comment', text, offset);
+  // A number that goes on behind its end, as `01` and `1x` do, is read as two things.
+  const begun = /-?\d[\d.eE+-]*$/.exec(text.slice(Math.max(0, offset - 40), offset))?.[0].length ?? 0;
+  if ((begun > 0 && /[\w.+-]/.test(text.charAt(offset))) || text[offset] === '-') {
+    return new JsonProblem('number', text, offset - begun);
+  }
+  return new JsonProblem(KINDS[name] ?? 'unexpected', text, offset);
+}
+
+/**
+ * Reads a JSON text (RFC 8259). Throws `JsonProblem`. A name that occurs twice in one object is a problem unless
+ * `duplicates` keeps both.
+ */
+export function parseTree(text: string, duplicates: 'reject' | 'keep' = 'reject'): JsonNode {
+  const root: JsonNode[] = [];
+  /** The containers that are open: what takes the next value of each. */
+  const open: ((value: JsonNode) => void)[] = [(value) => root.push(value)];
+  const names: (Set<string> | null)[] = [];
+  let name = '';
+  const add = (value: JsonNode) => open.at(-1)?.(value);
+  const enter = (offset: number, value: JsonNode, take: (value: JsonNode) => void) => {
+    add(value);
+    open.push(take);
+    if (open.length > DEEPEST) throw new JsonProblem('deep', text, offset);
+  };
+  visit(
     text,
     {
-      object: (members) => ({ kind: 'object', members }),
-      array: (items) => ({ kind: 'array', items }),
-      string: (value) => ({ kind: 'string', value }),
-      number: (lexeme) => ({ kind: 'number', lexeme }),
-      word: (value) => ({ kind: 'word', value }),
+      onObjectBegin(offset) {
+        const members: JsonMember[] = [];
+        names.push(duplicates === 'reject' ? new Set() : null);
+        enter(offset, { kind: 'object', members }, (value) => members.push({ name, value }));
+      },
+      onObjectProperty(property, offset) {
+        const known = names.at(-1);
+        if (known?.has(property)) throw new JsonProblem('duplicate', text, offset);
+        known?.add(property);
+        name = property;
+      },
+      onObjectEnd() {
+        names.pop();
+        open.pop();
+      },
+      onArrayBegin(offset) {
+        const items: JsonNode[] = [];
+        enter(offset, { kind: 'array', items }, (value) => items.push(value));
+      },
+      onArrayEnd: () => open.pop(),
+      onLiteralValue(value: unknown, offset, length) {
+        if (typeof value === 'string') add({ kind: 'string', value });
+        else if (typeof value === 'number') add({ kind: 'number', lexeme: text.slice(offset, offset + length) });
+        else add({ kind: 'word', value: typeof value === 'boolean' ? value : null });
+      },
+      onError(code, offset, length) {
+        throw problemAt(code, text, offset, length);
+      },
     },
-    'reject',
+    { disallowComments: true },
   );
+  return root[0] ?? { kind: 'word', value: null };
 }
 
 /** Pretty-printed with two blanks, every number as it was spelled. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { type MessageName, sentence, useWords } from '../i18n/text.js';
+import { sentence, useWords } from '../i18n/text.js';
 import { Icon, type IconName } from './icon.js';
 
 interface NoticeProps {
@@ -31,8 +31,9 @@ export function Failure({ of, urgent = false }: { readonly of: unknown; readonly
 }
 
 /** Stands where something will be as soon as the server has answered. */
-export function Loading({ says = 'login.checking' }: { readonly says?: MessageName }) {
-  return <p class="hint loading">{useWords()(says)}</p>;
+export function Loading({ text }: { readonly text?: string }) {
+  const words = useWords();
+  return <p class="hint loading">{text ?? words('login.checking')}</p>;
 }
 
 interface EmptyProps {

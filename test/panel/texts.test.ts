@@ -12,8 +12,8 @@ import { filterUsers, keepOrder, sortUsers } from '../../panel/state/key-list.js
 import { usedPart } from '../../panel/state/key-status.js';
 import { csvField, parseCsv } from '../../panel/text/csv.js';
 import { add, encodeExact, parseExact } from '../../panel/text/exact-json.js';
-import { JsonProblem } from '../../panel/text/json-reader.js';
-import { parseTree, printTree, text, withValue } from '../../panel/text/json-tree.js';
+
+import { JsonProblem, parseTree, printTree, text, withValue } from '../../panel/text/json-tree.js';
 import { diffLines, hunks } from '../../panel/text/line-diff.js';
 import { isCidr, isDomainSuffix, isIpv6 } from '../../panel/text/networks.js';
 import { sha256 } from '../../panel/text/sha256.js';

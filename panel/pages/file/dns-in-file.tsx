@@ -1,8 +1,8 @@
 import { useMemo, useState } from 'preact/hooks';
 import { readDns } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
-import { encodeExact, parseExact } from '../../text/exact-json.js';
-import { type JsonNode, memberOf, parseTree, printTree, withValue } from '../../text/json-tree.js';
+import { encodeExact, exactValue } from '../../text/exact-json.js';
+import { type JsonNode, memberOf, parseTree, withValue } from '../../text/json-tree.js';
 import { Notice } from '../../ui/notice.js';
 import { DnsFields } from '../dns/dns-fields.js';
 import { FromFile } from './file-page.js';
@@ -58,7 +58,7 @@ export function DnsOfFile({ tree, onChange, onValid }: DnsOfFileProps) {
 
 function settingsIn(node: JsonNode | undefined) {
   try {
-    return readDns(node === undefined ? {} : parseExact(printTree(node)));
+    return readDns(node === undefined ? {} : exactValue(node));
   } catch {
     return null;
   }

@@ -1,7 +1,6 @@
 import { ApiFailure } from '../../api/failure.js';
 import { dataOf } from '../../api/http.js';
-import { JsonProblem } from '../../text/json-reader.js';
-import { flagOf, type JsonNode, memberOf, parseTree, printTree, textOf } from '../../text/json-tree.js';
+import { flagOf, type JsonNode, JsonProblem, memberOf, parseTree, printTree, textOf } from '../../text/json-tree.js';
 
 /** The file as pretty text, from an answer that holds it; every number keeps its spelling. Throws `ApiFailure`. */
 export function textFromAnswer(answer: string): string {

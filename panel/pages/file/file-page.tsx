@@ -32,7 +32,7 @@ export function FilePage({ file, title, valid, tools, children }: FilePageProps)
     return (
       <Page title={title}>
         {error === null ? (
-          <Loading says="config.loading" />
+          <Loading text={words('config.loading')} />
         ) : (
           <Notice tone="bad" urgent>
             {words('config.unreadable')} {sentence(error, words)}{' '}

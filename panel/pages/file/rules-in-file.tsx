@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { type OutboundRule, type RuleAction, readRules } from '../../api/wire.js';
 import { useWords } from '../../i18n/text.js';
-import { encodeExact, parseExact } from '../../text/exact-json.js';
-import { type JsonNode, memberOf, parseTree, printTree, textOf, withValue } from '../../text/json-tree.js';
+import { encodeExact, exactValue } from '../../text/exact-json.js';
+import { type JsonNode, memberOf, parseTree, textOf, withValue } from '../../text/json-tree.js';
 import { Button } from '../../ui/button.js';
 import { Notice } from '../../ui/notice.js';
 import { RulesForm } from '../rules/rules-form.js';
@@ -78,7 +78,7 @@ function rulesIn(tree: JsonNode): RulesOfFile | null {
     return action === undefined ? node : withValue(node, ['action'], { kind: 'string', value: action });
   };
   try {
-    const rules = readRules(parseExact(printTree({ kind: 'array', items: list.items.map(withAction) })));
+    const rules = readRules(list.items.map((item) => exactValue(withAction(item))));
     return { place, targets, rules, nodes: new Map(rules.map((rule, index) => [rule, list.items[index]])) };
   } catch {
     return null;

@@ -78,7 +78,7 @@ export function KeysPage() {
   return (
     <div class="page page-keys">
       <Toolbar view={view} users={list} rows={rows} stale={stale} onSelect={select} onDo={setDoing} />
-      {list === null && (error === null ? <Loading says="keys.loading" /> : <Failure of={error} />)}
+      {list === null && (error === null ? <Loading text={words('keys.loading')} /> : <Failure of={error} />)}
       {list !== null && list.length === 0 && (
         <Empty icon="keys" title={words('keys.none')} text={words('keys.noneText')}>
           <Button kind="primary" onClick={() => setDoing('create')}>
