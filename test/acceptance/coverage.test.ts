@@ -88,13 +88,15 @@ function marksOf(scenarios: readonly PackedScenario[]): ReadonlySet<string> {
 }
 
 /**
- * What stands for a revision: its own scenarios and what was recorded of it; for a line with neither those of the others,
- * since the operations that it serves are theirs.
+ * The scenarios that stand for a revision: its own and what was recorded of it; for a line with neither those of the others,
+ * since the operations that it serves are theirs, and those of single lines.
  */
 function scenariosFor({ id, recordedFrom }: Revision): readonly Scenario[] {
   const recorded = foldersOf('recorded').includes(recordedFrom ?? '') ? [`recorded/${recordedFrom}`] : [];
   const own = [...foldersOf('.').filter((folder) => folder === id), ...recorded];
-  return (own.length > 0 ? own : NAMED).flatMap((folder) => scenariosOf(folder)).map(({ scenario }) => scenario);
+  return (own.length > 0 ? own : [...NAMED, 'lines'])
+    .flatMap((folder) => scenariosOf(folder))
+    .map(({ scenario }) => scenario);
 }
 
 describe.each(REVISIONS)('of $id', (revision) => {

@@ -8,11 +8,12 @@ import { divergenceProblems, type PlayedScenario, readDivergences } from '../../
 import { type PlayedFile, type PlayedStep, playScenario } from '../../src/replay/play/play.js';
 import { encodeJson } from '../../src/wire/json/encode.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
-import type { Revision } from '../../src/wire/traits/revision.js';
+import { capabilitiesOf, type Revision } from '../../src/wire/traits/revision.js';
 import { foldersOf, type PackedScenario, readFixture, scenariosOf } from './pack.js';
 import { stageScenario } from './stage.js';
 
-const WRITTEN = ['earliest', 'dns', 'current', 'lines'].map((folder) => ({ folder, scenarios: scenariosOf(folder) }));
+const NAMED: readonly string[] = ['earliest', 'dns', 'current'];
+const WRITTEN = [...NAMED, 'lines'].map((folder) => ({ folder, scenarios: scenariosOf(folder) }));
 const RECORDED = foldersOf('recorded')
   .filter((name) => name !== 'divergences')
   .map((folder) => ({ folder, scenarios: scenariosOf(`recorded/${folder}`) }));
@@ -90,10 +91,19 @@ interface Answered {
   readonly text: string;
 }
 
-/** The scenarios of a line; one that has next to none of its own answers those of the earliest in its way. */
-function fixturesOf({ id }: Revision): readonly PackedScenario[] {
-  const own = ALL.filter((packed) => isOf(packed, id));
-  return own.length > 10 ? own : [...own, ...scenariosOf('earliest')];
+/** The scenarios of a line; one that has next to none of its own answers those of the named revision nearest to it. */
+function fixturesOf(revision: Revision): readonly PackedScenario[] {
+  const own = ALL.filter((packed) => isOf(packed, revision.id));
+  return own.length > 10 ? own : [...own, ...scenariosOf(nearestTo(revision))];
+}
+
+/** Of the revisions with a folder of scenarios, the one that has most capabilities in common and fewest others. */
+function nearestTo(revision: Revision): string {
+  const capabilities = new Set(capabilitiesOf(revision));
+  const nearness = (other: Revision) =>
+    capabilitiesOf(other).reduce((sum, each) => sum + (capabilities.has(each) ? 1 : -1), 0);
+  const named = REVISIONS.filter(({ id }) => NAMED.includes(id));
+  return named.reduce((best, each) => (nearness(each) > nearness(best) ? each : best)).id;
 }
 
 function isOf({ scenario }: PackedScenario, id: string): boolean {

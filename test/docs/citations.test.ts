@@ -50,6 +50,7 @@ describe('what the code cites', () => {
 describe('what the pages for developers name', () => {
   it('is a path that exists', () => {
     const pages = [
+      'CONTRIBUTING.md',
       'docs/design.md',
       'docs/protocol.md',
       'revisions/README.md',
