@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isJsonObject, type JsonValue } from '../wire/json/json.js';
-import { jsonIn, LAST_WINS } from '../wire/json/json-in.js';
+import { isJsonObject, type JsonValue, jsonIn, LAST_WINS } from '../wire/json/json.js';
 import {
   another,
   createScanner,

@@ -1,8 +1,7 @@
 import type { AuditEntry, DnsQuery, KeySnapshot } from '../core/model.js';
 import type { ClockPort, LogPort } from '../core/ports.js';
-import { type Encodable, encodeJson } from '../wire/json/encode.js';
 import type { JsonValue } from '../wire/json/json.js';
-import { writeJson } from '../wire/json/write-json.js';
+import { type Encodable, encodeJson, writeJson } from '../wire/json/write-json.js';
 import { type OperationName, operationNamed } from '../wire/operations.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
 import type { WireDnsChange } from '../wire/traits/dns-form.js';

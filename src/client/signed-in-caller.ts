@@ -1,5 +1,4 @@
-import { isJsonObject, type JsonValue } from '../wire/json/json.js';
-import { jsonIn } from '../wire/json/json-in.js';
+import { isJsonObject, type JsonValue, jsonIn } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { Answer, Call, Caller, Target } from './call.js';

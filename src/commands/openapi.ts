@@ -1,7 +1,7 @@
 import { type ResolvedRevision, resolveRevision } from '../../revisions/index.js';
 import { feedOpenApiDocument } from '../feed/openapi.js';
-import { encodeJson } from '../wire/json/encode.js';
 import { prettyJson } from '../wire/json/json.js';
+import { encodeJson } from '../wire/json/write-json.js';
 import { openApiDocument } from '../wire/openapi/openapi.js';
 import { defineCommand, NO_HOME } from './define-command.js';
 import { switchFlag, valueFlag } from './replay/settings.js';

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { REMEMBERED_REPORTS } from '../core/backend.js';
 import { MAX_U64 } from '../core/model.js';
-import type { Encodable } from '../wire/json/encode.js';
+import type { Encodable } from '../wire/json/write-json.js';
 import { jsonSchema } from '../wire/openapi/json-schema.js';
 import { Type } from '../wire/typebox.js';
 import { MOST_SOURCE_LENGTH } from './counters-body.js';

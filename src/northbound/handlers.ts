@@ -6,7 +6,7 @@ import type { AnnouncedServer, KeySnapshot } from '../core/model.js';
 import { type Now, withNow } from '../core/now.js';
 import { clientConfig } from '../wire/client-config.js';
 import { successEnvelope, successEnvelopeOf, successEnvelopeOfPieces } from '../wire/envelope.js';
-import type { Encodable } from '../wire/json/encode.js';
+import type { Encodable } from '../wire/json/write-json.js';
 import type { CreateUser } from '../wire/operations/users.js';
 import type { OperationName } from '../wire/operations.js';
 import type { WireDnsChange } from '../wire/traits/dns-form.js';

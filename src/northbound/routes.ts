@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
 import { DomainError } from '../core/errors.js';
 import { type Now, withNow } from '../core/now.js';
 import type { TokenVerdict } from '../core/token-guard.js';
@@ -6,16 +7,25 @@ import { acceptBody, acceptClient, allowLongBody } from '../sockets/awaited-bodi
 import { changeBegins } from '../sockets/own-events.js';
 import { JSON_TYPE } from '../wire/envelope.js';
 import { encodeError, forStrangers } from '../wire/errors.js';
+import type { JsonValue } from '../wire/json/json.js';
+import { parseBody } from '../wire/json-body.js';
 import type { Operation } from '../wire/operations.js';
+import { checked, expectation, SchemaError } from '../wire/schema-check.js';
 import { accepts } from '../wire/traits/auth.js';
 import { whenAnswerIsOver } from './answer-over.js';
-import { ANY_ORIGIN, answerUnmatched, sendEarlyFailure, sendFailure, sendTooMany } from './answers.js';
+import {
+  ANY_ORIGIN,
+  answerUnmatched,
+  bodyLength,
+  sendBody,
+  sendEarlyFailure,
+  sendFailure,
+  sendTooMany,
+} from './answers.js';
 import type { AppOptions } from './app-options.js';
 import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.js';
 import type { Mount } from './mount.js';
-import { jsonBytes, readBody } from './request-body.js';
 import type { Observing } from './request-observer.js';
-import { bodyLength, sendBody } from './send-body.js';
 
 /** What the routes of one mount share. */
 export type RouteContext = AppOptions & HandlerContext & { readonly observing: Observing };
@@ -185,6 +195,30 @@ function bodyOf(operation: Operation, mount: Mount, request: FastifyRequest): un
     case 'json':
       return readBody(operation.body.schema(mount.revision), request.sentContentType, bytes);
   }
+}
+
+/**
+ * The body as a value that the schema describes, integers as bigint. Throws `notJson` for another content type and
+ * `invalidBody`, whose detail names the member and what was expected, for anything else that is wrong with it.
+ */
+function readBody(schema: TSchema, contentType: string | undefined, bytes: Buffer | undefined): JsonValue {
+  const value = parseBody(jsonBytes(schema, contentType, bytes));
+  try {
+    checked(schema, value, 'body');
+  } catch (error) {
+    if (error instanceof SchemaError) throw new DomainError('invalidBody', error.message);
+    throw error;
+  }
+  return value;
+}
+
+/** The body's bytes when they are there and declared to be JSON. */
+function jsonBytes(schema: TSchema | null, contentType: string | undefined, bytes: Buffer | undefined): Buffer {
+  if (bytes === undefined || bytes.length === 0) {
+    throw new DomainError('invalidBody', `body is missing: expected ${expectation(schema) ?? 'a JSON object'}`);
+  }
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(contentType ?? '')) throw new DomainError('notJson');
+  return bytes;
 }
 
 /**

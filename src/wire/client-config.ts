@@ -1,5 +1,5 @@
 import type { AnnouncedServer } from '../core/model.js';
-import type { Encodable } from './json/encode.js';
+import type { Encodable } from './json/write-json.js';
 
 /** The client configuration object (protocol: "Client configuration object"). */
 export function clientConfig(accessKey: string, server: AnnouncedServer): Encodable {

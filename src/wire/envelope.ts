@@ -1,4 +1,4 @@
-import { type Encodable, encodeJson } from './json/encode.js';
+import { type Encodable, encodeJson } from './json/write-json.js';
 
 /** The content type of every JSON answer, without a charset (design: "Content types"). */
 export const JSON_TYPE = 'application/json';

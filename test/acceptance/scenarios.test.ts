@@ -6,7 +6,7 @@ import { formatScenario } from '../../src/replay/format/format.js';
 import { differenceInWords } from '../../src/replay/format/json-difference.js';
 import { divergenceProblems, type PlayedScenario, readDivergences } from '../../src/replay/play/divergences.js';
 import { type PlayedFile, type PlayedStep, playScenario } from '../../src/replay/play/play.js';
-import { encodeJson } from '../../src/wire/json/encode.js';
+import { encodeJson } from '../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
 import { capabilitiesOf, type Revision } from '../../src/wire/traits/revision.js';
 import { foldersOf, type PackedScenario, readFixture, scenariosOf } from './pack.js';

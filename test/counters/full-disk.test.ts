@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Check } from 'typebox/schema';
 import { describe, expect, it } from 'vitest';
 import { feedOpenApiDocument } from '../../src/feed/openapi.js';
-import { encodeJson } from '../../src/wire/json/encode.js';
+import { encodeJson } from '../../src/wire/json/write-json.js';
 import { runHere } from '../cli/context.js';
 import { configurationOf, type FeedStage, feedStage, report, temporaryFolder } from '../feed/stage.js';
 import { type SmallDisk, smallDisk } from './small-disk.js';

@@ -2,7 +2,7 @@ import { Check } from 'typebox/schema';
 import { describe, expect, it } from 'vitest';
 import { feedOpenApiDocument } from '../../src/feed/openapi.js';
 import { COUNTERS_BODY_LIMIT, FEED_PATHS, FEED_ROUTES } from '../../src/feed/routes.js';
-import { encodeJson } from '../../src/wire/json/encode.js';
+import { encodeJson } from '../../src/wire/json/write-json.js';
 import { runHere } from '../cli/context.js';
 import { type Answer, feedStage, report } from './stage.js';
 

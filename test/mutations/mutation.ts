@@ -1,6 +1,5 @@
 import { matchOperation } from '../../src/replay/format/effects.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/wire/json/json.js';
-import { jsonIn } from '../../src/wire/json/json-in.js';
+import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../src/wire/json/json.js';
 import { writeJson } from '../../src/wire/json/write-json.js';
 import type { Operation } from '../../src/wire/operations.js';
 import type { Revision } from '../../src/wire/traits/revision.js';

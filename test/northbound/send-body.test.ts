@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { sendBody } from '../../src/northbound/send-body.js';
+import { sendBody } from '../../src/northbound/answers.js';
 import { gatewayForTest, listen } from './gateway.js';
 
 const options = { mounts: [{ revision: 'current' }] };

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { DEFAULT_REVISION, REVISIONS } from '../../revisions/all.js';
-import { encodeJson } from '../../src/wire/json/encode.js';
+import { encodeJson } from '../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../src/wire/openapi/openapi.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { line9_9_9 } from './made-up.js';

@@ -3,8 +3,8 @@ import { type Adoption, planAdoption } from '../../document/check/adoption.js';
 import { rewriteFile } from '../../files/rewrite-file.js';
 import type { FlagShape, ParsedFlags } from '../../settings/flags.js';
 import { isOn } from '../../settings/flags.js';
-import { encodeJson } from '../../wire/json/encode.js';
 import { prettyJson } from '../../wire/json/json.js';
+import { encodeJson } from '../../wire/json/write-json.js';
 import { carriedText, keyJson, keyText } from './check.js';
 import { fileCommand, JSON_FLAG, plainText } from './file.js';
 

@@ -5,8 +5,7 @@ import type { FileSystemPort, LogPort } from '../../core/ports.js';
 import { createWhole, temporaryPath } from '../../files/write-file.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { unlessMissing } from '../../platform/presence.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
+import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { KeyState } from './key-state.js';
 

@@ -1,6 +1,5 @@
 import type { Answer } from '../../client/call.js';
-import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
+import { isJsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { type OperationName, serves } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
-import { encodeJson } from '../../wire/json/encode.js';
 import { type JsonObject, JsonSyntaxError, type JsonValue, parseJson, prettyJson } from '../../wire/json/json.js';
+import { encodeJson } from '../../wire/json/write-json.js';
 import { jsonSchema } from '../../wire/openapi/json-schema.js';
 import { OPERATIONS } from '../../wire/operations.js';
 import { didYouMean } from '../../wire/suggest.js';

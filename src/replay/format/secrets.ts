@@ -1,7 +1,6 @@
 import type { Answer, Caller } from '../../client/call.js';
 import type { TargetCredentials } from '../../client/signed-in-caller.js';
-import { isJsonObject } from '../../wire/json/json.js';
-import { dataIn, jsonIn } from '../../wire/json/json-in.js';
+import { dataIn, isJsonObject, jsonIn } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { matchOperation } from './effects.js';
 

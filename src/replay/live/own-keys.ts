@@ -1,7 +1,6 @@
 import type { Answer, Call, Caller } from '../../client/call.js';
 import type { Control } from '../../client/signed-in-caller.js';
-import { isJsonObject } from '../../wire/json/json.js';
-import { dataIn, jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
+import { dataIn, isJsonObject, jsonIn, LAST_WINS } from '../../wire/json/json.js';
 import { decoded, keysNamed, makesKeys, matchOperation } from '../format/effects.js';
 
 /** The keys that a run has made on a live server, so that it touches no other and leaves none behind. */

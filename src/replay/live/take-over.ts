@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Control } from '../../client/signed-in-caller.js';
 import { DEFAULT_DNS } from '../../core/model.js';
-import { encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
+import { encodeJson } from '../../wire/json/write-json.js';
 import type { Subject } from '../../wire/operations/operation.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { matchRequest } from '../format/effects.js';

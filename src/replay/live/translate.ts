@@ -1,7 +1,6 @@
 import type { Answer, Call, Caller } from '../../client/call.js';
 import type { AccessKey } from '../../core/model.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import { dataIn, jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
+import { dataIn, isJsonObject, type JsonObject, type JsonValue, jsonIn, LAST_WINS } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import type { OperationName } from '../../wire/operations.js';
 import { type MatchedRequest, matchOperation, pathWithKey } from '../format/effects.js';

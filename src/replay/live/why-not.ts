@@ -1,6 +1,5 @@
 import type { Target } from '../../client/call.js';
-import { isJsonObject } from '../../wire/json/json.js';
-import { jsonIn, LAST_WINS } from '../../wire/json/json-in.js';
+import { isJsonObject, jsonIn, LAST_WINS } from '../../wire/json/json.js';
 import type { Effect, Subject } from '../../wire/operations/operation.js';
 import { OPERATIONS } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';

@@ -1,6 +1,5 @@
 import type { Answer } from '../../client/call.js';
-import { isJsonObject, type JsonOptions, type JsonValue } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
+import { isJsonObject, type JsonOptions, type JsonValue, jsonIn } from '../../wire/json/json.js';
 import { pointerSteps } from '../../wire/schema-check.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { matchRequest } from '../format/effects.js';

@@ -3,9 +3,8 @@ import type { AccessKey, OutboundRule, ServerConfiguration } from '../../core/mo
 import { ConfigurationShapeError, ROOT_SHAPE, readDocument, readRoot } from '../../document/document.js';
 import { readRootList } from '../../document/root-list.js';
 import { memberOf } from '../../document/tree.js';
-import { type Encodable, encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../wire/json/json.js';
-import { writeJson } from '../../wire/json/write-json.js';
+import { type Encodable, encodeJson, writeJson } from '../../wire/json/write-json.js';
 import { sameJson } from '../format/json-difference.js';
 import { type At, dataOf, differing, type Found, NEEDS_CREDENTIAL, type ReadDifference, snapshots } from './looking.js';
 

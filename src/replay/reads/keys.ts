@@ -1,7 +1,7 @@
 import type { TrafficCounters } from '../../core/model.js';
 import { clientConfig } from '../../wire/client-config.js';
-import { encodeJson } from '../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
+import { encodeJson } from '../../wire/json/write-json.js';
 import { jsonDifferences } from '../format/json-difference.js';
 import { type At, dataOf, type Found, NEEDS_CREDENTIAL, NO_KEY, type ReadDifference, snapshots } from './looking.js';
 

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Caller } from '../../client/call.js';
 import { JSON_TYPE } from '../../wire/envelope.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
+import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
 
 /** A server that is to be looked at. */
 export interface LookOptions {

@@ -1,6 +1,5 @@
 import type { ErrorTable, Failure } from '../../wire/errors.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
+import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
 import { type SchemaNode, schemaNodeFor } from '../../wire/schema-check.js';
 import type { Recorded } from '../../wire/schemas.js';
 import type { Replacements } from '../format/replacements.js';

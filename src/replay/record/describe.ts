@@ -1,7 +1,6 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Target } from '../../client/call.js';
-import { isJsonObject, type JsonValue } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
+import { isJsonObject, type JsonValue, jsonIn } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { OPERATIONS, type Operation, serves } from '../../wire/operations.js';
 import type { SchemaNode } from '../../wire/schema-check.js';

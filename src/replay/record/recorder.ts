@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../wire/json/json.js';
-import { dataIn } from '../../wire/json/json-in.js';
+import { dataIn, isJsonObject } from '../../wire/json/json.js';
 import { Replacements } from '../format/replacements.js';
 import type { Exchange, Scenario } from '../format/scenario.js';
 import { describeExchange, isBelow, type Setting } from './describe.js';

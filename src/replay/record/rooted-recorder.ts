@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../wire/json/json.js';
-import { jsonIn } from '../../wire/json/json-in.js';
+import { isJsonObject, jsonIn } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { matchOperation } from '../format/effects.js';
 import type { Scenario } from '../format/scenario.js';

@@ -10,6 +10,7 @@ import {
   expectUnicode,
   isShortInteger,
   type JsonScanner,
+  JsonSyntaxError,
   skipValue,
   stringValue,
   syntaxError,
@@ -19,7 +20,7 @@ import {
 } from './scanner.js';
 import { type ByteWriter, createByteWriter } from './writer.js';
 
-export { JsonSyntaxError } from './scanner.js';
+export { JsonSyntaxError };
 
 /**
  * A JSON value with exact integers: an integer lexeme is a bigint of any size, every other number (`1.0`, `1e3`, `-0`)
@@ -51,6 +52,25 @@ export function parseJson(bytes: Uint8Array, options: JsonOptions = {}): JsonVal
   expectEnd(scanner);
   if (options.foreign === true) expectUnicode(scanner);
   return value;
+}
+
+/** As servers read what is sent to them: of repeated members the last one counts. */
+export const LAST_WINS: JsonOptions = { duplicates: 'last' };
+
+/** The JSON value that bytes of a server or client hold; undefined when they hold none. */
+export function jsonIn(bytes: Buffer, options: JsonOptions = {}): JsonValue | undefined {
+  try {
+    return parseJson(bytes, options);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** The `data` of the envelope that bytes hold; undefined where there is none. */
+export function dataIn(bytes: Buffer, options: JsonOptions = {}): JsonValue | undefined {
+  const envelope = jsonIn(bytes, options);
+  return isJsonObject(envelope) ? envelope.data : undefined;
 }
 
 /** True for an object, as opposed to an array, null or a scalar. */

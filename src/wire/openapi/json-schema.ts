@@ -1,4 +1,4 @@
-import type { Encodable } from '../json/encode.js';
+import type { Encodable } from '../json/write-json.js';
 
 /** Members of a schema that are for our own messages and recordings. */
 const OWN = new Set(['expected', 'recorded', 'isSmall']);

@@ -1,5 +1,5 @@
 import type { Failure } from '../errors.js';
-import type { Encodable } from '../json/encode.js';
+import type { Encodable } from '../json/write-json.js';
 import { type Operation, operationsOf } from '../operations.js';
 import type { Revision } from '../traits/revision.js';
 import { jsonSchema } from './json-schema.js';

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import type { DnsChange, DnsConfig } from '../../core/model.js';
 import { checkCustomDomains, checkListUrls, checkUpstream } from '../dns-values.js';
-import type { Encodable } from '../json/encode.js';
+import type { Encodable } from '../json/write-json.js';
 import { flag, object, optional, text, texts } from '../schemas.js';
 import { Type } from '../typebox.js';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Static, TSchema } from 'typebox';
 import type { OutboundRule } from '../../core/model.js';
-import type { Encodable } from '../json/encode.js';
+import type { Encodable } from '../json/write-json.js';
 import { optional, orNull, text, texts } from '../schemas.js';
 import { Type } from '../typebox.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
-import { encodeJson } from '../../../src/wire/json/encode.js';
+import { encodeJson } from '../../../src/wire/json/write-json.js';
 import { openApiDocument } from '../../../src/wire/openapi/openapi.js';
 import { operationsOf } from '../../../src/wire/operations.js';
 

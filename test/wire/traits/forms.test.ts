@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../../revisions/all.js';
 import { DEFAULT_DNS, type DnsConfig, type OutboundRule } from '../../../src/core/model.js';
-import { encodeJson } from '../../../src/wire/json/encode.js';
 import { parseJson } from '../../../src/wire/json/json.js';
+import { encodeJson } from '../../../src/wire/json/write-json.js';
 import { checked } from '../../../src/wire/schema-check.js';
 import { codePoint } from '../../code-points.js';
 

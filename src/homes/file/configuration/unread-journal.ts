@@ -6,8 +6,8 @@ import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js'
 import { createWhole } from '../../../files/write-file.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import { unlessMissing } from '../../../platform/presence.js';
-import { type Encodable, encodeJson } from '../../../wire/json/encode.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../../wire/json/json.js';
+import { type Encodable, encodeJson } from '../../../wire/json/write-json.js';
 
 /** A change of the file, as `UnreadChanges.wrote` takes it, with its time in milliseconds since the epoch. */
 export interface JournalLine {
