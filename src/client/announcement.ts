@@ -14,7 +14,7 @@ const OVER_UDP = 'transport=udp';
  * does not have.
  */
 export async function learnAnnouncement(
-  { ask }: Pick<Exchange, 'ask'>,
+  exchange: Pick<Exchange, 'ask'>,
   accessKey: string,
   purpose: Purpose | undefined,
 ): Promise<Sent<UpstreamAnnouncement | undefined>> {
@@ -25,12 +25,12 @@ export async function learnAnnouncement(
     query: OVER_UDP,
     unknownKey: { value: undefined },
   } as const;
-  const address = await ask<Address | undefined>({ ...asked, read: addressOf });
+  const address = await exchange.ask<Address | undefined>({ ...asked, read: addressOf });
   if (address.value === undefined) return { ...address, value: undefined };
   // A status needs to be let in, which a subscription does not.
-  const endpoint = await ask({ operation: 'getStatus', purpose: 'poll', read: endpointOf }).catch(() => null);
+  const endpoint = await exchange.ask({ operation: 'getStatus', purpose: 'poll', read: endpointOf }).catch(() => null);
   const { host, port } = endpoint?.value ?? address.value;
-  const link = await ask<Link | undefined>({
+  const link = await exchange.ask<Link | undefined>({
     ...asked,
     headers: { accept: 'text/plain' },
     read: (data, line) => linkOf(data, accessKey, line),

@@ -9,10 +9,11 @@ import { type Revision, traitsOf } from '../wire/traits/revision.js';
 import type { WireOutboundRule } from '../wire/traits/rule-form.js';
 import { learnAnnouncement } from './announcement.js';
 import { SINGLE } from './answer-bounds.js';
+import type { Asked } from './asked.js';
 import type { Caller, Pace } from './call.js';
 import { createCaller } from './caller.js';
 import { dataBytes } from './envelope.js';
-import { type Asked, createExchange } from './exchange.js';
+import { Exchange } from './exchange.js';
 import { type Lines, readStatus } from './find-line.js';
 import { createListReader } from './list-reader.js';
 import type { CallsObserverPort, UpstreamServer } from './server.js';
@@ -52,8 +53,9 @@ const CONNECTIONS = 8;
 /** A running server. Nothing is sent before the first call. */
 export function createRunningServer(options: RunningServerOptions): UpstreamServer {
   const { origin, ca, pace = PACE, caller = callerTo(origin, ca, pace), observer } = options;
-  const exchange = createExchange({ ...options, caller, observer });
-  const { ask, texts } = exchange;
+  const exchange = new Exchange({ ...options, caller, observer });
+  const { texts } = exchange;
+  const ask = <T>(asked: Asked<T>) => exchange.ask(asked);
   const write = (asked: Omit<Asked<void>, 'read'>) => ask<void>({ ...asked, read: () => undefined });
 
   return {
@@ -63,7 +65,7 @@ export function createRunningServer(options: RunningServerOptions): UpstreamServ
     version: () => exchange.known()?.version ?? null,
     isLater: () => exchange.known()?.isLater ?? false,
     troubles: () => exchange.troubles.all(),
-    onChange: exchange.onChange,
+    onChange: (listener) => exchange.onChange(listener),
     find: async (purpose) => (await exchange.find(purpose)).revision,
 
     async status(purpose) {

@@ -1,0 +1,136 @@
+import { JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
+import type { Operation, OperationName } from '../wire/operations.js';
+import { SchemaError } from '../wire/schema-check.js';
+import type { Revision } from '../wire/traits/revision.js';
+import { type AnswerSize, isGrowing } from './answer-bounds.js';
+import { type Answer, type Call, isSuccess } from './call.js';
+import { NoEnvelope, notAnEnvelope, readEnvelope } from './envelope.js';
+import type { PieceReader } from './list-reader.js';
+import type { Secrets } from './secrets.js';
+import type { Purpose } from './server.js';
+
+/** One call of an operation. */
+export interface Asked<T> {
+  readonly operation: OperationName;
+  /** The access key of the path. */
+  readonly key?: string;
+  /** Such as `a=b`; servers that do not know it leave it unread. */
+  readonly query?: string;
+  /** Given the line, so that the body is in its form. */
+  readonly body?: (line: Revision) => Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly purpose?: Purpose | undefined;
+  readonly onProgress?: Call['onProgress'];
+  /** How much its answer may have; default `single`. */
+  readonly size?: AnswerSize;
+  /** Whether the request may have many megabytes, and take its time, as one with a large answer may. */
+  readonly isLong?: boolean;
+  /** What a success says. Throws `SchemaError` for data that is not of the line's form. */
+  readonly read: (data: JsonValue, line: Revision) => T;
+  /** What it stands for that the server does not know the key; a refusal like any other where it is not given. */
+  readonly unknownKey?: { readonly value: T };
+  /** The same as `read` from the whole answer, where a tree of it would be large; null for what is no success. */
+  readonly readWhole?: (body: Buffer) => T | null;
+  /** The same from the answer as it comes. */
+  readonly readPieces?: (line: Revision, mostKeys: number) => PieceReader<T>;
+}
+
+/** Milliseconds for an exchange whose answer may be large, and for any other. */
+const WHOLE_LARGE = 300_000;
+const WHOLE_SMALL = 30_000;
+
+interface CallWith<T> {
+  readonly authorization: string | null;
+  readonly pieces: PieceReader<T> | null;
+  readonly secrets: Secrets;
+  /** Bytes. */
+  readonly answerLimit: number;
+}
+
+/** Returns the request of an operation in the form of the server's line. */
+export function callOf<T>(
+  asked: Asked<T>,
+  { name, method, path, effect }: Operation,
+  at: { readonly revision: Revision; readonly apiRoot: string },
+  { authorization, pieces, secrets, answerLimit }: CallWith<T>,
+): Call {
+  const headers = new Map(Object.entries(asked.headers ?? {}));
+  if (authorization !== null) headers.set('authorization', authorization);
+  const given = asked.body?.(at.revision);
+  const key = asked.key ?? '';
+  if (effect.kind !== 'reads') secrets.give(key);
+  const body = given && bodyOf(name, given, secrets);
+  if (body !== undefined) headers.set('content-type', 'application/json');
+  const { onProgress } = asked;
+  const query = asked.query === undefined ? '' : `?${asked.query}`;
+  return {
+    method,
+    path: `${at.apiRoot}${path.replace('{key}', () => keyInPath(secrets.own(key)))}${query}`,
+    headers,
+    body,
+    timeoutMilliseconds: asked.isLong === true || isGrowing(asked.size ?? 'single') ? WHOLE_LARGE : WHOLE_SMALL,
+    answerLimit,
+    ...(onProgress === undefined ? {} : { onProgress }),
+    ...(pieces === null ? {} : { take: pieces.take }),
+  };
+}
+
+/** The body as it is sent. A configuration is the server's own text as it is, and an audit entry whatever anybody wrote. */
+function bodyOf(operation: OperationName, given: Buffer, secrets: Secrets): Buffer {
+  if (operation === 'putConfig') return given;
+  secrets.giveBody(given);
+  return operation === 'addAudit' ? given : secrets.restored(given);
+}
+
+/** A key of dots would be a step between folders to whoever reads paths on the way (RFC 3986, 5.2.4). */
+function keyInPath(accessKey: string): string {
+  const encoded = encodeURIComponent(accessKey);
+  return /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2E') : encoded;
+}
+
+/** What the server says in its own words. */
+interface Refusal {
+  readonly kind: 'refusal';
+  readonly status: number;
+  readonly text: string;
+}
+
+type Outcome<T> = { readonly kind: 'value'; readonly value: T } | Refusal;
+
+interface ReadWith<T> {
+  readonly line: Revision;
+  readonly pieces: PieceReader<T> | null;
+  readonly secrets: Secrets;
+}
+
+/** Reads what was answered. Rejects with `NoEnvelope`, or with `NoAnswer` for more than is read. */
+export async function outcomeOf<T>(
+  answer: Answer,
+  { operation, read, readWhole }: Asked<T>,
+  { line, pieces, secrets }: ReadWith<T>,
+): Promise<Outcome<T>> {
+  await pieces?.take(answer.body);
+  const inWords = () => notAnEnvelope(answer, pieces?.length);
+  try {
+    const whole = isSuccess(answer.status) ? ((await pieces?.end()) ?? readWhole?.(answer.body) ?? null) : null;
+    if (whole !== null) return { kind: 'value', value: whole };
+    const envelope = readEnvelope({ ...answer, body: pieces?.unread() ?? answer.body });
+    if (envelope === null) throw new NoEnvelope(inWords(), !wasTurnedAway(answer.status));
+    if (envelope.ok) return { kind: 'value', value: read(struckFor(operation, envelope.data, secrets), line) };
+    return { kind: 'refusal', status: envelope.status, text: envelope.text };
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new NoEnvelope(inWords(), true);
+    if (error instanceof SchemaError)
+      throw new NoEnvelope(`its answer is none of line ${line.id}: ${error.message}`, true);
+    throw error;
+  }
+}
+
+function struckFor(operation: OperationName, data: JsonValue, secrets: Secrets): JsonValue {
+  return operation === 'listAudit' ? secrets.struckForStrangers(data) : secrets.struckIn(data);
+}
+
+/** A page with such a status comes from whoever stands before the server, which has then got nothing (RFC 9110, 15.4, 15.5). */
+function wasTurnedAway(status: number): boolean {
+  return status >= 300 && status < 500;
+}

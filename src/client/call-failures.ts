@@ -1,0 +1,74 @@
+import { NoAnswer } from './call.js';
+import { NoEnvelope } from './envelope.js';
+import type { Secrets } from './secrets.js';
+import type { AskedThing } from './server.js';
+import { RETRY_REFUSED } from './sign-in.js';
+import type { Troubles } from './troubles.js';
+import { UpstreamError } from './upstream-error.js';
+
+/** Seconds. */
+const RETRY_AWAY = 5;
+
+/** Words the failures of calls to one server for people, and keeps its troubles by the outcome of each call. */
+export class CallFailures {
+  readonly #origin: string;
+  readonly #troubles: Troubles;
+  readonly #secrets: Secrets;
+  /** Failures of logins, which say nothing of the call that needed them. */
+  readonly #ofLogins = new WeakSet<object>();
+
+  constructor(origin: string, troubles: Troubles, secrets: Secrets) {
+    this.#origin = origin;
+    this.#troubles = troubles;
+    this.#secrets = secrets;
+  }
+
+  loginFailed(error: unknown): void {
+    if (error instanceof Error) this.#ofLogins.add(error);
+  }
+
+  /** Notes that the API has answered. */
+  answered(of: AskedThing, isLetIn: boolean): void {
+    this.#troubles.over('connection');
+    this.#troubles.over(of);
+    if (isLetIn) this.#troubles.over('sign-in');
+  }
+
+  /** Returns the error of a call that the API did not answer. */
+  away(error: unknown, of: AskedThing, mayHaveHappened: boolean): Error {
+    if (!(error instanceof NoAnswer) && !(error instanceof NoEnvelope))
+      return error instanceof Error ? error : new Error(String(error));
+    const isSilent = error instanceof NoAnswer && error.kind === 'silent';
+    const reason = this.#secrets.inSentence(error.message);
+    const { since } = this.#troubles.met(this.#thingOf(error, of), 'away', reason);
+    const detail = `${this.#origin}: ${reason}, since ${new Date(since).toISOString()}`;
+    return new UpstreamError(
+      isSilent ? 'upstreamSilent' : 'upstreamAway',
+      mayHaveHappened ? `${detail}; the change may have been made` : detail,
+      { mayHaveHappened, retryAfter: RETRY_AWAY },
+    );
+  }
+
+  /** Returns the error of a call that was not let in. */
+  refused(reason: string, retryAfter = RETRY_REFUSED): UpstreamError {
+    this.#troubles.met('sign-in', 'refused', reason);
+    return new UpstreamError('upstreamRefused', `${this.#origin}: ${reason}`, { mayHaveHappened: false, retryAfter });
+  }
+
+  /** Returns the error of an envelope with a failure that no line has. */
+  unknownFailure(
+    { status, text }: { readonly status: number; readonly text: string },
+    of: AskedThing,
+    mayHaveHappened: boolean,
+  ): UpstreamError {
+    const reason = `it answered ${status}: ${this.#secrets.inSentence(text)}`;
+    this.#troubles.over('connection');
+    this.#troubles.met(of, 'away', reason);
+    return new UpstreamError('upstreamAway', `${this.#origin}: ${reason}`, { mayHaveHappened, retryAfter: RETRY_AWAY });
+  }
+
+  #thingOf(error: NoAnswer | NoEnvelope, of: AskedThing): AskedThing {
+    if (error instanceof NoAnswer && error.kind === 'unreachable') return 'connection';
+    return this.#ofLogins.has(error) ? 'sign-in' : of;
+  }
+}
