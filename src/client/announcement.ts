@@ -25,7 +25,7 @@ export async function learnAnnouncement(
     query: OVER_UDP,
     unknownKey: { value: undefined },
   } as const;
-  const address = await exchange.ask<Address | undefined>({ ...asked, read: addressOf });
+  const address = await exchange.ask<Address | undefined>({ ...asked, read: configuredAddress });
   if (address.value === undefined) return { ...address, value: undefined };
   // A status needs to be let in, which a subscription does not.
   const endpoint = await exchange.ask({ operation: 'getStatus', purpose: 'poll', read: endpointOf }).catch(() => null);
@@ -44,7 +44,7 @@ type Link = Pick<UpstreamAnnouncement, 'shareScheme' | 'shareQuery' | 'ownDns'>;
 const CLIENT_CONFIG = object({ server: text('`host:port` as announced to clients.') });
 
 /** Host and port in a client configuration object. Throws `SchemaError`. */
-export function addressOf(data: JsonValue): Address {
+export function configuredAddress(data: JsonValue): Address {
   const { server } = checked(CLIENT_CONFIG, data, 'data');
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(server) ?? [];
   if (host === undefined) throw new SchemaError('data.server', 'host:port');
@@ -60,7 +60,7 @@ export function endpointOf(data: JsonValue): Address | null {
   return { host: host.includes(':') && !host.startsWith('[') ? `[${host}]` : host, port: Number(port) };
 }
 
-/** What the share link of a key, which stands in it as it is or percent-encoded, says (protocol: "Subscription"). Throws `SchemaError`. */
+/** Reads the share link of a key, which stands in it as it is or percent-encoded (protocol: "Subscription"). Throws `SchemaError`. */
 export function linkOf(data: JsonValue, accessKey: string, { shareQuery }: Revision): Link {
   const link = typeof data === 'string' ? data : '';
   const spellings = [accessKey, percentEncoded(accessKey)];

@@ -7,7 +7,7 @@ export type AnswerSize = 'single' | 'section' | 'list' | 'configuration';
 /** The most that is read of an answer. */
 export interface AnswerBound {
   readonly bytes: number;
-  /** Of a list. */
+  /** The most keys of a list. */
   readonly keys: number;
 }
 

@@ -21,13 +21,13 @@ export interface Asked<T> {
   readonly headers?: Readonly<Record<string, string>>;
   readonly purpose?: Purpose | undefined;
   readonly onProgress?: Call['onProgress'];
-  /** How much its answer may have; default `single`. */
+  /** The size that its answer may have; default `single`. */
   readonly size?: AnswerSize;
-  /** Whether the request may have many megabytes, and take its time, as one with a large answer may. */
+  /** True for a request that may have many megabytes, and take its time, as one with a large answer may. */
   readonly isLong?: boolean;
-  /** What a success says. Throws `SchemaError` for data that is not of the line's form. */
+  /** Reads the data of a success. Throws `SchemaError` for data that is not of the line's form. */
   readonly read: (data: JsonValue, line: Revision) => T;
-  /** What it stands for that the server does not know the key; a refusal like any other where it is not given. */
+  /** The value where the server does not know the key; without it that is a refusal like any other. */
   readonly unknownKey?: { readonly value: T };
   /** The same as `read` from the whole answer, where a tree of it would be large; null for what is no success. */
   readonly readWhole?: (body: Buffer) => T | null;
@@ -88,7 +88,7 @@ function keyInPath(accessKey: string): string {
   return /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2E') : encoded;
 }
 
-/** What the server says in its own words. */
+/** A failure in the server's own words. */
 interface Refusal {
   readonly kind: 'refusal';
   readonly status: number;

@@ -1,8 +1,8 @@
-/** Where a server is called. */
+/** The address of a server. */
 export interface Target {
   /** `http://host:port`. */
   readonly origin: string;
-  /** Where the API's paths begin, such as `/panel/api`. */
+  /** The root of the API's paths, such as `/panel/api`. */
   readonly apiRoot: string;
   /** `{base}`, such as `/panel`; empty where a revision has none. */
   readonly base: string;
@@ -29,7 +29,7 @@ export interface Call {
   readonly take?: (piece: Buffer) => Promise<boolean>;
 }
 
-/** What came back. Redirects are answers like any other: nobody follows them. */
+/** An answer. Redirects are answers like any other: nobody follows them. */
 export interface Answer {
   readonly status: number;
   /** By lower-case name; a repeated header's values joined with `, `. */
@@ -50,7 +50,7 @@ export interface Caller {
   close(): void;
 }
 
-/** How fast an exchange must go on. */
+/** The least speed of an exchange. */
 export interface Pace {
   /** To connect, and from the last byte of the request to the head of the answer. */
   readonly firstByteMilliseconds: number;
@@ -68,9 +68,9 @@ export type NoAnswerKind = 'unreachable' | 'silent' | 'broken' | 'too long';
 /** There is no answer, or not a whole one. The message says why, for people. */
 export class NoAnswer extends Error {
   readonly kind: NoAnswerKind;
-  /** Whether the server may have got the request, or some of it. */
+  /** True where the server may have got the request, or some of it. */
   readonly mayHaveArrived: boolean;
-  /** Whether an answer had begun. */
+  /** True where an answer had begun. */
   readonly hasBegun: boolean;
 
   constructor(kind: NoAnswerKind, message: string, how: { mayHaveArrived: boolean; hasBegun?: boolean }) {

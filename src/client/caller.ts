@@ -6,11 +6,11 @@ import { type Peer, Sending } from './sending.js';
 export interface CallerOptions {
   /** `http://host:port` or `https://host:port`. */
   readonly origin: string;
-  /** How long one exchange may take, to the last byte of its answer, in milliseconds. */
+  /** The most time of one exchange, to the last byte of its answer, in milliseconds. */
   readonly timeoutMilliseconds: number;
-  /** How fast it must go on; absent for no matter how slowly within that time. */
+  /** The least speed; absent for any speed within that time. */
   readonly pace?: Pace;
-  /** How many connections there may be at once; default 1, so that calls go one after the other. */
+  /** The most connections at once; default 1, so that calls go one after the other. */
   readonly connections?: number;
   /** The Unix socket that is connected to instead of the origin. */
   readonly socketPath?: string;

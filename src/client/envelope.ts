@@ -13,7 +13,7 @@ import {
 } from '../wire/json/scanner.js';
 import { type Answer, isSuccess } from './call.js';
 
-/** What a server says in its own words: the data of a success, or a refusal. */
+/** An envelope: the data of a success, or a refusal. */
 export type Envelope =
   | { readonly ok: true; readonly data: JsonValue }
   | { readonly ok: false; readonly status: number; readonly text: string };
@@ -35,7 +35,7 @@ function isRedirect(status: number): boolean {
   return status >= 300 && status < 400;
 }
 
-/** What came instead of an envelope, so many bytes, in a few words and without its content. */
+/** Describes an answer that is no envelope, without its content. */
 export function notAnEnvelope({ status, headers, body }: Answer, length = body.length): string {
   const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
   const shown = /^[\w.+/ -]{1,60}$/.test(type) ? type : 'an odd content type';
@@ -44,14 +44,14 @@ export function notAnEnvelope({ status, headers, body }: Answer, length = body.l
   return `it answered ${status} (${what}) and no JSON envelope`;
 }
 
-/** Where a redirect leads, as far as it can be shown. */
+/** Returns the target of a redirect, as far as it can be shown. */
 function leadingTo(location: string | undefined): string {
   if (location === undefined || location === '') return ' that leads nowhere';
   const shown = location.slice(0, 200).replaceAll(/[^\x21-\x7e]/g, '?');
   return ` to ${shown}: give the address that it leads to`;
 }
 
-/** What makes JSON unreadable that may well be there. */
+/** Names a likely reason why JSON cannot be read. */
 function odditiesOf(headers: ReadonlyMap<string, string>, body: Buffer): readonly string[] {
   const coding = headers.get('content-encoding') ?? 'identity';
   const isCompressed = coding !== 'identity' || (body[0] === 0x1f && body[1] === 0x8b);
@@ -62,9 +62,9 @@ function odditiesOf(headers: ReadonlyMap<string, string>, body: Buffer): readonl
   ];
 }
 
-/** What came is no answer of the API. */
+/** The answer is none of the API. */
 export class NoEnvelope extends Error {
-  /** Whether the server may have done what was asked. */
+  /** True where the server may have done what was asked. */
   readonly mayHaveArrived: boolean;
 
   constructor(message: string, mayHaveArrived = false) {

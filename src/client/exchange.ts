@@ -19,7 +19,7 @@ import type { TargetCredentials } from './signed-in-caller.js';
 import { createTroubles, type Troubles } from './troubles.js';
 import { UpstreamError } from './upstream-error.js';
 
-/** What one running server is called with. */
+/** The address, credentials and ports for one running server. */
 export interface ExchangeOptions {
   readonly caller: Caller;
   readonly lines: Lines;
@@ -39,7 +39,7 @@ export interface ExchangeOptions {
 export interface Known {
   readonly revision: Revision;
   readonly version: string;
-  /** Whether it was found by a version that is later than the last known one. */
+  /** True where it was found by a version that is later than the last known one. */
   readonly isLater: boolean;
   readonly apiRoot: string;
   readonly access: Access;
@@ -61,7 +61,7 @@ export class Exchange {
   readonly #searches = new Map<Purpose, Promise<Known>>();
   readonly #listeners: (() => void)[] = [];
   #known: Known | null = null;
-  /** Whether the server may have become another one since it was found. */
+  /** True where the server may have become another one since it was found. */
   #isDoubtful = false;
   #searchedAt = Number.NEGATIVE_INFINITY;
 
@@ -128,7 +128,7 @@ export class Exchange {
     const { lines, revision: wanted, webpath } = this.#options;
     const resolved = lines.resolve(version);
     const revision = wanted ?? (resolved.ok ? resolved.revision : null);
-    // Where the API of that line stands elsewhere, or none is known, it is looked for anew.
+    // The line is looked for anew where its API stands elsewhere, or none is known.
     if (revision === null || revision.root.paths(webpath).api !== known.apiRoot) this.#isDoubtful = true;
     else this.#becomes({ ...known, revision, version, isLater: isLater(resolved, wanted) }, noteOf(resolved, wanted));
   }
@@ -259,7 +259,7 @@ export class Exchange {
         if (retries === 0 || !isWorthwhile(error, size)) throw fail();
         retries -= 1;
         const next = await this.find(purpose);
-        // What costs much is asked for again only where something else stands now.
+        // A large answer is asked for again only where something else stands now.
         if (error instanceof NoEnvelope && isGrowing(size) && isSamePlace(at, next)) throw fail();
         at = next;
       }
@@ -295,7 +295,7 @@ export class Exchange {
     if (outcome.status === 401 && !isOpen) return null;
     // A list has nothing that could be refused.
     const decoded = size === 'list' ? null : decodeError(at.revision.errors, operation, outcome);
-    // What anyone may ask for is refused by one of the line's own texts, and by nothing that anyone is to read.
+    // An open operation is refused by one of the line's own texts, and by nothing that anyone is to read.
     const refusal = isOpen && decoded?.detail !== '' ? null : decoded;
     if (refusal === null) throw this.#failures.unknownFailure(outcome, of, operation.effect.kind !== 'reads');
     this.#failures.answered(of, !isOpen);
@@ -337,7 +337,7 @@ function mayHaveArrived(error: unknown): boolean {
   return (error instanceof NoAnswer || error instanceof NoEnvelope) && error.mayHaveArrived;
 }
 
-/** What the outcome of a read is told of. */
+/** The kind of call that the outcome of a read counts for. */
 const THINGS: Readonly<Record<AnswerSize, AskedThing>> = {
   single: 'single calls',
   section: 'single calls',
@@ -349,7 +349,7 @@ function thingOf({ effect }: Operation, size: AnswerSize): AskedThing {
   return effect.kind === 'reads' ? THINGS[size] : 'writes';
 }
 
-/** Whether to ask once more after this end: what has cost time, or much of an answer, would do so again. */
+/** Returns whether to ask once more after this end: what has cost time, or much of an answer, would do so again. */
 function isWorthwhile(error: unknown, size: AnswerSize): boolean {
   if (error instanceof NoEnvelope) return true;
   if (!(error instanceof NoAnswer) || error.kind === 'silent' || error.kind === 'too long') return false;

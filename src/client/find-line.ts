@@ -15,13 +15,13 @@ export interface Lines {
 
 export type ResolvedLine =
   | { readonly ok: true; readonly revision: Revision; readonly version: string; readonly isLater: boolean }
-  /** What was expected, for people. */
+  /** The expected answer, for people. */
   | { readonly ok: false; readonly problem: string };
 
 /** Whom a server lets in: everyone, the static token, or a session that a login began. */
 export type Access = 'open' | 'token' | 'session';
 
-/** What was found under an address. */
+/** The server that was found under an address, or the reason why none was. */
 export type Finding =
   | {
       readonly kind: 'server';
@@ -30,7 +30,7 @@ export type Finding =
       readonly status: UpstreamStatus;
       readonly apiRoot: string;
       readonly access: Access;
-      /** Whether it was found by a version that is later than the last known one. */
+      /** True where it was found by a version that is later than the last known one. */
       readonly isLater: boolean;
       /** One sentence where the line was not certain, else null. */
       readonly note: string | null;
@@ -84,7 +84,7 @@ function unlessTooLong(error: unknown): string {
   throw error;
 }
 
-/** What stands at one API root; a text says what, where it is no API. */
+/** Asks one API root. Resolves to a text that says what stands there, where it is no API. */
 async function lookAt(apiRoot: string, options: FindOptions): Promise<Finding | string> {
   const { token, session } = options;
   const first = await askStatus(apiRoot, token, options.caller);
@@ -142,7 +142,7 @@ function serverOf(
   };
 }
 
-/** Whether nothing is known of the servers of such a version, and nobody has said as what one is to be called. */
+/** Returns whether nothing is known of the servers of such a version, and no line was named for it. */
 export function isLater(resolved: ResolvedLine, wanted: Revision | null): boolean {
   return wanted === null && resolved.ok && resolved.isLater;
 }
@@ -157,7 +157,7 @@ export function noteOf(resolved: ResolvedLine, wanted: Revision | null): string 
   return `it reports version ${version} of line ${revision.id}, and is called as line ${wanted.id}`;
 }
 
-/** What holds of a server of a version that is later than the last known one. */
+/** The rule for a server of a version that is later than the last known one. */
 export const UNCHANGED = 'Keyway does not change its configuration until --upstream-revision names a line';
 
 /** The status of an answer's data; null where it is none. */

@@ -23,9 +23,9 @@ import { createSnapshotReader, type KnownKey, type SnapshotLine } from './snapsh
 export interface PieceReader<T> {
   /** Resolves to whether to read on. Never rejects: what is wrong, `end` says. The bytes are the caller's again afterwards. */
   take(piece: Buffer): Promise<boolean>;
-  /** What a whole success says; null where it is none. Rejects with `JsonSyntaxError` or `SchemaError`. */
+  /** Returns the keys of a whole success; null where it is none. Rejects with `JsonSyntaxError` or `SchemaError`. */
   end(): Promise<T | null>;
-  /** What was not read: the whole body where it has no such data. */
+  /** Returns the bytes that were not read: the whole body where it has no such data. */
   unread(): Buffer;
   /** Lets go of what was read: the answer is given up. */
   giveUp(): void;
@@ -59,14 +59,14 @@ export function createListReader(
 ): PieceReader<readonly KeySnapshot[]> {
   let keys: KeySnapshot[] = [];
   const readKey = createSnapshotReader(line, known, strike);
-  /** What is not read yet, and how much of it there is. */
+  /** The bytes that are not read yet, and their number. */
   let window = Buffer.allocUnsafeSlow(FIRST_WINDOW);
   let filled = 0;
   let length = 0;
   let place: 'before the keys' | 'in the keys' | 'behind the keys' = 'before the keys';
   let isOk = false;
   let failure: unknown = null;
-  /** What is cut off is read again when there is twice as much of it: each byte is looked at a few times at most. */
+  /** A part that is cut off is read again when there is twice as much of it: each byte is looked at a few times at most. */
   let enough = 0;
 
   function append(piece: Buffer): void {
@@ -84,7 +84,7 @@ export function createListReader(
     return scanner;
   }
 
-  /** What stands before this place is done with. Throws `JsonSyntaxError` for what is no Unicode, which is wrong for good. */
+  /** Lets go of the bytes before this place. Throws `JsonSyntaxError` for what is no Unicode, which is wrong for good. */
   function leave({ loneSurrogate }: JsonScanner, at: number): void {
     const isLone = loneSurrogate >= 0 && loneSurrogate < at;
     if (isLone || !isUtf8(window.subarray(0, at))) {

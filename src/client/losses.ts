@@ -9,15 +9,15 @@ import { hasNames } from '../wire/traits/snapshot.js';
  */
 export interface Loss {
   readonly operation: OperationName;
-  /** Of the data, such as `name`. */
+  /** The member of the data, such as `name`. */
   readonly member: string;
-  /** Where it shows: on the wire of the line, or in how its servers treat what they are told. */
+  /** The place where it shows: on the wire of the line, or in how its servers treat what they are told. */
   readonly shownBy: 'wire' | 'server';
-  /** Whether servers of the line have it. */
+  /** True for lines whose servers have it. */
   readonly of: (line: Revision) => boolean;
-  /** Whether it shows in a revision that Keyway serves; where it is left out, in each that has the operation. */
+  /** True for revisions in which it shows; default: each that has the operation. */
   readonly shows?: (mount: Revision) => boolean;
-  /** What is lost, for people; one sentence without the line. */
+  /** The loss, for people; one sentence without the line. */
   readonly sentence: string;
 }
 
@@ -66,7 +66,7 @@ const RULES_UNTIL_START = {
     'Rules are followed at once, and the server forgets them with its next start. Keyway puts them into its configuration two seconds later, where that has outbounds for them: those last, `block` as `proxy`.',
 } as const;
 
-/** What DNS settings of six members have beside the four. */
+/** The two members that DNS settings of six have beside the four. */
 const SIX_MEMBERS = ['local_port', 'intercept_all_port53'] as const;
 const hasDnsOf =
   (form: string) =>
@@ -138,12 +138,12 @@ export const LOSSES: readonly Loss[] = [
   },
 ];
 
-/** What is lost over servers of a line, whatever is served. */
+/** Returns everything that is lost over servers of a line, whatever is served. */
 export function lossesOf(line: Revision): readonly Loss[] {
   return LOSSES.filter((loss) => loss.of(line));
 }
 
-/** What of it shows in one of these revisions. */
+/** Returns the losses that show in one of these revisions. */
 export function lossesShown(line: Revision, mounts: readonly Revision[]): readonly Loss[] {
   return lossesOf(line).filter(({ operation, shows = () => true }) =>
     mounts.some((mount) => serves(mount, operationNamed(operation)) && shows(mount)),

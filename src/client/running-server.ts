@@ -20,7 +20,7 @@ import type { CallsObserverPort, UpstreamServer } from './server.js';
 import type { TargetCredentials } from './signed-in-caller.js';
 import { readSnapshot } from './snapshots.js';
 
-/** What a running server is reached with. */
+/** The address, credentials and bounds of a running server. */
 export interface RunningServerOptions {
   /** `http://host:port`. */
   readonly origin: string;

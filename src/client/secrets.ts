@@ -3,7 +3,7 @@ import { isJsonObject, type JsonValue, parseJson } from '../wire/json/json.js';
 import { writeJson } from '../wire/json/write-json.js';
 import type { TargetCredentials } from './signed-in-caller.js';
 
-/** What stands where a credential stood. */
+/** The text in place of a credential. */
 export const STRUCK = '[struck out]';
 
 /** Characters. What is shorter may stand in an honest name or rule, which panels read and write back. */
@@ -46,7 +46,7 @@ export class Secrets implements ServerTexts {
     this.#collect();
   }
 
-  /** Those that are too short to be struck out of names and rules, as people call them. */
+  /** Names the credentials that are too short to be struck out of names and rules. */
   get short(): readonly string[] {
     const { token, operator } = this.#credentials;
     const isShort = (secret: string | undefined) =>
@@ -190,7 +190,7 @@ function patternOf(forms: readonly string[], around: (forms: string) => string):
   return new RegExp(around(literal.join('|')), 'gu');
 }
 
-/** As it is, as it stands in a JSON text, once and twice over, and in a URL. */
+/** Returns a secret as it is, as it stands in a JSON text, once and twice over, and in a URL. */
 function spellings(secret: string): readonly string[] {
   const wellFormed = Buffer.from(secret).toString('utf8');
   const inUrl = [encodeURI, encodeURIComponent].map((encode) => encode(wellFormed));

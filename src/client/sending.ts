@@ -40,7 +40,7 @@ export class Sending {
   #settle: { readonly resolve: (answer: Answer) => void; readonly reject: (error: Error) => void } | null = null;
   #isConnected = false;
   #hasBegun = false;
-  /** Whether what has come is being read, so that nothing more is asked of the connection. */
+  /** True while received bytes are being read, so that nothing more is asked of the connection. */
   #isReading = false;
   /** Bytes of the request that went out before its last piece, and bytes of the answer's body that came. */
   #sent = 0;
@@ -140,7 +140,7 @@ export class Sending {
     this.#step = step;
   }
 
-  /** What waits in the sockets counts: this process may have stood still itself. */
+  /** Lets the sockets be read first: this process may have stood still itself. */
   #afterTurn(run: () => void): void {
     setImmediate(run);
   }
@@ -177,7 +177,7 @@ export class Sending {
   async #answerOf(incoming: IncomingMessage): Promise<Omit<Answer, 'firstByteMilliseconds'>> {
     const { take, onProgress } = this.#call;
     const status = incoming.statusCode ?? 0;
-    // What is no success is what the server says in its own words, whatever was asked for.
+    // A refusal has the small limit, whatever was asked for.
     const ownLimit = isSuccess(status) ? this.#call.answerLimit : undefined;
     const answerLimit = ownLimit ?? this.#peer.answerLimit;
     const chunks: Buffer[] = [];

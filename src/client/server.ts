@@ -12,7 +12,7 @@ import type { OperationName } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { ServerTexts } from './secrets.js';
 
-/** What was answered, and when it was asked for: of two facts about the same thing the one that was sent later wins. */
+/** An answer with its times: of two facts about the same thing the one that was asked for later wins. */
 export interface Sent<T> {
   readonly value: T;
   /** `ClockPort.monotonic()` when the request that was answered was sent, ms. */
@@ -35,9 +35,9 @@ export interface UpstreamStatus {
   readonly totalUsers: bigint;
 }
 
-/** How the server announces itself to clients, as the subscription of a key says. */
+/** The server as it announces itself to clients in the subscription of a key. */
 export interface UpstreamAnnouncement extends AnnouncedServer {
-  /** Whether its links say that it has a DNS server; null where its line's links never do. */
+  /** True where its links say that it has a DNS server; null where its line's links never do. */
   readonly ownDns: boolean | null;
 }
 
@@ -57,9 +57,9 @@ export interface UpstreamServer {
   /** The line it speaks and the version it reported, as found out last; null until it first told. */
   line(): Revision | null;
   version(): string | null;
-  /** Whether its version is later than the last known one, and nobody has named a line: what is written to its configuration may be nothing that it reads. */
+  /** Tells whether its version is later than the last known one, and nobody has named a line: what is written to its configuration may be nothing that it reads. */
   isLater(): boolean;
-  /** What keeps calls from being answered, the gravest first; empty while all are. */
+  /** Lists what keeps calls from being answered, the gravest first; empty while all are. */
   troubles(): readonly UpstreamTrouble[];
   /** Called when line, version or trouble have become others, the first time included. */
   onChange(listener: () => void): void;
@@ -75,25 +75,25 @@ export interface UpstreamServer {
   listUsers(options?: ListOptions): Promise<Sent<readonly KeySnapshot[]>>;
   getUser(accessKey: string, purpose?: Purpose): Promise<Sent<KeySnapshot | undefined>>;
   createUser(key: AccessKey, purpose?: Purpose): Promise<Sent<void>>;
-  /** Of lines with `bulk`. Resolves to the keys that the server made. */
+  /** Needs a line with `bulk`. Resolves to the keys that the server made. */
   bulkCreateUsers(count: number, limitBytes: bigint | null, purpose?: Purpose): Promise<Sent<readonly string[]>>;
   updateUser(key: AccessKey, purpose?: Purpose): Promise<Sent<void>>;
   setLimit(accessKey: string, limitBytes: bigint | null, purpose?: Purpose): Promise<Sent<void>>;
   deleteUser(accessKey: string, purpose?: Purpose): Promise<Sent<void>>;
   resetUser(accessKey: string, purpose?: Purpose): Promise<Sent<void>>;
-  /** Of lines with `config`, as both calls. One JSON value, the bytes as the server wrote them. */
+  /** Needs a line with `config`, as both calls do. One JSON value, the bytes as the server wrote them. */
   getConfig(purpose?: Purpose): Promise<Sent<Buffer>>;
   putConfig(body: Buffer, purpose?: Purpose): Promise<Sent<void>>;
-  /** Of lines with `rules`, as both calls. A protocol that the line does not tell is null. */
+  /** Needs a line with `rules`, as both calls do. A protocol that the line does not tell is null. */
   rules(purpose?: Purpose): Promise<Sent<readonly OutboundRule[]>>;
   putRules(rules: readonly OutboundRule[], purpose?: Purpose): Promise<Sent<void>>;
-  /** Of lines with `dns`, as the four calls from here. The members that the line tells. */
+  /** Needs a line with `dns`, as the four calls from here do. Resolves to the members that the line tells. */
   dns(purpose?: Purpose): Promise<Sent<DnsChange>>;
   /** All members that the line has: what is to stay is given as it is. */
   putDns(dns: DnsConfig, purpose?: Purpose): Promise<Sent<void>>;
   queries(purpose?: Purpose): Promise<Sent<readonly DnsQuery[]>>;
   refreshBlocklists(purpose?: Purpose): Promise<Sent<void>>;
-  /** Of lines with `audit`, as the three calls. Newest first. */
+  /** Needs a line with `audit`, as the three calls do. Newest first. */
   listAudit(purpose?: Purpose): Promise<Sent<readonly AuditEntry[]>>;
   addAudit(event: Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>, purpose?: Purpose): Promise<Sent<void>>;
   clearAudit(purpose?: Purpose): Promise<Sent<void>>;
@@ -103,7 +103,7 @@ export interface UpstreamServer {
   close(): void;
 }
 
-/** What a server is asked for, as its health is told: each has an outcome of its own. `connection`: nobody takes one. */
+/** The kinds of calls in the server's health: each has an outcome of its own. `connection`: nobody takes one. */
 export type AskedThing = 'connection' | 'sign-in' | 'lists' | 'single calls' | 'writes' | 'configuration';
 
 /** `away`: it does not answer; `refused`: it answers, and does not let Keyway in. */
@@ -118,7 +118,7 @@ export interface UpstreamTrouble {
 
 export interface ListOptions {
   readonly purpose?: Purpose;
-  /** What is known of a key, so that one that has not changed costs no new object. */
+  /** Returns the known key, so that one that has not changed costs no new object. */
   readonly known?: (accessKey: string) => KeySnapshot | undefined;
   /** Bytes that have come of the list, for progress. */
   readonly onProgress?: (bytes: number) => void;
@@ -130,7 +130,7 @@ export interface CallsObserverPort {
   called(call: {
     readonly operation: OperationName;
     readonly outcome: CallOutcome;
-    /** Of the whole call, ms. */
+    /** The time of the whole call, ms. */
     readonly milliseconds: number;
   }): void;
   /** The server no longer takes the session that Keyway held. */

@@ -1,7 +1,7 @@
 import type { ClockPort } from '../core/ports.js';
 import type { Purpose } from './server.js';
 
-/** How a login ended. */
+/** The end of a login. */
 export type LoginOutcome =
   | { readonly kind: 'begun'; readonly token: string }
   /** By name or password: it stays so until the settings change. */
@@ -39,7 +39,7 @@ export function createSessionKeeper(
   let held: string | null = null;
   let isRefused = false;
   let begunAt: number | null = null;
-  /** How many sessions were begun. */
+  /** The number of sessions that were begun. */
   let begun = 0;
   let wait = LEAST_WAIT;
   let notBefore = 0;

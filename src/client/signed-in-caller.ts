@@ -3,7 +3,7 @@ import { writeJson } from '../wire/json/write-json.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { Answer, Call, Caller, Target } from './call.js';
 
-/** How the player signs in to a live server. */
+/** The credentials for a live server. */
 export interface TargetCredentials {
   readonly token: string | null;
   /** With its password, or null. */

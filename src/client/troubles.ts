@@ -11,7 +11,7 @@ const WORDS: Readonly<Record<UpstreamTrouble['kind'], string>> = {
 /** Milliseconds between two troubles that are said: one that comes and goes with every other call is said once. */
 const SAID_AGAIN = 60_000;
 
-/** What a person is to look at first. */
+/** The order in which a person is to look at them. */
 const ORDER: readonly AskedThing[] = ['connection', 'sign-in', 'lists', 'single calls', 'writes', 'configuration'];
 
 /** Keyway asks for these only when somebody wants them: after so long, ms, their last outcome says nothing of now. */
@@ -29,7 +29,7 @@ export function createTroubles(upstream: string, clock: ClockPort, log: LogPort)
 
   const first = (): UpstreamTrouble | null => all()[0] ?? null;
 
-  /** Of each thing whose last call had no answer, or was not let in; a missing connection first. */
+  /** Lists each thing whose last call had no answer, or was not let in; a missing connection first. */
   function all(): readonly UpstreamTrouble[] {
     const now = clock.monotonic();
     for (const [of, { metAt }] of troubles)

@@ -8,7 +8,7 @@ export type UpstreamErrorCode = Extract<DomainErrorCode, `upstream${string}`>;
  * none of these. The detail names the server, says since when it is away, and holds nothing secret.
  */
 export class UpstreamError extends DomainError {
-  /** Of a write: whether the server may have done it all the same. */
+  /** True for a write that the server may have done all the same. */
   readonly mayHaveHappened: boolean;
 
   constructor(code: UpstreamErrorCode, detail: string, more: { mayHaveHappened: boolean; retryAfter: number }) {
@@ -18,7 +18,7 @@ export class UpstreamError extends DomainError {
   }
 }
 
-/** Whether the server may have done a write all the same that ended so. */
+/** Returns whether the server may have done a write all the same that ended so. */
 export function mayHaveHappened(error: unknown): boolean {
   return error instanceof UpstreamError && error.mayHaveHappened;
 }

@@ -4,16 +4,16 @@ import type { FastifyInstance } from 'fastify';
 import { sendFailure } from './answers.js';
 import type { RouteObserver } from './request-observer.js';
 
-/** What of a request tells which host it was sent to. */
+/** The part of a request that tells which host it was sent to. */
 export type AddressedRequest = Pick<IncomingMessage, 'url' | 'rawHeaders'>;
 
-/** Whether a request may be answered, by the host that it was sent to. */
+/** Tells whether a request may be answered, by the host that it was sent to. */
 export type HostCheck = (request: AddressedRequest) => boolean;
 
 /** RFC 9110, 15.5.20. */
 const MISDIRECTED = 421;
 
-/** What a refused request is told. It repeats nothing of the request, and names none of the hosts that are answered. */
+/** The text for a refused request. It repeats nothing of the request, and names none of the hosts that are answered. */
 const MISDIRECTED_WORDS = 'misdirected request: its host is none of the names given with --allow-host';
 
 /**

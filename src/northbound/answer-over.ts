@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** What waits for the end of a connection, by connection: one listener each, however many answers are due on it. */
+/** Callbacks for the end of a connection, by connection: one listener each, however many answers are due on it. */
 const due = new WeakMap<Socket, Set<() => void>>();
 
 /**

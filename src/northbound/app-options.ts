@@ -16,7 +16,7 @@ export interface AppSettings {
   readonly allowHosts: readonly string[];
   /** One log line per request. */
   readonly requestLog: boolean;
-  /** Whether the audit operations ask for the mount's credential, which by the protocol they do not. */
+  /** True where the audit operations ask for the mount's credential, which by the protocol they do not. */
   readonly protectAudit: boolean;
 }
 
@@ -27,7 +27,7 @@ export const DEFAULT_APP_SETTINGS: AppSettings = {
   protectAudit: false,
 };
 
-/** What the northbound side is given. */
+/** The core, mounts and ports that the northbound side is given. */
 export interface AppOptions extends AppSettings {
   readonly core: Core;
   readonly mounts: readonly Mount[];
@@ -43,6 +43,6 @@ export interface AppOptions extends AppSettings {
   readonly callerOf: CallerOf;
   /** Told of every answer and login. */
   readonly observer?: RequestsObserver;
-  /** Whether a mount that its own rule leaves open must refuse everyone all the same (design: "A mount that its own rule leaves open"). */
+  /** Tells whether a mount that its own rule leaves open must refuse everyone all the same (design: "A mount that its own rule leaves open"). */
   readonly refusesOpen: (mount: Mount) => boolean;
 }

@@ -90,7 +90,7 @@ function answerError(
     return sendEarlyFailure(reply, status, text);
   }
   const status = error.statusCode ?? 500;
-  // What is wrong with a body, or that QUERY has none, is nothing to say of a path where nobody looks at it.
+  // A path where nobody looks at bodies says nothing of what is wrong with one, or that QUERY has none.
   if (status < 500 && request.is404) return answerUnmatched(mounts, request, reply);
   if (status < 500) return sendFailure(reply, status, error.message);
   log.error({ err: error }, 'a request failed for a reason that is no answer of the API');

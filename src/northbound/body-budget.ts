@@ -7,7 +7,7 @@ export interface BodyBudget {
   open(drop: () => void): HeldBody;
 }
 
-/** What one body takes of the budget. */
+/** The share of one body in the budget. */
 export interface HeldBody {
   /** Takes so many more bytes; others, or this one, may have to give way. */
   take(bytes: number): void;

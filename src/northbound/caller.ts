@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { addressOf, type Caller, callerAt, peerOf, UNIX_PEER } from './peers.js';
+import { type Caller, callerAt, canonicalAddress, peerOf, UNIX_PEER } from './peers.js';
 
-/** What of a request tells who calls. */
+/** The part of a request that tells who calls. */
 export interface CallingRequest {
   readonly headers: IncomingHttpHeaders;
   /** A Unix socket has no address. */
@@ -26,7 +26,7 @@ export function createCallerOf(trusted: readonly string[]): CallerOf {
     let rest = forwardedFor(headers);
     while (rest !== '' && isTrusted(caller)) {
       const comma = rest.lastIndexOf(',');
-      const next = addressOf(rest.slice(comma + 1));
+      const next = canonicalAddress(rest.slice(comma + 1));
       if (next === null) break;
       caller = next;
       rest = rest.slice(0, Math.max(0, comma));
@@ -41,7 +41,7 @@ function forwardedFor(headers: IncomingHttpHeaders): string {
   return typeof value === 'string' ? value : value.join(',');
 }
 
-/** Whether an address, in its canonical spelling, is among these addresses and networks; `unix` names itself. */
+/** Tells whether an address, in its canonical spelling, is among these addresses and networks; `unix` names itself. */
 export function trustOf(trusted: readonly string[]): (address: string) => boolean {
   const ranges = new BlockList();
   for (const range of trusted.filter((one) => one !== UNIX_PEER)) {

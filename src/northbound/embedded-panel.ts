@@ -5,7 +5,7 @@ import { operationsOf } from '../wire/operations.js';
 import { capabilitiesOf, type Revision } from '../wire/traits/revision.js';
 import { contentType, type PanelFile, type PanelFiles } from './panel-files.js';
 
-/** What the panel of one mount is told of its server. Nothing of it is secret: anyone who reaches the page reads it. */
+/** The facts of a server that the panel of one mount is told. Nothing of it is secret: anyone who reaches the page reads it. */
 export interface EmbeddedPanelOptions {
   readonly revision: Revision;
   /** The server package version that the mount stands for. */
@@ -14,9 +14,9 @@ export interface EmbeddedPanelOptions {
   readonly servers: readonly PanelServer[];
   /** Keyway's own version, shown beside the one that the mount stands for; null is not told. */
   readonly keyway: string | null;
-  /** Where subscriptions alone are served; null where clients get them from the API. */
+  /** The address where subscriptions alone are served; null where clients get them from the API. */
   readonly subscriptions: SubscriptionAddress | null;
-  /** Whether the mount answers without a credential just now. */
+  /** Tells whether the mount answers without a credential just now. */
   readonly isOpen: () => boolean;
 }
 
@@ -24,7 +24,7 @@ export interface EmbeddedPanelOptions {
 export interface PanelServer {
   /** Its API root, without a trailing slash. */
   readonly root: string;
-  /** What the panel calls it; empty for its host and path. */
+  /** Its name in the panel; empty for its host and path. */
   readonly name: string;
 }
 
@@ -36,7 +36,7 @@ export interface SubscriptionAddress {
   readonly tls: boolean;
 }
 
-/** Where the build stands as the sources see it, whose own `panel/` is no build, and then as the compiled code does. */
+/** The place of the build as the sources see it, whose own `panel/` is no build, and then as the compiled code does. */
 const FOLDERS = ['../../dist/panel/', '../../panel/'];
 const INDEX = 'index.html';
 const CONFIG = 'panel-config.json';

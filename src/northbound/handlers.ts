@@ -20,7 +20,7 @@ import type { Login } from './login.js';
 import type { Mount } from './mount.js';
 import type { StrangerRate } from './stranger-rate.js';
 
-/** What handlers of one mount work with. */
+/** The context of one mount's handlers. */
 export interface HandlerContext {
   readonly core: Core;
   readonly announced: () => AnnouncedServer;
@@ -91,7 +91,7 @@ function subscribe(call: Call): Now<OperationAnswer> {
   return withNow(core.subscriber(call.key), (found) => {
     if (found === undefined) throw new DomainError('userNotFound');
     const { accessKey } = found;
-    // Where the state is elsewhere, finding the key may be what tells how its server is announced.
+    // Finding the key may tell how the server that holds the state is announced.
     const announced = call.context.announced();
     if (!(call.request.headers.accept ?? '').includes('text/plain')) return answer(clientConfig(accessKey, announced));
     const query = call.mount.revision.shareQuery.query(announced.shareQuery, core.hasOwnDns());
@@ -105,7 +105,7 @@ type Meta = Omit<CreateUser, 'access_key'>;
 /** Bytes that an anonymous entry counts for: some 16 a second from one network, for they may cost a server behind a write each. */
 const AUDIT_COST = 32 * 1024;
 
-/** What each operation does, in the hub's terms. */
+/** The handler of each operation, in the hub's terms. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   getStatus: ({ context: { core }, mount }) =>
     withNow(core.status(), ({ active, total, uptimeSeconds }) => ({

@@ -5,7 +5,7 @@ import type { KeyEntry, KeyReader } from '../core/keys/types.js';
 import type { ClockPort } from '../core/ports.js';
 import type { Revision } from '../wire/traits/revision.js';
 
-/** How long a list may miss what the data plane reported, in milliseconds (design: "What lists must reach"). */
+/** The time for which a list may miss what the data plane reported, in milliseconds (design: "What lists must reach"). */
 const USAGE_DELAY = 200;
 
 export type ContentCoding = 'br' | 'gzip';
@@ -106,7 +106,7 @@ interface Layout {
 
 const NOTHING: Layout = { body: EMPTY, starts: new Float64Array(0), lengths: new Uint32Array(0), first: -1 };
 
-/** What a new layout starts from. */
+/** The state from which a new layout starts. */
 interface Earlier {
   readonly present: Layout;
   /** The generation that it was built for. */
@@ -133,7 +133,7 @@ function layOut(
   const lengths = fits ? spare.lengths : new Uint32Array(slots + SPARE_SLOTS);
   const rendered = createArena();
   let end = OPENING.length;
-  /** Where the fragment stands now whose comma the present layout has written over. */
+  /** The place of the fragment whose comma the present layout has written over. */
   let withoutComma = -1;
   for (const key of ordered) {
     if (key.slot === before.first) withoutComma = end;

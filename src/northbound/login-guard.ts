@@ -1,6 +1,6 @@
 import type { ClockPort } from '../core/ports.js';
 
-/** How many failures within how many milliseconds close the login for a network (design: "Login guessing"). */
+/** The failures within so many milliseconds that close the login for a network (design: "Login guessing"). */
 export interface LoginGuardLimit {
   readonly failures: number;
   readonly window: number;

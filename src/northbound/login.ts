@@ -56,7 +56,7 @@ export function createLogin(
     else waitingOf.set(network, left);
   }
 
-  /** What is to be said of an attempt; one that fails counts at the guard before the next one is looked at. */
+  /** Judges an attempt; one that fails counts at the guard before the next one is looked at. */
   function judged(isRight: boolean, network: string): 'refused' | 'right' {
     if (isRight) return 'right';
     guard.failed(network);

@@ -8,12 +8,12 @@ export function methodsAt(mounts: readonly Mount[], url: string): readonly strin
   return withHead;
 }
 
-/** What is wrong with a method at a path that is served with these. */
+/** Says which methods a path is served with instead. */
 export function notAllowed(methods: readonly string[]): string {
   return `method not allowed: use ${methods.join(', ')}`;
 }
 
-/** Whether the path belongs to a mount's API, so that it is never a panel's page (design: "Unmatched API path"). */
+/** Returns whether the path belongs to a mount's API, so that it is never a panel's page (design: "Unmatched API path"). */
 export function isApiPath(mounts: readonly Mount[], url: string): boolean {
   const path = pathOf(url);
   return mounts.some(({ api }) => isUnder(api, path));

@@ -4,7 +4,7 @@ import { type Operation, operationsOf } from '../wire/operations.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { PanelFiles } from './panel-files.js';
 
-/** What `--revision R[@webpath]` asked for, resolved. */
+/** A `--revision R[@webpath]`, resolved. */
 export interface MountRequest {
   readonly revision: Revision;
   /** The server package version that the mount stands for. */
@@ -21,9 +21,9 @@ export interface Mount extends MountRequest {
   readonly base: string;
   readonly api: string;
   readonly session: Session;
-  /** What it serves of the API. */
+  /** The operations of the API that it serves. */
   readonly operations: readonly Operation[];
-  /** Whether everything but its operations is answered as if nothing were there, the panel and preflights included. */
+  /** True where everything but its operations is answered as if nothing were there, the panel and preflights included. */
   readonly hidesRest: boolean;
 }
 
@@ -48,7 +48,7 @@ export function subscriptionsOf(mount: Mount): Mount {
   return { ...mount, operations: mount.operations.filter(({ name }) => name === 'subscribe'), hidesRest: true };
 }
 
-/** Whether the mount has a panel at its base. */
+/** Returns whether the mount has a panel at its base. */
 export function servesPanel({ revision, hidesRest }: Mount): boolean {
   return !hidesRest && revision.capabilities.panel !== undefined;
 }

@@ -15,7 +15,7 @@ interface PanelRoute {
   Params: { '*': string };
 }
 
-/** What the panels of all mounts share. */
+/** The context of all panels. */
 export interface PanelContext {
   readonly mounts: readonly Mount[];
   readonly observing: Observing;
@@ -53,7 +53,7 @@ export function servePanel(app: FastifyInstance, mount: Mount, { mounts, observi
   );
 }
 
-/** What a file is answered to. */
+/** The request that a file answers. */
 interface FileAnswer {
   readonly reply: FastifyReply;
   /** The `Accept-Encoding` of the request. */

@@ -2,18 +2,18 @@ import type { Server } from 'node:http';
 import { isIP, isIPv4, type Socket } from 'node:net';
 import { callerNetwork } from '../core/caller-network.js';
 
-/** Who calls. */
+/** A caller. */
 export interface Caller {
   /** In its canonical spelling, for the log; `unix` for a peer on a Unix socket. */
   readonly address: string;
-  /** What counts as one caller (`callerNetwork`). */
+  /** The network that counts as one caller (`callerNetwork`). */
   readonly network: string;
 }
 
-/** How a peer on a Unix socket is named, as caller and among the trusted. */
+/** The name of a peer on a Unix socket, as caller and among the trusted. */
 export const UNIX_PEER = 'unix';
 
-/** How a peer is named that had reset its connection before anybody could ask who it is. */
+/** The name of a peer that had reset its connection before anybody could ask who it is. */
 const UNKNOWN_PEER = 'unknown';
 
 const peers = new WeakMap<object, Caller>();
@@ -22,20 +22,20 @@ const peers = new WeakMap<object, Caller>();
 export function notePeers(server: Server): void {
   const note = (socket: Socket) => {
     const nameless = typeof server.address() === 'string' ? UNIX_PEER : UNKNOWN_PEER;
-    peers.set(socket, callerAt(addressOf(socket.remoteAddress ?? '') ?? nameless));
+    peers.set(socket, callerAt(canonicalAddress(socket.remoteAddress ?? '') ?? nameless));
   };
   server.on('connection', note);
   server.on('secureConnection', note);
 }
 
-/** Whether a peer is of this machine: loopback (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3), or on a Unix socket. */
+/** Returns whether a peer is of this machine: loopback (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3), or on a Unix socket. */
 export function isThisMachine(address: string): boolean {
   return address === UNIX_PEER || address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
 
-/** Who is at the other end of a connection. */
+/** Returns the caller at the other end of a connection. */
 export function peerOf(socket: { readonly remoteAddress?: string | undefined }): Caller {
-  return peers.get(socket) ?? callerAt(addressOf(socket.remoteAddress ?? '') ?? UNIX_PEER);
+  return peers.get(socket) ?? callerAt(canonicalAddress(socket.remoteAddress ?? '') ?? UNIX_PEER);
 }
 
 /** The caller at an address in its canonical spelling. */
@@ -47,17 +47,17 @@ export function callerAt(address: string): Caller {
  * The address in a value such as `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:4711`, in its canonical
  * spelling (RFC 5952); IPv4 in its IPv6 form (RFC 4291, 2.5.5.2) is IPv4. Null for another value.
  */
-export function addressOf(value: string): string | null {
+export function canonicalAddress(value: string): string | null {
   const text = value.trim();
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
   const bare = (bracketed ?? plain ?? text).replace(/%[\w.-]+$/, '');
   const family = isIP(bare);
-  if (family === 6) return mappedOf(canonical(bare)) ?? canonical(bare);
+  if (family === 6) return mappedOf(canonicalIPv6(bare)) ?? canonicalIPv6(bare);
   return family === 4 ? bare : null;
 }
 
-/** Of an IPv6 address however it is spelled; none of its groups is spelled as IPv4 afterwards. */
-function canonical(address: string): string {
+/** Spells an IPv6 address in its canonical form; none of its groups is spelled as IPv4. */
+function canonicalIPv6(address: string): string {
   return new URL(`http://[${address}]`).hostname.slice(1, -1);
 }
 

@@ -57,7 +57,7 @@ function receive(
     held?.release();
     const body = error === null ? Buffer.concat(chunks, length) : undefined;
     chunks = [];
-    // What is still to come of it is read all the same, so that the client gets to its answer.
+    // The rest of it is read all the same, so that the client gets to its answer.
     if (error !== null) payload.on('error', () => undefined).resume();
     done(error, body);
   }
@@ -81,7 +81,7 @@ function receive(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whether it was let in by a credential; false until its body is to be read. */
+    /** True where it was let in by a credential; false until its body is to be read. */
     hasCredential: boolean;
   }
 }

@@ -53,7 +53,7 @@ export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: Calle
       const stopWaiting = whenClosed(socket, () => settle(false));
       // Node says so as well when the system did not take it.
       reply.raw.once('finish', () => settle(!socket.errored));
-      // What is injected has no connection, and is finished by now.
+      // An injected request has no connection, and is finished by now.
       reply.raw.once('close', () => settle(!socket.destroyed));
     },
   };

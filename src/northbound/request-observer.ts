@@ -4,10 +4,10 @@ import type { OperationName } from '../wire/operations.js';
 import type { Mount } from './mount.js';
 import type { RequestLog } from './request-log.js';
 
-/** What a request was for. `other`: preflights, and what no mount serves. */
+/** The subject of a request. `other`: preflights, and what no mount serves. */
 export type Asked = OperationName | 'panel' | 'other';
 
-/** How a login ended; `waiting`: the guard had the caller wait, and the password was not looked at. */
+/** The end of a login; `waiting`: the guard had the caller wait, and the password was not looked at. */
 export type LoginOutcome = 'begun' | 'refused' | 'waiting';
 
 /** Told of one answer: its status, and the milliseconds from the request's head to it, without the sending of a long one. */
@@ -81,7 +81,7 @@ declare module 'fastify' {
     begunAt: number | null;
   }
   interface FastifyContextConfig {
-    /** Who is told when the framework answers in the handler's place. */
+    /** Told when the framework answers in the handler's place. */
     readonly observer?: RouteObserver;
   }
 }

@@ -27,7 +27,7 @@ import { HANDLERS, type HandlerContext, type OperationAnswer } from './handlers.
 import type { Mount } from './mount.js';
 import type { Observing } from './request-observer.js';
 
-/** What the routes of one mount share. */
+/** The context of one mount's routes. */
 export type RouteContext = AppOptions & HandlerContext & { readonly observing: Observing };
 
 /** Registers every operation that the mount serves. */
@@ -118,7 +118,7 @@ function isOpenToAll(operation: Operation, context: RouteContext): boolean {
   return operation.access === 'open' && !(context.protectAudit && operation.capability === 'audit');
 }
 
-/** Where a request is let in: without being asked for a credential, or by one; or why it is not. */
+/** The way in which a request is let in: without being asked for a credential, or by one; or why it is not. */
 type Admission = 'open' | TokenVerdict;
 type Refusal = Exclude<TokenVerdict, 'right'>;
 

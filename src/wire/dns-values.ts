@@ -31,7 +31,7 @@ export function domainName(text: string): string | null {
   return below ? `*.${ascii}` : ascii;
 }
 
-/** Whether a text is an IPv4 or IPv6 address, without a zone. */
+/** Returns whether a text is an IPv4 or IPv6 address, without a zone. */
 export function isAddress(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }

@@ -1,6 +1,6 @@
 import { DomainError, type DomainErrorCode } from '../core/errors.js';
 
-/** How a failure is answered. */
+/** Status and text of a failure. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly text: string;
@@ -27,13 +27,13 @@ export const commonErrors: ErrorTable = {
   userNotFound: { code: 'userNotFound', status: 400, text: 'user not found' },
   userNotFoundCapital: { code: 'userNotFound', status: 400, text: 'User not found' },
   invalidAccessKey: { code: 'userNotFound', status: 404, text: 'invalid access key' },
-  /** Of the configuration file alone: counters that could not be written are logged, and the next write carries them. */
+  /** Concerns the configuration file alone: counters that could not be written are logged, and the next write carries them. */
   saveFailed: { code: 'saveFailed', status: 400, text: 'failed to save configuration' },
   /** Nothing is known of what was asked: neither done nor refused by whoever holds the state. */
   backendAway: { code: 'backendAway', status: 503, text: 'the state cannot be reached', withDetail: true },
   /** It could not be found out in time whether a change was made. */
   outcomeUnknown: { code: 'outcomeUnknown', status: 504, text: 'the change may have happened', withDetail: true },
-  /** Of the server that holds the state: no connection, or what came is no answer of its API. */
+  /** The server that holds the state is away: no connection, or what came is no answer of its API. */
   upstreamAway: { code: 'upstreamAway', status: 502, text: 'the server cannot be reached', withDetail: true },
   upstreamSilent: { code: 'upstreamSilent', status: 504, text: 'the server did not answer in time', withDetail: true },
   upstreamRefused: {
@@ -43,9 +43,9 @@ export const commonErrors: ErrorTable = {
     withDetail: true,
   },
   countTooLarge: { code: 'countTooLarge', status: 400, text: 'Count too large, max 1000' },
-  /** Of a state that takes keys one by one; those that were made stay. */
+  /** The state takes keys one by one; those that were made stay. */
   bulkIncomplete: { code: 'bulkIncomplete', status: 400, text: '', withDetail: true },
-  /** Of the feed: no operation counts. */
+  /** The feed alone has it: no operation counts. */
   countedElsewhere: { code: 'countedElsewhere', status: 400, text: '', withDetail: true },
   noConfigPath: { code: 'noConfigPath', status: 400, text: 'No config path registered (run-time only)' },
   configModeMissing: { code: 'configModeMissing', status: 400, text: "Invalid config: missing 'mode' field" },
@@ -74,7 +74,7 @@ export const commonErrors: ErrorTable = {
   },
   bodyTooLarge: { code: 'bodyTooLarge', status: 413, text: 'request body too large', withDetail: true },
   bodyTooSlow: { code: 'bodyTooSlow', status: 408, text: 'the request took too long to arrive' },
-  /** Of a server that holds the state: what needs no credential has few connections to it. */
+  /** The server that holds the state has few connections for what needs no credential. */
   tooManyWaiting: {
     code: 'tooManyWaiting',
     status: 503,
@@ -105,7 +105,7 @@ export function forStrangers(error: DomainError): DomainError {
   return code === undefined ? error : new DomainError(code, '', error.retryAfter);
 }
 
-/** What of an operation decides how its failures are worded. */
+/** The part of an operation that decides how its failures are worded. */
 interface Failing {
   readonly failures: readonly FailureName[];
 }

@@ -7,7 +7,7 @@ export function parseBody(bytes: Buffer): JsonValue {
   return readingBody(() => parseJson(bytes, { foreign: true }));
 }
 
-/** What a reader of a body returns; where it finds the text at fault, `invalidBody` is thrown in its error's place. */
+/** Returns what a reader of a body returns; where it finds the text at fault, throws `invalidBody` in its error's place. */
 export function readingBody<T>(read: () => T): T {
   try {
     return read();

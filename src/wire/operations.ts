@@ -46,7 +46,7 @@ export function operationNamed(name: OperationName): Operation {
   return found;
 }
 
-/** Whether a revision serves an operation. */
+/** Returns whether a revision serves an operation. */
 export function serves({ capabilities }: Pick<Revision, 'capabilities'>, { capability }: Operation): boolean {
   return capability === null || capabilities[capability] !== undefined;
 }

@@ -12,7 +12,7 @@ import { Type } from './typebox.js';
 export const u64 = (description: string) =>
   Type.BigInt({ minimum: 0n, exclusiveMaximum: MAX_U64 + 1n, expected: 'an unsigned 64-bit integer', description });
 
-/** What a recording shows instead of a value, because the next run gives another: a placeholder of this kind. */
+/** The kind of placeholder that a recording shows instead of a value, because the next run gives another. */
 export type Recorded = 'key' | 'session' | 'audit-id' | 'version' | 'uptime' | 'time' | 'share link';
 
 export const text = (description: string, recorded?: Recorded) =>

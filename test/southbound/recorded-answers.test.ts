@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { resolveRevision } from '../../revisions/index.js';
-import { addressOf, linkOf } from '../../src/client/announcement.js';
+import { configuredAddress, linkOf } from '../../src/client/announcement.js';
 import { dataBytes, readEnvelope } from '../../src/client/envelope.js';
 import { createListReader } from '../../src/client/list-reader.js';
 import { readSnapshot } from '../../src/client/snapshots.js';
@@ -110,7 +110,8 @@ describe.each(
         const [, host = '', port] = /@([^@]+):(\d+)(?:\?.*)?$/.exec(value) ?? [];
         const query = line.shareQuery.query(shareQuery, ownDns ?? false);
         expect(shareLink(key, { host, port: Number(port), shareScheme, shareQuery }, query)).toBe(value);
-      } else same(encodeJson(clientConfig(key, { ...addressOf(value), shareScheme: '', shareQuery: '' })), value);
+      } else
+        same(encodeJson(clientConfig(key, { ...configuredAddress(value), shareScheme: '', shareQuery: '' })), value);
     }
     expect(subscriptions.length).toBeGreaterThan(0);
   });

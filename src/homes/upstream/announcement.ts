@@ -3,10 +3,10 @@ import type { ClockPort } from '../../core/ports.js';
 
 export type Announcement = ReturnType<typeof createAnnouncement>;
 
-/** How long it is gone by, ms. */
+/** The age up to which it is used, ms. */
 const MOST_AGE = 60_000;
 
-/** What clients are told of the server, as its own subscription of some key says. */
+/** The server's announcement to clients, learnt from its own subscription of some key. */
 export function createAnnouncement(
   server: Pick<UpstreamServer, 'subscription'>,
   clock: ClockPort,
@@ -25,7 +25,7 @@ export function createAnnouncement(
       known = value;
       if (!isSame) onChange();
     } catch {
-      // What was known goes on; whoever asks for the key itself is told of the trouble.
+      // The known announcement stays; a request for the key itself is told of the trouble.
     } finally {
       asking = null;
     }

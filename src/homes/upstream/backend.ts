@@ -17,17 +17,17 @@ import { NO_WRITE_JOURNAL, openWriteJournal, WRITE_JOURNAL_FILE } from './write-
 
 export interface UpstreamBackendOptions {
   readonly server: UpstreamServer;
-  /** What is kept of the server beyond this process; it belongs to that server. Null for nothing. */
+  /** The folder for what outlives this process; it belongs to that server. Null for none. */
   readonly dataFolder: string | null;
-  /** What is given of the server's listener; credentials that are not are read from its configuration. Default null. */
+  /** The given credentials of the server's listener; those that are not given are read from its configuration. Default null. */
   readonly listener?: ListenerConfig;
   /** Refuses a replacement of the configuration that would take its inbounds with keys away; default false. */
   readonly guard?: boolean;
-  /** When a key that was made here and is gone is made again; default `auto`. */
+  /** The rule for a key that was made here and is gone; default `auto`. */
   readonly settle?: SettleRule;
   /** Lists are what was last known while the server is away; default false. */
   readonly servesStale?: boolean;
-  /** Whether DNS and outbound settings are read at the start, for a resolver here; default false. */
+  /** True reads DNS and outbound settings at the start, for a resolver here; default false. */
   readonly readsSettings?: boolean;
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
@@ -42,7 +42,7 @@ export interface UpstreamBackend extends Backend {
   status(): ServerStateStatus;
 }
 
-/** How often it is looked whether the data folder is still held, ms. */
+/** The time between two looks at the hold of the data folder, ms. */
 const HOLD_LOOKS = 1_000;
 
 /**

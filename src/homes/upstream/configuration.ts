@@ -32,7 +32,7 @@ export interface ConfigurationAccessOptions {
   readonly queue: WriteQueue;
   readonly listRefresh: Pick<ListRefresh, 'fresh'>;
   readonly unconfirmed: Pick<UnconfirmedWrites, 'clear'>;
-  /** Where the text before a change is kept; null where nothing outlives the process. */
+  /** Keeps the text before a change; null where nothing outlives the process. */
   readonly versions: Pick<KeptVersions, 'keep'> | null;
   /** Refuses a replacement that would take the inbounds with keys away. */
   readonly guard: boolean;
@@ -40,14 +40,14 @@ export interface ConfigurationAccessOptions {
   readonly onReplaced: (configuration: ServerConfiguration) => void;
   /** Called when the server has been made to store its memory. */
   readonly onStored: () => void;
-  /** Whether nothing is waited for any more. */
+  /** Tells whether the home is closing, so that nothing is waited for any more. */
   readonly isClosing: () => boolean;
   readonly clock: ClockPort;
   readonly timers: TimersPort;
   readonly log: LogPort;
 }
 
-/** How long a server may be at writing its file, ms. */
+/** The time that a server may take to write its file, ms. */
 const WRITING = 300;
 /** Between two looks at whether a replacement is live, ms. */
 const LOOKS = 1_000;
@@ -70,7 +70,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     log,
   } = options;
 
-  /** What stands in it now. Rejects with `configParseFailed` where it is no configuration. */
+  /** Reads it. Rejects with `configParseFailed` where it is no configuration. */
   async function read(purpose: Purpose): Promise<Sent<ReadConfiguration>> {
     return unlessHalfWritten(async () => {
       const { value, ...sent } = await server.getConfig(purpose);
@@ -93,7 +93,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
     }
   }
 
-  /** What a replacement starts from; null where the server has none that can be read, which may be why it is replaced. */
+  /** Reads what is to be replaced; null where the server has none that can be read, which may be why it is replaced. */
   async function before(): Promise<ReadConfiguration | null> {
     try {
       return (await read('caller')).value;
@@ -215,7 +215,7 @@ export function createConfigurationAccess(options: ConfigurationAccessOptions) {
   };
 }
 
-/** How a server says that it has no configuration, or none that can be read. */
+/** The failures of a server that has no configuration, or none that can be read. */
 export const REPLACEABLE: ReadonlySet<string> = new Set([
   'noConfigPath',
   'configReadFailed',
@@ -246,7 +246,7 @@ function struckDocument(bytes: Buffer, texts: ServerTexts): ReadConfiguration {
   return { document, configuration: struckConfiguration(configuration, texts) };
 }
 
-/** What a body says where it is a configuration; whether it is one, the server decides. */
+/** Reads a body, or returns null where it is no configuration: the server decides whether it takes it. */
 function asConfiguration(body: Buffer, texts: ServerTexts): ReadConfiguration | null {
   try {
     return struckDocument(body, texts);
@@ -265,7 +265,7 @@ function shaped<T>(change: () => T): T {
   }
 }
 
-/** Whether the keys in memory are these, names aside: some lines do not tell them. */
+/** Returns whether the keys in memory are these, names aside: some lines do not tell them. */
 function hasExactly(keys: KeyReader, wanted: readonly AccessKey[]): boolean {
   if (keys.size !== wanted.length) return false;
   return wanted.every(({ accessKey, limitBytes }) => keys.get(accessKey)?.limitBytes === limitBytes);

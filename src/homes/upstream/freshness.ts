@@ -13,13 +13,13 @@ export interface KeyFact {
   readonly unansweredUntil: number;
 }
 
-/** Whether a list may change the key: what was sent before something that is known already shows an earlier state. */
+/** Returns whether a list may change the key: one that was sent before a known fact shows an earlier state. */
 export function listMayChange(fact: KeyFact | undefined, sentAt: number): boolean {
   if (fact === undefined) return true;
   return fact.open === 0 && sentAt > fact.latest && sentAt > fact.unansweredUntil;
 }
 
-/** Whether a single read may change it, `listed` being the moment of the list that was taken in last, or is on its way. */
+/** Returns whether a single read may change it, `listed` being the moment of the list that was taken in last, or is on its way. */
 export function readMayChange(fact: KeyFact | undefined, sentAt: number, listed: number): boolean {
   if (sentAt <= listed) return false;
   return fact === undefined || (fact.open === 0 && sentAt > fact.latest);
@@ -33,7 +33,7 @@ const NOTHING: KeyFact = {
   unansweredUntil: Number.NEGATIVE_INFINITY,
 };
 
-/** What is known of the moments of all keys. */
+/** The times of the latest facts about all keys. */
 export function createKeyFreshness() {
   const freshness = new Map<string, KeyFact>();
   let taken = Number.NEGATIVE_INFINITY;
@@ -48,7 +48,7 @@ export function createKeyFreshness() {
     listMayChange: (accessKey: string, sentAt: number): boolean => listMayChange(freshness.get(accessKey), sentAt),
     readMayChange: (accessKey: string, sentAt: number): boolean =>
       readMayChange(freshness.get(accessKey), sentAt, Math.max(taken, onItsWay)),
-    /** Whether a later read or write of the key is known than one that was sent then. */
+    /** Returns whether a later read or write of the key is known than one that was sent then. */
     knowsLater: (accessKey: string, sentAt: number): boolean =>
       sentAt <= (freshness.get(accessKey)?.latest ?? Number.NEGATIVE_INFINITY),
     readTaken: (accessKey: string, sentAt: number): void => change(accessKey, () => ({ latest: sentAt })),

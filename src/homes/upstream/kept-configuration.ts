@@ -12,7 +12,7 @@ export type ConfigurationVersions = ReturnType<typeof createConfigurationVersion
 export interface ConfigurationVersionsOptions {
   readonly configuration: Pick<ConfigurationAccess, 'read' | 'keep'>;
   readonly versions: Pick<KeptVersions, 'keepNewestForever'>;
-  /** Whether servers of the line have one. */
+  /** Tells whether servers of the line have one. */
   readonly hasOne: () => boolean;
   readonly clock: ClockPort;
   readonly timers: TimersPort;
@@ -24,20 +24,20 @@ const LEAST_GAP = 10 * 60 * 1000;
 const MOST_GAP = 24 * 60 * 60 * 1000;
 /** After a failure, ms. */
 const AGAIN = 60_000;
-/** What a server is just writing can be read the next time. */
+/** The failures in a row that count as a loss: what a server is just writing can be read the next time. */
 const UNTIL_LOST = 2;
-/** How it says that its file is none; one that was started without a file has lost nothing. */
+/** The failures that say that its file is none; one that was started without a file has lost nothing. */
 const UNREADABLE: ReadonlySet<string> = new Set(['configReadFailed', 'configStripFailed', 'configParseFailed']);
 
 /** Keeps the configuration of a server as versions, whoever changes it (design: "The configuration is kept"). */
 export function createConfigurationVersions(options: ConfigurationVersionsOptions) {
   const { configuration, versions, hasOne, clock, timers, log } = options;
   let keptAt = Number.NEGATIVE_INFINITY;
-  /** How many keys the last one had. */
+  /** The number of keys of the last one. */
   let known = 0;
   let isChanged = false;
   let isFailing = false;
-  /** How often in a row it was none. */
+  /** The number of times in a row that it was none. */
   let unreadable = 0;
   let isClosed = false;
   let working: Promise<void> | null = null;
@@ -56,7 +56,7 @@ export function createConfigurationVersions(options: ConfigurationVersionsOption
     unreadable = 0;
   }
 
-  /** What was there before it is to be had for ever. */
+  /** Keeps the version before for ever. */
   async function lost(present: Buffer): Promise<void> {
     await versions.keepNewestForever(present);
     log.warn(
@@ -103,7 +103,7 @@ export function createConfigurationVersions(options: ConfigurationVersionsOption
       isChanged = true;
       if (working === null && keptAt > Number.NEGATIVE_INFINITY) plan(keptAt + LEAST_GAP);
     },
-    /** Whether the server has had none that can be read for a while. */
+    /** Returns whether the server has had none that can be read for a while. */
     isUnreadable: (): boolean => unreadable >= UNTIL_LOST,
     /** Begins nothing any more. */
     close(): void {

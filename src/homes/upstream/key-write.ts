@@ -9,10 +9,10 @@ import type { Effect } from './replica.js';
 export interface KeyWrite {
   readonly accessKey: string;
   send(purpose: Purpose): Promise<Sent<void>>;
-  /** What the server has of the key then, by what it had before. */
+  /** Returns the server's record of the key after the write, by the one before. */
   after(before: KeyState): KeyState;
   effect(after: KeyState): Effect;
-  /** Whether a read shows that it has happened, its state apart. */
+  /** Tells whether a read shows that it has happened, its state apart. */
   shows(read: KeySnapshot | undefined, before: KeyState): boolean;
 }
 
@@ -67,7 +67,7 @@ export function createKeyWriteKinds(
     limits,
     deletes,
     resets,
-    /** What makes a key that is `found` what it was to be. */
+    /** Returns the write that makes a `found` key what it was to be. */
     restores(accessKey: string, wanted: KeyState, found: KeyState): KeyWrite {
       if (wanted === null) return deletes(accessKey);
       return found === null ? creates(wanted) : updates(wanted);

@@ -13,7 +13,7 @@ import type { SentWrites } from './sent-writes.js';
 import type { UnconfirmedWrites } from './unconfirmed-writes.js';
 import type { WriteQueue } from './write-queue.js';
 
-/** What changes keys on the server, and makes again what it lost. */
+/** Writes of keys to the server, with retries of those that it lost. */
 export interface KeyWrites
   extends Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'> {
   /** Makes an acknowledged write again, if it still is undone; a failure leaves that to the next look. */
@@ -87,7 +87,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
     return done;
   }
 
-  /** Whether the key is as it was made in bulk: it has counters here, because the line makes keys one by one. */
+  /** Returns whether the key is as it was made in bulk: it has counters here, because the line makes keys one by one. */
   function isBare(accessKey: string): boolean {
     const counters = keys.get(accessKey)?.counters;
     const isUsed = counters && (counters.bytesUp > 0n || counters.bytesDown > 0n || counters.connections > 0n);
@@ -116,7 +116,7 @@ export function createKeyWrites(options: KeyWritesOptions): KeyWrites {
       await change(kinds.resets(accessKey));
     },
     async retry(accessKey) {
-      // What of it is still to be done is found out, and done, where a write would begin.
+      // Its turn finds out what is still to be done, and does it.
       await queue.take(async () => {
         if (unconfirmed.pending().has(accessKey)) await sent.present(accessKey, 'caller');
       });

@@ -26,9 +26,9 @@ interface ServerKeysOptions {
   readonly log: LogPort;
   readonly progress?: ProgressPort;
   readonly tells: Tells;
-  /** Whether names are read from the configuration. */
+  /** Tells whether names are read from the configuration. */
   readonly readsNames: () => boolean;
-  /** What else comes with every list; it does not reject. */
+  /** Called with every list; it does not reject. */
   readonly onTaken: () => Promise<void>;
   /** Called for a key that the server no longer has. */
   readonly onGone: (accessKey: string) => void;
@@ -57,7 +57,7 @@ export function createServerKeys(options: ServerKeysOptions) {
     log,
     tells,
     readsNames,
-    // Of a later version nobody knows it, and nothing would ever settle what waited for a start.
+    // Nobody knows it of a later version, and nothing would ever confirm what waited for a start.
     startsWithKeys: () => server.isLater() || (server.line()?.storing.startsWithKeys ?? false),
     isSlow: lostCreates.isSlow,
     onReverted: reverted.found,

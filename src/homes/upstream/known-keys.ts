@@ -85,7 +85,7 @@ export function createKnownKeys({ keys, own, fileSystem, folder, clock, timers, 
   function start(): Promise<void> {
     writing ??= write().finally(() => {
       writing = null;
-      // What came while it was written; after a failure it waits for more.
+      // Changes that came meanwhile are written next; after a failure they wait for more.
       if (!isFailing) changed();
     });
     return writing;

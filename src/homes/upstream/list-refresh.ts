@@ -25,14 +25,14 @@ export interface ListRefreshOptions {
   readonly servesStale: boolean;
   readonly clock: ClockPort;
   readonly timers: TimersPort;
-  /** When a list must have been sent for what waits for one; monotonic, ms; null where nothing does. */
+  /** Returns when a list must have been sent for a pending write; monotonic, ms; null where none is pending. */
   readonly neededAt: () => number | null;
-  /** What else comes with every list; it does not reject. */
+  /** Called with every list; it does not reject. */
   readonly onTaken: () => Promise<void>;
   readonly onProgress?: (bytes: number) => void;
 }
 
-/** How often the list may be asked for (design: "How fresh lists are"). Milliseconds. */
+/** The bounds of the time between two lists (design: "How fresh lists are"). Milliseconds. */
 const LEAST_GAP = 1_000;
 const MOST_GAP = 30_000;
 const SHARE_OF_SERVER = 0.02;
@@ -54,12 +54,12 @@ interface Failure {
   /** Monotonic, ms. */
   readonly at: number;
   readonly error: unknown;
-  /** How long it took to fail, ms. */
+  /** The time that it took to fail, ms. */
   readonly took: number;
   readonly inARow: number;
 }
 
-/** What keeps the keys in memory as fresh as they must be (design: "How fresh lists are"). One list at a time is asked for. */
+/** Refreshes the keys in memory, one list at a time (design: "How fresh lists are"). */
 export function createListRefresh(options: ListRefreshOptions) {
   const { server, keys, freshness, replica, servesStale, clock, timers, neededAt, onTaken, onProgress } = options;
   const status = { renewals: 0, failed: 0 };
@@ -206,13 +206,13 @@ export function createListRefresh(options: ListRefreshOptions) {
 export interface TakenList {
   /** Monotonic, ms. */
   readonly sentAt: number;
-  /** What it cost the server, as far as can be seen: the time to its first byte, ms. */
+  /** The server's own time, as far as can be seen: that to its first byte, ms. */
   readonly serverMilliseconds: number;
 }
 
-/** Those that were taken in, as far as the next one depends on them. */
+/** The past lists, as far as the next one depends on them. */
 export interface TakenLists extends Pick<TakenList, 'sentAt'> {
-  /** Of the last ones, ms. */
+  /** The times of the last ones, ms. */
   readonly costs: readonly number[];
 }
 

@@ -44,7 +44,7 @@ export function createStatusKeeper({ server, keys, replica, clock, onRestart }: 
     await asking;
   }
 
-  /** What was asked for, and what was changed through here since. */
+  /** Returns the last status with the changes that were made through here since. */
   function known(): LiveStatus {
     if (last === null) return { active: keys.active, total: keys.size, uptimeSeconds: null };
     const { activeUsers, totalUsers, uptimeSeconds } = last.sent.value;
@@ -73,10 +73,10 @@ export function createStatusKeeper({ server, keys, replica, clock, onRestart }: 
   };
 }
 
-/** How much later a server's start may seem without its having been restarted: uptimes are whole seconds. Milliseconds. */
+/** Uptimes are whole seconds: a start may seem so much later without a restart. Milliseconds. */
 const JITTER = 3_000;
 
-/** When the server started, by the monotonic clock of this process, ms. */
+/** Returns when the server started, by the monotonic clock of this process, ms. */
 export function startOf(status: {
   readonly sentAt: number;
   readonly value: { readonly uptimeSeconds: bigint };
@@ -84,7 +84,7 @@ export function startOf(status: {
   return status.sentAt - Number(status.value.uptimeSeconds) * 1000;
 }
 
-/** Whether a server that started then is another run of it than the one that was known. */
+/** Returns whether a server that started then is another run of it than the one that was known. */
 export function isRestarted(known: number | null, start: number): boolean {
   return known !== null && start > known + JITTER;
 }

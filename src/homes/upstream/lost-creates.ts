@@ -32,16 +32,16 @@ export function createLostCreates({ server, rule, clock }: LostCreatesOptions) {
     if (server.troubles().some(({ kind }) => kind === 'away')) awayAt = clock.monotonic();
   });
 
-  /** Whether the server is of those that lose writes while they run, by the last ones. */
+  /** Returns whether the server is slow by its last writes: such ones lose writes while they run. */
   const isSlow = (): boolean => median(durations) > SLOW;
 
   return {
-    /** How long the server took for a write of keys, ms. */
+    /** Takes in how long the server took for a write of keys, ms. */
     took(milliseconds: number): void {
       durations = [...durations, milliseconds].slice(-LOOKED_AT);
     },
     isSlow,
-    /** Whether the server may have lost the create. Rejects where it cannot be asked since when it runs. */
+    /** Resolves to whether the server may have lost the create. Rejects where it cannot be asked since when it runs. */
     async mayBe(write: Pick<PendingWrite, 'answeredAt' | 'isSlow'>, purpose: Purpose): Promise<boolean> {
       const isMeanwhile = () => awayAt > write.answeredAt || startedAt > write.answeredAt;
       if (rule === 'always' || write.isSlow || isSlow() || isMeanwhile()) return true;

@@ -12,7 +12,7 @@ export type Names = ReturnType<typeof createNames>;
 export interface NamesOptions {
   readonly configuration: Pick<ConfigurationAccess, 'read'>;
   readonly replica: Pick<KeyReplica, 'takeNames'>;
-  /** Whether names are to be looked for there now. */
+  /** Tells whether names are to be looked for there now. */
   readonly areWanted: () => boolean;
   readonly log: LogPort;
 }
@@ -30,7 +30,7 @@ export function createNames({ configuration, replica, areWanted, log }: NamesOpt
   }
 
   return {
-    /** Whether none are wanted, or they were read. */
+    /** Returns whether none are wanted, or they were read. */
     areKnown: (): boolean => !areWanted() || last !== null,
     /** Reads them anew where they are wanted and it is time; a failure leaves those that are known. */
     async follow(now: number): Promise<void> {

@@ -37,7 +37,7 @@ const AT_MOST = 30_000;
 /** After a failure, ms. */
 const AGAIN = 5_000;
 
-/** When keys are stored that were written between those moments, ms. */
+/** Returns when keys are stored that were written between those moments, ms. */
 export function storingAt(firstAt: number, lastAt: number): number {
   return Math.min(lastAt + QUIET, firstAt + AT_MOST);
 }
@@ -54,7 +54,7 @@ export function createKeyPersister(options: KeyPersisterOptions) {
   let cancelVerifying: (() => void) | null = null;
   let working: Promise<void> | null = null;
   let rules: readonly OutboundRule[] | null = null;
-  /** What was stored last, or is about to be; null before the first time. */
+  /** The keys that were stored last, or are about to be; null before the first time. */
   let kept: ReadonlyMap<string, AccessKey> | null = null;
   const gone = new Set<string>();
   let isClosed = false;
@@ -160,7 +160,7 @@ export function createKeyPersister(options: KeyPersisterOptions) {
     else unconfirmed.stored(stored.until);
   }
 
-  /** Whether the server has keys, or records of keys, that were not stored. */
+  /** Returns whether the server has keys, or records of keys, that were not stored. */
   function hasOthers(stored: ReadonlyMap<string, AccessKey>): boolean {
     return keys.size !== stored.size || hasNew(stored);
   }

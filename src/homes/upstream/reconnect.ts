@@ -19,10 +19,10 @@ export interface ReconnectOptions {
   readonly log: LogPort;
 }
 
-/** How often it is looked whether a server is back, ms. */
+/** The time between two looks for a server that is away, ms. */
 const PROBES = 5_000;
 
-/** Whether the server is there, what it is, and that everything of it is loaded once. */
+/** Loads everything of a server once, and looks for one that is away until it is back. */
 export function createReconnect({ server, load, look, onBack, onLine, timers, log }: ReconnectOptions) {
   let line = server.line()?.id;
   let stopProbing: (() => void) | null = null;

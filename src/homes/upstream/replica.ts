@@ -46,7 +46,7 @@ export function createKeyReplica(options: KeyReplicaOptions) {
     seenIn[slot] = lists;
   }
 
-  /** Whether what was seen may be shown. */
+  /** Returns whether what was seen may be shown. */
   function mayShow(accessKey: string, state: () => KeyState, sentAt: number): boolean {
     return !unconfirmed.pending().has(accessKey) || unconfirmed.see(accessKey, state(), sentAt);
   }

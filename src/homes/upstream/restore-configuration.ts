@@ -9,10 +9,10 @@ import type { KeptVersions } from '../../files/kept-versions.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import { REPLACEABLE } from './configuration.js';
 
-/** What was sent back to a server. */
+/** The version that was sent back to a server. */
 export interface RestoredConfiguration {
   readonly version: KeptVersion;
-  /** Whether the server has its keys by now. False where a key write came before the server had read it. */
+  /** True where the server has its keys by now. False where a key write came before the server had read it. */
   readonly isLive: boolean;
 }
 

@@ -2,7 +2,7 @@ import { keyDigest } from '../../core/key-digest.js';
 import type { LogPort } from '../../core/ports.js';
 import type { KeyState } from './key-state.js';
 
-/** What became of changes that were found undone. */
+/** The outcome of a reverted change. */
 export type RevertedOutcome = 'madeAgain' | 'left';
 
 export type RevertedReport = ReturnType<typeof createRevertedReport>;
@@ -41,12 +41,12 @@ export function createRevertedReport(log: LogPort) {
         else if (keys.length > 1) log.warn({ count: keys.length, keys: keys.slice(0, MOST_NAMED) }, many);
       }
     },
-    /** How many there were, ever. */
+    /** Returns how many there were, ever. */
     count: (outcome: RevertedOutcome): number => counts[outcome],
   };
 }
 
-/** How a log names a key: by its name, unless that tells the key, else by its digest. */
+/** Names a key in the log: by its name, unless that tells the key, else by its digest. */
 export function namedInLog(
   accessKey: string,
   { after, previousStates }: { readonly after: KeyState; readonly previousStates: readonly KeyState[] },

@@ -18,13 +18,13 @@ export interface RulesAndDns
   extends Pick<LiveReads, 'rules' | 'dns' | 'queries'>,
     Pick<Backend, 'replaceRules' | 'changeDns'> {
   refreshBlocklists(): Promise<void>;
-  /** As last known. */
+  /** Returns the DNS settings as last known. */
   knownDns(): DnsConfig;
-  /** As last known; null also where nobody has asked for what stands in the configuration. */
+  /** Returns the outbound settings as last known; null also where nobody has asked for what stands in the configuration. */
   knownOutbound(): OutboundSettings | null;
-  /** What became known of the DNS settings. */
+  /** Takes in what became known of the DNS settings. */
   learn(change: DnsChange): void;
-  /** What a configuration says of them. */
+  /** Takes rules and DNS settings from a configuration. */
   take(configuration: ServerConfiguration): void;
   /** Reads them where the line has a configuration. */
   load(): Promise<void>;

@@ -39,7 +39,7 @@ export function createRulesWrite(options: RulesWriteOptions): (rules: readonly O
     }
   }
 
-  /** Whether the server still has a configuration with room for its keys. */
+  /** Returns whether the server still has a configuration with room for its keys. */
   async function isWhole(before: ConfigurationDocument): Promise<boolean> {
     try {
       const { value } = await configuration.readBytes('caller');
@@ -81,7 +81,7 @@ export function createRulesWrite(options: RulesWriteOptions): (rules: readonly O
     });
 }
 
-/** How a server says that it has no file to store rules in. */
+/** The failures of a server that has no file to store rules in. */
 const WITHOUT_FILE: ReadonlySet<string> = new Set(['noConfigPath', 'configReadFailed']);
 const BROKEN: ReadonlySet<string> = new Set(['configStripFailed', 'configParseFailed']);
 
@@ -105,7 +105,7 @@ export function withRules(
   }
 }
 
-/** What the keys of a configuration that there still are take in any spelling. */
+/** Returns the bytes that the remaining keys of a configuration take in any spelling. */
 function leastBytes({ bytes }: ConfigurationDocument, keys: Pick<KeyReader, 'get'>): number {
   let least = 0;
   for (const { accessKey } of readDocument(bytes).configuration.keys)

@@ -37,7 +37,7 @@ export function createSentWrites(options: SentWritesOptions) {
   const { server, kinds, keys, freshness, replica, unconfirmed, lostCreates, report, clock, tells, onWritten } =
     options;
 
-  /** What the server has of the key, asked for unless that is known. What it has lost is made again first, what somebody has deleted is left. */
+  /** Resolves to the server's record of the key, asked for unless it is known. A lost write is made again first, a deletion by somebody else stays. */
   async function present(accessKey: string, purpose: Purpose): Promise<KeyState> {
     const isPending = unconfirmed.pending().has(accessKey);
     if (!isPending && clock.monotonic() - freshness.knownAt(accessKey) < RECENT) return stateOf(keys.get(accessKey));

@@ -13,12 +13,12 @@ export interface ServerCredentialsOptions {
   readonly log: LogPort;
 }
 
-/** Where the server itself is signed in to, and by whom: a gateway in front of it lets the same people in. */
+/** The server's own credentials: a gateway in front of it lets the same people in. */
 export function createServerCredentials({ given, server, configuration, onChange, log }: ServerCredentialsOptions) {
   const isWanted = given !== null && (given.token === null || given.username === '');
   let own: Credentials | null = null;
 
-  /** What a configuration says of it. */
+  /** Takes the credentials from a configuration. */
   function take({ listener }: Pick<ServerConfiguration, 'listener'>): void {
     if (!isWanted) return;
     const { token = null, username = '', passwordHash = '' } = listener ?? {};
@@ -28,7 +28,7 @@ export function createServerCredentials({ given, server, configuration, onChange
   }
 
   return {
-    /** What was given, and of what was not the server's own as last known. Null where nothing was given. */
+    /** Returns the given credentials, the server's own as last known in place of missing ones. Null where nothing was given. */
     now(): ListenerConfig | null {
       if (given === null || own === null) return given;
       const { username, passwordHash } = given.username === '' ? own : given;

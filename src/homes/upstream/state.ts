@@ -28,7 +28,7 @@ import { createStrangerGate } from './stranger-gate.js';
 import type { TimersPort } from './timers.js';
 import type { WriteJournal } from './write-journal.js';
 
-/** What the state of a server is made of. */
+/** The parts that the state of a server is made of. */
 export interface ServerStateOptions {
   readonly server: UpstreamServer;
   readonly journal: WriteJournal;
@@ -39,7 +39,7 @@ export interface ServerStateOptions {
   readonly versions: KeptVersions | null;
   /** The keys as last known, beyond the process; null where nothing outlives it. */
   readonly knownKeys: ((keys: KeyReader) => KnownKeys) | null;
-  /** What is given of the server's listener. */
+  /** The given credentials of the server's listener. */
   readonly listener: ListenerConfig | null;
   readonly guard: boolean;
   readonly readsSettings: boolean;
@@ -195,7 +195,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     log,
   });
 
-  /** What was learnt of the server may have become something else. */
+  /** Learns anew what may have become something else. */
   function mayBeAnother(): void {
     announcement.forget();
     void listener.learn();
@@ -273,7 +273,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       kept?.close();
       const written = reverted.idle().then(queue.idle);
       await Promise.race([written, new Promise<void>((resolve) => timers.after(CLOSING, resolve))]);
-      // Whatever is still asked for ends here.
+      // This ends whatever is still asked for.
       server.close();
       await written;
       await listRefresh.close();
@@ -299,7 +299,7 @@ const NAMES: Readonly<Record<UpstreamTrouble['kind'], ProblemName>> = {
   refused: 'upstream_refused',
 };
 
-/** What is wrong with a server and with what is noted of it. */
+/** Lists what is wrong with a server and with its journal. */
 function problemsOf(
   server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'troubles'>,
   journal: Pick<WriteJournal, 'problem'>,

@@ -2,7 +2,7 @@ import { DomainError } from '../../core/errors.js';
 
 export type StrangerGate = ReturnType<typeof createStrangerGate>;
 
-/** Of the connections to the server so many at most are for strangers, so that callers always have the others. */
+/** The most connections to the server for strangers, so that callers always have the others. */
 const MOST_AT_ONCE = 2;
 const MOST_WAITING = 50;
 /** Seconds. */

@@ -10,13 +10,13 @@ export interface UnconfirmedWrite {
   readonly after: KeyState;
   /** The key before this write, and before those that were pending when it came; none is the same as `after`. */
   readonly previousStates: readonly KeyState[];
-  /** When it was answered; monotonic, ms. */
+  /** The time of its answer; monotonic, ms. */
   readonly answeredAt: number;
 }
 
 /** An unconfirmed write with what was seen of its key since. */
 export interface PendingWrite extends UnconfirmedWrite {
-  /** How often it has been made again. */
+  /** The number of times that it was made again. */
   readonly retries: number;
   /** An earlier process acknowledged it, too long ago to blame the server for what is seen now. */
   readonly isOld: boolean;
@@ -159,7 +159,7 @@ export class UnconfirmedWrites {
     this.#options.journal.drop([accessKey]);
   }
 
-  /** When a list must have been sent, so that the oldest write is confirmed; monotonic, ms; null where none needs one. */
+  /** Returns when a list must have been sent, so that the oldest write is confirmed; monotonic, ms; null where none needs one. */
   neededAt(): number | null {
     if (this.#reverted.size > 0) return this.#options.clock.monotonic();
     for (const { isConfirmed, answeredAt } of this.#pending.values())
@@ -220,7 +220,7 @@ export class UnconfirmedWrites {
   }
 }
 
-/** Whether a write is one that was pending already. */
+/** Returns whether a write is one that was pending already. */
 function isRetry(
   earlier: PendingWrite | undefined,
   { before, after }: Pick<Acknowledged, 'before' | 'after'>,
@@ -238,7 +238,7 @@ export function writeOutcome(write: UnconfirmedWrite, seen: KeyState, sentAt: nu
   return write.previousStates.some((previous) => sameState(seen, previous, tells)) ? 'reverted' : 'superseded';
 }
 
-/** Whether a key may look as the write left it, and have the name of before. */
+/** Returns whether a key may look as the write left it, and have the name of before. */
 function mayLackName({ after, previousStates }: UnconfirmedWrite): boolean {
   return after !== null && previousStates.some((previous) => previous !== null && previous.name !== after.name);
 }

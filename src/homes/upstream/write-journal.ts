@@ -9,20 +9,20 @@ import { isJsonObject, type JsonObject, type JsonValue, jsonIn } from '../../wir
 import { writeJson } from '../../wire/json/write-json.js';
 import type { KeyState } from './key-state.js';
 
-/** What is to be remembered of a write beyond this process. */
+/** A write as the journal remembers it beyond this process. */
 export interface JournalEntry {
   readonly accessKey: string;
   readonly after: KeyState;
   readonly previousStates: readonly KeyState[];
   /** Acknowledged while the server was slow. */
   readonly isSlow: boolean;
-  /** When the server acknowledged it; milliseconds since the epoch. */
+  /** The time of the server's answer; milliseconds since the epoch. */
   readonly at: number;
 }
 
 /** Writes that are not settled, in the data folder (design: "When a write is settled"). */
 export interface WriteJournal {
-  /** Those of the process before. */
+  /** The entries of the process before. */
   readonly found: readonly JournalEntry[];
   /**
    * Resolves when no end of this process can take it back, and the disk has it soon after: a server whose write took effect
@@ -62,7 +62,7 @@ export async function openWriteJournal({ fileSystem, folder, log }: WriteJournal
   const path = join(folder, WRITE_JOURNAL_FILE);
   const live = await readWriteJournal(fileSystem, folder);
   let lines: string[] = [];
-  /** Of the first write nothing is there to append to. */
+  /** Infinite before the first write, when nothing is there to append to. */
   let spare = Number.POSITIVE_INFINITY;
   let writing: Promise<void> = Promise.resolve();
   let waiting: Promise<void> | null = null;
@@ -170,7 +170,7 @@ function wireOf(state: KeyState): JsonValue {
   return state === null ? null : notedFields(state);
 }
 
-/** What waits to be settled. A line that is torn, or was never one of ours, says nothing. */
+/** Reads the pending writes. A line that is torn, or was never one of ours, says nothing. */
 export async function readWriteJournal(
   fileSystem: Pick<FileSystemPort, 'read'>,
   folder: string,

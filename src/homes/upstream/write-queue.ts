@@ -13,7 +13,7 @@ export function createWriteQueue() {
       last = mine.catch(() => undefined);
       return mine;
     },
-    /** Those that wait, the one under way included. */
+    /** The number of writes that wait, the one under way included. */
     get length() {
       return length;
     },

@@ -36,7 +36,7 @@ export interface JsonObject {
 export interface JsonOptions {
   /** Tolerates `//`, `#` and block comments, and a byte order mark; default false. */
   readonly comments?: boolean;
-  /** What a second member of the same name does: fail (the default), or replace the first. */
+  /** The effect of a second member of the same name: fail (the default), or replace the first. */
   readonly duplicates?: 'reject' | 'last';
   /**
    * Whether a stranger may have written it; default false. Then half of a surrogate pair is an error, and an integer that
@@ -54,7 +54,7 @@ export function parseJson(bytes: Uint8Array, options: JsonOptions = {}): JsonVal
   return value;
 }
 
-/** As servers read what is sent to them: of repeated members the last one counts. */
+/** Reads as servers do: of repeated members the last one counts. */
 export const LAST_WINS: JsonOptions = { duplicates: 'last' };
 
 /** The JSON value that bytes of a server or client hold; undefined when they hold none. */
@@ -156,7 +156,7 @@ export function compactJson(bytes: Uint8Array, options: { readonly comments?: bo
   return Buffer.concat(finish(compactJsonSteps(bytes, options)));
 }
 
-/** As `compactJson`; the text comes in pieces. */
+/** Does what `compactJson` does, in steps; the text comes in pieces. */
 export function* compactJsonSteps(
   bytes: Uint8Array,
   options: { readonly comments?: boolean } = {},
@@ -211,11 +211,11 @@ function nextCompact(
   return false;
 }
 
-/** How `prettyJson` writes. */
+/** The bounds of `prettyJson`. */
 export interface PrettyOptions {
   /** Bytes that the text may have, since indentation can blow a small one up a thousandfold; default any number. */
   readonly limit?: number;
-  /** Whether a stranger may have written it; default false. Then half of a surrogate pair is an error. */
+  /** True for a text that a stranger may have written; default false. Then half of a surrogate pair is an error. */
   readonly foreign?: boolean;
 }
 
@@ -228,7 +228,7 @@ export function prettyJson(bytes: Uint8Array, options: PrettyOptions = {}): Buff
   return finish(prettyJsonSteps(bytes, options));
 }
 
-/** As `prettyJson`. */
+/** Does what `prettyJson` does, in steps. */
 export function* prettyJsonSteps(bytes: Uint8Array, options: PrettyOptions = {}): Steps<Buffer> {
   const writer = createByteWriter(options.limit ?? Number.POSITIVE_INFINITY);
   const scanner = scan(bytes, false);

@@ -5,13 +5,13 @@
 
 import { MAX_U64 } from '../../core/model.js';
 
-/** How deep arrays and objects may nest. */
+/** The most levels of arrays and objects. */
 export const MAX_DEPTH = 512;
 
 /** The longest number that can be an unsigned 64-bit integer: reading a longer one takes a time that grows with its square. */
 const MOST_DIGITS = 20;
 
-/** Which step of reading a text failed: taking comments off, parsing what is left, or taking its strings for Unicode. */
+/** The step of reading a text that failed: taking comments off, parsing what is left, or taking its strings for Unicode. */
 export type JsonStep = 'comments' | 'parse' | 'unicode';
 
 /** Text that is no JSON. `line` and `column` count from 1; a column is a Unicode character. */
@@ -52,16 +52,16 @@ export interface JsonScanner {
   kind: number;
   start: number;
   end: number;
-  /** Where the token before this one ended. */
+  /** The end of the token before this one. */
   lastEnd: number;
-  /** Of a string: it holds no escape. */
+  /** True for a string without escapes. */
   plain: boolean;
-  /** Of a string: every byte is below 128, and so is cheap to decode. */
+  /** True for a string whose bytes are all below 128, which is cheap to decode. */
   ascii: boolean;
-  /** Of a number: an integer lexeme, which `-0` is not. */
+  /** True for an integer lexeme, which `-0` is not. */
   integer: boolean;
   depth: number;
-  /** Where the first escape of half a surrogate pair (RFC 8259, 8.2) stands of those that were passed; -1 for none. */
+  /** The place of the first escape of half a surrogate pair (RFC 8259, 8.2) among those that were passed; -1 for none. */
   loneSurrogate: number;
 }
 
@@ -81,7 +81,7 @@ const LOWER_A = 0x61;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
 
-/** What may follow a backslash besides `u`: `"`, `\`, `/`, b, f, n, r, t. */
+/** The characters that may follow a backslash besides `u`: `"`, `\`, `/`, b, f, n, r, t. */
 const SIMPLE_ESCAPES: ReadonlySet<number> = new Set([0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);
 
 /**
@@ -259,7 +259,7 @@ function codeUnit(scanner: JsonScanner, at: number): number {
   return unit;
 }
 
-/** Which half of a pair a code unit is (The Unicode Standard, 3.8), or null for neither. */
+/** Tells which half of a pair a code unit is (The Unicode Standard, 3.8), or null for neither. */
 function surrogateHalf(unit: number): 'high' | 'low' | null {
   if (unit < 0xd800 || unit > 0xdfff) return null;
   return unit < 0xdc00 ? 'high' : 'low';
@@ -286,7 +286,7 @@ function scanNumber(scanner: JsonScanner, start: number): void {
   scanner.integer = integer;
 }
 
-/** Where a run of at least one digit ends. */
+/** Returns the end of a run of at least one digit. */
 function digitsEnd(scanner: JsonScanner, from: number): number {
   const { bytes } = scanner;
   let at = from;
@@ -403,12 +403,12 @@ export function expectUnicode({ bytes, loneSurrogate: at }: JsonScanner): void {
   throw syntaxError(bytes, `lone surrogate ${found} (half of a character)`, at, 'unicode');
 }
 
-/** Whether the scanner stands on an integer that is short enough to be an unsigned 64-bit one. */
+/** Returns whether the scanner stands on an integer that is short enough to be an unsigned 64-bit one. */
 export function isShortInteger({ kind, integer, start, end }: JsonScanner): boolean {
   return kind === Token.number && integer && end - start <= MOST_DIGITS;
 }
 
-/** How many digits a number of JavaScript's holds exactly in any case. */
+/** The digits that a number of JavaScript's holds exactly in any case. */
 const SAFE_DIGITS = 15;
 
 /** The unsigned 64-bit integer that the scanner stands on; undefined where it stands on anything else. */

@@ -25,7 +25,7 @@ function writeNumber(value: number): string {
   return Number.isInteger(value) ? value.toExponential() : JSON.stringify(value);
 }
 
-/** What `encodeJson` writes: JSON values, with bigint for integers of any size and maps for objects with free names. */
+/** A value that `encodeJson` writes: JSON values, with bigint for integers of any size and maps for objects with free names. */
 export type Encodable =
   | null
   | boolean

@@ -10,7 +10,7 @@ export type RequestBody =
   | { readonly kind: 'none' | 'wholeConfig' }
   | { readonly kind: 'json'; readonly schema: (revision: Revision) => TSchema };
 
-/** What an operation reads or changes. `other`: something that no other operation shows or puts back. */
+/** The subject that an operation reads or changes. `other`: something that no other operation shows or puts back. */
 export type Subject = 'keys' | 'configuration' | 'rules' | 'dns' | 'audit' | 'session' | 'other';
 
 /**
@@ -32,7 +32,7 @@ export interface OperationRow {
   readonly body: RequestBody;
   /** Bytes; 1 MiB when left out. */
   readonly bodyLimit?: number;
-  /** What `data` holds on success. */
+  /** The schema of `data` on success. */
   readonly answer: (revision: Revision) => TSchema;
   readonly subject: Subject;
   readonly effect: Effect;
@@ -42,7 +42,7 @@ export interface OperationRow {
   readonly description: string;
 }
 
-/** What anyone may send (design: "An audit entry", "Login guessing"). Bytes. */
+/** The most bytes that anyone may send (design: "An audit entry", "Login guessing"). */
 export const STRANGER_BODY_LIMIT = 4 * 1024;
 
 export type OperationRows = Readonly<Record<string, OperationRow>>;
@@ -56,5 +56,5 @@ export const READS: Effect = { kind: 'reads' };
 export const writes = (does: string): Effect => ({ kind: 'writes', does });
 export const destroys = (does: string): Effect => ({ kind: 'destroys', does });
 
-/** What is to be thought of a request of which nothing is known. */
+/** The effect of a request of which nothing is known. */
 export const MAY_CHANGE: Effect = writes('sends a request that may change something');

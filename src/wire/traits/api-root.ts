@@ -1,7 +1,7 @@
-/** Where a revision's API stands (protocol: "Addressing"). */
+/** The place of a revision's API (protocol: "Addressing"). */
 export interface ApiRoot {
   readonly name: string;
-  /** Whether the web path counts, so that a panel can be served beside the API. */
+  /** True where the web path counts, so that a panel can be served beside the API. */
   readonly usesWebpath: boolean;
   /** `{base}` and the API root, both without a trailing slash. */
   paths(webpath: string): { readonly base: string; readonly api: string };

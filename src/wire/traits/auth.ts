@@ -2,7 +2,7 @@ import type { Credentials } from '../../core/model.js';
 import type { Now } from '../../core/now.js';
 import { equalSecrets, type Session } from '../../core/session.js';
 
-/** What a caller shows to be let in: the token of a session that a login began, or the server's static token. */
+/** A credential that lets a caller in: the token of a session that a login began, or the server's static token. */
 export interface Credential {
   readonly kind: 'session' | 'token';
   readonly secret: string;
@@ -11,13 +11,13 @@ export interface Credential {
 /** A revision's access check (protocol: "Access check for protected endpoints"). */
 export interface AuthScheme {
   readonly name: string;
-  /** Whether every request passes under these credentials. */
+  /** Tells whether every request passes under these credentials. */
   isOpen(credentials: Credentials): boolean;
   /** The `Authorization` value that shows this credential, or null where the scheme takes none of its kind. */
   encode(credential: Credential): string | null;
   /** The credentials that an `Authorization` value may show: it passes when one of them is right. */
   decode(authorization: string): readonly Credential[];
-  /** What an operator would have to configure for this scheme not to be open. */
+  /** Names what an operator would have to configure for this scheme not to be open. */
   readonly closedBy: string;
 }
 

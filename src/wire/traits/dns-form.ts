@@ -8,7 +8,7 @@ import { Type } from '../typebox.js';
 /** A revision's form of the DNS configuration object (design: "DNS settings"). */
 export interface DnsForm {
   readonly name: string;
-  /** Of a body and of an answer. */
+  /** The schemas of a body and of an answer. */
   readonly schema: TSchema;
   encode(dns: DnsConfig): Encodable;
   /** An absent member keeps its present value. Throws `invalidBody`, naming the place, for a value that means nothing. */
@@ -56,7 +56,7 @@ function check(wire: WireDnsChange): void {
   if (isGiven(wire.custom_domains)) checkCustomDomains(wire.custom_domains);
 }
 
-/** What is read, once it is found to mean something. */
+/** Checks that the settings mean something. */
 const checking = (read: DnsForm['read']): DnsForm['decode'] => {
   return (wire) => {
     check(wire);

@@ -1,22 +1,22 @@
 import gte from 'semver/functions/gte.js';
 
-/** How many keys stand in one place of a file, and how many of them carry something. */
+/** The number of keys in one place of a file, and of those among them that carry something. */
 export interface KeyCount {
   readonly keys: number;
   readonly named: number;
   readonly limited: number;
 }
 
-/** What a configuration file offers a server: where its keys and its listener stand. */
+/** The places of keys and listener in a configuration file. */
 export interface FileOffer {
   /** The keys of its inbounds; null for a file without inbounds. */
   readonly inbounds: KeyCount | null;
   /** The keys of its root `access_keys`; null where there is none. */
   readonly rootList: RootListOffer | null;
-  /** Whether a listener is described, by a root `api` and by an inbound. */
+  /** True where a listener is described, by a root `api` and by an inbound. */
   readonly rootListener: boolean;
   readonly inboundListener: boolean;
-  /** Whether a root array `outbounds` stands there. */
+  /** True where a root array `outbounds` stands there. */
   readonly hasOutbounds: boolean;
 }
 
@@ -33,26 +33,26 @@ export interface RootListOffer extends KeyCount {
   readonly takenAtReload: boolean;
 }
 
-/** What a server reads of a file at one time. */
+/** The part of a file that a server reads at one time. */
 export interface KeysRead extends KeyCount {
   /** The same for people, in a few words. */
   readonly text: string;
-  /** What an operator should know about it, or null. */
+  /** A warning for the operator, or null. */
   readonly note: string | null;
 }
 
-/** What servers of a line read of a configuration file (design: "Saving keys"). */
+/** The parts of a configuration file that servers of a line read (design: "Saving keys"). */
 export interface FileReading {
   readonly name: string;
   /** The versions of the line from which on it is another, rising. */
   readonly changesAt: readonly string[];
-  /** What a root `access_keys` is to those of a version whose file has inbounds; null for servers that know no inbounds. */
+  /** Tells what a root `access_keys` is to those of a version whose file has inbounds; null for servers that know no inbounds. */
   rootListBeside(version: string): RootListBeside | null;
   /** Why a server does not start from the file, in a sentence; null where it does. */
   startProblem(offer: FileOffer): string | null;
   /** The keys that a start reads, where it comes to that. */
   atStart(offer: FileOffer): KeysRead;
-  /** When the file has changed under a running server of this version, or 5 s after its start. */
+  /** Reads a file that has changed under a running server of this version, or 5 s after its start. */
   atLiveReload(offer: FileOffer, version: string): KeysRead;
   readsListener(offer: FileOffer): boolean;
 }

@@ -1,4 +1,4 @@
-/** What a panel path with no file answers (protocol: "Static panel"). */
+/** The answer to a panel path with no file (protocol: "Static panel"). */
 export interface MissingFileRule {
   readonly name: string;
   answersIndex(path: string): boolean;
@@ -7,7 +7,7 @@ export interface MissingFileRule {
 /** Any such path gives the index page. */
 export const indexForAnyMissingFile: MissingFileRule = { name: 'index page', answersIndex: () => true };
 
-/** Where the path contains a `.`, 404; else the index page. */
+/** 404 for a path that contains a `.`; else the index page. */
 export const notFoundForMissingFileWithDot: MissingFileRule = {
   name: '404 with a "."',
   answersIndex: (path) => !path.includes('.'),

@@ -1,13 +1,13 @@
 import type { KeyCounts } from '../../core/keys/types.js';
 import type { TrafficCounters } from '../../core/model.js';
 
-/** When a key counts as online (protocol: "Online flag"). */
+/** The rule by which a key counts as online (protocol: "Online flag"). */
 export interface OnlineRule {
   readonly name: string;
   isOnline(counters: TrafficCounters | null): boolean;
   /** False where a key that is shown with this flag has no counters for certain. */
   mayHaveCounters(online: boolean): boolean;
-  /** How many of all keys it holds for. */
+  /** Returns the number of keys that it holds for. */
   count(counts: KeyCounts): number;
 }
 

@@ -44,11 +44,11 @@ export interface Revision {
   readonly snapshot: SnapshotForm;
   readonly online: OnlineRule;
   readonly shareQuery: ShareQueryRule;
-  /** What it says of each failure. */
+  /** The status and text of each failure. */
   readonly errors: ErrorTable;
-  /** What the line's own servers read of a configuration file; Keyway serves any file in any revision. */
+  /** The parts of a configuration file that the line's own servers read; Keyway serves any file in any revision. */
   readonly fileReading: FileReading;
-  /** How the line's own servers store what their API changes. */
+  /** The way in which the line's own servers store what their API changes. */
   readonly storing: Storing;
   readonly capabilities: Capabilities;
 }

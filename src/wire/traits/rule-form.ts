@@ -8,7 +8,7 @@ import { Type } from '../typebox.js';
 /** A revision's form of an outbound rule (design: "An outbound rule"). */
 export interface RuleForm {
   readonly name: string;
-  /** Of the list in a body, and of the list in an answer. */
+  /** The schemas of the list in a body, and of the list in an answer. */
   readonly body: TSchema;
   readonly answer: TSchema;
   encode(rule: OutboundRule): Encodable;

@@ -1,6 +1,6 @@
 import type { AnnouncedServer } from '../../core/model.js';
 
-/** How a revision makes the query of a share link (protocol: "Subscription"). */
+/** Makes the query of a share link (protocol: "Subscription"). */
 export interface ShareQueryRule {
   readonly name: string;
   query(configured: string, dnsEnabled: boolean): string;
@@ -9,9 +9,9 @@ export interface ShareQueryRule {
 }
 
 export interface ReadShareQuery {
-  /** What was configured, as far as a link shows it: where a line writes a query of its own, that. */
+  /** The configured query, as far as a link shows it: where a line writes a query of its own, that. */
   readonly configured: string;
-  /** Whether DNS is enabled; null where the line's links do not tell. */
+  /** True where DNS is enabled; null where the line's links do not tell. */
   readonly dnsEnabled: boolean | null;
 }
 

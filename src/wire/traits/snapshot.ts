@@ -7,7 +7,7 @@ import { checked } from '../schema-check.js';
 import { flag, orNull, text, u64 } from '../schemas.js';
 import { Type } from '../typebox.js';
 
-/** What a snapshot says of a key. Of the counters, when they were made stays unknown: 0. */
+/** A key as a snapshot tells it. The time at which its counters were made stays unknown: 0. */
 export interface ReadSnapshot extends KeySnapshot {
   /** Zeros where the key has none, which a snapshot does not tell apart. */
   readonly counters: TrafficCounters;
@@ -48,12 +48,12 @@ export interface SnapshotForm {
   readonly name: string;
   /** In the order of the wire. */
   readonly parts: readonly SnapshotPart[];
-  /** Those of all parts. */
+  /** The members of all parts. */
   readonly members: readonly SnapshotMember[];
   schema(online: string): TSchema;
   /** The snapshot as JSON text. */
   encode(key: KeySnapshot, online: boolean): string;
-  /** What a snapshot says, members that are not of this form left out. Throws `SchemaError`, which names the member. */
+  /** Reads a snapshot, members that are not of this form left out. Throws `SchemaError`, which names the member. */
   decode(wire: JsonValue): ReadSnapshot;
 }
 
@@ -179,7 +179,7 @@ export function snapshotOf(name: string, parts: readonly SnapshotPart[]): Snapsh
   };
 }
 
-/** What the members of every form have in common. */
+/** The members that every form has. */
 interface WireSnapshot {
   readonly access_key: string;
   readonly name?: string | null;

@@ -8,16 +8,16 @@ import valid from 'semver/functions/valid.js';
  */
 export const SETTLED_AFTER = 7_000;
 
-/** How servers of a line store what their own API changes (protocol: "What servers store"). */
+/** The way in which servers of a line store what their own API changes (protocol: "What servers store"). */
 export interface Storing {
   readonly name: string;
-  /** Whether a server starts with the keys that its API made. */
+  /** True where a server starts with the keys that its API made. */
   readonly startsWithKeys: boolean;
-  /** Whether a server of this version drops every key at a live reload that finds no root `access_keys`; a text that is no version counts as the last one. */
+  /** Tells whether a server of this version drops every key at a live reload that finds no root `access_keys`; a text that is no version counts as the last one. */
   needsRootList(version: string): boolean;
-  /** Whether a server stores rules for its next start. */
+  /** True where a server stores rules for its next start. */
   readonly storesRules: boolean;
-  /** Whether a server of this version has the counters of its last run after a restart. */
+  /** Tells whether a server of this version has the counters of its last run after a restart. */
   keepsCounters(version: string): boolean;
 }
 
