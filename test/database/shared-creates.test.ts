@@ -66,6 +66,27 @@ describe('creates', () => {
     expect(sent.map(({ length }) => length)).toEqual([500, 1, 1, 1]);
   });
 
+  it('are refused beyond so many that wait, or so many characters of them, and taken again once others have gone', async () => {
+    const { ends, create, sentAre } = stage();
+    const first = create(key('first'));
+    await sentAre(1);
+    const large = Array.from({ length: 2 }, (_, n) => create(key(`large-${n}`, 'n'.repeat(9 * 2 ** 20))));
+    await expect(large[1]).rejects.toMatchObject({ code: 'saveFailed' });
+    const many = Array.from({ length: 9_999 }, (_, n) => create(key(`key-${n}`)));
+    await expect(create(key('one-more'))).rejects.toMatchObject({ code: 'saveFailed' });
+    ends[0]?.(DONE);
+    await sentAre(2);
+    const last = create(key('last'));
+    for (let n = 1; n <= 22; n += 1) {
+      await sentAre(n + 1);
+      ends[n]?.(DONE);
+      if (n === 21) break;
+    }
+    await Promise.all([first, large[0], ...many]);
+    ends[22]?.(DONE);
+    await last;
+  });
+
   it('are told of the write that they shared, and the next one does not wait until it shows', async () => {
     const { sent, ends, create, sentAre } = stage();
     const lost = endsOf([create(key('a')), create(key('b'))]);

@@ -18,19 +18,23 @@ export interface WrittenCreates {
   show(): Promise<void>;
 }
 
-/** Of one write: its answer stays short, and so does the time for which it holds up others. */
+/** Bounds of one write: its answer stays short, and so does the time for which it holds up others. */
 const MOST_KEYS = 500;
 const MOST_CHARACTERS = 256 * 1024;
+/** Bounds of all creates that wait, beyond which the next one is refused. */
+const MOST_WAITING = 10_000;
+const MOST_WAITING_CHARACTERS = 16 * 2 ** 20;
 /** Milliseconds that must be left of a caller's time for its create to be sent. */
 const LEAST_LEFT = 2_000;
 /** Cardinality violation, data exception, constraint violation, program limit: what may be the fault of one key among others. */
 const OF_ONE_KEY = /^(?:21|22|23|54)/;
 const TOO_LATE = 'it has waited for others for too long';
+const TOO_MANY = 'too many others wait for the database';
 
 interface Waiting {
   readonly key: AccessKey;
   readonly since: number;
-  /** Whether a write of it is on its way. */
+  /** True while a write of it is on its way. */
   isSent: boolean;
   /** Ends the wait once its caller's time is over. */
   readonly timer: NodeJS.Timeout;
@@ -47,7 +51,15 @@ export function createSharedCreates({
   errorOf,
   clock,
 }: SharedCreatesOptions): (key: AccessKey) => Promise<void> {
-  const lane = createLane(takeSome, carryOut);
+  const queued = { keys: 0, characters: 0 };
+  const lane = createLane(takeQueued, carryOut);
+
+  function takeQueued(waiting: Waiting[]): readonly Waiting[] {
+    const some = takeSome(waiting);
+    queued.keys -= some.length;
+    for (const { key } of some) queued.characters -= charactersOf(key);
+    return some;
+  }
 
   const leftOf = ({ since }: Waiting): number => since + WRITE_PATIENCE - clock.monotonic();
   const tooLate = () => errorOf({ kind: 'nothing', reason: TOO_LATE, sqlState: null });
@@ -95,6 +107,11 @@ export function createSharedCreates({
 
   return (key) =>
     new Promise((resolve, reject) => {
+      const characters = queued.characters + charactersOf(key);
+      if (queued.keys === MOST_WAITING || (queued.keys > 0 && characters > MOST_WAITING_CHARACTERS)) {
+        reject(errorOf({ kind: 'nothing', reason: TOO_MANY, sqlState: null }));
+        return;
+      }
       // Also behind writes that take long, and while its own goes on for longer than it waits.
       const endWait = () => one.reject(one.isSent ? new DomainError('outcomeUnknown') : tooLate());
       const timer = setTimeout(endWait, WRITE_PATIENCE);
@@ -105,16 +122,20 @@ export function createSharedCreates({
           reject(error);
         },
       };
+      queued.keys += 1;
+      queued.characters = characters;
       lane.add(one);
     });
 }
+
+const charactersOf = ({ accessKey, name }: AccessKey): number => accessKey.length + (name?.length ?? 0);
 
 /** The next creates, at least one; never two of one key. */
 function takeSome(waiting: Waiting[]): readonly Waiting[] {
   const names = new Set<string>();
   let characters = 0;
   for (const { key } of waiting.slice(0, MOST_KEYS)) {
-    characters += key.accessKey.length + (key.name?.length ?? 0);
+    characters += charactersOf(key);
     if (names.size > 0 && (characters > MOST_CHARACTERS || names.has(key.accessKey))) break;
     names.add(key.accessKey);
   }
