@@ -105,6 +105,7 @@ export const databaseImport = databaseCommand({
   flags: [REPLACE],
   async work({ database: { url, migrates }, beside: { document } }, flags, context) {
     const { fileSystem, progress, random, clock, output } = context;
+    const stop = stopOf(context);
     if (typeof document === 'string') throw new Error(document);
     const { configPath: config, dataFolder } = document;
     await expectSchema(url, migrates ? (versions) => output.line(schemaLine(versions)) : null);
@@ -116,7 +117,8 @@ export const databaseImport = databaseCommand({
     const log = complainingLog(context);
     try {
       const replaces = isOn(flags, REPLACE.flag);
-      const keys = await importState(state, { url, replaces, refused: refusedIn(log), clock, random, progress });
+      const options = { url, replaces, refused: refusedIn(log), clock, random, progress, stop };
+      const keys = await importState(state, options);
       output.line(
         `Took over ${config}: ${keys} keys, counters of ${counters.length} and ${state.reports.length} remembered reports`,
       );
@@ -144,14 +146,15 @@ export const databaseExport = databaseCommand({
   flags: [REPLACE],
   async work({ database: { url }, beside: { document } }, flags, context) {
     const { fileSystem, progress, clock, output } = context;
+    const stop = stopOf(context);
     if (typeof document === 'string') throw new Error(document);
     const { configPath: config } = document;
     if (!isOn(flags, REPLACE.flag) && (await exists(fileSystem, config)))
       throw new Error(`${config} exists: --replace replaces it, and keeps it as a version`);
     await expectSchema(url, null);
     const log = complainingLog(context);
-    const place = { ...document, fileSystem, clock, log, progress };
-    const written = await exportState({ url, refused: refusedIn(log), progress }, async (state) => {
+    const place = { ...document, fileSystem, clock, log, progress, stop };
+    const written = await exportState({ url, refused: refusedIn(log), progress, stop }, async (state) => {
       let count = 0;
       async function* counters() {
         for await (const one of state.counters) {
@@ -175,6 +178,13 @@ ${settings}
 
   keyway database export --config ./server.jsonc`,
 });
+
+/** Returns a signal that is given once the process is asked to end. */
+function stopOf({ untilStopped }: CommandContext): AbortSignal {
+  const stop = new AbortController();
+  void untilStopped().then((signal) => stop.abort(new Error(`it was ended by ${signal} before it was done`)));
+  return stop.signal;
+}
 
 /** Says what of the state has no place in the configuration as it was put. */
 const refusedIn = (log: LogPort) => (reason: string) =>

@@ -15,7 +15,7 @@ export const runningStatements = (ids: readonly string[]): string =>
   `select id from unnest(${texts(ids)}) id where exists (select from pg_stat_activity a
     where a.state <> 'idle' and a.query like '/* ' || id || ' */%')`;
 
-/** How long a write or a question waits for what others have locked; its transaction's alone. */
+/** Limits how long a write or a question waits for locks; for its transaction alone. */
 const lockTimeout = (milliseconds: number): string => `set local lock_timeout = ${milliseconds}`;
 /** For what may be lost with the server, or is kept by a later write: it waits for no standby. */
 const UNSYNCED = 'set local synchronous_commit = off';
@@ -24,7 +24,7 @@ const WRITE_LOCK = 3_000;
 const QUESTION_LOCK = 500;
 const LOOK_LOCK = 4_000;
 
-/** What a gateway does from time to time, for which nobody waits; as a message of its own. */
+/** Makes a message of a statement that a gateway runs from time to time and nobody waits for. */
 export const aside = (statement: string): string => [lockTimeout(WRITE_LOCK), UNSYNCED, statement].join('; ');
 
 /** A write as it is sent; its own answer is the last. */
@@ -85,16 +85,16 @@ export interface DocumentPut {
   readonly content: string;
   /** Null where the configuration is not one of a server: nothing is taken from it. */
   readonly settings: unknown;
-  /** As `arraysOf` makes them. */
+  /** The arrays of `arraysOf`. */
   readonly keys: readonly literals.Literal[];
-  /** What is kept of the configuration before. */
+  /** The version that is kept of the configuration before. */
   readonly version: { readonly id: string; readonly content: string; readonly forever: boolean } | null;
 }
 
-/** What reports come to, a key a place, column by column. */
+/** The sums of reports, a key a place, column by column. */
 export interface UsageBatch {
   readonly gateway: string;
-  /** What the gateway has seen when it wrote this. */
+  /** The state that the gateway had seen when it wrote this. */
   readonly seen: Pick<Seen, 'state' | 'countersMark'>;
   readonly reportIds: readonly string[];
   readonly keys: readonly string[];
@@ -106,7 +106,7 @@ export interface UsageBatch {
   readonly connections: readonly (bigint | null)[];
 }
 
-/** Which places of a batch were not registered, by the batch's number. */
+/** Selects the places of a batch that were not registered, by the batch's number. */
 export const unknownOf = (number: bigint): string => `select unknown from keyway.batches where number = ${number}`;
 
 /**
@@ -146,7 +146,7 @@ const SILENT = 60;
 
 const isHeardOf = `g.seen_at > clock_timestamp() - interval '${SILENT} seconds'`;
 
-/** What a follower has seen: numbers and their marks. */
+/** The numbers and marks that a follower has seen. */
 export interface Seen {
   readonly state: bigint;
   readonly stateMark: string;
@@ -159,7 +159,7 @@ export interface Seen {
   readonly document: bigint;
 }
 
-/** What is looked for: the state; the connections too; all that was counted too, which may be a thousand times as much. */
+/** The extent of a look: the state; the connections too; all that was counted too, which may be a thousand times as much. */
 export type Looked = 'state' | 'connections' | 'all';
 
 /** Keys that changed at once, beyond which everything is loaded anew. */
@@ -307,6 +307,10 @@ export const putCounters = (taken: bigint, gateway: string, counters: readonly K
     ),
   ].join(', ')})`;
 
+/** Likewise, once all counters are put. */
+export const giveCounters = (taken: bigint, keys: readonly AccessKey[]): string =>
+  `select keyway.give_counters(${texts(keys.map(({ accessKey }) => accessKey))}, ${taken})`;
+
 export const rememberReports = (ids: readonly string[]): string =>
   `insert into keyway.reports (id) select r from unnest(${texts(ids)}) with ordinality as g (r, place) order by place
     on conflict (id) do nothing`;
@@ -320,18 +324,18 @@ export const HOLD_CHANGES = [beginHolding(WRITE_LOCK), lockTimeout(WRITE_LOCK), 
   '; ',
 );
 
-/** What an import starts from: the number of the state, which stays until its end, and the keys that there are. */
+/** Locks the head and selects the number of the state, which stays until the import's end, and how many keys there are. */
 export const IMPORT_STATE = `select number, (select count(*) from keyway.keys where not removed) from keyway.heads
   where name = 'state' for update`;
 
-/** What was counted before an import that replaces it. Batches wait until its end, so that neither waits for rows of the other. */
+/** Removes all counters before an import that replaces them. Batches wait until its end, so that neither waits for rows of the other. */
 export const FORGET_COUNTED = `select keyway.hold_forgetting(); select from keyway.heads where name = 'counters' for update;
   delete from keyway.connections; delete from keyway.counters; delete from keyway.reports`;
 
-/** What is read of one moment, in one transaction. */
+/** Statements that read one moment, in one transaction. */
 export const SNAPSHOT = {
   begin: `begin ${ONE_SNAPSHOT}`,
-  /** Of listed keys those that are gone or were written after `number`: place in the list, whether the key is there, its record. */
+  /** Selects the listed keys that are gone or were written after `number`: place in the list, presence, record. */
   changed: (listed: readonly string[], number: bigint) => `select g.place, k.access_key is not null, ${columnsOf('k')}
     from unnest(${texts(listed)}) with ordinality g (access_key, place)
     left join lateral (select * from keyway.keys k where k.access_key = g.access_key and not k.removed limit 1) k on true

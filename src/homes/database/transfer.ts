@@ -12,6 +12,7 @@ import { storedSettings } from './server-settings.js';
 import {
   beginHolding,
   FORGET_COUNTED,
+  giveCounters,
   IMPORT_STATE,
   listKeys,
   putCounters,
@@ -22,7 +23,7 @@ import {
 } from './statements.js';
 import { type Ask, readStoredDocument } from './stored-document.js';
 
-/** What an embedded Keyway keeps, whole. */
+/** Everything that an embedded Keyway keeps. */
 export interface TransferredState {
   /** The configuration, byte for byte. */
   readonly configuration: Buffer;
@@ -32,19 +33,22 @@ export interface TransferredState {
 }
 
 export interface ImportOptions {
-  /** Of a database whose schema is there. */
+  /** The database, in which the schema is there. */
   readonly url: string;
-  /** Whether keys that are there already are replaced; otherwise they are an error. */
+  /** True replaces keys that are there already; otherwise they are an error. */
   readonly replaces: boolean;
-  /** Of the configuration that is there, of which a version is kept. */
+  /** Is told of changes that the configuration which is there, and is kept as a version, has no place for. */
   readonly refused: ChangeRefused;
   readonly clock: ClockPort;
   readonly random: RandomPort;
   readonly progress: ProgressPort;
   /** Milliseconds that the import may stand still, since gateways wait for it; default 10 s. */
   readonly standing?: number;
+  /** Ends it before it has committed, with its reason as the error. */
+  readonly stop?: AbortSignal;
 }
 
+const NEVER = new AbortController().signal;
 const DEADLINE = 600_000;
 const STANDING = 10_000;
 /** Keys or counters of one message: a million of them need not be there at once. */
@@ -56,16 +60,16 @@ const STOOD_STILL = '25P03';
 
 /** Puts a state into a database: all of it or, with an `Error` for people, nothing. Resolves to the number of its keys. */
 export async function importState(state: TransferredState, options: ImportOptions): Promise<number> {
-  const { url, replaces, random, clock, progress, refused, standing = STANDING } = options;
+  const { url, replaces, random, clock, progress, refused, standing = STANDING, stop = NEVER } = options;
   const connections = openConnections({ url, most: 2 });
-  /** When the database answered last, while it holds up gateways for this. */
+  /** The time of the database's last answer, while it holds up gateways for this. */
   let answeredAt = Number.POSITIVE_INFINITY;
 
   const store = (bytes: Buffer) => storeContent(bytes, { connections, random, deadline: DEADLINE });
 
   async function present(): Promise<Replaced> {
     progress.show('reading the configuration that is there');
-    const { number, bytes } = await inSnapshot(connections, async (ask) => {
+    const { number, bytes } = await inSnapshot(connections, stop, async (ask) => {
       const document = await readStoredDocument(ask, refused);
       await ask(SNAPSHOT.commit);
       return document;
@@ -81,7 +85,7 @@ export async function importState(state: TransferredState, options: ImportOption
   ): Promise<boolean> {
     return connections.session(async (run) => {
       const one = async (text: string): Promise<readonly Row[]> => {
-        const [rows = []] = await run(text, DEADLINE);
+        const [rows = []] = await unlessStopped(stop, () => run(text, DEADLINE));
         answeredAt = clock.monotonic();
         return rows;
       };
@@ -116,9 +120,12 @@ export async function importState(state: TransferredState, options: ImportOption
         await one(putCounters(write, gateway, some));
         counted += some.length;
       }
+      progress.show('writing counters of keys that have none');
+      for (const some of pieces(keys, AT_ONCE)) await one(giveCounters(write, some));
       await one(seeGateway(gateway));
       await one(rememberReports(state.reports));
-      await one('commit');
+      // From here on it is not known whether it has happened until that is answered.
+      await run('commit', DEADLINE);
       return true;
     });
   }
@@ -151,7 +158,7 @@ export async function importState(state: TransferredState, options: ImportOption
 interface Replaced {
   /** The number of the state that it is of. */
   readonly number: bigint;
-  /** Of its version and of its content. */
+  /** Ids of its version and of its content. */
   readonly id: string;
   readonly content: string;
 }
@@ -168,12 +175,14 @@ export interface ExportOptions {
   readonly url: string;
   readonly refused: ChangeRefused;
   readonly progress: ProgressPort;
+  /** Ends the reading, with its reason as the error. */
+  readonly stop?: AbortSignal;
 }
 
-/** What the database holds at one moment. */
+/** The state in the database at one moment. */
 export interface ExportedState {
   readonly configuration: Buffer;
-  /** As they are read: once, and before `take` has ended. */
+  /** Read while they are iterated: once, and before `take` has ended. */
   readonly counters: AsyncIterable<KeptCounters>;
   /** Ids of the newest remembered reports, oldest first: as many as a Keyway over a file remembers. */
   readonly reports: readonly string[];
@@ -181,12 +190,12 @@ export interface ExportedState {
 
 /** Hands the state of one snapshot to `take`, its counters as they are read. Rejects with an `Error` for people. */
 export async function exportState<T>(
-  { url, refused, progress }: ExportOptions,
+  { url, refused, progress, stop = NEVER }: ExportOptions,
   take: (state: ExportedState) => Promise<T>,
 ): Promise<T> {
   const connections = openConnections({ url, most: 1 });
   try {
-    return await inSnapshot(connections, async (ask) => {
+    return await inSnapshot(connections, stop, async (ask) => {
       progress.show('reading the configuration');
       const { bytes: configuration } = await readStoredDocument(ask, refused);
       const reports = (await ask(SNAPSHOT.reports)).map(([id]) => id ?? '');
@@ -212,12 +221,27 @@ async function* countersOf(ask: Ask, progress: ProgressPort): AsyncGenerator<Kep
 }
 
 /** Everything that `work` asks is of one moment, until it ends the transaction. */
-function inSnapshot<T>(connections: Connections, work: (ask: Ask) => Promise<T>): Promise<T> {
+function inSnapshot<T>(connections: Connections, stop: AbortSignal, work: (ask: Ask) => Promise<T>): Promise<T> {
   return connections.session(async (run) => {
-    const ask: Ask = async (text) => (await run(text, DEADLINE))[0] ?? [];
+    const ask: Ask = async (text) => (await unlessStopped(stop, () => run(text, DEADLINE)))[0] ?? [];
     await ask(SNAPSHOT.begin);
     return work(ask);
   });
+}
+
+/** Rejects with the reason of `stop` as soon as that is given, whatever becomes of the work. */
+async function unlessStopped<T>(stop: AbortSignal, work: () => Promise<T>): Promise<T> {
+  stop.throwIfAborted();
+  let onStop = (): void => undefined;
+  const stopped = new Promise<never>((_resolve, reject) => {
+    onStop = () => reject(stop.reason);
+    stop.addEventListener('abort', onStop);
+  });
+  try {
+    return await Promise.race([work(), stopped]);
+  } finally {
+    stop.removeEventListener('abort', onStop);
+  }
 }
 
 function keptOf([accessKey, up, down, connections, createdAt, leftAt = null]: Row): KeptCounters {

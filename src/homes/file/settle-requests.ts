@@ -29,6 +29,8 @@ export interface StoredPlace {
   readonly clock: ClockPort;
   readonly log: LogPort;
   readonly progress: ProgressPort;
+  /** Gives the request up before it has begun to be done, with its reason as the error. */
+  readonly stop?: AbortSignal;
 }
 
 const LIMIT_MS = 120_000;
@@ -54,6 +56,7 @@ export async function settleRequest(
       const outcome = await requestOutcome(fileSystem, dataFolder, request);
       if (outcome?.refused) throw new Error(outcome.refused);
       if (outcome !== null) return;
+      place.stop?.throwIfAborted();
       // What is done here is done, however long it took.
       if (!(await isServed(place, request, configuration))) continue;
       const waited = clock.monotonic() - begun;
@@ -106,14 +109,17 @@ async function restoreHere(
   request: FolderRequest,
   configuration: Buffer,
 ): Promise<void> {
-  const { path, dataFolder, fileSystem, log, progress } = place;
+  const { path, dataFolder, fileSystem, log, progress, stop } = place;
   const held = { ...lockPorts(fileSystem), log, dataFolder, configurationPath: path, lookMilliseconds: 0 };
   const hold = await holdForServing(held);
   try {
     const requests = await waitingRequests(fileSystem, dataFolder);
     // One that has ended meanwhile did it.
     if (!requests.some((one) => one.path === request.path)) return;
-    const shown = (share: number) => progress.show('taking over', share);
+    const shown = (share: number) => {
+      stop?.throwIfAborted();
+      progress.show('taking over', share);
+    };
     const state = await readBesides(piecesOf(fileSystem, request.path, shown));
     progress.show('writing');
     const registered = () => readDocument(configuration).configuration.keys.map(({ accessKey }) => accessKey);

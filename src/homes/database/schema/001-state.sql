@@ -333,14 +333,14 @@ begin
     where s.name = 'server';
 end $$;
 
--- Registers keys as a configuration lists them, behind so many of its others: one that is there keeps its place, and counters
--- that wait for their key come back.
+-- Registers keys as a configuration lists them, behind so many of its others: one that is there keeps its place. How long the
+-- arrays are is hidden behind a select: the planner takes them for short and goes from key to key, by the index. Each piece of an
+-- import would read all keys and counters else.
 create function keyway.list_keys(keys text[], {{given_$column $array}}, taken bigint, others integer) returns void
-language plpgsql as $$
-begin
+language sql as $$
   insert into keyway.keys as k (access_key, {{$column}}, number, position, ordinal, removed)
   select e.access_key, {{e.$column}}, taken, taken, others + e.ordinal, false
-  from unnest(keys, {{given_$column}}) with ordinality as e (access_key, {{$column}}, ordinal)
+  from unnest((select keys), {{(select given_$column)}}) with ordinality as e (access_key, {{$column}}, ordinal)
   left join keyway.keys p on p.access_key = e.access_key
   left join keyway.counters c on c.access_key = e.access_key
   where p.access_key is null or p.removed or ({{p.$column}}) is distinct from ({{e.$column}})
@@ -349,14 +349,18 @@ begin
   on conflict (access_key) do update set {{$column = excluded.$column}}, number = taken,
     position = case when k.removed then taken else k.position end,
     ordinal = case when k.removed then excluded.ordinal else k.ordinal end,
-    removed = false;
+    removed = false
+$$;
+
+-- Gives keys that a configuration lists counters at zero where they have none; those that wait for their key come back.
+create function keyway.give_counters(keys text[], taken bigint) returns void language sql as $$
   insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at)
-  select g, taken, 0, true, 0, 0, now() from unnest(keys) g left join keyway.counters p on p.access_key = g
+  select g, taken, 0, true, 0, 0, now() from unnest((select keys)) g left join keyway.counters p on p.access_key = g
   where p.present is not true or p.left_at is not null
   on conflict (access_key) do update set left_at = null, present = true,
     incarnation = case when c.present then c.incarnation else taken end
-    where c.left_at is not null or not c.present;
-end $$;
+    where c.left_at is not null or not c.present
+$$;
 
 -- Replaces the configuration; `version` is the text that it replaces. Where other writes came between `expected` and this
 -- one, that text is not what stands there: nothing happens, and the caller looks again.
@@ -401,6 +405,7 @@ begin
   )
   update keyway.counters c set left_at = now() from gone g where c.access_key = g.access_key;
   perform keyway.list_keys(keys, {{given_$column}}, taken, 0);
+  perform keyway.give_counters(keys, taken);
 end $$;
 
 create function keyway.begin_session(op uuid, path text, token_digest bytea, out number bigint, out outcome text)
@@ -497,25 +502,22 @@ begin
 end $$;
 
 -- Counters as they are told, instead of what there is; keys that are not registered have left. Times are milliseconds since
--- the epoch. For an import, in the transaction of the configuration's write.
+-- the epoch. For an import, in the transaction of the configuration's write, piece by piece as `list_keys`.
 create function keyway.put_counters(taken bigint, gateway uuid, keys text[], up numeric[], down numeric[],
   connections numeric[], created bigint[], gone bigint[]) returns void language sql as $$
-  with told as (
-    select * from unnest(keys, up, down, connections, created, gone)
-      as t (access_key, up, down, connections, created, gone)
-  ), put as (
-    insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at, left_at)
-    select t.access_key, taken, 0, true, t.up, t.down, timestamptz 'epoch' + t.created * interval '1 millisecond',
-      case when k.access_key is null then coalesce(timestamptz 'epoch' + t.gone * interval '1 millisecond', now()) end
-    from told t left join keyway.keys k on k.access_key = t.access_key and not k.removed
-    on conflict (access_key) do update set incarnation = taken, number = 0, present = true, bytes_up = excluded.bytes_up,
-      bytes_down = excluded.bytes_down, created_at = excluded.created_at, left_at = excluded.left_at
-    returning c.id, c.access_key
-  ), touched as (
-    update keyway.keys k set number = taken from told t where k.access_key = t.access_key
-  )
+  insert into keyway.counters as c (access_key, incarnation, number, present, bytes_up, bytes_down, created_at, left_at)
+  select t.access_key, taken, 0, true, t.up, t.down, timestamptz 'epoch' + t.created * interval '1 millisecond',
+    case when k.access_key is null then coalesce(timestamptz 'epoch' + t.gone * interval '1 millisecond', now()) end
+  from unnest((select keys), (select up), (select down), (select created), (select gone))
+    as t (access_key, up, down, created, gone)
+  left join keyway.keys k on k.access_key = t.access_key and not k.removed
+  on conflict (access_key) do update set incarnation = taken, number = 0, present = true, bytes_up = excluded.bytes_up,
+    bytes_down = excluded.bytes_down, created_at = excluded.created_at, left_at = excluded.left_at;
+  update keyway.keys k set number = taken from unnest((select keys)) g where k.access_key = g and k.number <> taken;
   insert into keyway.connections (id, gateway, value)
-  select p.id, put_counters.gateway, t.connections from put p join told t using (access_key) where t.connections > 0
+  select c.id, put_counters.gateway, t.value
+  from unnest((select keys), (select connections)) as t (access_key, value)
+  join keyway.counters c on c.access_key = t.access_key where t.value > 0
   on conflict on constraint connections_pkey do update set value = excluded.value
 $$;
 
