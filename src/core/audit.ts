@@ -5,7 +5,7 @@ import type { ClockPort, RandomPort } from './ports.js';
 /** Protocol: "Limits": audit list length. */
 export const AUDIT_LENGTH = 100;
 
-/** What a caller says of an entry. */
+/** The members of an entry that its caller gives. */
 export type AuditEvent = Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>;
 
 /** The audit list (protocol: "Audit list"). Where somebody else holds it, each fails with `backendAway` where there is no answer. */

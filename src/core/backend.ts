@@ -27,7 +27,7 @@ import type { Session } from './session.js';
 export interface Backend {
   /** The keys in memory. The backend feeds them, with what it loaded and with every change since. */
   readonly keys: KeyReader;
-  /** What stands there besides keys, now. */
+  /** Returns the present settings besides keys. */
   settings(): BackendSettings;
   /** Called in the turn of the event loop in which settings or keys became others, whoever changed them. */
   onChange(listener: (reason: ChangeReason) => void): void;
@@ -72,26 +72,26 @@ export interface Backend {
   readonly audit: Audit | null;
   /** The session of one mount, by its API root, where several gateways have it in common; null where each has its own. */
   readonly sessions: ((api: string) => Session) | null;
-  /** What is asked of the holder of the state at every request; null where the keys in memory and the settings answer. */
+  /** Reads that ask the holder of the state at every request; null where the keys in memory and the settings answer. */
   readonly live: LiveReads | null;
   /** Null where the keys in memory are always those of the state. */
   readonly replica: Replica | null;
   /** Has whoever resolves names for the state fetch its blocklists; null where the gateway's own resolver does. */
   readonly refreshBlocklists: (() => Promise<void>) | null;
-  /** What is wrong now, for health; empty while nothing is. */
+  /** Lists present problems, for health; empty while there is none. */
   problems(): Promise<readonly Problem[]>;
   /** Finishes what was accepted, writes what waits, and lets the state go. */
   close(): Promise<void>;
 }
 
-/** What stands in a server's configuration besides keys, as far as a gateway uses it. */
+/** A server's configuration besides keys, as far as a gateway uses it. */
 export interface BackendSettings {
   /** Null when outbound routing is not configured. */
   readonly outbound: OutboundSettings | null;
   readonly dns: DnsConfig;
   /** Null when no listener is described. */
   readonly listener: ListenerConfig | null;
-  /** What clients are told of the tunnel server, as far as it stands there. */
+  /** The tunnel server as clients are told, as far as it stands there. */
   readonly announced: Partial<AnnouncedServer>;
 }
 
@@ -104,17 +104,17 @@ export type ReloadReason = 'edited' | 'replaced' | 'restored';
 /** A new limit, and what else is given. */
 export type KeyUpdate = Pick<KeyFieldValues, 'limitBytes'> & Partial<KeyFieldValues>;
 
-/** What the data plane reports of the time since its last report. */
+/** Usage that the data plane reports, since its last report. */
 export interface UsageReport {
   /** By this a report that comes again is known; null for one that will not. */
   readonly id: string | null;
   readonly entries: readonly UsageEntry[];
 }
 
-/** How many report ids are remembered (design: "The counters store"). */
+/** The number of report ids that are remembered (design: "The counters store"). */
 export const REMEMBERED_REPORTS = 100_000;
 
-/** Whether the answer to a report waits until a crash can no longer undo it. */
+/** The point at which a report is answered: `durable` once a crash can no longer undo it. */
 export type Acknowledgement = 'durable' | 'memory';
 
 export interface ReportOutcome {
@@ -128,7 +128,7 @@ export interface ReportOutcome {
 
 export type Durability = 'durable' | 'memory' | { readonly failed: string };
 
-/** What became of a post, and how lasting that is. */
+/** The outcome of a post, and how durable it is. */
 export interface PostOutcome {
   readonly outcome: CountersOutcome;
   readonly durability: Durability;
@@ -173,7 +173,7 @@ export interface LiveStatus extends StateCounts {
   readonly uptimeSeconds: number | null;
 }
 
-/** Of the status (protocol: "Server status"). */
+/** Counts of the status (protocol: "Server status"). */
 export interface StateCounts {
   /** Counter entries with traffic. */
   readonly active: number;
@@ -181,7 +181,7 @@ export interface StateCounts {
   readonly total: number;
 }
 
-/** What can be wrong with a backend. Names are labels of a metric and stay as they are. */
+/** Problems that a backend can have. Names are labels of a metric and stay as they are. */
 export const PROBLEMS = [
   'configuration_unreadable',
   'configuration_unwritable',
@@ -200,7 +200,7 @@ export const PROBLEMS = [
 
 export type ProblemName = (typeof PROBLEMS)[number];
 
-/** Those of somebody else, which a restart of this process would not mend. */
+/** Problems of somebody else, which a restart of this process would not mend. */
 export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set([
   'upstream_away',
   'upstream_refused',

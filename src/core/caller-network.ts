@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** How many bytes of an address tell one network from another. */
+/** The number of leading bytes of an address that tell one network from another. */
 export interface NetworkBytes {
   readonly v4: number;
   readonly v6: number;
@@ -8,7 +8,7 @@ export interface NetworkBytes {
 
 /** One caller: an IPv4 address, or a /64 of IPv6, of which one machine has every address (RFC 6177 section 2). */
 const ONE_CALLER: NetworkBytes = { v4: 4, v6: 8 };
-/** What has a share of a listener's connections: a /56 is what one line to the Internet is given (RFC 6177 section 2). */
+/** The network that has a share of a listener's connections: one line to the Internet is given a /56 (RFC 6177 section 2). */
 export const SHARE_NETWORK: NetworkBytes = { v4: 4, v6: 7 };
 const MAPPED = Buffer.from('00000000000000000000ffff', 'hex');
 

@@ -4,7 +4,7 @@ import type { ReloadReason } from './backend.js';
 export interface ConfigurationWrite {
   /** `changes`: what operations had gathered; `whole`: the file was replaced through the API or from a backup. */
   readonly kind: 'changes' | 'whole';
-  /** How many keys, rule lists and DNS settings it was to change; a whole file counts once. */
+  /** The number of keys, rule lists and DNS settings that it was to change; a whole file counts once. */
   readonly changes: number;
   readonly milliseconds: number;
   /** Some or all of it is not in the file. */

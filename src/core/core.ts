@@ -7,7 +7,7 @@ import type { AccessKey, DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRu
 import { type Now, withNow } from './now.js';
 import type { ClockPort, RandomPort, ResolverPort } from './ports.js';
 
-/** What the core needs from outside. */
+/** Ports and options of the core. */
 export interface CoreOptions {
   /** Open, with everything loaded. */
   readonly backend: Backend;
@@ -26,9 +26,9 @@ export interface Core extends KeyOperations {
   readonly resolver: ResolverPort;
   /** Undefined for an unknown key. */
   key(accessKey: string): Now<KeySnapshot | undefined>;
-  /** Of a key as last known, for its subscription; undefined for an unknown one. */
+  /** Returns a key as last known, for its subscription; undefined for an unknown one. */
   subscriber(accessKey: string): Now<AccessKey | undefined>;
-  /** Whether subscriptions name the server's own resolver, as last known. */
+  /** Tells whether subscriptions name the server's own resolver, as last known. */
   hasOwnDns(): boolean;
   /** Awaited before `keys` are given out as a list. */
   freshenKeys(): Now<void>;

@@ -7,19 +7,19 @@ const GIBIBYTE = 1024 * MEBIBYTE;
  * single read cannot take it.
  */
 export const FILE_LIMITS = {
-  /** As large as one that the API may send. */
+  /** The largest that the API may send. */
   configuration: 256 * MEBIBYTE,
   settings: MEBIBYTE,
   /** A certificate with its chain, or a private key. */
   certificate: MEBIBYTE,
   /** A state or a log of the counters' store: more than ten times what a million keys take. */
   counters: GIBIBYTE,
-  /** What Keyway itself writes in a line or two: a lock, a marker, a refusal. */
+  /** Files that Keyway writes with a line or two: a lock, a marker, a refusal. */
   note: 64 * KIBIBYTE,
   /** The system's list of mounts. */
   mounts: 16 * MEBIBYTE,
   scenario: 64 * MEBIBYTE,
-  /** What a browser saved of its network traffic. */
+  /** A browser's record of its network traffic. */
   archive: 256 * MEBIBYTE,
 } as const;
 

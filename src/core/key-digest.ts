@@ -8,7 +8,7 @@ export function keyDigest(accessKey: string): string {
   return createHash('sha256').update(accessKey, 'utf8').digest('hex').slice(0, 8);
 }
 
-/** Whether a word is how a log shows this key. */
+/** Tells whether a word is this key's name in logs. */
 export function isDigestOf(word: string, accessKey: string): boolean {
   return DIGEST.test(word) && keyDigest(accessKey) === word;
 }

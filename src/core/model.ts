@@ -21,7 +21,7 @@ export interface TrafficCounters {
   readonly createdAt: number;
 }
 
-/** What a key looks like from outside: its record beside its counters (null where it has none). */
+/** A key seen from outside: its record beside its counters (null where it has none). */
 export interface KeySnapshot extends AccessKey {
   readonly counters: TrafficCounters | null;
 }
@@ -59,11 +59,11 @@ export interface DnsConfig {
   /** The IP address on which the resolver listens. Stands in the file alone, like the two members after it. */
   readonly bind: string;
   readonly blockedAnswer: BlockedAnswer;
-  /** How often blocklists are fetched again. */
+  /** The interval at which blocklists are fetched again. */
   readonly refreshHours: number;
 }
 
-/** What a blocked name gets: that there is no such name, or the addresses `0.0.0.0` and `::`. */
+/** The answer for a blocked name: that there is none, or the addresses `0.0.0.0` and `::`. */
 export type BlockedAnswer = 'nxdomain' | 'zero';
 
 /** Members of the DNS settings to replace; an absent one keeps its present value. */
@@ -87,11 +87,11 @@ export interface DnsQuery {
   readonly domain: string;
   readonly clientIp: string;
   readonly blocked: boolean;
-  /** Whether the answer was SERVFAIL: nobody could be asked. Absent where it is not known. */
+  /** True where the answer was SERVFAIL, because nobody could be asked. Absent where it is not known. */
   readonly failed?: boolean;
 }
 
-/** What decides access. An absent `token` is null; an empty one is a configured token that nothing matches. */
+/** Credentials that decide access. An absent `token` is null; an empty one is a configured token that nothing matches. */
 export interface Credentials {
   readonly token: string | null;
   readonly username: string;
@@ -107,7 +107,7 @@ export interface ListenerConfig extends Credentials {
   readonly webpath: string;
 }
 
-/** Where the listener is when nobody says otherwise (protocol: "Configuration of the listener"). */
+/** The default of the listener (protocol: "Configuration of the listener"). */
 export const DEFAULT_BIND = '127.0.0.1:9090';
 
 /** One entry of the audit list (protocol: "Audit entry"). */
@@ -145,7 +145,7 @@ export interface ConfigurationChange {
   readonly dns?: DnsChange;
 }
 
-/** What clients are told: the announced address and the parts of a share link (protocol: "Subscription"). */
+/** The tunnel server as clients are told: the announced address and the parts of a share link (protocol: "Subscription"). */
 export interface AnnouncedServer {
   readonly host: string;
   readonly port: number;

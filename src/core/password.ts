@@ -8,7 +8,7 @@ export function sha256Hash(password: string): string {
 }
 
 const PBKDF2 = 'pbkdf2-sha256';
-/** As servers from 0.4.7 on write it. */
+/** The form that servers from 0.4.7 on write. */
 const ITERATIONS = 300_000;
 export const SALT_BYTES = 16;
 /** More would be minutes of a processor for each guess; servers take no more either. */
@@ -26,17 +26,17 @@ export async function pbkdf2Hash(password: string, salt: Buffer): Promise<string
   return [PBKDF2, ITERATIONS, salt.toString('hex'), derived.toString('hex')].join('$');
 }
 
-/** Whether a hash is, or means to be, of the form that takes long to compare with. */
+/** Tells whether a hash is, or means to be, of the form that takes long to compare with. */
 export function isPbkdf2(kept: string): boolean {
   return kept.startsWith(PBKDF2);
 }
 
-/** Whether any password can be the one of this hash. */
+/** Tells whether any password can be the one of this hash. */
 export function isPasswordHash(kept: string): boolean {
   return isPbkdf2(kept) ? partsOf(kept) !== null : SHA256_FORM.test(kept);
 }
 
-/** Whether a password is that of a kept hash, at once; false for one of the slow form. */
+/** Tells at once whether a password is that of a kept hash; false for one of the slow form. */
 export function isPassword(password: string, kept: string): boolean {
   return SHA256_FORM.test(kept) && equalSecrets(sha256Hash(password), kept.toLowerCase());
 }

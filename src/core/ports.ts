@@ -13,7 +13,7 @@ export interface RandomPort {
   uuid(): string;
 }
 
-/** Where log lines go. Members named here never hold a secret; keys appear as the first 8 hex digits of their SHA-256. */
+/** The log. Members named here never hold a secret; keys appear as the first 8 hex digits of their SHA-256. */
 export interface LogPort {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;
@@ -23,13 +23,13 @@ export interface LogPort {
 
 /** Tells somebody who waits how far long work is. */
 export interface ProgressPort {
-  /** What is under way and, where it is known, which share of it is done, from 0 to 1. */
+  /** Shows what is under way and, where it is known, the share of it that is done, from 0 to 1. */
   show(what: string, share?: number): void;
   /** Takes away what is shown. */
   clear(): void;
 }
 
-/** What `stat` tells, following symbolic links. Times are nanoseconds since the epoch. */
+/** The answer of `stat`, following symbolic links. Times are nanoseconds since the epoch. */
 export interface FileStat {
   readonly dev: bigint;
   readonly ino: bigint;
@@ -54,7 +54,7 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
-/** What a new file is to have, whatever the umask. */
+/** Mode and owner of a new file, whatever the umask. */
 export interface FileRights extends Pick<FileStat, 'mode'> {
   /** Default: this process's. */
   readonly owner?: Pick<FileStat, 'uid' | 'gid'>;
@@ -72,14 +72,14 @@ export interface FileSystemPort {
   read(path: string, limit: number): Promise<Buffer>;
   /** Opens a regular file of any size; rejects as `read` does. */
   open(path: string): Promise<OpenFile>;
-  /** Whether the file holds exactly these bytes; cheaper than reading it, above all in memory. */
+  /** Tells whether the file holds exactly these bytes; cheaper than reading it, above all in memory. */
   matches(path: string, content: Buffer): Promise<boolean>;
   stat(path: string): Promise<FileStat>;
   /** The path with every symbolic link resolved. */
   realPath(path: string): Promise<string>;
   /** Creates a new file with these bytes; EEXIST when there is one. The mode is applied exactly, whatever the umask. */
   create(path: string, content: Buffer, mode: number): Promise<void>;
-  /** As `create`, but with the content synced; resolves to the stat that it was written with. */
+  /** Creates a file as `create` does and syncs it; resolves to the stat that it was written with. */
   createSynced(path: string, content: Buffer, rights: FileRights): Promise<FileStat>;
   /** Truncates an existing file and writes these bytes into it, keeping the inode. */
   overwrite(path: string, content: Buffer): Promise<void>;
@@ -101,7 +101,7 @@ export interface FileSystemPort {
   watch(folder: string, onChange: () => void): () => void;
 }
 
-/** What stands behind the DNS endpoints besides their configuration: a resolver, or nothing that resolves. */
+/** The resolver behind the DNS endpoints; it may be one that resolves nothing. */
 export interface ResolverPort {
   /** Takes new settings; called at start and after every change, also of the outbound settings. */
   configure(dns: DnsConfig, outbound: OutboundSettings | null): void;
@@ -111,7 +111,7 @@ export interface ResolverPort {
   refreshBlocklists(): void;
 }
 
-/** What a service manager is told: `alive` is the sign of life that keeps its watchdog quiet. */
+/** A message for the service manager: `alive` is the sign of life that keeps its watchdog quiet. */
 export type ServiceState = 'ready' | 'reloading' | 'stopping' | 'alive';
 
 /** The service manager that started this process and wants to hear from it (sd_notify(3)). */

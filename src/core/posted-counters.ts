@@ -7,13 +7,13 @@ export interface CountersPost {
   readonly run: SourceRun;
   /** Rises within a run: what comes late or again is known by it. Unsigned 64-bit. */
   readonly number: bigint;
-  /** Whether the first post of a source counts from zero; otherwise it is what the next ones are compared with. */
+  /** True where the first post of a source counts from zero; otherwise it is the base of the next ones. */
   readonly isFromZero: boolean;
-  /** Whether the source kept its counters over the start of this run, or began at zero; null where the post does not say. */
+  /** True where the source kept its counters over the start of this run, false where it began at zero; null where the post does not say. */
   readonly restart: 'kept' | 'zero' | null;
   /** `total`: the source never lowers its connections, so that only movement tells who is online. */
   readonly connections: 'present' | 'total';
-  /** Whether a key that is not in it has no connections there. */
+  /** True where a key that is not in it has no connections there. */
   readonly isWhole: boolean;
   /** Each key once, with absolute values. */
   readonly counters: readonly UsageEntry[];
@@ -24,7 +24,7 @@ export type SourceRun =
   | { readonly kind: 'epoch'; readonly epoch: bigint }
   | { readonly kind: 'uptime'; readonly uptimeSeconds: bigint };
 
-/** What became of a post. */
+/** The outcome of a post. */
 export type CountersOutcome =
   /** `repeated`: it was taken before, or a later one was, and is not counted now. `baseline`: it is what the next are compared with. */
   | { readonly kind: 'repeated' | 'counted' | 'baseline'; readonly unknownKeys: readonly string[] }

@@ -1,7 +1,7 @@
-/** Where a gateway is in its life. `ready`: everything listens and the configuration is loaded. */
+/** The stage of a gateway's life. `ready`: everything listens and the configuration is loaded. */
 export type Phase = 'starting' | 'ready' | 'stopping';
 
-/** Whether a gateway takes requests, for whoever supervises it. */
+/** Tells supervisors whether a gateway takes requests. */
 export interface Readiness {
   phase(): Phase;
   becomes(phase: Phase): void;

@@ -12,7 +12,7 @@ export interface Replacement {
   readonly reason: 'replaced' | 'restored';
   /** The present configuration has inbounds for keys, and the new one has none. */
   readonly losesInbounds: boolean;
-  /** How many of the present keys the new one does not have. */
+  /** The number of present keys that the new one does not have. */
   readonly removed: number;
 }
 

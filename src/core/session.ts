@@ -8,9 +8,9 @@ export interface Session {
   /** Holds this token from now on; an earlier one stops being accepted. */
   begin(token: string): Now<void>;
   end(): Now<void>;
-  /** Whether this is the token held, compared in constant time. */
+  /** Tells whether this is the token held, compared in constant time. */
   matches(token: string): Now<boolean>;
-  /** Whether there is a session that is not ended, as far as is known here. */
+  /** Tells whether a session is known here that has not ended. */
   isHeld(): boolean;
 }
 

@@ -15,7 +15,7 @@ const MOST_HANDED_OUT = 10_000;
 /** Longer ones are no tokens that anybody was let in with. */
 const LONGEST_TOKEN = 4096;
 
-/** What became of an authorization: right, wrong, or the seconds until it may be looked at. */
+/** The outcome of an authorization: right, wrong, or the seconds until it may be looked at. */
 export type TokenVerdict = 'right' | 'wrong' | number;
 
 /**
@@ -58,7 +58,7 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort): TokenGua
   const digestOf = createDigests(salt);
   /** Wrong ones by network, each with the time when it came last, in that order. */
   const wrong = new Map<string, Map<number, number>>();
-  /** What each network was let in with, the oldest use first. */
+  /** The credentials that each network was let in with, the oldest use first. */
   const letInBy = new Map<string, { readonly marks: Set<number>; readonly latest: number }>();
   const handedOut = new Set<number>();
   let unread = 0;

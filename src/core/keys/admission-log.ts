@@ -15,7 +15,7 @@ export interface AdmissionLog extends AdmissionReader {
   note(accessKey: string): void;
 }
 
-/** How many changes are remembered; a reader that is further behind reads everything. */
+/** The number of changes that are remembered; a reader that is further behind reads everything. */
 export const REMEMBERED_CHANGES = 65_536;
 
 export function createAdmissionLog(): AdmissionLog {

@@ -2,7 +2,7 @@ import type { CounterTable } from './counter-table.js';
 import { type Entry, fetchEntries } from './entry.js';
 import type { KeptCounters } from './types.js';
 
-/** Of which keys something else is to be kept than a store has been told. */
+/** The keys whose kept counters differ from what a store has been told. */
 export interface ChangedKeys {
   /** A registered key, or one that just was. */
   list(entry: Entry): void;
@@ -16,7 +16,7 @@ export interface ChangedKeys {
   leaveOut(count: number, since: number): void;
   /** The store has a key whose counters began at this time: it is none of those that were left out. */
   isKept(since: number): void;
-  /** Whether any were left out since the last call. */
+  /** Tells whether any were left out since the last call. */
   takeLeftOut(): boolean;
 }
 
@@ -55,7 +55,7 @@ export function createChangedKeys(
         const some = taken.slice(from, from + AT_ONCE);
         fetchEntries(some, table);
         for (const entry of some) {
-          // What the store turned out to have has been struck off, and may have been listed again behind.
+          // Entries that the store turned out to have were struck off, and may have been listed again behind.
           if (!entry.isListed) continue;
           entry.isListed = false;
           const isKept = entry.alive && entry.hasCounters;

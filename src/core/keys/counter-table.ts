@@ -42,7 +42,7 @@ const DOWN = 1;
 const CONNECTIONS = 2;
 const CREATED = 3;
 const ROW = 4;
-/** Where the more significant half of a 64-bit element stands among its two 32-bit halves. */
+/** The index of the more significant half of a 64-bit element among its two 32-bit halves. */
 const HIGH = new Uint8Array(new BigUint64Array([1n]).buffer)[0] === 1 ? 1 : 0;
 
 export function createCounterTable(): CounterTable {

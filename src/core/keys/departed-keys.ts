@@ -5,7 +5,7 @@ import type { KeptCounters } from './types.js';
 export interface DepartedKeys {
   /** The key's row; undefined when nothing waits for it. */
   slotOf(accessKey: string): number | undefined;
-  /** When the key left, in milliseconds since the epoch; null before a configuration has shown that it is not there. */
+  /** Returns the time at which the key left, in milliseconds since the epoch; null before a configuration has shown that it is not there. */
   leftAt(accessKey: string): number | null;
   /** Every key with its row. */
   slots(): Iterable<readonly [string, number]>;
@@ -13,11 +13,11 @@ export interface DepartedKeys {
   take(accessKey: string): number | undefined;
   /** A key that was registered left, and its row waits. */
   leave(accessKey: string, slot: number, leftAt: number): void;
-  /** What was kept of a key waits, in place of what did. */
+  /** Keeps these counters of a key until it returns, instead of those before. */
   wait(kept: KeptCounters): void;
-  /** How many have no time of leaving. */
+  /** Counts the keys that have no removal time. */
   waiting(): number;
-  /** Those that have no time of leaving left now. */
+  /** Stamps `now` on every key that has no removal time yet. */
   allLeft(now: number): void;
   /** Drops what waits for the key. */
   forget(accessKey: string): void;

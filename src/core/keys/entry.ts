@@ -8,7 +8,7 @@ import type { KeyEntry } from './types.js';
  * objects for them.
  */
 export class Entry implements KeyEntry {
-  // What counting a report looks at comes first, and so stands in one piece of memory.
+  // Fields that counting a report reads come first, and so stand in one piece of memory.
   readonly slot: number;
   changedAt = 0;
   overLimit = false;

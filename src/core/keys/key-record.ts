@@ -70,7 +70,7 @@ export function valueIn(field: KeyField, value: unknown): KeyFieldValue {
   return isValueOf(field, value) ? value : null;
 }
 
-/** What a note says of a record besides its key. */
+/** Returns the members of a note for a record besides its key. */
 export function notedFields(key: KeyFieldValues): Readonly<Record<string, KeyFieldValue>> {
   return Object.fromEntries(keyFields.map(({ name, noted }) => [noted, key[name]]));
 }

@@ -18,7 +18,7 @@ import type {
 } from './types.js';
 
 export interface KeyRegistryOptions {
-  /** Whether changed counters are remembered for `takeChanged`; default false. */
+  /** Remembers changed counters for `takeChanged`; default false. */
   readonly tracksChanges?: boolean;
 }
 

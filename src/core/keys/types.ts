@@ -14,7 +14,7 @@ export interface KeyEntry extends KeySnapshot {
   readonly overLimit: boolean;
 }
 
-/** How many registered keys are in which state. Kept with every change: asking costs the same at any number of keys. */
+/** The number of registered keys in each state. Kept with every change: asking costs the same at any number of keys. */
 export interface KeyCounts {
   /** Counter entries with traffic (protocol: "Server status"). */
   readonly active: number;
@@ -25,7 +25,7 @@ export interface KeyCounts {
   readonly connected: number;
 }
 
-/** What the data plane says of one key: present values, all unsigned 64-bit. */
+/** The present values that the data plane gives of one key, all unsigned 64-bit. */
 export interface CounterValues {
   readonly bytesUp: bigint;
   readonly bytesDown: bigint;
@@ -37,11 +37,11 @@ export interface KeptCounters extends CounterValues {
   readonly accessKey: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** When the key left by the configuration, in milliseconds since the epoch; null while it is registered. */
+  /** The time at which the key left by the configuration, in milliseconds since the epoch; null while it is registered. */
   readonly leftAt: number | null;
 }
 
-/** What was used of one key since the last report, all unsigned 64-bit. */
+/** The usage of one key since the last report, all unsigned 64-bit. */
 export interface UsageEntry {
   readonly accessKey: string;
   readonly bytesUp: bigint;
@@ -50,7 +50,7 @@ export interface UsageEntry {
   readonly connections: bigint | null;
 }
 
-/** Which entries of a report could not be counted as they stand. */
+/** Entries of a report that could not be counted as they stand. */
 export interface UsageOutcome {
   /** Not registered, so not counted. */
   readonly unknown: readonly string[];
@@ -58,7 +58,7 @@ export interface UsageOutcome {
   readonly full: readonly string[];
 }
 
-/** What readers of keys may ask. */
+/** The keys for those who only read. */
 export interface KeyReader {
   get(accessKey: string): KeyEntry | undefined;
   /** Every key, in the order of registration. */
@@ -77,9 +77,9 @@ export interface KeyReader {
   readonly admissions: AdmissionReader;
 }
 
-/** What a store of counters asks of the registry. */
+/** The registry as a store of counters sees it. */
 export interface CounterSource {
-  /** What is to be kept of a key; null when nothing is. */
+  /** Returns the counters to keep of a key; null when there are none. */
   kept(accessKey: string): KeptCounters | null;
   /** Everything that is to be kept. May be read on over later changes; a key that changes meanwhile may be old or new. */
   allKept(): Iterable<KeptCounters>;
@@ -97,7 +97,7 @@ export interface CounterSource {
 
 /** The set of access keys with their counters (protocol: "Access key lifecycle"). */
 export interface KeyRegistry extends KeyReader, CounterSource {
-  /** How many keys were registered when their counters were kept, and have not come with a configuration since. */
+  /** The number of keys that were registered when their counters were kept, and have not come with a configuration since. */
   readonly missing: number;
   /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */
   create(key: AccessKey): void;
@@ -122,7 +122,7 @@ export interface KeyRegistry extends KeyReader, CounterSource {
    * a time of leaving that the next configuration does not have leaves with that.
    */
   takeOver(kept: KeptCounters): void;
-  /** As `takeOver`, for what the store has already: no change, unless the key has come back meanwhile. */
+  /** Does as `takeOver` for counters that the store has already: no change, unless the key has come back meanwhile. */
   load(kept: KeptCounters): void;
   /** The store has dropped the counters that it had of this key: a registered one starts at zero. */
   loadDropped(accessKey: string): void;

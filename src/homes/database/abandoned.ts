@@ -9,7 +9,7 @@ const AGAIN = 1_000;
  */
 export class AbandonedStatements {
   readonly #stillRunning: (ids: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** How each one's place becomes free. */
+  /** Frees the place of each statement, by its id. */
   readonly #kept = new Map<string, () => void>();
   #isAsking = false;
 

@@ -35,9 +35,9 @@ export interface DatabaseBackend extends Backend {
 export interface DatabaseStatus extends FollowerStatus {
   readonly counting: CountingStatus;
   readonly isListening: boolean;
-  /** Of each purpose. */
+  /** Connections by their purpose. */
   readonly connections: Readonly<Record<keyof Opened, ConnectionsUse>>;
-  /** As it was asked for of late; null before the first time. */
+  /** The figures of the last question; null before the first. */
   readonly figures: StateFigures | null;
   /** Writes by how they ended, since the start. */
   readonly writes: Readonly<Record<'done' | 'nothing' | 'unknown', number>>;
@@ -46,15 +46,15 @@ export interface DatabaseStatus extends FollowerStatus {
 export interface DatabaseBackendOptions {
   /** `postgres://…`, with its password where it has one. */
   readonly url: string;
-  /** Where hints of changes are listened to; default the same. */
+  /** The URL at which hints of changes are listened to; default the same. */
   readonly listenUrl?: string;
-  /** How long reads go on while the database is away, in milliseconds; default 60 s. */
+  /** Milliseconds for which reads go on while the database is away; default 60 s. */
   readonly stale?: number;
-  /** Whether a schema that is missing or older is brought up to date; default true. */
+  /** Brings a schema that is missing or older up to date; default true. */
   readonly migrates?: boolean;
-  /** As for a file: refuses a configuration that would take the inbounds with keys away. */
+  /** Refuses a configuration that would take the inbounds with keys away, as for a file. */
   readonly guard?: boolean;
-  /** How long counters of keys that left by the configuration wait, in milliseconds; default 30 days. */
+  /** Milliseconds for which counters of keys that left by the configuration wait; default 30 days. */
   readonly keepGone?: number;
   /** Milliseconds between two looks; default 400. */
   readonly pollMilliseconds?: number;
@@ -62,7 +62,7 @@ export interface DatabaseBackendOptions {
   readonly lookUpMilliseconds?: number;
   /** Milliseconds between two signs of life; default 15 s. */
   readonly heartbeatMilliseconds?: number;
-  /** Whether hints are listened to; default true. */
+  /** Listens to hints; default true. */
   readonly listens?: boolean;
   readonly clock: ClockPort;
   readonly random: RandomPort;
@@ -74,7 +74,7 @@ export interface DatabaseBackendOptions {
 const NO_POSTS = 'over a database counters are not taken as they stand: report increments to /v1/usage';
 const DAY = 86_400_000;
 const STALE = 60_000;
-/** How long what the data plane asks goes on being answered. */
+/** Milliseconds for which the data plane is answered from what was last known. */
 const LAST_KNOWN = DAY;
 /**
  * Connections at most. Batches of counters have their own: writes that wait for one another hold up none. What became of a write
@@ -338,13 +338,13 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
       withoutNul(report.id, 'report_id');
       const unfit = report.entries.flatMap(({ accessKey }) => (accessKey.includes('\0') ? [accessKey] : []));
       if (unfit.length === 0) return counting.count(report, acknowledgement);
-      // What cannot be held is not registered.
+      // Keys that the database cannot hold are not registered.
       const entries = report.entries.filter(({ accessKey }) => !unfit.includes(accessKey));
       const outcome = await counting.count({ ...report, entries }, acknowledgement);
       return { ...outcome, unknownKeys: [...outcome.unknownKeys, ...new Set(unfit)] };
     },
     // The bases of a source would have to be the gateways' in common.
-    // What posts are compared with is kept in a data folder, which several gateways do not share.
+    // The bases of posts are kept in a data folder, which several gateways do not share.
     async countPosted() {
       throw new DomainError('countedElsewhere', NO_POSTS);
     },

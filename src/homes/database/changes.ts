@@ -4,9 +4,9 @@ import { STANDBY_PROBLEM, schemaProblem } from './schema.js';
 import type { FollowedSession } from './shared.js';
 import { MOST_CHANGED, type Seen } from './statements.js';
 
-/** Where the database stands. */
+/** The numbers of the database's heads, and its gateways. */
 export interface Heads {
-  /** Of the database; `connections` is the last batch. */
+  /** The last write and batch of the database; `connections` is the last batch. */
   readonly seen: Seen;
   /** Every gateway that is not forgotten, by its id. */
   readonly gateways: ReadonlyMap<string, Gateway>;
@@ -18,12 +18,12 @@ export interface Gateway {
   readonly since: string;
 }
 
-/** What `changesSince` asks for. */
+/** The answers of `changesSince`. */
 export interface Changes {
   readonly heads: Heads;
-  /** Whether what was seen is in the database's past. */
+  /** True where the database's past holds what was seen. */
   readonly isKnown: boolean;
-  /** Whether more keys have changed than are read one by one. */
+  /** True where more keys have changed than are read one by one. */
   readonly areTooMany: boolean;
   readonly keys: readonly Row[];
   readonly settings: readonly Row[];

@@ -3,7 +3,7 @@ import pg, { type QueryArrayConfig } from 'pg';
 import { AbandonedStatements } from './abandoned.js';
 import { runningStatements, withId } from './statements.js';
 
-/** How far a statement came that failed. */
+/** The point that a failed statement had reached. */
 export type Reached =
   /** It was never sent. */
   | 'not sent'
@@ -41,7 +41,7 @@ export interface Connections {
   send(text: string, values: (Buffer | string | null)[], deadline: number): Promise<readonly Row[]>;
   /** Statements one after the other on a connection of their own, which then goes back. */
   session<T>(work: (run: Connections['run']) => Promise<T>): Promise<T>;
-  /** Whatever is asked from now on goes over connections that are opened from now on: the name may lead elsewhere by then. */
+  /** Closes present connections after their use and opens new ones: the host name may lead elsewhere by now. */
   renew(): void;
   /** Statements that were given up and that the database may still be at work on; each takes one of the connections. */
   unanswered(): number;
@@ -58,7 +58,7 @@ export interface ConnectionsUse {
 
 export interface ConnectionsOptions {
   readonly url: string;
-  /** Which gateway asks: it stands in the `application_name`. Absent for a command. */
+  /** The id of the gateway, for the `application_name`; absent for a command. */
   readonly gateway?: string;
   /** Connections at most. */
   readonly most: number;
@@ -184,7 +184,7 @@ export function openConnections(options: ConnectionsOptions): Connections {
       ),
     renew() {
       present = new WeakSet();
-      // Those that nobody uses would stay open until somebody does.
+      // Idle connections would stay open until somebody takes them.
       for (let idle = pool.idleCount; idle > 0; idle -= 1)
         pool.connect().then(
           (client) => client.release(!present.has(client)),

@@ -27,20 +27,20 @@ export interface CountingStatus {
   readonly batches: number;
   readonly entries: number;
   readonly failed: number;
-  /** Of reports that are acknowledged and not committed. */
+  /** Bytes of reports that are acknowledged and not committed. */
   readonly waitingBytes: number;
 }
 
 export interface CountingOptions {
   readonly gateway: string;
   readonly writes: Pick<Writes, 'write'>;
-  /** Which incarnation of a key's counters is known; null for an unknown key. */
+  /** Returns the known incarnation of a key's counters; null for an unknown key. */
   readonly incarnation: (accessKey: string) => number | null;
-  /** How often everything was read anew: then the database may not have what it was told before. */
+  /** Counts reloads of everything: after one the database may lack what it was told before. */
   readonly reloads: () => number;
-  /** Which places of a committed batch were not registered, as PostgreSQL writes an array; null where it is not known any more. */
+  /** Asks for the places of a committed batch that were not registered, as PostgreSQL writes an array; null where they are forgotten. */
   readonly unknownOf: (batch: bigint) => Promise<string | null>;
-  /** What is in memory. */
+  /** Returns the numbers and marks of the state in memory. */
   readonly seen: () => Seen;
   /** Resolves once a committed batch shows; of null nothing is known but that it was committed. */
   readonly counted: (batch: CountedBatch | null) => Promise<void>;
@@ -55,7 +55,7 @@ export interface CountingOptions {
 const MOST_ENTRIES = 10_000;
 /** Bytes that reports of each acknowledgement may take while they wait for the database. */
 export const MOST_WAITING = 64 * 1024 * 1024;
-/** What an entry takes besides its key. */
+/** Bytes of an entry besides its key. */
 const ENTRY_BYTES = 100;
 /** Milliseconds. */
 const PATIENCE = 10_000;
@@ -80,7 +80,7 @@ export function createCounting(options: CountingOptions): Counting {
   const status = { batches: 0, entries: 0, failed: 0 };
   /** Bytes. */
   const waiting = { durable: 0, memory: 0 };
-  /** What is acknowledged is tried for as long as Keyway runs. */
+  /** Acknowledged reports are tried for as long as Keyway runs. */
   const lasting = { until: Number.POSITIVE_INFINITY };
   const told = createToldConnections(options);
   let isClosing = false;
@@ -91,7 +91,7 @@ export function createCounting(options: CountingOptions): Counting {
   );
   const memory = createLane(takeBatch, leaving('memory', writeAcknowledged));
 
-  /** What is through waits no more. */
+  /** Subtracts the bytes of a batch once it is written. */
   function leaving(acknowledgement: Acknowledgement, write: (batch: readonly Gathered[]) => Promise<void>) {
     return async (batch: readonly Gathered[]): Promise<void> => {
       await write(batch);
@@ -159,11 +159,11 @@ export function createCounting(options: CountingOptions): Counting {
     return places === null ? null : new Set(placesOf(places).map((place) => keys[place - 1] ?? ''));
   }
 
-  /** What is committed is acknowledged, also where it cannot be read back: then its own increments show. */
+  /** Resolves once a committed batch shows; where it cannot be read back, its own increments show. */
   const shown = (made: UsageBatch, done: Done): Promise<void> =>
     options.counted(readCounted(made, done)).catch(() => options.addUnread(usedOf(made), Number(done.number)));
 
-  /** Which keys of a report were not registered: `unknown` is of its batch; where it is null, those that are not now. */
+  /** Returns the outcome of a report: its unregistered keys are those of its batch, or, where `unknown` is null, those unregistered now. */
   function countedOf({ entries }: UsageReport, unknown: ReadonlySet<string> | null): ReportOutcome {
     const isUnknown = (key: string) => (unknown === null ? options.incarnation(key) === null : unknown.has(key));
     const unknownKeys = entries.map(({ accessKey }) => accessKey).filter(isUnknown);
@@ -183,7 +183,7 @@ export function createCounting(options: CountingOptions): Counting {
         left = left.filter((one) => !repeated.includes(one));
         continue;
       }
-      // What may have been counted is not counted again.
+      // A batch that may have been counted is not sent again.
       if (written.kind === 'unknown' || clock.monotonic() > lasting.until) {
         log.error(
           { reports: left.length },
@@ -235,7 +235,7 @@ function takeBatch(waiting: Gathered[]): readonly Gathered[] {
   return waiting.splice(0, count);
 }
 
-/** What a key has used in a batch. */
+/** The usage of a key in a batch. */
 interface Used {
   readonly accessKey: string;
   /** Null for whichever there is. */
@@ -294,7 +294,7 @@ function sum(one: bigint, other: bigint): bigint {
   return all > MAX_U64 ? MAX_U64 : all;
 }
 
-/** What this gateway has told of connections: the same again is no news. */
+/** The connections that this gateway has told: the same again is no news. */
 interface ToldConnections {
   /** Null where they are no news; `committed` is to be called once the others are. */
   tell(used: readonly Used[]): Pick<UsageBatch, 'connections'> & Pick<MadeBatch, 'committed'>;
@@ -345,7 +345,7 @@ function repeatedIn(batch: readonly Gathered[], written: Written): readonly Gath
   return written.reason.split(',').flatMap((place) => named[Number(place) - 1] ?? []);
 }
 
-/** What a batch comes to where all its keys were registered; null where others were among them, or its answer was lost. */
+/** Returns the sums of a batch where all its keys were registered; null where others were among them, or its answer was lost. */
 function readCounted(made: UsageBatch, { number, operation, rest: [unknown, follows] }: Done): CountedBatch | null {
   if (unknown !== '0') return null;
   const used = usedOf(made);

@@ -76,7 +76,7 @@ export function changedDocument(
     // Servers that read the document once it is a file again must not bring a key back from a root list.
     return changeDocument(document, change, undefined, 'union');
   } catch (error) {
-    // As with a file, a part that has no place in it does not hold up the others.
+    // A change that has no place in the document does not hold up the others; files do the same.
     refused(failureWords(error));
     return document;
   }

@@ -46,7 +46,7 @@ type Reason = 'replaced' | 'restored';
 const DEADLINE = 30_000;
 /** Tries to replace a configuration that others go on changing. */
 const ATTEMPTS = 10;
-/** Those of them after which the others wait. */
+/** Tries before the others are made to wait. */
 const ATTEMPTS_BESIDE = 2;
 const CHANGED_MEANWHILE = 'KW001';
 
@@ -72,7 +72,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
     return (await this.at()).bytes;
   }
 
-  /** As `text`, with the number of the last write that is in it. */
+  /** Reads the same as `text`, with the number of the last write that is in it. */
   async at(): Promise<{ readonly number: bigint; readonly bytes: Buffer }> {
     const { number, document } = await this.#current();
     return { number, bytes: document.bytes };
@@ -138,7 +138,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
       keys: await inTurns(arraysOfSteps(isServer ? configuration.keys : [])),
     };
     for (let count = 1; ; count += 1) {
-      // Those that hold others up go one at a time: each takes a connection, and asks over another.
+      // Attempts that hold others up go one at a time: each takes a connection, and asks over another.
       const written =
         count <= ATTEMPTS_BESIDE
           ? await this.#attempt(next)

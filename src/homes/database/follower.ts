@@ -25,13 +25,13 @@ import {
   type UsageBatch,
 } from './statements.js';
 
-/** What of the state is followed besides keys. */
+/** Receives the state besides keys. */
 export interface Followed {
   /** The configuration but for keys changed; `number` is the write's. */
   settings(settings: StoredSettings, number: bigint): void;
   /** Newest first. */
   audit(entries: readonly AuditEntry[]): void;
-  /** Those that changed, or all that there are. */
+  /** Takes the sessions that changed, or all that there are. */
   sessions(sessions: readonly FollowedSession[], are: 'changed' | 'all'): void;
 }
 
@@ -40,27 +40,27 @@ export interface KeyWrite {
   readonly mark: string;
   /** The mark of what was in memory when it was written. */
   readonly seenMark: string;
-  /** As `withKey` has it. */
+  /** The key's row, as `withKey` selects it. */
   readonly key: Row;
 }
 
 export interface CountedBatch {
   readonly number: bigint;
   readonly mark: string;
-  /** What was in memory when it was written. */
+  /** The state in memory when it was written. */
   readonly seen: UsageBatch['seen'];
-  /** Whether it was counted onto just that. */
+  /** True where it was counted onto just that. */
   readonly follows: boolean;
   readonly used: readonly UsedRow[];
-  /** Whether it changed connections. */
+  /** True where it changed connections. */
   readonly hasConnections: boolean;
 }
 
 export interface FollowerStatus extends LooksStatus {
   readonly seen: Seen;
-  /** Which state it is; another in another database. */
+  /** The id of the state; another in another database. */
   readonly identity: string;
-  /** How often everything was read anew since the start. */
+  /** Reloads of everything since the start. */
   readonly reloads: number;
 }
 
@@ -112,7 +112,7 @@ export class Follower {
   /** Somebody says that the state has changed. */
   hint = (): void => this.#looks.hint();
 
-  /** Whether the last look failed. */
+  /** Tells whether the last look failed. */
   isFailing(): boolean {
     return this.#looks.isFailing();
   }
@@ -244,7 +244,7 @@ export class Follower {
 
   #takeState({ heads, sessions, settings, audit }: Changes, keys: readonly KeyRow[]): void {
     const { state, stateMark, document } = heads.seen;
-    // Of the same state what is in memory may be newer: what was counted of its keys.
+    // Memory may be newer than rows of the same state, by what was counted since.
     if (state <= this.#seen.state) return;
     this.#options.replica.takeKeys(keys);
     if (sessions.length > 0) this.#options.followed.sessions(sessions.map(readSession), 'changed');
@@ -252,14 +252,14 @@ export class Follower {
     this.#seen = { ...this.#seen, state, stateMark, document };
   }
 
-  /** Those that fell silent, are heard of again, or were forgotten. */
+  /** Returns the gateways that fell silent, are heard of again, or were forgotten. */
   #changedGateways(now: Heads['gateways']): readonly string[] {
     return [...this.#gateways].flatMap(([id, { isHeardOf, since }]) =>
       now.get(id)?.isHeardOf === isHeardOf && now.get(id)?.since === since ? [] : [id],
     );
   }
 
-  /** Whether one was forgotten whose connections count here: nobody can tell any more of which keys. */
+  /** Tells whether a gateway was forgotten whose connections count here: nobody knows any more of which keys. */
   #isForgotten(now: Heads['gateways']): boolean {
     return [...this.#gateways].some(([id, { isHeardOf, since }]) => isHeardOf && now.get(id)?.since !== since);
   }

@@ -6,7 +6,7 @@ import { aside, FIGURES, forget, leaveGateway, seeGateway } from './statements.j
 export interface HeartbeatOptions {
   readonly connections: Pick<Connections, 'run'>;
   readonly gateway: string;
-  /** How long counters of keys that left by the configuration wait, in milliseconds. */
+  /** Milliseconds for which counters of keys that left by the configuration wait. */
   readonly keepGone: number;
   /** The database has taken a sign of life. */
   readonly isTaken: () => void;
@@ -16,7 +16,7 @@ export interface HeartbeatOptions {
   readonly milliseconds?: number;
 }
 
-/** What the database says of the state. */
+/** Figures that the database gives of the state. */
 export interface StateFigures {
   /** Bytes of each table with its indexes. */
   readonly tables: ReadonlyMap<string, number>;
@@ -53,7 +53,7 @@ export class Heartbeat {
     return this.#refusal;
   }
 
-  /** As they were asked for of late; null before the first time. */
+  /** The figures of the last question; null before the first. */
   get figures(): StateFigures | null {
     return this.#figures;
   }

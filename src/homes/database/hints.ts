@@ -9,14 +9,14 @@ import { aside, NOTIFY_CHANNEL, notify } from './statements.js';
 export interface Hints {
   /** Something was committed here. Tells the others in a statement of its own, so many times a second at most. */
   changed(): void;
-  /** Whether others' hints are heard. */
+  /** Tells whether others' hints are heard. */
   isListening(): boolean;
   close(): Promise<void>;
 }
 
 export interface HintsOptions {
   readonly connections: Pick<Connections, 'run'>;
-  /** Where a connection of its own is taken for listening: one that no pooler hands on. */
+  /** The URL for the listening connection, which no pooler may hand on. */
   readonly listenUrl: string;
   readonly gateway: string;
   /** Another gateway has changed something. */
@@ -90,7 +90,7 @@ export function startHints(options: HintsOptions): Hints {
       await client.query(`listen ${NOTIFY_CHANNEL}`);
       isListening = true;
       isSaid = false;
-      // What was said while nobody listened.
+      // Hints may have been missed while nobody listened.
       onHint();
     } catch (error) {
       sayUnheard(error);
@@ -113,7 +113,7 @@ export function startHints(options: HintsOptions): Hints {
   };
 }
 
-/** Whether the process that answers is another than the one that took the connection: a pooler stands between. */
+/** Tells whether another process answers than the one that took the connection: then a pooler stands between. */
 async function isHandedOn(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
   // The client keeps it for the cancelling of queries; its types do not name it.

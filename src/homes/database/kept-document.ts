@@ -35,7 +35,7 @@ export interface KeptDocumentOptions {
   /** Resolves once all that was committed before the call is in memory. */
   readonly fresh: () => Promise<void>;
   readonly seen: () => Pick<Seen, 'state' | 'document'>;
-  /** When the key was registered: the number of the write. */
+  /** The number of the write that registered the key. */
   readonly registeredAt: (accessKey: string) => number;
   readonly refused: ChangeRefused;
 }
@@ -70,7 +70,7 @@ export class KeptDocument implements KeyObserver {
   readonly #turns = createTurns();
   #kept: Kept | null = null;
   #made: Made | null = null;
-  /** What the kept document does not have. Null where none is kept. */
+  /** Changes that the kept document lacks; null where none is kept. */
   #changes: KeyChanges | null = null;
   #idle: NodeJS.Timeout | null = null;
 
@@ -177,7 +177,7 @@ export class KeptDocument implements KeyObserver {
     }
   }
 
-  /** Whether there are changes that the document does not have. */
+  /** Tells whether the document lacks changes. */
   #isBehind({ isApplied }: Kept): boolean {
     return isApplied && this.#changes !== null && this.#changes.size > 0;
   }

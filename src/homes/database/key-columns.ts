@@ -4,7 +4,7 @@ import type { AccessKey } from '../../core/model.js';
 import { finish, type Steps } from '../../core/steps.js';
 import * as literals from './literals.js';
 
-/** How a kind of value stands in the database. */
+/** The form of a kind of value in the database. */
 interface ColumnType {
   readonly type: string;
   readonly array: string;
@@ -34,7 +34,7 @@ const TYPES: Readonly<Record<KeyFieldKind, ColumnType>> = {
 
 const COLUMNS = keyFields.map(({ name, kind, member }) => ({ name, member, ...TYPES[kind] }));
 
-/** How many columns a record takes in a row. */
+/** The number of columns that a record takes in a row. */
 export const COLUMN_COUNT = COLUMNS.length;
 
 /** The columns of a record, from this table of a statement. */
@@ -43,7 +43,7 @@ export const columnsOf = (table: string): string => COLUMNS.map(({ member }) => 
 /** Keys as the functions of the schema take them: an array a column. */
 export const arraysOf = (keys: readonly AccessKey[]): readonly literals.Literal[] => finish(arraysOfSteps(keys));
 
-/** As `arraysOf`. */
+/** Makes the arrays of `arraysOf` piece by piece. */
 export function* arraysOfSteps(keys: readonly AccessKey[]): Steps<readonly literals.Literal[]> {
   const arrays = [yield* literals.textsSteps(keys.map(({ accessKey }) => accessKey))];
   for (const { name, arrayLiteral } of COLUMNS) arrays.push(yield* arrayLiteral(keys.map((key) => key[name])));

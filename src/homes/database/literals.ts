@@ -34,14 +34,14 @@ export function json(value: unknown): Literal {
 /** One literal of an array, however many elements it has (PostgreSQL documentation, 8.15.2). */
 export const texts = (values: readonly (string | null)[]): Literal => finish(textsSteps(values));
 
-/** As `texts`. */
+/** Makes the literal of `texts` piece by piece. */
 export const textsSteps = (values: readonly (string | null)[]): Steps<Literal> =>
   arraySteps(values, (value) => `"${value.replace(/["\\]/g, '\\$&')}"`, 'text');
 
 export const numbers = (values: readonly (bigint | number | null)[], type: 'bigint' | 'integer' | 'numeric'): Literal =>
   finish(numbersSteps(values, type));
 
-/** As `numbers`. */
+/** Makes the literal of `numbers` piece by piece. */
 export const numbersSteps = (
   values: readonly (bigint | number | null)[],
   type: 'bigint' | 'integer' | 'numeric',

@@ -93,7 +93,7 @@ export class Looks {
     return coming;
   }
 
-  /** As `fresh`, for strangers' questions: so many looks a second at most. */
+  /** Does as `fresh` for requests about unknown keys, with a limited number of looks a second. */
   lookUp(): Promise<void> {
     const { clock, lookUpMilliseconds = LOOK_UP } = this.#options;
     const wait = this.#askedAt + lookUpMilliseconds - clock.monotonic();
@@ -112,7 +112,7 @@ export class Looks {
     if (!this.#isStopped) this.fresh('state').catch(() => undefined);
   }
 
-  /** Whether the last look failed. */
+  /** Tells whether the last look failed. */
   isFailing(): boolean {
     return this.#failure !== null;
   }

@@ -17,7 +17,7 @@ export interface OwnWritesOptions {
   readonly log: LogPort;
 }
 
-/** What callers are told of a write that did not happen. */
+/** The error code of a write that did not happen. */
 type Refusal = 'saveFailed' | 'backendAway';
 
 /** Anybody may ask for a subscription or add to the audit list: where the database is, and who asks it, stands in the log. */
@@ -73,7 +73,7 @@ export class OwnWrites {
   }
 
   async createKey(key: AccessKey): Promise<void> {
-    // Where writes are refused, nobody waits for another's.
+    // A create is sent alone where writes are refused: nobody waits for another's.
     if (this.#options.writes.refusal() === null) await this.#createShared(key);
     else await (await this.#writeCreates([key])).show();
   }

@@ -27,7 +27,7 @@ export interface CountersRow {
   readonly createdAt: number;
 }
 
-/** What the keys in memory are of those in the database. A row is taken only over an older one. */
+/** The keys in memory as a copy of those in the database. A row is taken only over an older one. */
 export interface Replica {
   /** Changed keys, in the order of registration. */
   takeKeys(rows: readonly KeyRow[]): void;
@@ -51,7 +51,7 @@ export interface Replica {
   registeredAt(accessKey: string): number;
 }
 
-/** What a batch counted of one key. */
+/** The bytes that a batch counted of one key. */
 export interface UsedRow {
   readonly accessKey: string;
   readonly up: bigint;
@@ -168,7 +168,7 @@ export function createReplica(keys: KeyRegistry, observer: KeyObserver): Replica
         for (const { accessKey } of some) wanted.add(accessKey);
         yield;
       }
-      // Who stands in the same order as before stays; from the first that does not on, all are registered again.
+      // Keys in the same order as before stay; from the first one in another place on, all are registered again.
       let place = 0;
       let isInOrder = true;
       for (const some of pieces(keys.entries())) {
@@ -215,7 +215,7 @@ const ORDINAL = 1;
 const INCARNATION = 2;
 const NUMBER = 3;
 
-/** What is known of each key, by slot; a million keys need no objects for it. */
+/** Facts of each key, by slot; a million keys need no objects for them. */
 function createSlots() {
   let rows = new Float64Array(64 * ROW);
 

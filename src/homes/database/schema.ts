@@ -9,7 +9,7 @@ export const SCHEMA_VERSION = 1;
 /** The oldest version for which a Keyway may have been made that goes on beside each version. */
 const SERVES_FROM: Readonly<Record<number, number>> = { 1: 1 };
 
-/** What a Keyway is to do about the schema that it finds. */
+/** The version of a schema that was found, and why it cannot be served, if so. */
 export interface SchemaState {
   /** 0 for none. */
   readonly version: number;

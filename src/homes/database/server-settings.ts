@@ -7,11 +7,11 @@ import {
   type ServerConfiguration,
 } from '../../core/model.js';
 
-/** What the database holds of a configuration besides keys; every member may be missing. */
+/** A configuration besides its keys, as the database holds it; every member may be missing. */
 export interface StoredSettings {
   readonly outbound?: OutboundSettings | null;
   readonly dns?: StoredDns;
-  /** What of it was given since the configuration was put. */
+  /** The members given since the configuration was put. */
   readonly dnsChange?: StoredDns;
   /** The first value of each that was given: a file has a member for it although the last is the default again. */
   readonly dnsFirst?: StoredDns;

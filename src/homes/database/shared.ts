@@ -17,7 +17,7 @@ export interface SharedOptions {
   readonly random: RandomPort;
 }
 
-/** What is known of one mount's session. */
+/** The known session of one mount. */
 interface Known {
   /** SHA-256 of the token, in hexadecimal; null where none is held. */
   digest: string | null;
@@ -38,7 +38,7 @@ export interface SharedSessions {
 export interface FollowedSession {
   readonly api: string;
   readonly digest: string | null;
-  /** Of the write that began or ended it. */
+  /** The number of the write that began or ended it. */
   readonly number: bigint;
 }
 

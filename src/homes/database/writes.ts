@@ -4,7 +4,7 @@ import { type Connections, type Row, StatementError } from './connection.js';
 import { createJitter } from './jitter.js';
 import { type Seen, sentWrite, settle, type WriteStatement } from './statements.js';
 
-/** How a write ended. */
+/** The end of a write. */
 export type Written =
   /** It is committed. `rest` are the columns behind its number and outcome, none where it had to be asked for. */
   | {
@@ -48,7 +48,7 @@ export interface WritesOptions {
   readonly connections: Pick<Connections, 'run' | 'unanswered'>;
   /** Over which it is asked what became of a write: never taken by writes that wait. */
   readonly asking: Pick<Connections, 'run'>;
-  /** What is in memory. */
+  /** Returns the numbers and marks of the state in memory. */
   readonly seen: () => Pick<Seen, 'state' | 'counters'>;
   readonly clock: ClockPort;
   readonly random: RandomPort;
@@ -82,7 +82,7 @@ export function createWrites({ connections, asking, seen, clock, random, log }: 
 
   const hasTime = ({ until }: Patience): boolean => clock.monotonic() + DEADLINE / 2 <= until;
 
-  /** What became of the write, null where that cannot be known. */
+  /** Asks for the outcome of a write; null where it cannot be known. */
   async function settled(question: string, patience: Patience): Promise<Row | null> {
     let isDoubtful = false;
     try {
@@ -105,7 +105,7 @@ export function createWrites({ connections, asking, seen, clock, random, log }: 
 
   async function attempt(statement: WriteStatement, patience: Patience): Promise<Written> {
     for (let isFirst = true; ; isFirst = false) {
-      // What became of this one itself is known by now, and its connection is free soon.
+      // The outcome of this write itself is known by now, and its connection is free soon.
       while (isInDoubt() && !isFirst && hasTime(patience)) await pause(jitter(100));
       if (isInDoubt()) return { kind: 'nothing', reason: UNANSWERED, sqlState: null };
       const operation = random.uuid();
@@ -128,7 +128,7 @@ export function createWrites({ connections, asking, seen, clock, random, log }: 
           }
           if (found[1] !== 'prevented') return doneBy(operation, found);
         }
-        // What has not happened is tried again while there is time for it.
+        // A write that has not happened is tried again while there is time for it.
         const mayPass = reached === 'unknown' || PASSING.test(sqlState ?? '');
         if (!mayPass || !hasTime(patience)) return { kind: 'nothing', reason, sqlState };
         await pause(jitter(reached === 'not sent' ? 200 : 20));
