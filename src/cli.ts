@@ -14,7 +14,7 @@ import { systemClock, systemRandom } from './platform/system-ports.js';
 import { connectionToBlame } from './sockets/own-events.js';
 import { isJsonObject, parseJson } from './wire/json/json.js';
 
-/** What a shell reports of a process that a signal ended, less the signal's number. */
+/** The exit code that a shell reports of a process that a signal ended, less the signal's number. */
 const ENDED_BY_SIGNAL = 128;
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
@@ -101,7 +101,7 @@ const context: World = {
   onUncaught,
 };
 
-// Whoever reads the output may stop early (`keyway revisions | head -1`): no failure of ours.
+// A reader of the output may stop early (`keyway revisions | head -1`): no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 const code = await runCommandLine(process.argv.slice(2), context);

@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream';
 /** A terminal to read from, such as `tty.ReadStream`. */
 export type SecretInput = Readable & { setRawMode(raw: boolean): unknown };
 
-/** Where the question goes. */
+/** The terminal on which the question is asked. */
 export interface Prompt {
   write(text: string): unknown;
 }

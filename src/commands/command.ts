@@ -6,7 +6,7 @@ import { commonErrors, encodeError } from '../wire/errors.js';
 /** 0: done; 1: a problem that was said; 2: the command line or a setting is wrong; 3: less was seen than was required. */
 export type ExitCode = 0 | 1 | 2 | 3;
 
-/** What a command is given: everything of the outside world that it may use, and the other commands. */
+/** A command's context: everything of the outside world that it may use, and the other commands. */
 export interface CommandContext extends World {
   /** The table of all commands, for what is said of them as a whole. */
   readonly commands: readonly ListedCommand[];
@@ -28,11 +28,11 @@ export interface World {
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
   readonly random: RandomPort;
-  /** What started this process as a service and wants to hear from it; null elsewhere. */
+  /** The manager that started this process as a service and wants to hear from it; null elsewhere. */
   readonly serviceManager: ServiceManagerPort | null;
   /** The addresses at which others may reach this machine, IPv4 first. */
   readonly ownAddresses: () => readonly string[];
-  /** How this program was started: the paths of Node and of the command, absolute. */
+  /** The paths of Node and of the command with which this program was started, absolute. */
   readonly program: readonly [node: string, script: string];
   /** Resolves with the signal's name when the process is asked to end. */
   readonly untilStopped: () => Promise<string>;
@@ -74,9 +74,9 @@ export interface Input {
 export interface Command {
   /** One word or two, such as `config list`. */
   readonly name: string;
-  /** What its command line may hold besides `--help`. */
+  /** The flags that its command line may hold besides `--help`. */
   readonly flags: readonly FlagShape[];
-  /** What shells offer for its words; left out where it takes none, or none that can be known. */
+  /** Words that shells offer; left out for none, or none that can be known. */
   readonly words?: Offered;
   /** The whole help text. */
   help(): string;

@@ -9,24 +9,24 @@ import { type FlagReading, readFlags } from './replay/settings.js';
 /** Something wrong with a command line that shows only when its home is looked for. */
 export class UsageError extends Error {}
 
-/** What a command is, but for how its command line is read and how what goes wrong is told. */
+/** The plan of a command: all but how its command line is read and how failures are told. */
 export interface CommandPlan<Asked, Home> {
   readonly name: string;
   /** The whole help text; `settings` is the list of those that it reads. */
   help(settings: string): string;
   /** The settings that it reads; none, and no settings file, where it is left out. */
   readonly settings?: readonly SettingName[];
-  /** Those of its settings that `ask` reads by itself, because they name another home than the others. */
+  /** Settings that `ask` reads by itself, because they name another home than the others. */
   readonly apart?: readonly SettingName[];
   /** Flags besides those of its settings. */
   readonly flags?: readonly FlagShape[];
   /** The names of its words, all of them needed unless `least` says less; not counted where it is left out. */
   readonly words?: { readonly names: readonly string[]; readonly least?: number };
-  /** What shells offer for its words. */
+  /** Words that shells offer. */
   readonly offered?: Offered;
   /** Settings that its command line says otherwise than by their flags. */
   fixed?(flags: ParsedFlags, context: CommandContext): Partial<SettingValues>;
-  /** What is asked for; what is wrong with it goes to the reading's problems. */
+  /** Returns the request; problems go to the reading. */
   ask(reading: FlagReading, flags: ParsedFlags, given: Given): Asked | Promise<Asked>;
   /** Opens what it works on. Rejects with a `UsageError` where the command line names none of the kind. */
   home(settings: Settings, asked: Asked, given: Given): Promise<Home>;
@@ -70,7 +70,7 @@ async function run<Asked, Home>(
 ): Promise<ExitCode> {
   const { environment, folder, fileSystem } = context;
   const sources = { flags, environment, folder, readFile: fileSystem.read };
-  // Where no settings are read, what is wrong with the settings file that the environment names is of no interest.
+  // A command without settings does not care about the settings file that the environment names.
   const read = plan.settings === undefined ? { ...sources, environment: {} } : sources;
   const { settings = [], apart = [] } = plan;
   const names = settings.filter((name) => !apart.includes(name));

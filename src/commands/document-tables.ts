@@ -41,7 +41,7 @@ export function withTable(path: string, text: string, name: string, table: strin
   return `${text.slice(0, from + start.length)}\n\n${table}\n\n${text.slice(to)}`;
 }
 
-/** What an answer of the API means to whoever gets it, and what to do. */
+/** The meaning of an API's answer for its caller, and the remedy. */
 const REMEDIES: Readonly<Record<DomainErrorCode, string>> = {
   unauthorized:
     'No credential, a wrong one, or a session that has ended: log in again, or send the token. After too many failed logins, or too many wrong tokens from one address, `Retry-After` says how many seconds to wait: until then nothing is looked at.',

@@ -10,7 +10,7 @@ import { valueFlag } from './replay/settings.js';
 /** The version of the server that is to read a hash. */
 export const FOR = valueFlag('for', 'VERSION');
 
-/** Whether servers of the version that was given read PBKDF2; null where none was. Throws an `Error` for people. */
+/** Tells whether servers of the given version read PBKDF2; null without a version. Throws an `Error` for people. */
 export function wantsPbkdf2(given: string | undefined): boolean | null {
   if (given === undefined) return null;
   const resolved = resolveRevision(given);

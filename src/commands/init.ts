@@ -11,14 +11,14 @@ const PRIVATE = 0o600;
 /** Failures that come after the file was made, while it is being filled. */
 const HALF_WRITTEN = new Set(['ENOSPC', 'EDQUOT', 'EIO']);
 
-/** What `writeStarterFile` made. */
+/** The starter file that `writeStarterFile` made. */
 export interface Starter {
   readonly path: string;
   /** Either the password itself, to be shown on a terminal and nowhere else, or the file that it stands in. */
   readonly password: { readonly shown: string } | { readonly file: string };
 }
 
-/** Where the generated password stands when there is no terminal to show it on: `keyway.password` for `keyway.jsonc`. */
+/** The path of the generated password when there is no terminal to show it on: `keyway.password` for `keyway.jsonc`. */
 export function passwordFileOf(path: string): string {
   return join(dirname(path), `${parse(path).name}.password`);
 }
@@ -72,7 +72,7 @@ async function createDurably(fileSystem: FileSystemPort, path: string, text: str
   await fileSystem.syncFolder(dirname(path));
 }
 
-/** What to tell about the password, as one sentence. */
+/** Tells in one sentence where the password is. */
 export function passwordSentence({ password }: Starter): string {
   if ('shown' in password) return `The password of the user admin, shown this once: ${password.shown}`;
   return `The password of the user admin stands in ${password.file} (readable by you alone)`;

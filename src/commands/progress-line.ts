@@ -4,7 +4,7 @@ import type { ProgressPort } from '../core/ports.js';
 export interface ProgressTerminal {
   /** Writes text as it is, without a line end. */
   write(text: string): void;
-  /** How many characters fit into a line. */
+  /** The characters that fit into a line. */
   columns(): number;
 }
 

@@ -9,7 +9,7 @@ import { settingFlags, settingsFromCommandLine } from '../settings/read.js';
 import type { Settings } from '../settings/table.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from './command.js';
 
-/** What `start` adds to `serve`. */
+/** The steps that `start` adds to `serve`. */
 export interface ServeSteps {
   /** Before the configuration file is opened; a failure ends the command. Resolves to what is served. */
   readonly prepare: (settings: Settings, log: Log) => Promise<Settings>;

@@ -11,7 +11,7 @@ import { documentCommand } from './stored-place.js';
 
 const USERNAME: FlagShape = { flag: 'username', placeholder: 'NAME', repeatable: false };
 
-/** How often a file is read again that somebody has changed meanwhile. */
+/** Attempts at a file that somebody changes between reading and writing. */
 const ATTEMPTS = 5;
 
 export const setPassword = documentCommand({
@@ -22,7 +22,7 @@ export const setPassword = documentCommand({
     const username = given.get(USERNAME.flag)?.[0] ?? null;
     if (username === '') throw new Error('--username: expected a name that is not empty');
     const read = () => readFileAt(path, context);
-    // What is wrong with the file is said before anybody is asked.
+    // A problem of the file is said before anybody is asked.
     const { bytes } = await read();
     withOperator(bytes, { username, passwordHash: '' });
     const isStretched = wantsPbkdf2(given.get(FOR.flag)?.[0]) ?? isPbkdf2(passwordHashIn(bytes));

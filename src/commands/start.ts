@@ -66,7 +66,7 @@ async function askForHost({ input, ownAddresses, output }: CommandContext): Prom
   }
 }
 
-/** Where a browser goes: the first mount with a panel, else the first API. */
+/** The first mount with a panel, for a browser, else the first API. */
 function addressOf({ mounts, at }: RunningGateway): string {
   const withPanel = mounts.find(({ revision }) => revision.capabilities.panel !== undefined);
   return withPanel === undefined ? `API: ${at(`${mounts[0]?.api ?? ''}/`)}` : `Panel: ${at(`${withPanel.base}/`)}`;

@@ -3,7 +3,7 @@ import type { ClockPort } from '../core/ports.js';
 /** Milliseconds. Of one Ctrl-C the terminal and a program in between, such as npm, each send a signal. */
 const SAME_REQUEST = 1_000;
 
-/** What a signal that asks to end is to do: begin the end, nothing, or end at once. */
+/** The effect of a signal that asks to end: begin the end, nothing, or end at once. */
 export type StopStep = 'begin' | 'none' | 'at once';
 
 /** Tells signals apart: the first begins a clean end, and another one a second later or more has no patience with it. */

@@ -12,7 +12,7 @@ import { type CommandPlan, defineCommand, UsageError } from './define-command.js
 
 /** A command over a data folder, and a configuration file where its home has one. */
 interface StoredPlan<Place> extends Pick<CommandPlan<ParsedFlags, Place>, 'name' | 'help' | 'flags' | 'offered'> {
-  /** What its words are called; it takes exactly these. */
+  /** The names of its words; it takes exactly these. */
   readonly words: readonly string[];
   work(place: Place, flags: ParsedFlags, context: CommandContext): Promise<void>;
 }
@@ -69,7 +69,7 @@ export async function* givenPieces(
   }
 }
 
-/** What is wrong with the lines that are read is said with the name of the file that they are from. */
+/** Adds the file's name to what is said of a wrong line in it. */
 export async function inFile<T>(name: string, reading: Promise<T>): Promise<T> {
   return reading.catch((error: unknown) => {
     if (error instanceof LinesError) throw new Error(`${name}: ${error.message}`, { cause: error });

@@ -3,7 +3,7 @@ import { LOSSES } from '../client/losses.js';
 import { markdownTable } from '../settings/text.js';
 import type { Capability, Revision } from '../wire/traits/revision.js';
 
-/** What Keyway does itself in front of a line that lacks it; some of it only by the server's configuration. */
+/** The work that Keyway does itself in front of a line that lacks it; some of it only by the server's configuration. */
 const DONE_HERE: readonly { readonly lacks: Capability; readonly words: string; readonly byConfig?: true }[] = [
   { lacks: 'bulk', words: 'many keys by single creates' },
   { lacks: 'audit', words: 'the audit list' },

@@ -32,7 +32,7 @@ export interface AnsweringCounts {
 
 export interface AnsweringOptions {
   readonly state: () => AnsweringState;
-  /** Whether the address of this name is being looked up for ourselves. */
+  /** Tells whether the address of this name is being looked up for ourselves. */
   readonly isOwnLookup: (name: string) => boolean;
   readonly queryLog: QueryLog;
   readonly counts: AnsweringCounts;

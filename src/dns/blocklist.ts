@@ -1,7 +1,7 @@
 import { hashEnd, hashStep } from './name-hash.js';
 import type { NameSet } from './name-set.js';
 
-/** What one list says: names that are blocked with all names below them, and exceptions with all below them. */
+/** The rules of one list: names that are blocked with all names below them, and exceptions with all below them. */
 export interface ListNames {
   readonly blocked: NameSet;
   readonly excepted: NameSet;
@@ -9,7 +9,7 @@ export interface ListNames {
 
 /** All lists together, unchangeable: a refresh makes another one. */
 export interface Blocklist {
-  /** Whether a name (in lower case, without a dot at its end) is blocked. An exception of any list wins over all. */
+  /** Tells whether a name (in lower case, without a dot at its end) is blocked. An exception of any list wins over all. */
   blocks(name: string): boolean;
 }
 

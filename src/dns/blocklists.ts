@@ -59,7 +59,7 @@ interface LoadedList {
 }
 
 const NOT_LOADED: LoadedList = { names: null, fetchedAt: null, error: null, skipped: false };
-/** How long the copy of a list that is configured no more is kept. */
+/** Milliseconds for which the copy of a list that is configured no more is kept. */
 const UNUSED_COPY_MS = 30 * 24 * 3_600_000;
 const AT_ONCE = 4;
 

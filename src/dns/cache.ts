@@ -13,7 +13,7 @@ export interface AnswerCache {
   /** Keeps an answer for some seconds; nothing is kept for 0. */
   put(key: string, answer: DnsAnswer, seconds: number): void;
   readonly size: number;
-  /** What the entries take, roughly. */
+  /** Bytes that the entries take, roughly. */
   readonly bytes: number;
 }
 
@@ -29,7 +29,7 @@ interface Entry {
   readonly bytes: number;
 }
 
-/** What an entry takes besides its records and its key: objects, offsets, the map's slot. */
+/** Bytes of an entry besides its records and its key: objects, offsets, the map's slot. */
 const ENTRY_BYTES = 400;
 
 /** Creates an empty cache; `now` is milliseconds of a clock that never goes back. */

@@ -12,7 +12,7 @@ const MOST_CONNECTIONS = 32;
 const MOST_STREAMS = 100;
 const KEEP_ALIVE_MS = 60_000;
 
-/** How connections of any way are opened. */
+/** The parts with which connections of any way are opened. */
 export interface ConnectionsOptions {
   readonly outbound: OutboundSettings | null;
   readonly addressesOf: (host: string) => Promise<readonly string[]>;
@@ -41,7 +41,7 @@ export interface Channel {
 
 type Connector = buildConnector.connector;
 
-/** What TLS needs; `allowH2` offers HTTP/2 to the server (RFC 7301), which takes it or not. */
+/** Options of TLS; `allowH2` offers HTTP/2 to the server (RFC 7301), which takes it or not. */
 type TlsOptions = buildConnector.BuildOptions & { readonly allowH2: boolean };
 
 /**

@@ -6,7 +6,7 @@ import { decideRoute, RouteError } from './routes.js';
 
 /** HTTP connections to the hosts that the resolver calls, each on the way that the outbound settings give it. */
 export interface Connections {
-  /** Where to send requests to this URL's host. Rejects with `RouteError` when a rule blocks it. */
+  /** Returns the way to this URL's host. Rejects with `RouteError` when a rule blocks it. */
   dispatcherFor(url: URL): Promise<Dispatcher>;
   /** Forgets connections that no longer answer: the next request opens new ones. */
   renew(): void;

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { Connections } from './connections.js';
 import { FLAG, HEADER_BYTES, MAX_MESSAGE_BYTES, TYPE } from './message.js';
 
-/** What is asked of the upstream. */
+/** A request to the upstream. */
 export interface DohQuestion {
   /** The question section's one entry on the wire, in lower case. */
   readonly bytes: Buffer;
@@ -10,7 +10,7 @@ export interface DohQuestion {
   readonly checkingDisabled: boolean;
 }
 
-/** What the upstream sent: not yet looked into. */
+/** The upstream's response, not yet looked into. */
 export interface DohMessage {
   readonly message: Buffer;
   /** Seconds that an HTTP cache had it (RFC 9111 section 5.1). */

@@ -6,14 +6,14 @@ import { networkInterfaces } from 'node:os';
 export interface HostLookup {
   /** At least one address, or a rejection. A custom domain comes before what the machine knows. */
   addresses(host: string): Promise<readonly string[]>;
-  /** Whether this name is being looked up now: answering it by asking the upstream would wait for itself. */
+  /** Tells whether this name is being looked up now: answering it by asking the upstream would wait for itself. */
   underWay(name: string): boolean;
 }
 
 export interface HostLookupOptions {
   /** The exact custom domain's address, or null. */
   readonly custom: (host: string) => string | null;
-  /** Where the resolver listens, or null. */
+  /** The address of the resolver, or null. */
   readonly own: () => { readonly address: string; readonly port: number } | null;
   /** The machine's name servers as `Resolver.getServers` writes them; default: what it says now. */
   readonly nameServers?: (() => readonly string[]) | undefined;
@@ -62,7 +62,7 @@ async function askServers(servers: readonly string[], host: string): Promise<rea
   return found;
 }
 
-/** Whether a name server (as `getServers` writes it) is where we listen. */
+/** Tells whether a name server (as `getServers` writes it) is this resolver. */
 function isOwn(server: string, own: { readonly address: string; readonly port: number } | null): boolean {
   if (own === null) return false;
   const [, bracketed, bracketedPort] = /^\[([^\]]+)\](?::(\d+))?$/.exec(server) ?? [];

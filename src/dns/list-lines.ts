@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url';
 /** Why a list cannot be used; one clause for the log. */
 export class ListError extends Error {}
 
-/** Where the names of a list go: lower-case ASCII in `bytes` from 0 to `length`, which the caller uses again. */
+/** A sink for the names of a list: lower-case ASCII in `bytes` from 0 to `length`, which the caller uses again. */
 export interface ListSink {
   block(bytes: Uint8Array, length: number): void;
   except(bytes: Uint8Array, length: number): void;
@@ -49,7 +49,7 @@ const NOWHERE = new Set(['0.0.0.0', '127.0.0.1', '0', '::', '::0', '::1', '0:0:0
 const UNSPECIFIED = Buffer.from('0.0.0.0');
 const LOOPBACK = Buffer.from('127.0.0.1');
 
-/** What hosts files say about the machine itself. */
+/** Names of the machine itself in hosts files. */
 const OWN_NAMES = new Set(['localhost.localdomain', 'localhost.localdomain4', 'localhost.localdomain6']);
 
 /**
@@ -192,7 +192,7 @@ function copyName(bytes: Uint8Array, start: number, to: number, target: Uint8Arr
   return label === 0 || onlyDigits ? NO_NAME : length;
 }
 
-/** Whether an address leads nowhere. The usual two are compared without making a text, a million times in a list. */
+/** Tells whether an address leads nowhere. The usual two are compared without making a text, a million times in a list. */
 function isNowhere(bytes: Buffer, start: number, end: number): boolean {
   if (isExactly(bytes, start, end, UNSPECIFIED) || isExactly(bytes, start, end, LOOPBACK)) return true;
   return end - start < 16 && NOWHERE.has(bytes.toString('latin1', start, end));

@@ -3,9 +3,9 @@ import type { ListNames } from './blocklist.js';
 import { createListReader, ListError } from './list-lines.js';
 import { createNameSetBuilder } from './name-set.js';
 
-/** How much of a list is read before the event loop may do something else. */
+/** Bytes of a list that are read before the event loop may do something else. */
 const SLICE_BYTES = 16 * 1024;
-/** How long reading may go on, slice by slice, before it lets others. */
+/** Milliseconds of reading, slice by slice, before others get their turn. */
 const SLICE_MS = 1;
 /** All lists together stay far below what would fill the memory. */
 const MOST_NAMES = 10_000_000;

@@ -10,7 +10,7 @@ import { ListError } from './list-lines.js';
 import { listPlace } from './list-place.js';
 import type { Validators } from './list-store.js';
 
-/** What a list's place has: nothing new, or content. */
+/** A list's download: nothing new, or content. */
 export type ListContent =
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'content'; readonly chunks: AsyncIterable<Buffer>; readonly validators: Validators };
@@ -18,7 +18,7 @@ export type ListContent =
 /** The size of a list, as it comes and unpacked. */
 export const MOST_LIST_BYTES = 100 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
-/** How long nothing may come. */
+/** Milliseconds in which nothing may come. */
 const SILENCE_MS = 30_000;
 
 /** Ways to a list's own URL, and to where that redirects. They share no connection: some hosts only the former reaches. */

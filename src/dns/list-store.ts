@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What a server said about the content that it sent, for asking again (RFC 9110 section 13.1). */
+/** A server's validators of the content that it sent, for asking again (RFC 9110 section 13.1). */
 export interface Validators {
   readonly etag: string | null;
   readonly lastModified: string | null;

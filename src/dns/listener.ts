@@ -30,7 +30,7 @@ async function closeBoth(udp: Door, tcp: Door): Promise<void> {
   await Promise.all([udp.close(), tcp.close()]);
 }
 
-/** Whether an address is reached from this machine alone (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
+/** Tells whether an address is reached from this machine alone (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3). */
 export function isLoopbackAddress(address: string): boolean {
   return isIP(address) === 4 ? address.startsWith('127.') : address === '::1';
 }

@@ -5,7 +5,7 @@ import { domainName } from '../wire/dns-values.js';
 import { CLASS_IN, HEADER_BYTES, RCODE, TYPE } from './message.js';
 import { type DnsAnswer, EXTENDED_ERROR } from './reply.js';
 
-/** How long clients may keep what is answered here: short, so that a changed setting soon shows. */
+/** Seconds for which clients may keep a local answer: short, so that a changed setting soon shows. */
 const LOCAL_TTL = 60;
 /** The name of a record that stands for the question's: a pointer to it (RFC 1035 section 4.1.4). */
 const QUESTION_POINTER = 0xc000 | HEADER_BYTES;

@@ -69,7 +69,7 @@ export function skipName(message: Uint8Array, offset: number): number {
   }
 }
 
-/** Where a resource record's parts stand; the offsets are the message's. */
+/** The offsets of a resource record's parts in the message. */
 export interface RecordPlace {
   readonly type: number;
   readonly klass: number;
@@ -137,7 +137,7 @@ function writeByte(byte: number, at: number): number {
   return at + scratch.write(`\\${byte.toString().padStart(3, '0')}`, at, 'latin1');
 }
 
-/** Where the uncompressed name of a question ends, or -1. A question is the first name of its message: it cannot point. */
+/** Returns the end of a question's uncompressed name, or -1. A question is the first name of its message: it cannot point. */
 export function skipQuestionName(message: Uint8Array, offset: number): number {
   let position = offset;
   for (;;) {

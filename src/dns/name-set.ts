@@ -3,11 +3,11 @@ import { hashOfBytes } from './name-hash.js';
 /** A set of names, exact, in flat memory: about 40 bytes a name, none of it on the heap of the language. */
 export interface NameSet {
   readonly size: number;
-  /** What it holds in memory. */
+  /** Bytes that it holds in memory. */
   readonly bytes: number;
   /** No name in it has fewer dots: shorter ones need not be looked for. */
   readonly leastDots: number;
-  /** Whether the rest of `name` from `start` is in the set; `hash` is that rest's hash under the set's seed. */
+  /** Tells whether the rest of `name` from `start` is in the set; `hash` is that rest's hash under the set's seed. */
   has(name: string, start: number, hash: number): boolean;
 }
 

@@ -11,7 +11,7 @@ import {
   TYPE,
 } from './message.js';
 
-/** What a client says about EDNS (RFC 6891 section 6.1.2). */
+/** A client's EDNS options (RFC 6891 section 6.1.2). */
 export interface Edns {
   /** The UDP payload it takes, as sent. */
   readonly udpBytes: number;
@@ -23,7 +23,7 @@ export interface Edns {
 export interface Query {
   readonly kind: 'query';
   readonly packet: Buffer;
-  /** Where the question section ends in the packet; it starts after the header. */
+  /** The end of the question section in the packet; it starts after the header. */
   readonly questionEnd: number;
   /** In lower case, without a dot at its end; the root is empty. */
   readonly name: string;

@@ -1,6 +1,6 @@
 import { callerNetwork, type NetworkBytes } from '../core/caller-network.js';
 
-/** What a client's query gets: an answer, a truncated one (a real client then comes by TCP), or nothing. */
+/** The verdict on a client's query: an answer, a truncated one (a real client then comes by TCP), or nothing. */
 export type Verdict = 'answer' | 'truncate' | 'drop';
 
 /** Limits what goes out over UDP per network, where senders can be forged. */
@@ -17,7 +17,7 @@ export interface RateLimitOptions {
   readonly now: () => number;
 }
 
-/** What one sender can forge or have: a /24 of IPv4, a /56 of IPv6. */
+/** The network that one sender can forge or have: a /24 of IPv4, a /56 of IPv6. */
 const NETWORK: NetworkBytes = { v4: 3, v6: 7 };
 /** Networks that are remembered; one forgotten starts anew with a full burst. */
 const MOST_NETWORKS = 10_000;

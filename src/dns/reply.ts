@@ -14,7 +14,7 @@ export interface DnsAnswer {
   readonly answers: number;
   readonly authorities: number;
   readonly additionals: number;
-  /** Where the TTLs stand in `records`. */
+  /** The offsets of the TTLs in `records`. */
   readonly ttlOffsets: readonly number[];
   /** An extended error (RFC 8914) for clients that speak EDNS, or null. */
   readonly extendedError: number | null;
@@ -29,12 +29,12 @@ const OPT_BYTES = 11;
 const EXTENDED_ERROR_BYTES = 6;
 const EXTENDED_ERROR_OPTION = 15;
 
-/** How much a client takes: over UDP what it says, from 512 to `mostUdpBytes`; over TCP what fits. */
+/** The most that a client takes: over UDP what it says, from 512 to `mostUdpBytes`; over TCP what fits. */
 export function replyLimit(edns: Edns | null, mostUdpBytes: number): number {
   return edns === null ? PLAIN_UDP_BYTES : Math.max(PLAIN_UDP_BYTES, Math.min(edns.udpBytes, mostUdpBytes));
 }
 
-/** How a reply is fitted to the one who gets it. */
+/** The bounds and the form of a client's reply. */
 export interface ReplyForm {
   /** Seconds since the answer was made, taken from its TTLs. */
   readonly age: number;

@@ -10,7 +10,7 @@ interface ReservedKind {
 const LOOPBACK = 'a loopback address';
 const LINK_LOCAL = 'a link-local address';
 const UNSPECIFIED = 'the unspecified address';
-/** Where machines in a cloud get their own credentials; most clouds have these on link-local addresses. */
+/** Addresses at which machines in a cloud get their own credentials; most clouds have them on link-local addresses. */
 const METADATA = "a cloud's metadata address";
 
 const V4: readonly ReservedKind[] = [

@@ -17,9 +17,9 @@ import { createQueryLog } from './query-log.js';
 import { createRateLimit } from './rate-limit.js';
 import { reservedForRedirects, reservedKind } from './reserved-addresses.js';
 
-/** What the resolver did, for metrics. Counts are since its creation. */
+/** Figures of the resolver, for metrics. Counts are since its creation. */
 export interface ResolverStats {
-  /** Where it listens, or null. */
+  /** The address on which it listens, or null. */
   readonly listening: { readonly address: string; readonly port: number } | null;
   readonly queries: number;
   readonly blocked: number;
@@ -45,7 +45,7 @@ export interface Resolver extends ResolverPort {
 }
 
 export interface ResolverOptions {
-  /** Where the last good copies of lists are kept; made when the first is. Null: they are in memory alone. */
+  /** The folder of the last good copies of lists; made when the first is. Null: they are in memory alone. */
   readonly copyFolder: string | null;
   /** Below which `file:` lists are read, an absolute path; null: none is. */
   readonly listFolder: string | null;

@@ -4,7 +4,7 @@ import type { OutboundAction, OutboundRule, OutboundSettings } from '../core/mod
 /** Why no connection may or can be made; one clause for the log. */
 export class RouteError extends Error {}
 
-/** Which way a connection to a host goes; a failed look-up counts as no address. */
+/** Chooses the way of a connection to a host; a failed look-up counts as no address. */
 export type AddressesOf = (host: string) => Promise<readonly string[]>;
 
 /**
@@ -54,7 +54,7 @@ async function addressesOrNone(host: string, addressesOf: AddressesOf): Promise<
   }
 }
 
-/** What is no network is passed over: rules come as the operator wrote them. */
+/** Texts that are no network are passed over: rules come as the operator wrote them. */
 function networksOf(ranges: readonly string[]): BlockList {
   const networks = new BlockList();
   for (const range of ranges) {

@@ -4,7 +4,7 @@ import { callerNetwork, SHARE_NETWORK } from '../core/caller-network.js';
 import { type BoundedConnection, createOpenConnections, type OpenConnections } from '../sockets/open-connections.js';
 import type { Door, Responder } from './udp.js';
 
-/** What connections may take. Times are milliseconds. */
+/** Bounds of connections. Times are milliseconds. */
 export interface TcpLimits {
   /** Connections at once, a quarter of them of one address (IPv6: one /56); beyond these the one idle longest is closed. */
   readonly connections: number;
@@ -29,7 +29,7 @@ export const TCP_LIMITS: TcpLimits = {
   lifetime: 120_000,
 };
 
-/** How long answers may still go out after the end of a connection's life, in milliseconds. */
+/** Milliseconds for which answers may still go out after the end of a connection's life. */
 const LAST_ANSWERS_MS = 10_000;
 
 /** One client's connection. */
@@ -106,7 +106,7 @@ function serve(socket: Socket, respond: Responder, { limits, onQuestion }: Servi
 
   function send(reply: Buffer | null): void {
     if (socket.destroyed) return;
-    // What is no DNS over TCP is not worth a connection.
+    // A connection that sends no DNS over TCP is closed.
     if (reply === null) {
       socket.destroy();
       return;

@@ -2,10 +2,10 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 
-/** What answers a message: bytes, bytes later, or nothing. It neither throws nor rejects. */
+/** Answers a message: bytes, bytes later, or nothing. It neither throws nor rejects. */
 export type Responder = (packet: Buffer, client: Client) => Buffer | null | Promise<Buffer | null>;
 
-/** Who asks. */
+/** The sender of a query. */
 export interface Client {
   readonly address: string;
   readonly transport: 'udp' | 'tcp';
@@ -17,7 +17,7 @@ export interface Door {
   close(): Promise<void>;
 }
 
-/** As much as the system allows; bursts wait there while the event loop is busy. */
+/** The largest buffer that the system allows; bursts wait there while the event loop is busy. */
 const RECEIVE_BYTES = 1 << 20;
 
 /** Listens over UDP (RFC 1035 section 4.2.1). Rejects with the system's error when it cannot bind. */

@@ -66,13 +66,13 @@ function checkQuestion(message: Buffer, question: Buffer): void {
 }
 
 interface Sections {
-  /** Where the records to keep end: at an OPT record, or behind the last. */
+  /** The end of the records to keep: an OPT record, or behind the last. */
   readonly end: number;
   readonly additionals: number;
   readonly ttlOffsets: readonly number[];
   /** The upper bits of the code (RFC 6891 section 6.1.3). */
   readonly extendedCode: number;
-  /** What the SOA of a negative answer allows (RFC 2308 section 5), else null. */
+  /** The time that the SOA of a negative answer allows (RFC 2308 section 5), else null. */
   readonly negativeSeconds: number | null;
 }
 
@@ -115,7 +115,7 @@ function seconds(message: Buffer, offset: number): number {
   return ttl > 0x7fff_ffff ? 0 : ttl;
 }
 
-/** Whether the data is what its type has; names in data may be compressed in these types alone (RFC 3597 section 4). */
+/** Tells whether the data is what its type has; names in data may be compressed in these types alone (RFC 3597 section 4). */
 function isSound(message: Buffer, { type, dataOffset, end }: RecordPlace): boolean {
   switch (type) {
     case TYPE.a:

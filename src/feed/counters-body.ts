@@ -24,9 +24,9 @@ export const MOST_SOURCE_LENGTH = 200;
 /** Entries that are read in one turn of the event loop. */
 const AT_ONCE = 2_000;
 
-/** What is said of a post besides its counters, in the query or in its body, each in one of them. */
+/** The members of a post besides its counters, in the query or in its body, each in one of them. */
 const SAID = ['source', 'epoch', 'uptime_seconds', 'number', 'from', 'restart', 'connections'] as const;
-/** Those that are numbers; the others are words. */
+/** The members that are numbers; the others are words. */
 const NUMBERS = ['epoch', 'uptime_seconds', 'number'] as const;
 type Said = Partial<Record<(typeof SAID)[number], string | bigint>>;
 

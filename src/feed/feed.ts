@@ -23,7 +23,7 @@ import { readReport } from './report-body.js';
 import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, isFeedRoute, MOST_WAIT } from './routes.js';
 import { createWaiting } from './waiting.js';
 
-/** What the feed has done since the start. */
+/** Counts of the feed since the start. */
 export interface FeedStatus {
   readonly reports: number;
   readonly entries: number;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { KeyEntry, KeyReader } from '../core/keys/types.js';
 
-/** What a caller of `GET /v1/keys` has already, by the words of its request. */
+/** The state that a caller of `GET /v1/keys` has, by the words of its request. */
 export interface KeysQuery {
   /** The version of `since`; null when it was not given. */
   readonly since: string | null;
@@ -11,9 +11,9 @@ export interface KeysQuery {
 
 /** The answers of `GET /v1/keys`. */
 export interface KeysAnswers {
-  /** What stands for everything as it is now: this process's mark and a count of changes. */
+  /** The mark of everything as it is now: this process's own and a count of changes. */
   version(): string;
-  /** Whether the caller has what there is. */
+  /** Tells whether the caller has all of it. */
   isCurrent(query: KeysQuery): boolean;
   /** The changes since the version that the caller has, or everything where these are not known. */
   body(query: KeysQuery): Buffer | Readable;

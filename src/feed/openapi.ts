@@ -157,7 +157,7 @@ const AWAY: Members = {
   504: failure('The server behind Keyway did not answer in time, and too little is known of it.'),
 };
 
-/** What the document says of each route. */
+/** The document's words on each route. */
 const OPERATIONS: Readonly<Record<FeedRoute, Members>> = {
   '/v1/counters': {
     operationId: 'postCounters',

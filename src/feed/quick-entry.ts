@@ -8,7 +8,7 @@ import type { UsageEntry } from '../core/keys/types.js';
 export interface QuickEntries {
   /** The entry that begins here, or null when none of this kind does. */
   read(bytes: Buffer, start: number): UsageEntry | null;
-  /** Where the entry that was read last ends, exclusive. */
+  /** The end of the entry that was read last, exclusive. */
   readonly end: number;
 }
 
@@ -34,7 +34,7 @@ const CONNECTIONS = Buffer.from('"connections"');
 export function createQuickEntries(): QuickEntries {
   let at = 0;
 
-  /** Whether the name stands here; then goes behind its colon. */
+  /** Tells whether the name stands here; then goes behind its colon. */
   function name(bytes: Buffer, wanted: Buffer): boolean {
     for (let i = 0; i < wanted.length; i += 1) if (bytes[at + i] !== wanted[i]) return false;
     let next = at + wanted.length;
@@ -69,7 +69,7 @@ export function createQuickEntries(): QuickEntries {
     }
     const digits = at - start;
     const isSpelledWell = digits === 1 || bytes[start] !== ZERO;
-    // What may not follow a number (`.`, `e`) is no `,` and no `}` either.
+    // A `.` or `e`, which may not follow a number, is no `,` and no `}` either.
     return digits >= 1 && digits <= SAFE_DIGITS && isSpelledWell ? value : MINUS_ONE;
   }
 

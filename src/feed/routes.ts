@@ -5,7 +5,7 @@ export const COUNTERS_BODY_LIMIT = 64 * 1024 * 1024;
 /** Seconds for which `GET /v1/keys` may wait. */
 export const MOST_WAIT = 300;
 
-/** What the feed answers (design: "The feed"), and what `Allow` says there. */
+/** The routes of the feed (design: "The feed"), and their `Allow`. */
 export const FEED_ROUTES = {
   '/v1/counters': { method: 'POST', allow: 'POST', bodyLimit: COUNTERS_BODY_LIMIT },
   '/v1/usage': { method: 'POST', allow: 'POST', bodyLimit: BODY_LIMIT },

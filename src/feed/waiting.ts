@@ -1,6 +1,6 @@
 import type { AdmissionReader } from '../core/keys/admission-log.js';
 
-/** Those who wait for a change of who is admitted. */
+/** Readers that wait for a change of who is admitted. */
 export interface Waiting {
   /** Resolves at the next change, after so many milliseconds, when the signal says so, or when all are released. */
   until(milliseconds: number, gone: AbortSignal): Promise<void>;

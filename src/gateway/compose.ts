@@ -18,7 +18,7 @@ import type { ComposeOptions } from './options.js';
 /** A composed gateway: the app, and what stands behind it. `app.close()` closes all of it. */
 export interface Gateway extends HomeParts {
   readonly app: FastifyInstance;
-  /** Where the state lives. */
+  /** The open home of the state. */
   readonly home: Home;
   readonly backend: Backend;
   readonly core: Core;
@@ -39,7 +39,7 @@ export async function composeGateway(options: ComposeOptions): Promise<Gateway> 
   return assembleGateway(options, await openHome(options));
 }
 
-/** What a gateway is assembled with over a home that is open. */
+/** The options for a gateway over a home that is open. */
 type AssembleOptions = Omit<ComposeOptions, 'home'>;
 
 /** The gateway over a home that is open; where it rejects, with an `Error` whose message is for people, it has closed it. */
@@ -124,7 +124,7 @@ function controlMount(): Mount {
   return { ...createMount({ revision, version: revision.reportedVersion, webpath: '', panel }), hidesRest: true };
 }
 
-/** What the state says of the listener now, under what the options override. */
+/** The listener that the state describes now, under the options' overrides. */
 function listenerOf({ listener: overrides = {} }: AssembleOptions, backend: Backend) {
   const described = () => backend.settings().listener;
   return {
@@ -133,12 +133,12 @@ function listenerOf({ listener: overrides = {} }: AssembleOptions, backend: Back
       username: overrides.username ?? described()?.username ?? '',
       passwordHash: overrides.passwordHash ?? described()?.passwordHash ?? '',
     }),
-    /** Of the start: paths stay while Keyway runs. */
+    /** The web path at the start: paths stay while Keyway runs. */
     webpath: overrides.webpath ?? described()?.webpath ?? '',
   };
 }
 
-/** What is to be called at every change; it calls back where the credentials are others than at the call before. */
+/** Returns a check for every change; it calls back when the credentials differ from those at the call before. */
 function whenCredentialsChange(credentials: () => Credentials, changed: () => void): () => void {
   let before = JSON.stringify(credentials());
   return () => {

@@ -9,7 +9,7 @@ import { type GatewayMount, type GatewayOptions, type GatewayUpstream, type Reso
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** What stands behind a Keyway app; set by `createGateway`. */
+    /** The gateway behind a Keyway app; set by `createGateway`. */
     readonly keyway: Gateway;
   }
 }

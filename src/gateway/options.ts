@@ -41,7 +41,7 @@ export interface GatewayUpstream {
 /** Members that count instead of what the state says; null and absent ones count for nothing. */
 export type Overrides<T> = { readonly [Name in keyof T]?: T[Name] | null };
 
-/** What `createGateway` takes. Everything but the mounts has a default. */
+/** The options of `createGateway`. Everything but the mounts has a default. */
 export interface GatewayOptions extends Partial<AppSettings> {
   /** At least one. Two that would answer the same paths are an error that names both. */
   readonly mounts: readonly GatewayMount[];
@@ -49,15 +49,15 @@ export interface GatewayOptions extends Partial<AppSettings> {
   readonly configPath?: string;
   /** The running server that holds the state instead; there is no configuration file then. */
   readonly upstream?: GatewayUpstream;
-  /** Where the state lives instead, open; what is said here of file and data folder then counts for nothing. */
+  /** An open home of the state instead; file and data folder then count for nothing. */
   readonly backend?: Backend;
   /** The PostgreSQL database where the state lives instead. */
   readonly database?: DatabaseOptions;
-  /** Where kept versions live; default `<file name>.keyway/` beside the configuration file, none in front of a running server. */
+  /** The folder of kept versions; default `<file name>.keyway/` beside the configuration file, none in front of a running server. */
   readonly dataDir?: string;
-  /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
+  /** Milliseconds for which counters of keys that left by the file wait for their return; default 30 days. */
   readonly keepGone?: number;
-  /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
+  /** Milliseconds between two writes of the counters, 0 for none; default 400. */
   readonly countersWriteMilliseconds?: number;
   /** Overrides what the file says of the listener, member by member. */
   readonly listener?: Overrides<Credentials & { readonly webpath: string }>;
@@ -70,7 +70,7 @@ export interface GatewayOptions extends Partial<AppSettings> {
   readonly panelServers?: readonly PanelServer[];
   /** Keyway's own version, which the embedded panel shows; default none. */
   readonly ownVersion?: string;
-  /** Where subscriptions alone are served, for the URLs that the embedded panel hands out; default the API's own. */
+  /** The address that serves subscriptions alone, for the URLs that the embedded panel hands out; default the API's own. */
   readonly subscriptions?: SubscriptionAddress | null;
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
@@ -85,9 +85,9 @@ export interface GatewayOptions extends Partial<AppSettings> {
   readonly trustProxy?: readonly string[];
   /** Makes the HTTP server that listens, such as one with TLS; default a plain one. */
   readonly createServer?: CreateServer;
-  /** How often the file is looked at for edits, besides being watched. Milliseconds, default 500. */
+  /** Milliseconds between two looks at the file for edits, besides watching it; default 500. */
   readonly pollMilliseconds?: number;
-  /** Whether a mount that its own rule leaves open refuses everyone all the same; default never. */
+  /** Tells whether a mount that its own rule leaves open refuses everyone all the same; default never. */
   readonly refusesOpen?: (
     mount: Mount,
     gateway: { readonly mounts: readonly Mount[]; readonly credentials: Credentials },
@@ -104,7 +104,7 @@ export interface GatewayOptions extends Partial<AppSettings> {
 /** A mount whose revision is found. */
 export type ResolvedMount = Omit<GatewayMount, 'revision'> & Pick<ResolvedRevision, 'revision' | 'version'>;
 
-/** What a gateway uses of the outside world. */
+/** The outside world of a gateway. */
 interface Ports {
   readonly clock: ClockPort;
   readonly random: RandomPort;
@@ -118,11 +118,11 @@ type HomeOptions = Pick<
   'configPath' | 'upstream' | 'backend' | 'database' | 'dataDir' | 'inPlace' | 'serveStale' | 'settle' | 'serverVersion'
 >;
 
-/** What a gateway is composed with: the same options, their revisions and the home of the state found, no port left open. */
+/** The options of `createGateway` with revisions and home found, and every port given. */
 export interface ComposeOptions extends Omit<GatewayOptions, 'mounts' | keyof HomeOptions | keyof Ports>, Ports {
   readonly mounts: readonly ResolvedMount[];
   readonly home: HomePlace;
-  /** Whether a resolver here goes by the DNS settings of a running server; default false. */
+  /** True for a resolver here that goes by the DNS settings of a running server; default false. */
   readonly resolvesForUpstream?: boolean;
   /** Shown while a person waits for the first list of a running server. */
   readonly progress?: ProgressPort;
@@ -132,21 +132,21 @@ export interface ComposeOptions extends Omit<GatewayOptions, 'mounts' | keyof Ho
 export interface DatabaseOptions {
   /** `postgres://…`. */
   readonly url: string;
-  /** Where changes are listened to, past a connection pooler; default the same. */
+  /** Another address to listen for changes at, past a connection pooler; default the same. */
   readonly listenUrl?: string;
-  /** How long reads go on while the database is away, in milliseconds; default 60 s. */
+  /** Milliseconds for which reads go on while the database is away; default 60 s. */
   readonly stale?: number;
-  /** Whether a schema that is missing or older is brought up to date; default true. */
+  /** Brings a schema that is missing or older up to date; default true. */
   readonly migrates?: boolean;
 }
 
-/** What may be told of a gateway's doings, while they happen. */
+/** An observer of a gateway's doings, told while they happen. */
 export interface GatewayObserver {
   readonly requests: RequestsObserver;
   readonly configuration: ConfigurationObserverPort;
-  /** Of a running server. */
+  /** Calls of a running server. */
   readonly calls?: CallsObserverPort;
-  /** Of a shared database: what was asked of it, and the milliseconds that it took. */
+  /** Statements of a shared database, each with its milliseconds. */
   readonly database?: (operation: string, milliseconds: number) => void;
 }
 

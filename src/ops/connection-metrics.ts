@@ -4,7 +4,7 @@ const REASONS = ['full', 'share'] as const;
 
 type Counts = Readonly<Record<(typeof REASONS)[number], number>>;
 
-/** What is read of the connections of one listener; counts are since the start. */
+/** Figures of the connections of one listener; counts are since the start. */
 export interface ConnectionFigures {
   readonly listener: string;
   readonly open: number;

@@ -1,13 +1,13 @@
 import type { Family } from './family.js';
 
-/** What is read of a shared database; counts are since the start. */
+/** Figures of a shared database; counts are since the start. */
 export interface DatabaseFigures {
   /** Milliseconds since the moment whose state is in memory. */
   readonly age: number;
   readonly looks: number;
   readonly reloads: number;
   readonly isListening: boolean;
-  /** Which state it is. */
+  /** The identity of the state. */
   readonly identity: string;
   readonly connections: Readonly<
     Record<string, { readonly open: number; readonly busy: number; readonly waiting: number }>

@@ -1,6 +1,6 @@
 import type { Family } from './family.js';
 
-/** What is read of the DNS server; counts are since the start. */
+/** Figures of the DNS server; counts are since the start. */
 export interface DnsFigures {
   readonly listening: object | null;
   readonly queries: number;

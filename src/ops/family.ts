@@ -28,7 +28,7 @@ function registerFamily(registry: Registry, { type, read, ...family }: Family): 
     return typeof found === 'number' ? [{ value: found }] : found;
   };
   const configuration = { ...family, registers: [registry] };
-  // What is no longer there must not stay: every reading starts anew.
+  // Every reading starts anew, so that figures which are gone do not stay.
   if (type === 'counter') {
     new Counter({
       ...configuration,

@@ -1,6 +1,6 @@
 import type { Family } from './family.js';
 
-/** What is read of the feed; counts are since the start. */
+/** Figures of the feed; counts are since the start. */
 export interface FeedFigures {
   readonly reports: number;
   readonly entries: number;

@@ -1,6 +1,6 @@
 import type { Family } from './family.js';
 
-/** What is read of a store of counters; counts are since the start. */
+/** Figures of a store of counters; counts are since the start. */
 export interface StoreFigures {
   readonly batches: number;
   readonly batchBytes: number;
@@ -8,7 +8,7 @@ export interface StoreFigures {
   readonly failedBatches: number;
 }
 
-/** What a configuration file has not taken yet. */
+/** Changes that a configuration file has not taken yet. */
 export function pendingFamily(configuration: () => { readonly pendingChanges: number }): Family {
   return {
     name: 'keyway_config_pending_changes',
@@ -18,7 +18,7 @@ export function pendingFamily(configuration: () => { readonly pendingChanges: nu
   };
 }
 
-/** What was written of counters. */
+/** Writes of counters. */
 export function storeFamilies(counters: () => StoreFigures): readonly Family[] {
   return [
     {

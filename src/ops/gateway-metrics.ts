@@ -4,7 +4,7 @@ import type { Session } from '../core/session.js';
 import type { Revision } from '../wire/traits/revision.js';
 import type { Family } from './family.js';
 
-/** What is read of one mount. */
+/** Figures of one mount. */
 export interface MountFigures {
   /** The path of its API. */
   readonly api: string;
@@ -26,7 +26,7 @@ export function labelsOf({ api, revision }: Pick<MountFigures, 'api' | 'revision
   return { mount: api, revision: revision.id };
 }
 
-/** Whether operators log in to it. */
+/** Tells whether operators log in to it. */
 export function hasLogin({ revision }: Pick<MountFigures, 'revision'>): boolean {
   return revision.capabilities.login !== undefined;
 }

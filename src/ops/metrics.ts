@@ -11,10 +11,10 @@ import { type ProcessFigures, registerProcess } from './process-metrics.js';
 import { createRequestCounts, type RequestCounts } from './request-counts.js';
 import { registerRequests } from './request-metrics.js';
 
-/** What there is to read of a gateway and what stands beside it. */
+/** Figures of a gateway and what stands beside it. */
 export interface WatchedFigures {
   readonly gateway: GatewayFigures;
-  /** Of where the state lives. */
+  /** The families of the home. */
   readonly home: readonly Family[];
   /** Null where nobody counts them. */
   readonly connections: (() => readonly ConnectionFigures[]) | null;
@@ -25,7 +25,7 @@ export interface WatchedFigures {
 
 /** All that Prometheus is told. */
 export interface Metrics {
-  /** What is counted as it happens. */
+  /** Counts that are taken as it happens. */
   readonly requests: RequestCounts;
   readonly logins: LoginCounts;
   readonly configuration: ConfigurationObserverPort;

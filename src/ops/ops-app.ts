@@ -9,13 +9,13 @@ import type { Metrics } from './metrics.js';
 export interface OpsOptions {
   readonly readiness: Readiness;
   readonly health: Pick<Backend, 'problems'>;
-  /** Which state it is that several gateways share; null, and not told, where none do. */
+  /** The identity of a state that several gateways share; null, and not told, for others. */
   readonly state?: () => string | null;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   /** Makes the server that listens; absent for a plain one. */
   readonly createServer?: CreateServer;
   readonly log: LogPort;
-  /** Whether a request may be answered, by the host that it was sent to; null where any may. */
+  /** Tells whether a request may be answered, by the host that it was sent to; null where any may. */
   readonly admitsHost: ((request: IncomingMessage) => boolean) | null;
 }
 

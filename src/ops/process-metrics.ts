@@ -5,11 +5,11 @@ import { type Family, registerFamilies } from './family.js';
 
 /** Milliseconds. Waking more often takes more than its share of an idle processor: at 10 ms 0.5 %, at 20 ms 0.3 %. */
 const RESOLUTION = 20;
-/** Of the library's own measure of the same, which counts the time between two wakings as delay: it is not shown. */
+/** The library's own measure counts the time between two wakings as delay: it is not shown. */
 const UNUSED_RESOLUTION = 60_000;
 const UNUSED = 'nodejs_eventloop_lag';
 
-/** What is read of the process itself. */
+/** Figures of the process itself. */
 export interface ProcessFigures {
   /** Keyway's own. */
   readonly version: string;

@@ -1,4 +1,4 @@
-/** What was asked for, and where. All of it comes from tables of our own: no path and no key of a request is among it. */
+/** Labels of a request. All of them come from tables of our own: no path and no key of a request is among them. */
 export interface RequestLabels {
   /** The path of the mount's API; empty where the request belongs to none. */
   readonly mount: string;

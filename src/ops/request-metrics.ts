@@ -22,7 +22,7 @@ class CountedHistogram extends Histogram<(typeof LABELS)[number] | 'le'> {
     this.#counts = counts;
   }
 
-  /** What the registry and the library's own `get` ask for; prom-client 15 has it, and its types do not. */
+  /** Read by the registry and the library's own `get`; prom-client 15 has it, and its types do not. */
   async getForPromString() {
     return { ...DURATION, type: 'histogram', aggregator: 'sum', values: this.#values() };
   }

@@ -1,6 +1,6 @@
 import type { Family } from './family.js';
 
-/** What is read of the state that a running server holds; counts are since the start. */
+/** Figures of the state that a running server holds; counts are since the start. */
 export interface UpstreamFigures {
   readonly renewals: number;
   readonly failed: number;

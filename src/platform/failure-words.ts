@@ -21,7 +21,7 @@ export function failureCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
-/** What went wrong, in the operating system's words: `Is a directory (EISDIR)`; without paths where those are known words. */
+/** Writes a failure in the operating system's words: `Is a directory (EISDIR)`; without paths where those are known words. */
 export function failureWords(error: unknown): string {
   if (error instanceof UnfitFileError) return `it is ${error.fault}`;
   const code = failureCode(error);
@@ -30,10 +30,10 @@ export function failureWords(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What is there under a path is not what can be read whole; its words are for people. */
+/** A path whose content cannot be read whole; the words are for people. */
 export class UnfitFileError extends Error {
   readonly code: string;
-  /** What it is: `no regular file`. */
+  /** The kind of thing there: `no regular file`. */
   readonly fault: string;
 
   constructor(code: 'EFBIG' | 'EINVAL', path: string, fault: string) {

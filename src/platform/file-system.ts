@@ -107,7 +107,7 @@ async function writeSynced(file: FileHandle, content: Buffer, { mode, owner }: F
 /** Bytes compared at a time: enough to be quick, little enough that the memory of a large file is not taken twice. */
 const COMPARED_AT_ONCE = 512 * 1024;
 
-/** Whether the file, which has as many bytes as the content, holds it. */
+/** Tells whether the file, which has as many bytes as the content, holds it. */
 async function holds(file: FileHandle, content: Buffer): Promise<boolean> {
   const found = spareSlice ?? Buffer.allocUnsafeSlow(COMPARED_AT_ONCE);
   spareSlice = null;
@@ -146,7 +146,7 @@ interface Regular {
   readonly size: number;
 }
 
-/** What was opened is looked at, not the path: nothing can take the file's place in between. */
+/** The open file is looked at, not the path: nothing can take the file's place in between. */
 async function openRegular(path: string): Promise<Regular> {
   const file = await open(path, READING).catch((error: unknown) => {
     // A socket, or a device that is not there.

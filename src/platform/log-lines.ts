@@ -6,7 +6,7 @@ export type TakeBytes = (bytes: Buffer) => Promise<number>;
 
 export interface LogLinesOptions {
   readonly take: TakeBytes;
-  /** What is written of lines that were lost, once lines can be written again; empty for nothing. */
+  /** Text for lost lines, written once lines can be written again; empty for none. */
   readonly notice: (lost: number, reason: string) => string;
   /** Bytes that may wait, by default 16 MiB. */
   readonly longestBacklog?: number;
@@ -22,7 +22,7 @@ export interface LogLinesOptions {
 export interface LogLines {
   /** One line, or several that belong together, with their end. */
   write(line: string): void;
-  /** How many have been lost since the start. */
+  /** Lines lost since the start. */
   lost(): number;
   /** Resolves when all are out or lost, or when nothing has gone out for a second; after 5 seconds in any case. */
   flush(): Promise<void>;
@@ -51,11 +51,11 @@ interface Gap {
 /** Lines that are being written. */
 interface Batch {
   readonly bytes: Buffer;
-  /** Where each ends, and how many lost lines it tells of: 0 for a line like others. */
+  /** The end of each, and the lost lines that it tells of: 0 for a line like others. */
   readonly lines: readonly { readonly end: number; readonly tells: number }[];
-  /** Whether some of the first was out before. */
+  /** True once some of the first is out. */
   readonly isBegun: boolean;
-  /** How many bytes are out. */
+  /** Bytes that are out. */
   done: number;
 }
 

@@ -1,7 +1,7 @@
 /** Names whose values never show, in lower case and without `_` and `-`. */
 const SECRET_NAMES = new Set(['authorization', 'cookie', 'token', 'password', 'passwordhash', 'accesskey']);
 
-/** How far down a log line's fields are searched; deeper ones are not written by this project. */
+/** Levels of a log line's fields that are searched; deeper ones are not written by this project. */
 const DEEPEST = 4;
 
 const REDACTED = '[redacted]';

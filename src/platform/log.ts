@@ -46,7 +46,7 @@ export async function createLog({ level, pretty, to }: LogOptions): Promise<Log>
   };
 }
 
-/** What makes a line readable, loaded where somebody reads along. */
+/** Loads the printer of readable lines, where somebody reads along. */
 async function prettyForm() {
   const { prettyFactory } = await import('pino-pretty');
   return prettyFactory({ translateTime: 'SYS:HH:MM:ss', singleLine: true, colorize: true });

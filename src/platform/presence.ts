@@ -1,7 +1,7 @@
 import type { FileSystemPort } from '../core/ports.js';
 import { failureCode } from './failure-words.js';
 
-/** Whether something can be looked at here: false also where that is not allowed. */
+/** Tells whether something can be looked at here: false also where that is not allowed. */
 export async function exists(fileSystem: Pick<FileSystemPort, 'stat'>, path: string): Promise<boolean> {
   return fileSystem.stat(path).then(
     () => true,
@@ -9,7 +9,7 @@ export async function exists(fileSystem: Pick<FileSystemPort, 'stat'>, path: str
   );
 }
 
-/** Whether nothing stands here; what cannot be looked at for another reason is for whoever opens it to say. */
+/** Tells whether nothing stands here; for another reason not to be looked at, opening it gives the words. */
 export async function isMissing(fileSystem: Pick<FileSystemPort, 'stat'>, path: string): Promise<boolean> {
   return fileSystem.stat(path).then(
     () => false,
@@ -17,7 +17,7 @@ export async function isMissing(fileSystem: Pick<FileSystemPort, 'stat'>, path: 
   );
 }
 
-/** What a call to the file system gives, or null where there is nothing at its path; rejects as the call for any other reason. */
+/** Returns the result of a call to the file system, or null where there is nothing at its path; rejects as the call for any other reason. */
 export async function unlessMissing<T>(call: Promise<T>): Promise<T | null> {
   return call.catch((error: unknown) => {
     if (failureCode(error) === 'ENOENT') return null;

@@ -4,11 +4,11 @@ import { getPriority } from 'node:os';
 /** A running process, told apart from a later one with the same number. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, in words of the system that only compare for equality; empty where the system does not tell. */
+  /** Its start, in words of the system that only compare for equality; empty where the system does not tell. */
   readonly started: string;
 }
 
-/** What the lock of the data folder must know about processes. */
+/** Knowledge of processes for the lock of the data folder. */
 export interface ProcessesPort {
   /** This process; null where the system does not tell. */
   own(): Promise<ProcessIdentity | null>;

@@ -31,7 +31,7 @@ const BESIDE =
   "another process listens on the address that the file gives the server's API, likely the server itself: through its file alone Keyway has no counters of its traffic and resets none, and rules and DNS settings reach it at its restart. Over its API it has all of that:";
 const DNS_LEFT = "the DNS port is left to the server beside: --resolver asks for Keyway's own DNS server";
 
-/** Where to connect to for an address to listen on; null where it is none. */
+/** The address to connect to for one to listen on; null for none. */
 function reachable(bind: string): { readonly host: string; readonly port: number } | null {
   if (!URL.canParse(`http://${bind}`)) return null;
   const { hostname } = new URL(`http://${bind}`);
@@ -47,7 +47,7 @@ async function isListening(address: { readonly host: string; readonly port: numb
       socket.destroy();
       resolve(isThere);
     };
-    // Where this process itself was held up, what has come meanwhile is heard before the time is up.
+    // After a pause of this process itself, pending events are heard before the time is up.
     socket.once('timeout', () => setImmediate(done(false)));
     socket.once('connect', done(true)).once('error', done(false));
   });

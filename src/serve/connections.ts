@@ -18,7 +18,7 @@ import { type BoundedConnection, createOpenConnections, type PassedBound } from 
 
 export type ListenerName = 'api' | 'subscriptions' | 'feed' | 'ops';
 
-/** What is read of one listener; counts are since the start. */
+/** Figures of one listener; counts are since the start. */
 export interface ListenerFigures {
   readonly listener: ListenerName;
   readonly open: number;
@@ -31,7 +31,7 @@ export interface ListenerFigures {
 /** Proxies that are trusted have no share: many come through them. */
 export interface ConnectionsOptions extends Pick<Settings, 'maxConnections' | 'trustProxy'> {
   readonly log: LogPort;
-  /** Of bodies that no accepted credential vouches for; default `BODY_PACE`. */
+  /** The pace of bodies that no accepted credential vouches for; default `BODY_PACE`. */
   readonly bodyPace?: BodyPace;
 }
 
@@ -46,7 +46,7 @@ export interface Connections {
    * (src/sockets/followed-connections.ts).
    */
   serverFor(listener: ListenerName, make?: CreateServer): CreateServer;
-  /** Of every listener that has a server. */
+  /** Reads every listener that has a server. */
   figures(): readonly ListenerFigures[];
 }
 
@@ -93,7 +93,7 @@ function createListener(
     connection.socket.destroy();
   }
 
-  /** Whether there is room for one more, after closing idle ones if need be. */
+  /** Makes room for one more by closing idle ones; false where none could be closed. */
   function makeRoom(network: string | null, address: string): boolean {
     for (let bound = open.passedBy(network); bound !== null; bound = open.passedBy(network)) {
       const idle = open.idleLongest(bound === 'share' ? network : null);

@@ -4,7 +4,7 @@ import type { Gateway } from '../gateway/compose.js';
 import { StartError } from '../platform/start-error.js';
 import { listenAt } from './listen.js';
 
-/** Where a Keyway that serves from this data folder listens for commands (docs/keys.md). */
+/** The socket on which a Keyway that serves from this data folder listens for commands (docs/keys.md). */
 export function controlSocketIn(dataFolder: string): string {
   return join(dataFolder, 'keyway.sock');
 }

@@ -11,11 +11,11 @@ import { failureCode } from '../platform/failure-words.js';
 import { StartError } from '../platform/start-error.js';
 import { listenAddress } from '../settings/bind-address.js';
 
-/** How a failure to listen is said: `SUBJECT cannot listen on …: REMEDY`. */
+/** The words of a failure to listen: `SUBJECT cannot listen on …: REMEDY`. */
 export interface ListenWords {
   /** Such as `the feed`. */
   readonly subject: string;
-  /** What to do about it, naming the flag. */
+  /** The remedy, naming the flag. */
   readonly remedy: string;
   /** The mode of a Unix socket; default 0660. */
   readonly socketMode?: number;
@@ -179,7 +179,7 @@ async function removeLeft(path: string, left: Stats): Promise<boolean> {
   throw new PlaceError('EADDRINUSE', 'another process listens there');
 }
 
-/** What stands at a path; a socket that nobody listens on with what tells it from others. */
+/** The finding at a path; for a socket that nobody listens on, its stats, to tell it from others. */
 type Place = 'free' | 'no folder' | 'another file' | 'live socket' | Stats;
 
 async function placeAt(path: string): Promise<Place> {

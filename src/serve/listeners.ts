@@ -17,9 +17,9 @@ const SUBSCRIPTION_WORDS = {
   remedy: 'give it another address with --subscription-bind',
 };
 
-/** What listens beside the operator's listener. */
+/** The open listeners. */
 export interface Listening {
-  /** Of the API: `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
+  /** The URL of the API: `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
   readonly url: string;
   /** Finishes what was accepted, everywhere, and closes the gateway. */
   close(): Promise<void>;
@@ -62,7 +62,7 @@ function secured(url: string, tls: Tls | null): string {
   return tls === null ? url : url.replace(/^http:/, 'https:');
 }
 
-/** Where a path of a gateway is, for people: a URL, or the path and the socket. */
+/** Writes the place of a gateway's path, for people: a URL, or the path and the socket. */
 export function placeOf(url: string, path: string): string {
   return url.startsWith('unix:') ? `${path} on ${url}` : url + path;
 }

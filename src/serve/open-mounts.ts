@@ -2,13 +2,13 @@ import type { Credentials } from '../core/model.js';
 import type { Mount } from '../northbound/mount.js';
 import { isLoopback, listenAddress } from '../settings/bind-address.js';
 
-/** What decides whether an open mount may be served (design: "A mount that its own rule leaves open"). */
+/** The facts that decide whether an open mount may be served (design: "A mount that its own rule leaves open"). */
 export interface OpenMountContext {
   readonly mounts: readonly Mount[];
   readonly credentials: Credentials;
   /** `host:port`, or `unix:` and a path. */
   readonly bind: string;
-  /** Whether the callers that a proxy names are believed, wherever it stands. */
+  /** True where the callers that a proxy names are believed, wherever it stands. */
   readonly trustsProxy: boolean;
 }
 

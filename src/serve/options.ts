@@ -30,7 +30,7 @@ export function gatewayOptions(settings: Settings) {
   } satisfies Partial<ComposeOptions>;
 }
 
-/** Where clients reach the listener for subscriptions, as far as its setting says it; null for none, a Unix socket and a free port. */
+/** The address at which clients reach the subscriptions alone, as far as its setting says it; null for none, a Unix socket and a free port. */
 function subscriptionAddress({ subscriptionBind, tlsCert }: Settings): SubscriptionAddress | null {
   if (subscriptionBind === null) return null;
   const address = listenAddress(subscriptionBind);

@@ -14,7 +14,7 @@ import type { RunningOps } from './ops.js';
 import { gatewayOptions } from './options.js';
 import { openTls, type Tls, tlsAt } from './tls.js';
 
-/** What of the outside world a gateway that is served uses. */
+/** The outside world of a gateway that is served. */
 export interface ServePorts {
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
@@ -24,7 +24,7 @@ export interface ServePorts {
   readonly progress?: ProgressPort;
 }
 
-/** What is there before the gateway is. */
+/** The parts that exist before the gateway does. */
 export interface Around {
   /** Keyway's own. */
   readonly version: string;
@@ -37,7 +37,7 @@ export interface Around {
 /** A gateway that is composed, with all that it needs to listen; closing it closes all of that but what was around it. */
 export interface Prepared extends Around {
   readonly gateway: Gateway;
-  /** Where the API is to listen: `host:port`, or `unix:` and a path. */
+  /** The address of the API: `host:port`, or `unix:` and a path. */
   readonly bind: string;
   readonly tls: Tls | null;
   /** Not started. */
@@ -92,7 +92,7 @@ export async function resolverFor(
   return createResolver({ ...settings, copyFolder, ...ports });
 }
 
-/** Who may reach the API. */
+/** Tells who may reach the API. */
 export function reach({ trustProxy }: Settings, bind: string) {
   return { bind, trustsProxy: trustProxy.length > 0 };
 }

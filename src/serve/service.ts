@@ -1,7 +1,7 @@
 import type { LogPort, ServiceManagerPort, ServiceState } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
 
-/** What a service manager hears of a gateway. Nothing here rejects: a manager that cannot be told is one line in the log. */
+/** Reports to a service manager. Nothing here rejects: a manager that cannot be told is one line in the log. */
 export interface ServiceReports {
   /** Everything listens. From now on signs of life are sent. */
   ready(status: string): Promise<void>;

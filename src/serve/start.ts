@@ -12,7 +12,7 @@ export interface RunningGateway {
   /** `http(s)://host:port`, without a trailing slash, or `unix:` and the socket's path. */
   readonly url: string;
   readonly mounts: readonly Mount[];
-  /** Where a path of it is, for people. */
+  /** Writes the place of one of its paths, for people. */
   at(path: string): string;
   /** Reads again what is not followed by itself: the certificate. Says in the log what came of it. */
   reload(): Promise<void>;

@@ -94,7 +94,7 @@ export async function openTls(files: TlsFiles, ports: TlsPorts): Promise<Tls> {
   };
 }
 
-/** What makes the server of an address, if it is no plain one: a Unix socket is for proxies of this machine, and speaks plainly. */
+/** Makes the server of an address with TLS; undefined for a plain one: a Unix socket is for proxies of this machine. */
 export function tlsAt(bind: string, tls: Tls | null): Tls['createServer'] | undefined {
   return tls === null || bind.startsWith('unix:') ? undefined : tls.createServer;
 }

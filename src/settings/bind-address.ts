@@ -3,7 +3,7 @@ import { StartError } from '../platform/start-error.js';
 
 const SOCKET = 'unix:';
 
-/** Where something listens: a TCP port (0 lets the system choose), or a Unix socket. */
+/** An address to listen on: a TCP port (0 lets the system choose), or a Unix socket. */
 export type ListenAddress =
   | { readonly kind: 'port'; readonly host: string; readonly port: number }
   | { readonly kind: 'socket'; readonly path: string };
@@ -64,7 +64,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Whether only this machine reaches the address; brackets around IPv6 are tolerated. */
+/** Tells whether only this machine reaches the address; brackets around IPv6 are tolerated. */
 export function isLoopback(address: string): boolean {
   const host = address.replace(/^\[|\]$/g, '');
   if (host === 'localhost') return true;

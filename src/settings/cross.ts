@@ -21,7 +21,7 @@ export function crossProblems(settings: SettingValues, placeOf: PlaceOf): readon
   ];
 }
 
-/** What of the rows that name a home does not go together, in the order in which one home is taken before another. */
+/** Contradictions between the rows that name a home, in the order in which one home is taken before another. */
 function homeProblems(values: SettingValues, placeOf: PlaceOf): readonly SettingProblem[] {
   const { config, dataDir, upstream, upstreamUsername, upstreamPassword, database, databaseListenUrl } = values;
   const problem = (name: SettingName, message: string) => [

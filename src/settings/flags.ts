@@ -4,7 +4,7 @@ import { didYouMean } from '../wire/suggest.js';
 export interface SettingProblem {
   /** The setting's name (its flag without dashes), or what it was taken for. */
   readonly setting: string;
-  /** Where the value came from: a flag, an environment variable, a member of the settings file. */
+  /** The source of the value: a flag, an environment variable, a member of the settings file. */
   readonly place: string;
   readonly message: string;
 }
@@ -14,10 +14,10 @@ export function problemText({ setting, place, message }: SettingProblem): string
   return setting === '' ? `${place}: ${message}` : `${setting} (${place}): ${message}`;
 }
 
-/** What shells offer for a value or a word: paths, revisions, or one of these. Where it is left out, nothing. */
+/** Completions of a value or a word: paths, revisions, or one of these. Left out for none. */
 export type Offered = 'paths' | 'revisions' | readonly string[];
 
-/** What a command line may hold. */
+/** A flag that a command line may hold. */
 export interface FlagShape {
   /** Without its dashes. */
   readonly flag: string;
@@ -30,17 +30,17 @@ export interface FlagShape {
 export interface ParsedFlags {
   /** Per flag the texts in the order given; of a switch `true` or `false`, however that was written. */
   readonly values: ReadonlyMap<string, readonly string[]>;
-  /** What belongs to no flag. Never shown: it may be the second half of a secret. */
+  /** Words that belong to no flag. Never shown: one may be the second half of a secret. */
   readonly words: readonly string[];
   readonly problems: readonly SettingProblem[];
 }
 
-/** Whether a switch was given and not switched off. */
+/** Tells whether a switch was given and not switched off. */
 export function isOn({ values }: Pick<ParsedFlags, 'values'>, flag: string): boolean {
   return values.get(flag)?.at(-1) === 'true';
 }
 
-/** What a switch's text may be, to follow the word "expected". */
+/** The texts of a switch, to follow the word "expected". */
 export const SWITCH_EXPECTED = 'true or false';
 
 /** On or off in one of the usual words; undefined for another text. */

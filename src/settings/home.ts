@@ -12,7 +12,7 @@ export type HomePlace = ReturnType<typeof fileHome | typeof memoryHome | typeof 
 /** The place of one kind. */
 export type HomePlaceOf<Kind extends HomePlace['kind']> = Extract<HomePlace, { readonly kind: Kind }>;
 
-/** What is known of a home before it is open. */
+/** Facts about a home before it is open. */
 interface HomeFacts {
   readonly kind: string;
   /** The folder of what Keyway itself keeps of it; null where nothing is. */
@@ -21,17 +21,17 @@ interface HomeFacts {
   readonly documents: readonly string[];
   /** The flags that name it from any folder, besides those that were given. */
   readonly flags: readonly string[];
-  /** How a start names it in a hint; empty where a hint need not. */
+  /** The flags that name it in a hint; empty where a hint needs none. */
   readonly hint: string;
-  /** Where a Keyway that serves it listens for commands; null where commands open it beside that. */
+  /** The folder in which a Keyway that serves it listens for commands; null where commands open it by themselves. */
   readonly commandFolder: string | null;
   /** The files that commands over what is stored work on, or why there are none, for people. */
   readonly stored: StoredFiles | string;
   /** The same for commands that work on a configuration file. */
   readonly document: DocumentFiles | string;
-  /** Whether keys are there when a gateway starts. */
+  /** True for a home that has keys when a gateway starts. */
   readonly keepsKeys: boolean;
-  /** Whether Keyway's own DNS server goes by its settings unless told otherwise. */
+  /** True where Keyway's own DNS server goes by its settings unless told otherwise. */
   readonly resolverByDefault: boolean;
 }
 
@@ -128,7 +128,7 @@ export function upstreamHome(given: UpstreamGiven) {
     settle,
     dataFolder,
     documents: [],
-    // Where it stands by default depends on the folder in which Keyway is started.
+    // Its default depends on the folder in which Keyway is started.
     flags: dataFolder === null ? [] : [`--data-dir=${dataFolder}`],
     hint: '',
     commandFolder: null,
@@ -145,7 +145,7 @@ interface DatabaseGiven {
   readonly listenUrl?: string;
   /** Milliseconds. */
   readonly stale?: number;
-  /** Whether a schema that is missing or older is brought up to date. */
+  /** Brings a schema that is missing or older up to date. */
   readonly migrates?: boolean;
 }
 

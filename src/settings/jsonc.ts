@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import { type JsonObject, JsonSyntaxError, type JsonValue } from '../wire/json/json.js';
 
-/** What was expected, or found, by the parser's name for the error; the character that stands there follows it. */
+/** Sentences by the parser's name for the error; the character found follows them. */
 const PROBLEMS: Readonly<Record<ReturnType<typeof printParseErrorCode>, string>> = {
   InvalidSymbol: 'expected JSON',
   InvalidNumberFormat: 'expected a number',

@@ -9,15 +9,15 @@ import { type Offered, readSwitch, SWITCH_EXPECTED } from './flags.js';
 /** The JSON type by which a value stands in the settings file. */
 export type MemberType = 'string' | 'integer' | 'boolean';
 
-/** How the text of one value is understood. */
+/** A kind of value: reads its text. */
 export interface Kind<T> {
   readonly member: MemberType;
-  /** What a valid value is, to follow the word "expected". */
+  /** The valid values, to follow the word "expected". */
   readonly expected: string;
   /** The value, or undefined when the text is none. Relative paths start at `folder`. */
   read(text: string, folder: string): T | undefined;
   readonly offered?: Offered | undefined;
-  /** What of the machine a value names; left out where it names nothing. */
+  /** The places of the machine that a value names; left out for none. */
   readonly names?: ((value: T) => NamedPlace) | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface UpstreamAddress {
   readonly origin: string;
   /** Without slashes at its ends; empty for none. */
   readonly webpath: string;
-  /** Where what Keyway keeps of this server lives unless told otherwise. */
+  /** The default data folder of this server. */
   readonly dataFolder: string;
 }
 
@@ -239,7 +239,7 @@ export const mount = stringKind(
   'revisions',
 );
 
-/** What stands before a `=` names a mount unless it looks like a path, as in `./a=b`. */
+/** A text before `=` names a mount unless it looks like a path, as in `./a=b`. */
 export const panelFolder: Kind<PanelFolder> = {
   ...stringKind(
     'a folder, perhaps with a mount and = before it',
@@ -270,7 +270,7 @@ export const apiRoot = stringKind("a server's API as http(s)://host:port/webpath
   return `${url.origin}${path.endsWith('/api') ? path : `${path}/api`}`;
 });
 
-/** Where a running server has its panel and its API: `/api` behind the web path may be left out. */
+/** The panel and the API of a running server; `/api` behind the web path may be left out. */
 export const upstream = stringKind(
   `a server as http(s)://host:port/webpath, without credentials, ? or # (the web path: ${WEBPATH})`,
   (text, folder): UpstreamAddress | undefined => {
@@ -333,7 +333,7 @@ export const loginGuard = stringKind(
 
 const SETTLE_RULES = ['auto', 'always'] as const;
 
-/** When a key that was made through an upstream and is gone there is made again. */
+/** The rule by which a key that was made through an upstream and is gone there is made again. */
 export const settleRule = stringKind(
   `one of ${SETTLE_RULES.join(', ')}`,
   (text): (typeof SETTLE_RULES)[number] | undefined => SETTLE_RULES.find((rule) => rule === text),

@@ -77,7 +77,7 @@ export async function readSettings(
   };
   // Each value is of its row's type, which the entries do not show.
   const taken = { ...Object.fromEntries(SETTING_NAMES.map((name) => [name, take(name)])), ...given } as SettingValues;
-  // Where the state lives elsewhere there is no configuration file, unless one says so, which is a problem.
+  // A state elsewhere has no configuration file; one that is named all the same is a problem.
   const isElsewhere = taken.upstream !== null || taken.database !== null;
   const values = isElsewhere && !places.has('config') ? { ...taken, config: null } : taken;
   // With a bad revision the mounts are not what was meant, and what names them cannot be judged.

@@ -15,14 +15,14 @@ export interface SettingsSources {
   readonly readFile: (path: string, limit: number) => Promise<Uint8Array>;
 }
 
-/** What one source says about a flag. */
+/** A flag's value in one source. */
 interface Said {
   readonly place: string;
   readonly texts: readonly string[];
   readonly folder: string;
 }
 
-/** How a flag's value stands in the sources. */
+/** The form of a flag's value in the sources. */
 type Shape = Pick<Setting<unknown>, 'member' | 'repeatable'>;
 
 type Source = (flag: string, shape: Shape) => Said | SettingProblem | undefined;

@@ -5,7 +5,7 @@ import type { HomePlace } from './home.js';
 import type { Kind } from './kinds.js';
 import * as kinds from './kinds.js';
 
-/** What reading the texts of one place gave: the value, or which of the texts are none. */
+/** The texts of one place, read: the value, or the texts that are bad. */
 export type ReadTexts<T> = { readonly value: T } | { readonly bad: readonly string[] };
 
 /** One row of the table. The flag gives the variable's and the member's names too (`variableOf`, `memberOf`). */
@@ -19,9 +19,9 @@ export interface Setting<T> {
   readonly member: kinds.MemberType;
   readonly expected: string;
   readonly repeatable: boolean;
-  /** What of the machine its value names. */
+  /** The places of the machine that its value names. */
   names(value: T): readonly kinds.NamedPlace[];
-  /** What shells offer for its value. */
+  /** Values that shells offer. */
   readonly offered: Offered | undefined;
   /** Its value is never shown. */
   readonly secret: boolean;

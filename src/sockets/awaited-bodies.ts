@@ -15,7 +15,7 @@ export interface BodyPace {
 export const BODY_PACE: BodyPace = { whole: 10_000, window: 5_000, leastBytes: 5 * 1024 };
 
 interface AwaitedBody {
-  /** When the whole of it has to be there. */
+  /** The deadline for the whole of it. */
   until: number;
   windowAt: number;
   bytesAtWindow: number;
@@ -31,7 +31,7 @@ export function acceptClient({ socket }: IncomingMessage): void {
   accepted.add(socket);
 }
 
-/** Whether a request with an accepted credential has come on this connection. */
+/** Tells whether a request with an accepted credential has come on this connection. */
 export function isAccepted(socket: Socket): boolean {
   return accepted.has(socket);
 }
@@ -54,7 +54,7 @@ export function whenBodyTooSlow(request: IncomingMessage, tooSlow: () => void): 
   if (body !== undefined) body.tooSlow = tooSlow;
 }
 
-/** Whether this request waits for a body of a client that nothing is known of. */
+/** Tells whether this request waits for a body of a client that nothing is known of. */
 export function awaitsBody(request: IncomingMessage): boolean {
   return awaited.has(request) && !request.complete;
 }
@@ -108,7 +108,7 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace): Aw
     answered(request) {
       const body = awaited.get(request);
       if (request.complete) requests.delete(request);
-      // What is still to come of it has nobody to be told.
+      // Nobody can be told of the rest of it.
       else if (body !== undefined) body.tooSlow = () => void request.socket.destroy();
     },
   };

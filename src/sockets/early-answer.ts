@@ -12,7 +12,7 @@ const LINGER = 5_000;
 export function keepReading(request: IncomingMessage, response: ServerResponse): void {
   const { headers, socket } = request;
   const isEmpty = Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined;
-  // What is injected has no connection.
+  // An injected request has no connection.
   if (isEmpty || !(socket instanceof Socket)) return;
   // Node says that it closes only where it does so itself, in its own listener of this event.
   response.prependOnceListener('finish', () => {

@@ -14,20 +14,20 @@ export interface FollowedConnection {
   last: IncomingMessage | null;
   /** Since when nothing is taken of an answer, and how much of all answers was taken by then; null where nothing waits. */
   unread: { readonly taken: number; readonly since: number } | null;
-  /** Whether that has lasted too long for a client that nothing is known of. */
+  /** Tells whether that has lasted too long for a client that nothing is known of. */
   isUnread: boolean;
-  /** How many requests it has been answered. */
+  /** Requests that it has been answered. */
   answers: number;
-  /** How it was found at the last look for idle ones. */
+  /** Its state at the last look for idle ones. */
   found: { readonly answers: number; readonly bytesRead: number } | null;
 }
 
-/** Whether somebody waits for an answer on it; one that waits for a client that nothing is known of, to send or read, does not count. */
+/** Tells whether somebody waits for an answer on it; one that waits for a client that nothing is known of, to send or read, does not count. */
 export function isBusy({ running, last, isUnread }: FollowedConnection): boolean {
   return !isUnread && running > (last !== null && awaitsBody(last) ? 1 : 0);
 }
 
-/** Who wants to know of the connections of a server. */
+/** An observer of a server's connections. */
 export interface ConnectionWatcher {
   /** False for a new one that is not let in: it is closed, and not followed. */
   readonly admits?: (connection: FollowedConnection) => boolean;

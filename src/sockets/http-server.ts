@@ -10,7 +10,7 @@ export type CreateServer = (options: ServerOptions, listener: RequestListener) =
 export const createPlain: CreateServer = (options, listener) =>
   followConnections(createServer(options, listener), {}, BODY_PACE);
 
-/** What is wrong with the `Host` of a request (RFC 9112, 3.2); null where nothing is. */
+/** Says why the `Host` of a request is wrong (RFC 9112, 3.2); null where it is not. */
 export function hostProblem({ headers, httpVersion, rawHeaders }: IncomingMessage): string | null {
   if (headers.host === undefined) return httpVersion === '1.1' ? 'the request has no Host header' : null;
   let count = 0;
@@ -57,7 +57,7 @@ function noSchemas(): never {
   throw new Error('no route of Keyway has a schema of Fastify');
 }
 
-/** What of an app's Fastify options says how it listens: the same for every listener but for its limits. */
+/** Fastify options of a listener: the same for every app but for its limits. */
 export function listenerOptions(limits: ServerLimits, create: CreateServer = createPlain) {
   const options: ServerOptions = {
     ...limits,

@@ -1,14 +1,14 @@
 /** One network has at most this part of a listener's connections. */
 const SHARE = 1 / 4;
 
-/** Which bound one more connection would pass: the listener's own, or the share of its network. */
+/** The bound that one more connection would pass: the listener's own, or the share of its network. */
 export type PassedBound = 'full' | 'share';
 
 /** A connection as far as its listener's bounds look at it. */
 export interface BoundedConnection {
-  /** What its share is counted by; null where it has none. */
+  /** The network by which its share is counted; null for none. */
   readonly network: string | null;
-  /** Whether somebody waits for an answer on it. */
+  /** Tells whether somebody waits for an answer on it. */
   isBusy(): boolean;
 }
 
@@ -19,7 +19,7 @@ export interface OpenConnections<C extends BoundedConnection> extends Iterable<C
   touch(connection: C): void;
   has(connection: C): boolean;
   remove(connection: C): void;
-  /** What one more connection of this network would pass, its share first; null where there is room. */
+  /** Returns the bound that one more connection of this network would pass, its share first; null where there is room. */
   passedBy(network: string | null): PassedBound | null;
   /** The one used longest ago among the idle ones, of one network where one is given; null where none is idle. */
   idleLongest(network: string | null): C | null;

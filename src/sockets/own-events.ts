@@ -27,7 +27,7 @@ export function changeBegins(): void {
 
 function runOwn(socket: Socket, emit: () => boolean): boolean {
   const outer = running;
-  // What is thrown leaves the outer event, too.
+  // An exception leaves the outer event, too.
   if (outer?.socket === socket) return emit();
   const event: OwnEvent = { socket, changed: false };
   running = event;
@@ -42,7 +42,7 @@ function runOwn(socket: Socket, emit: () => boolean): boolean {
   }
 }
 
-/** Where the events of an HTTP server that tell of one connection name it. */
+/** The connection in the events of an HTTP server that tell of one. */
 const SOCKET_OF: Readonly<Record<string, (first: unknown, second: unknown) => unknown>> = {
   connection: (socket) => socket,
   secureConnection: (socket) => socket,

@@ -13,7 +13,7 @@ const JSON_FLAG: FlagShape = { flag: 'json', placeholder: null, repeatable: fals
 const OUT: FlagShape = { flag: 'out', placeholder: 'FILE', repeatable: false, offered: 'paths' };
 const DROP_WAITING: FlagShape = { flag: 'drop-waiting', placeholder: null, repeatable: false };
 
-/** What both read of a command line. */
+/** The command line of both, read. */
 interface Asked {
   readonly json: boolean;
   readonly wanted: string | undefined;
@@ -22,7 +22,7 @@ interface Asked {
   readonly out: string | null;
 }
 
-/** What both have in common: how they read their command line, and the kept versions of one home's configuration. */
+/** The scaffold of both: the reading of their command line, and the kept versions of one home's configuration. */
 const OVER_VERSIONS = {
   ask: (reading: FlagReading, { words }: ParsedFlags): Asked => ({
     json: reading.isOn('json'),
@@ -115,7 +115,7 @@ ${settings}
   keyway config restore 20261121T032400`,
 });
 
-/** What to restore, for who names nothing: what was kept before a great loss comes first. */
+/** The version to restore where none is named: one kept before a great loss comes first. */
 function offerOf(versions: readonly KeptVersion[]): string {
   const beforeLoss = versions.findLast(({ forever }) => forever);
   const offered = beforeLoss ?? versions.at(-1);

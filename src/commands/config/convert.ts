@@ -66,7 +66,7 @@ function layoutOf({ values }: ParsedFlags): LayoutName | undefined {
   return LAYOUTS.find((layout) => layout === values.get('layout')?.[0]);
 }
 
-/** What is lost is a problem when it is refused, and shown before it happens otherwise. */
+/** Makes losses a problem when they are refused, and shows them before the conversion otherwise. */
 function sayLosses({ losses }: Conversion, refused: boolean, { complain, output }: CommandContext): void {
   const say = refused ? complain : (line: string) => output.line(line);
   for (const { place, text } of losses) for (const line of wrap(`${place}: ${text}`, 100)) say(line);

@@ -9,7 +9,7 @@ import { type CommandPlan, defineCommand, UsageError } from '../define-command.j
 
 /** A command about one configuration file, which its command line names. */
 interface FilePlan extends Pick<CommandPlan<ParsedFlags, NamedFile>, 'name' | 'help' | 'settings' | 'flags'> {
-  /** What else is wrong with its flags. */
+  /** Further problems of its flags. */
   problems?(flags: ParsedFlags): readonly string[];
   /** Resolves to the exit code; what it rejects with is said as a problem. */
   work(file: NamedFile, context: CommandContext): Promise<ExitCode>;
@@ -17,7 +17,7 @@ interface FilePlan extends Pick<CommandPlan<ParsedFlags, NamedFile>, 'name' | 'h
 
 /** The file as it was found. */
 export interface NamedFile {
-  /** As the command line has it. */
+  /** The path as the command line has it. */
   readonly named: string;
   readonly target: TargetFile;
   readonly versions: VersionsOptions;

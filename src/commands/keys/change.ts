@@ -13,7 +13,7 @@ import { LIMIT_EXPECTED, readLimit, sizeText } from './sizes.js';
 /** Random bytes of a new key, written in hexadecimal as servers make them. */
 const KEY_BYTES = 16;
 
-/** How a key is said to people. */
+/** Writes a key for people, in one line. */
 export function keyLine({ accessKey, name, limitBytes }: AccessKey): string {
   const named = name === null ? '' : `  ${printable(name)}`;
   return `${printableKey(accessKey)}${named}  ${limitBytes === null ? 'no limit' : sizeText(limitBytes)}`;
@@ -133,7 +133,7 @@ ${NO_WAIT_HELP}`,
 
 interface Named {
   readonly words: readonly string[];
-  /** Of a key that no word can name. */
+  /** The digest of a key that no word can name. */
   readonly digest: string | null;
   readonly dryRun: boolean;
 }

@@ -6,7 +6,7 @@ import { LIMIT_EXPECTED, readLimit } from './sizes.js';
 
 /** One line of a table of keys. */
 export interface KeyRow {
-  /** Of the text, from 1. */
+  /** The line of the text, from 1. */
   readonly line: number;
   readonly accessKey: string;
   /** The values of the columns that the table has. */
@@ -24,7 +24,7 @@ const COLUMNS: ReadonlyMap<string, string> = new Map([
   ['link', 'link'],
 ]);
 
-/** How a cell of each kind of column is read: undefined where it is none, null where it is empty. */
+/** Reads a cell of each kind of column: undefined for a bad one, null for an empty one. */
 const CELLS: {
   readonly [Kind in KeyFieldKind]: {
     readonly expected: string;

@@ -18,7 +18,7 @@ import type { CommandContext } from '../command.js';
 import { complainingLog } from '../complaining-log.js';
 import type { BaseUrl } from '../replay/settings.js';
 
-/** Where keys are kept, reached as a running server is, whatever holds it. */
+/** A place of keys, reached as a running server is, whatever holds it. */
 export interface KeyHome {
   readonly server: UpstreamServer;
   close(): Promise<void>;
@@ -51,7 +51,7 @@ function createServer(place: ServerPlace, context: CommandContext): UpstreamServ
   return createRunningServer({ ...place, lines, mostKeys: MOST_KEYS, clock: context.clock, log: QUIET });
 }
 
-/** What goes wrong is said by the call that it happens to. */
+/** Failures are said by the call that they happen to. */
 const QUIET = { debug() {}, info() {}, warn() {}, error() {} };
 
 function homeOver(server: UpstreamServer, closeBeside: () => Promise<void> = async () => undefined): KeyHome {
@@ -86,7 +86,7 @@ export async function openState(home: HomePlace, context: CommandContext): Promi
 }
 
 async function openByItself(home: HomePlace, context: CommandContext): Promise<KeyHome> {
-  // What serves is not loaded for a command that asks a server.
+  // The serving code is not loaded for a command that asks a server.
   const { composeGateway } = await import('../../gateway/compose.js');
   const { fileSystem, clock, random } = context;
   const revision = newestRevision();
@@ -115,7 +115,7 @@ async function openByItself(home: HomePlace, context: CommandContext): Promise<K
   }
 }
 
-/** Whether a Keyway listens there. Rejects where it may not be asked. */
+/** Tells whether a Keyway listens there. Rejects where it may not be asked. */
 function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);

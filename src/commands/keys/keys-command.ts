@@ -26,7 +26,7 @@ export interface KeysCommand<Asked> {
   readonly flags: readonly FlagShape[];
   /** The help text above what all of them share. */
   readonly help: string;
-  /** What is asked for; what is wrong with it goes to the reading's problems. */
+  /** Returns the request; problems go to the reading. */
   read(reading: FlagReading, flags: ParsedFlags): Asked;
   work(server: UpstreamServer, asked: Asked, context: CommandContext): Promise<void>;
 }
@@ -83,7 +83,7 @@ A file that a Keyway serves is changed through that Keyway, any other is opened 
   );
 }
 
-/** As `command.work`; says of changes that do not last, and looks whether the server has kept them. */
+/** Does `command.work`; says of changes that do not last, and looks whether the server has kept them. */
 async function workOnTarget<Asked>(
   command: KeysCommand<Asked>,
   server: UpstreamServer,

@@ -14,7 +14,7 @@ import { allKeys, keysCommand } from './keys-command.js';
 import { printable, printableKey } from './printable.js';
 import { sizeText } from './sizes.js';
 
-/** What a key is listed by, as its line shows it. */
+/** The values by which a key is listed, as its line shows it. */
 interface Listed extends KeySnapshot {
   readonly isOnline: boolean;
   readonly up: bigint;

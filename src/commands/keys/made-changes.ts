@@ -9,7 +9,7 @@ import { printableKey } from './printable.js';
 /** Columns of a key's record that are given; the others stay as they are. */
 export type GivenFields = Partial<KeyFieldValues>;
 
-/** What a command has made of a key. */
+/** The work of a command on one key. */
 interface Made {
   readonly isNew: boolean;
   readonly given: GivenFields;
@@ -54,10 +54,10 @@ export class MadeChanges {
     return { isNew: before?.isNew ?? false, given: { ...before?.given, ...given } };
   }
 
-  /** How long they last, in sentences for people; null where nothing was made, or it lasts. */
+  /** Says in sentences for people how long the changes last; null where nothing was made, or it lasts. */
   warning(): string | null {
     const line = this.#within.line();
-    // Of a server later than the last known one nobody knows it.
+    // Nobody knows it of a server later than the last known one.
     const isStored = line === null || line.storing.startsWithKeys || this.#within.isLater();
     if (this.#made.size === 0 || isStored) return null;
     return `This does not outlive the server's next start: servers of ${this.#within.version()} start with the keys of their inbounds, and their API stores keys elsewhere. Through a Keyway in front of it, it does: keyway serve --upstream ${this.#within.name}`;
@@ -106,7 +106,7 @@ export class MadeChanges {
   }
 }
 
-/** How often lost changes are made again. */
+/** Rounds in which lost changes are made again. */
 const TRIES = 2;
 /** So many keys are named. */
 const SHOWN = 20;

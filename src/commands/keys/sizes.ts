@@ -15,7 +15,7 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['pib', 2n ** 50n],
 ]);
 
-/** What `readLimit` takes, to follow the word "expected". */
+/** The forms that `readLimit` takes, to follow the word "expected". */
 export const LIMIT_EXPECTED = 'a number of bytes, a size such as 10GB or 1.5 GiB, or none';
 
 /** Bytes as people write them, null for none; undefined for another text. A fraction of a byte is none. */

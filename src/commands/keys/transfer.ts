@@ -19,7 +19,7 @@ interface Importing {
   readonly dryRun: boolean;
 }
 
-/** What one line of a table changes. */
+/** The change that one line of a table makes. */
 interface Step {
   readonly row: KeyRow;
   /** Null for a key that there is none of. */

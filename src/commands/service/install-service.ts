@@ -19,7 +19,7 @@ const FLAGS: readonly FlagShape[] = [
 ];
 const LOWEST_FREE_PORT = 1024;
 
-/** As systemd takes it (systemd.exec(5), "User="): a name or a number. */
+/** A name or a number, which systemd takes (systemd.exec(5), "User="). */
 const USER = /^(?:[A-Za-z_][\w-]{0,30}|0|[1-9]\d{0,9})$/;
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { SETTING_NAMES, type SettingsRead } from '../../settings/read.js';
 import { isWithin, runtimeName, STATE_FOLDER } from './unit.js';
 
-/** What a service needs of the machine. */
+/** The needs that a service has of the machine. */
 export interface ServicePlaces {
   /** Folders in which something is written, none within another. */
   readonly writable: readonly string[];
@@ -38,7 +38,7 @@ const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
 const RUN = '/run';
 const ROOT = new Set(['root', '0']);
 
-/** What no unit can say, or what would keep the service from starting. */
+/** Problems that no unit can express, or that would keep the service from starting. */
 export function placeProblems({ writable }: ServicePlaces, words: readonly string[], user: string | null): string[] {
   const unsayable = words.filter((word) => CONTROL_CHARACTER.test(word));
   const made = (folder: string) => isWithin(folder, STATE_FOLDER) || runtimeName(folder) !== null;

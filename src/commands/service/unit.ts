@@ -1,4 +1,4 @@
-/** What a unit depends on. Paths are absolute and have no control characters. */
+/** The facts that a unit is made of. Paths are absolute and have no control characters. */
 export interface ServiceFacts {
   /** Keyway's own version. */
   readonly version: string;
@@ -10,7 +10,7 @@ export interface ServiceFacts {
   readonly writable: readonly string[];
   /** Everything else that is read or run. */
   readonly readable: readonly string[];
-  /** Whether it listens on a port below 1024. */
+  /** True for a service that listens on a port below 1024. */
   readonly needsLowPort: boolean;
 }
 
@@ -25,7 +25,7 @@ export const HOMES = ['/home', '/root', '/run/user'];
 const TEMPORARY = ['/tmp', '/var/tmp'];
 const RUNTIME = '/run/';
 
-/** Whether a path is the folder, or stands below it. */
+/** Tells whether a path is the folder, or stands below it. */
 export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 }

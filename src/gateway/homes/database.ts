@@ -16,7 +16,7 @@ export async function openDatabaseHome(place: HomePlaceOf<'database'>, options: 
   });
   return {
     ...homeOver(backend),
-    // What a state that gateways share says of a listener is no one's address.
+    // A listener in a state that gateways share is no one's address.
     bind: () => undefined,
     identity: () => backend.status().identity,
     metrics: () => databaseFamilies(backend.status),

@@ -7,16 +7,16 @@ import type { UpstreamBackend } from '../../homes/upstream/backend.js';
 import type { Family } from '../../ops/family.js';
 import type { Revision } from '../../wire/traits/revision.js';
 
-/** Where a gateway's state lives, open: the backend, and what differs between homes, so that nobody asks which one it is. */
+/** An open home of a gateway's state: the backend, and what differs between homes, so that nobody asks which one it is. */
 export interface Home {
   readonly backend: Backend;
-  /** Whether reports outlive the process. */
+  /** True for reports that outlive the process. */
   readonly keepsReports: boolean;
   /** The address that the state gives the API; undefined where it gives none, or where several gateways share it. */
   bind(): string | undefined;
   /** Why the API is not served unless an address is given; null where it is. */
   idleReason(): string | null;
-  /** What the state says of the server that may run beside Keyway over it; null where there is no such server. */
+  /** The settings of the server that may run beside Keyway over the same state; null without such a server. */
   serverBeside(): { readonly listener: ListenerConfig; readonly dns: DnsConfig } | null;
   /** Keeps sessions for as long as the credentials are these. */
   holdSessions(credentials: string): void;
@@ -30,7 +30,7 @@ export interface Home {
   readonly parts: Partial<HomeParts>;
 }
 
-/** What holds the state; null where something else does. */
+/** The holder of the state; null for the others. */
 export interface HomeParts {
   /** A configuration file and a data folder here, or memory. */
   readonly local: LocalBackend | null;

@@ -50,7 +50,7 @@ async function openLocal(
     keepsCounters: server === null ? null : server.revision.storing.keepsCounters(server.version),
     ...(observer === undefined ? {} : { observer: observer.configuration }),
   });
-  // What the disk does not take now is tried again while serving.
+  // Requests that the disk does not take now are tried again while serving.
   await backend.requests
     .look()
     .catch((error: unknown) => shared.log.warn({ err: error }, 'a restore or import is not done yet'));
@@ -69,7 +69,7 @@ async function openLocal(
   };
 }
 
-/** What the oldest server that may read the file reads beside inbounds; a file with inbounds is no older server's. */
+/** Finds how the oldest server that may read the file treats a root list; a file with inbounds is no older server's. */
 function rootListBeside(servers: ComposeOptions['mounts']): RootListBeside {
   const read = servers.map(({ revision, version }) => revision.fileReading.rootListBeside(version));
   return read.includes('alone') ? 'alone' : 'union';

@@ -4,7 +4,7 @@ import type { Home } from './home.js';
 
 type Open<Kind extends HomePlace['kind']> = (place: HomePlaceOf<Kind>, options: ComposeOptions) => Promise<Home>;
 
-/** How each kind of home is opened; its module is loaded where it is wanted. */
+/** Opens each kind of home; its module is loaded where it is wanted. */
 const OPENERS: { readonly [Kind in HomePlace['kind']]: Open<Kind> } = {
   file: async (place, options) => (await import('./local.js')).openFileHome(place, options),
   memory: async (place, options) => (await import('./local.js')).openMemoryHome(place, options),

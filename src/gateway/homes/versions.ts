@@ -13,7 +13,7 @@ import { exists } from '../../platform/presence.js';
 import type { HomePlace, HomePlaceOf } from '../../settings/home.js';
 import { silent } from '../options.js';
 
-/** What commands over kept versions use of the outside world. */
+/** The outside world of commands over kept versions. */
 export interface VersionsPorts {
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
@@ -35,11 +35,11 @@ export interface HomeVersions {
 
 interface NewFile {
   readonly path: string;
-  /** As the command line has it. */
+  /** The path as the command line has it. */
   readonly named: string;
 }
 
-/** What came of a version. */
+/** A version that was restored. */
 export interface Restored {
   readonly json: object;
   /** The same for people. */
