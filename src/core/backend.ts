@@ -181,38 +181,19 @@ export interface StateCounts {
   readonly total: number;
 }
 
-/** Problems that a backend can have. Names are labels of a metric and stay as they are. */
-export const PROBLEMS = [
-  'configuration_unreadable',
-  'configuration_unwritable',
-  'counters_unwritable',
-  'counters_moved_aside',
-  'inbounds_not_live',
-  'upstream_away',
-  'upstream_refused',
-  'upstream_later',
-  'upstream_configuration_unreadable',
-  'stale',
-  'upstream_notes_unwritable',
-  'database_away',
-  'database_refuses_writes',
-] as const;
-
-export type ProblemName = (typeof PROBLEMS)[number];
-
-/** Problems of somebody else, which a restart of this process would not mend. */
-export const OUTSIDE_PROBLEMS: ReadonlySet<ProblemName> = new Set([
-  'upstream_away',
-  'upstream_refused',
-  'upstream_later',
-  'upstream_configuration_unreadable',
-  'stale',
-  'database_away',
-  'database_refuses_writes',
-]);
-
-export interface Problem {
-  readonly problem: ProblemName;
+/** Something that is wrong with a backend. */
+export interface Problem<Name extends string = string> {
+  /** A label of a metric, which stays as it is. */
+  readonly problem: Name;
   /** A sentence for people, without anything secret. */
   readonly reason: string;
+}
+
+/** The problems that a home can have. A restart of this process may mend `own` ones; `outside` ones are somebody else's. */
+export type ProblemKinds = Readonly<Record<string, 'own' | 'outside'>>;
+
+/** The health of a gateway's state. */
+export interface Health {
+  problems(): Promise<readonly Problem[]>;
+  kinds(): ProblemKinds;
 }

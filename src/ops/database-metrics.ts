@@ -1,4 +1,4 @@
-import type { Family } from './family.js';
+import { counter, type Family, gauge } from './family.js';
 
 /** Figures of a shared database; counts are since the start. */
 export interface DatabaseFigures {
@@ -23,44 +23,38 @@ export interface DatabaseFigures {
 }
 
 export function databaseFamilies(figures: () => DatabaseFigures): readonly Family[] {
-  const counter = (name: string, help: string, read: () => number): Family => ({ name, help, type: 'counter', read });
-  const gauge = (name: string, help: string, read: () => number): Family => ({ name, help, type: 'gauge', read });
   return [
-    {
-      name: 'keyway_database_info',
-      help: '1, with the id of the state: gateways that name another one are over another database.',
-      type: 'gauge',
-      labelNames: ['state'],
-      read: () => [{ labels: { state: figures().identity }, value: 1 }],
-    },
-    {
-      name: 'keyway_database_connections',
-      help: 'Connections to the database by purpose: in use, idle, and requests that wait for one.',
-      type: 'gauge',
-      labelNames: ['purpose', 'use'],
-      read: () =>
+    gauge(
+      'keyway_database_info',
+      '1, with the id of the state: gateways that name another one are over another database.',
+      () => [{ labels: { state: figures().identity }, value: 1 }],
+      ['state'],
+    ),
+    gauge(
+      'keyway_database_connections',
+      'Connections to the database by purpose: in use, idle, and requests that wait for one.',
+      () =>
         Object.entries(figures().connections).flatMap(([purpose, { open, busy, waiting }]) => [
           { labels: { purpose, use: 'busy' }, value: busy },
           { labels: { purpose, use: 'idle' }, value: open - busy },
           { labels: { purpose, use: 'waiting' }, value: waiting },
         ]),
-    },
-    {
-      name: 'keyway_database_lock_waits',
-      help: 'Statements over tables of Keyway that wait for what others have locked, as asked for four times a minute.',
-      type: 'gauge',
-      read: () => {
+      ['purpose', 'use'],
+    ),
+    gauge(
+      'keyway_database_lock_waits',
+      'Statements over tables of Keyway that wait for what others have locked, as asked for four times a minute.',
+      () => {
         const present = figures().figures;
         return present === null ? [] : [{ value: present.lockWaits }];
       },
-    },
-    {
-      name: 'keyway_database_table_bytes',
-      help: 'What the tables of the schema take on disk with their indexes.',
-      type: 'gauge',
-      labelNames: ['table'],
-      read: () => [...(figures().figures?.tables ?? [])].map(([table, value]) => ({ labels: { table }, value })),
-    },
+    ),
+    gauge(
+      'keyway_database_table_bytes',
+      'What the tables of the schema take on disk with their indexes.',
+      () => [...(figures().figures?.tables ?? [])].map(([table, value]) => ({ labels: { table }, value })),
+      ['table'],
+    ),
     gauge(
       'keyway_database_age_seconds',
       'How old what is in memory may be: rises while the database does not answer.',
@@ -73,23 +67,21 @@ export function databaseFamilies(figures: () => DatabaseFigures): readonly Famil
       () => figures().reloads,
     ),
     gauge('keyway_database_listening', '1 while hints of changes are heard.', () => (figures().isListening ? 1 : 0)),
-    {
-      name: 'keyway_database_writes_total',
-      help: 'Writes by how they ended; unknown: it could not be found out in time.',
-      type: 'counter',
-      labelNames: ['outcome'],
-      read: () => Object.entries(figures().writes).map(([outcome, value]) => ({ labels: { outcome }, value })),
-    },
-    {
-      name: 'keyway_database_batches_total',
-      help: 'Batches of counters that were to be written to the database.',
-      type: 'counter',
-      labelNames: ['outcome'],
-      read: () => [
+    counter(
+      'keyway_database_writes_total',
+      'Writes by how they ended; unknown: it could not be found out in time.',
+      () => Object.entries(figures().writes).map(([outcome, value]) => ({ labels: { outcome }, value })),
+      ['outcome'],
+    ),
+    counter(
+      'keyway_database_batches_total',
+      'Batches of counters that were to be written to the database.',
+      () => [
         { labels: { outcome: 'written' }, value: figures().counting.batches },
         { labels: { outcome: 'failed' }, value: figures().counting.failed },
       ],
-    },
+      ['outcome'],
+    ),
     counter(
       'keyway_database_entries_total',
       'Entries of usage reports in batches that were written.',

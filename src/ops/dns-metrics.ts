@@ -1,4 +1,4 @@
-import type { Family } from './family.js';
+import { counter, type Family, gauge } from './family.js';
 
 /** Figures of the DNS server; counts are since the start. */
 export interface DnsFigures {
@@ -34,52 +34,43 @@ export function dnsFamilies(figures: () => DnsFigures): readonly Family[] {
   const seconds = (milliseconds: number | null) => (milliseconds === null ? null : milliseconds / 1000);
   return [
     ...answerFamilies(figures),
-    {
-      name: 'keyway_dns_list_names',
-      help: 'Names that a blocklist blocks, by its place in the settings.',
-      type: 'gauge',
-      labelNames: LIST,
-      read: ofLists(({ names }) => names),
-    },
-    {
-      name: 'keyway_dns_list_exceptions',
-      help: 'Names that a blocklist excepts, by its place in the settings.',
-      type: 'gauge',
-      labelNames: LIST,
-      read: ofLists(({ exceptions }) => exceptions),
-    },
-    {
-      name: 'keyway_dns_list_failed',
-      help: '1 where the last refresh of a blocklist failed, so that its old names stay, or where it is skipped.',
-      type: 'gauge',
-      labelNames: LIST,
-      read: ofLists(({ error }) => (error === null ? 0 : 1)),
-    },
-    {
-      name: 'keyway_dns_list_fetched_timestamp_seconds',
-      help: "When a blocklist's names came, in seconds since the epoch.",
-      type: 'gauge',
-      labelNames: LIST,
-      read: ofLists(({ fetchedAt }) => seconds(fetchedAt)),
-    },
-    {
-      name: 'keyway_dns_last_refresh_timestamp_seconds',
-      help: 'When the last refresh of the blocklists ended, in seconds since the epoch; 0 for never.',
-      type: 'gauge',
-      read: () => seconds(figures().lastRefresh) ?? 0,
-    },
+    gauge(
+      'keyway_dns_list_names',
+      'Names that a blocklist blocks, by its place in the settings.',
+      ofLists(({ names }) => names),
+      LIST,
+    ),
+    gauge(
+      'keyway_dns_list_exceptions',
+      'Names that a blocklist excepts, by its place in the settings.',
+      ofLists(({ exceptions }) => exceptions),
+      LIST,
+    ),
+    gauge(
+      'keyway_dns_list_failed',
+      '1 where the last refresh of a blocklist failed, so that its old names stay, or where it is skipped.',
+      ofLists(({ error }) => (error === null ? 0 : 1)),
+      LIST,
+    ),
+    gauge(
+      'keyway_dns_list_fetched_timestamp_seconds',
+      "When a blocklist's names came, in seconds since the epoch.",
+      ofLists(({ fetchedAt }) => seconds(fetchedAt)),
+      LIST,
+    ),
+    gauge(
+      'keyway_dns_last_refresh_timestamp_seconds',
+      'When the last refresh of the blocklists ended, in seconds since the epoch; 0 for never.',
+      () => seconds(figures().lastRefresh) ?? 0,
+    ),
   ];
 }
 
 function answerFamilies(figures: () => DnsFigures): readonly Family[] {
-  const counter = (name: string, help: string, read: () => number): Family => ({ name, help, type: 'counter', read });
   return [
-    {
-      name: 'keyway_dns_listening',
-      help: '1 while the DNS server listens; 0 where it is off or its port is taken.',
-      type: 'gauge',
-      read: () => (figures().listening === null ? 0 : 1),
-    },
+    gauge('keyway_dns_listening', '1 while the DNS server listens; 0 where it is off or its port is taken.', () =>
+      figures().listening === null ? 0 : 1,
+    ),
     counter('keyway_dns_queries_total', 'DNS queries.', () => figures().queries),
     counter('keyway_dns_blocked_queries_total', 'DNS queries for blocked names.', () => figures().blocked),
     counter('keyway_dns_cache_hits_total', 'DNS queries answered from the cache.', () => figures().cacheHits),
@@ -88,11 +79,6 @@ function answerFamilies(figures: () => DnsFigures): readonly Family[] {
       'Questions that the DNS upstream did not answer.',
       () => figures().upstreamErrors,
     ),
-    {
-      name: 'keyway_dns_cached_answers',
-      help: 'Answers in the DNS cache.',
-      type: 'gauge',
-      read: () => figures().cachedAnswers,
-    },
+    gauge('keyway_dns_cached_answers', 'Answers in the DNS cache.', () => figures().cachedAnswers),
   ];
 }

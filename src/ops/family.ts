@@ -13,10 +13,25 @@ export interface Family {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge';
-  readonly labelNames?: readonly string[];
+  readonly labelNames: readonly string[];
   /** Its cost must not depend on the number of keys. */
   read(): number | readonly Sample[] | Promise<readonly Sample[]>;
 }
+
+type Labelled = readonly string[];
+
+export const counter = (name: string, help: string, read: Family['read'], labelNames: Labelled = []): Family => ({
+  name,
+  help,
+  type: 'counter',
+  read,
+  labelNames,
+});
+
+export const gauge = (name: string, help: string, read: Family['read'], labelNames: Labelled = []): Family => ({
+  ...counter(name, help, read, labelNames),
+  type: 'gauge',
+});
 
 export function registerFamilies(registry: Registry, families: readonly Family[]): void {
   for (const family of families) registerFamily(registry, family);

@@ -1,4 +1,4 @@
-import type { Family } from './family.js';
+import { counter, type Family, gauge } from './family.js';
 
 /** Figures of a store of counters; counts are since the start. */
 export interface StoreFigures {
@@ -10,38 +10,34 @@ export interface StoreFigures {
 
 /** Changes that a configuration file has not taken yet. */
 export function pendingFamily(configuration: () => { readonly pendingChanges: number }): Family {
-  return {
-    name: 'keyway_config_pending_changes',
-    help: 'Keys, rule lists and DNS settings that are changed in memory and not in the configuration file.',
-    type: 'gauge',
-    read: () => configuration().pendingChanges,
-  };
+  return gauge(
+    'keyway_config_pending_changes',
+    'Keys, rule lists and DNS settings that are changed in memory and not in the configuration file.',
+    () => configuration().pendingChanges,
+  );
 }
 
 /** Writes of counters. */
 export function storeFamilies(counters: () => StoreFigures): readonly Family[] {
   return [
-    {
-      name: 'keyway_counters_batches_total',
-      help: 'Batches of counters that were to be written to the data folder.',
-      type: 'counter',
-      labelNames: ['outcome'],
-      read: () => [
+    counter(
+      'keyway_counters_batches_total',
+      'Batches of counters that were to be written to the data folder.',
+      () => [
         { labels: { outcome: 'written' }, value: counters().batches },
         { labels: { outcome: 'failed' }, value: counters().failedBatches },
       ],
-    },
-    {
-      name: 'keyway_counters_written_bytes_total',
-      help: 'Bytes of the batches of counters that were written.',
-      type: 'counter',
-      read: () => counters().batchBytes,
-    },
-    {
-      name: 'keyway_counters_write_seconds_total',
-      help: 'Time that writing those batches took.',
-      type: 'counter',
-      read: () => counters().batchMilliseconds / 1000,
-    },
+      ['outcome'],
+    ),
+    counter(
+      'keyway_counters_written_bytes_total',
+      'Bytes of the batches of counters that were written.',
+      () => counters().batchBytes,
+    ),
+    counter(
+      'keyway_counters_write_seconds_total',
+      'Time that writing those batches took.',
+      () => counters().batchMilliseconds / 1000,
+    ),
   ];
 }

@@ -1,8 +1,8 @@
-import { type Backend, PROBLEMS } from '../core/backend.js';
+import type { Health } from '../core/backend.js';
 import type { KeyCounts } from '../core/keys/types.js';
 import type { Session } from '../core/session.js';
 import type { Revision } from '../wire/traits/revision.js';
-import type { Family } from './family.js';
+import { counter, type Family, gauge, type Sample } from './family.js';
 
 /** Figures of one mount. */
 export interface MountFigures {
@@ -15,7 +15,7 @@ export interface MountFigures {
 export interface GatewayFigures {
   readonly mounts: readonly MountFigures[];
   readonly keys: { readonly size: number; readonly counts: KeyCounts };
-  readonly health: Pick<Backend, 'problems'>;
+  readonly health: Health;
   /** Counts are since the start. */
   readonly tokens: () => { readonly unread: number };
 }
@@ -36,54 +36,131 @@ export function gatewayFamilies(figures: GatewayFigures): readonly Family[] {
   const { mounts, keys, health, tokens } = figures;
   return [
     ...keyFamilies(keys, mounts),
-    {
-      name: 'keyway_sessions',
-      help: 'Sessions that operators hold, by mount; a mount has one at most.',
-      type: 'gauge',
-      labelNames: MOUNT,
-      read: () =>
+    gauge(
+      'keyway_sessions',
+      'Sessions that operators hold, by mount; a mount has one at most.',
+      () =>
         mounts.filter(hasLogin).map((mount) => ({ labels: labelsOf(mount), value: mount.session.isHeld() ? 1 : 0 })),
-    },
-    {
-      name: 'keyway_unread_tokens_total',
-      help: 'Requests refused without a look at their token, after too many wrong ones from the same address.',
-      type: 'counter',
-      read: () => tokens().unread,
-    },
-    {
-      name: 'keyway_health_problem',
-      help: '1 while /healthz names the problem.',
-      type: 'gauge',
-      labelNames: ['problem'],
-      async read() {
+      MOUNT,
+    ),
+    counter(
+      'keyway_unread_tokens_total',
+      'Requests refused without a look at their token, after too many wrong ones from the same address.',
+      () => tokens().unread,
+    ),
+    gauge(
+      'keyway_health_problem',
+      '1 while /healthz names the problem.',
+      async () => {
         const present = new Set((await health.problems()).map(({ problem }) => problem));
-        return PROBLEMS.map((problem) => ({ labels: { problem }, value: present.has(problem) ? 1 : 0 }));
+        return Object.keys(health.kinds()).map((problem) => ({
+          labels: { problem },
+          value: present.has(problem) ? 1 : 0,
+        }));
       },
-    },
+      ['problem'],
+    ),
   ];
 }
 
 function keyFamilies(keys: GatewayFigures['keys'], mounts: readonly MountFigures[]): readonly Family[] {
   return [
-    { name: 'keyway_keys', help: 'Registered access keys.', type: 'gauge', read: () => keys.size },
-    {
-      name: 'keyway_keys_with_traffic',
-      help: 'Registered access keys that have used any traffic.',
-      type: 'gauge',
-      read: () => keys.counts.active,
-    },
-    {
-      name: 'keyway_keys_over_limit',
-      help: 'Registered access keys whose traffic has reached their limit.',
-      type: 'gauge',
-      read: () => keys.counts.overLimit,
-    },
-    {
-      name: 'keyway_keys_online',
-      help: "Registered access keys that a mount shows as online, by its revision's rule.",
-      type: 'gauge',
-      labelNames: MOUNT,
-      read: () => mounts.map((mount) => ({ labels: labelsOf(mount), value: mount.revision.online.count(keys.counts) })),
-    },
+    gauge('keyway_keys', 'Registered access keys.', () => keys.size),
+    gauge('keyway_keys_with_traffic', 'Registered access keys that have used any traffic.', () => keys.counts.active),
+    gauge(
+      'keyway_keys_over_limit',
+      'Registered access keys whose traffic has reached their limit.',
+      () => keys.counts.overLimit,
+    ),
+    gauge(
+      'keyway_keys_online',
+      "Registered access keys that a mount shows as online, by its revision's rule.",
+      () => mounts.map((mount) => ({ labels: labelsOf(mount), value: mount.revision.online.count(keys.counts) })),
+      MOUNT,
+    ),
+  ];
+}
+
+const REASONS = ['full', 'share'] as const;
+
+type Counts = Readonly<Record<(typeof REASONS)[number], number>>;
+
+/** Figures of the connections of one listener; counts are since the start. */
+export interface ConnectionFigures {
+  readonly listener: string;
+  readonly open: number;
+  /** Idle ones that made room, because the listener was full or an address had its share. */
+  readonly closedIdle: Counts;
+  /** New ones that found none. */
+  readonly refused: Counts;
+}
+
+export function connectionFamilies(figures: () => readonly ConnectionFigures[]): readonly Family[] {
+  return [
+    gauge(
+      'keyway_connections',
+      'Open connections, by listener.',
+      () => figures().map(({ listener, open }) => ({ labels: { listener }, value: open })),
+      ['listener'],
+    ),
+    counter(
+      'keyway_connections_closed_total',
+      'Idle connections closed to make room, by listener: it was full, or an address had its share.',
+      () => figures().flatMap(({ listener, closedIdle }) => byReason(listener, closedIdle)),
+      ['listener', 'reason'],
+    ),
+    counter(
+      'keyway_connections_refused_total',
+      'New connections for which no idle one could make room, by listener and reason.',
+      () => figures().flatMap(({ listener, refused }) => byReason(listener, refused)),
+      ['listener', 'reason'],
+    ),
+  ];
+}
+
+function byReason(listener: string, counts: Counts): readonly Sample[] {
+  return REASONS.map((reason) => ({ labels: { listener, reason }, value: counts[reason] }));
+}
+
+/** Figures of the feed; counts are since the start. */
+export interface FeedFigures {
+  readonly reports: number;
+  readonly entries: number;
+  readonly repeatedReports: number;
+  readonly unknownKeys: number;
+  readonly notDurable: number;
+  readonly refused: number;
+}
+
+export function feedFamilies(figures: () => FeedFigures): readonly Family[] {
+  return [
+    counter(
+      'keyway_feed_reports_total',
+      'Usage reports of the tunnel server; repeated ones were counted before and not again.',
+      () => {
+        const { reports, repeatedReports } = figures();
+        return [
+          { labels: { outcome: 'counted' }, value: reports - repeatedReports },
+          { labels: { outcome: 'repeated' }, value: repeatedReports },
+        ];
+      },
+      ['outcome'],
+    ),
+    counter('keyway_feed_entries_total', 'Entries of usage reports that were counted.', () => figures().entries),
+    counter(
+      'keyway_feed_unknown_keys_total',
+      'Keys in usage reports that were not registered.',
+      () => figures().unknownKeys,
+    ),
+    counter(
+      'keyway_feed_not_durable_total',
+      'Usage reports that were counted and could not be written to the disk.',
+      () => figures().notDurable,
+    ),
+    counter(
+      'keyway_feed_refused_requests_total',
+      'Requests to the feed without its token, or that it could not read.',
+      () => figures().refused,
+    ),
   ];
 }

@@ -1,15 +1,21 @@
 import { Registry } from 'prom-client';
 import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
-import { type ConnectionFigures, connectionFamilies } from './connection-metrics.js';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
 import { type LoginCounts, registerConfiguration, registerLogins } from './event-metrics.js';
 import { type Family, registerFamilies } from './family.js';
-import { type FeedFigures, feedFamilies } from './feed-metrics.js';
-import { type GatewayFigures, gatewayFamilies, hasLogin, labelsOf } from './gateway-metrics.js';
+import {
+  type ConnectionFigures,
+  connectionFamilies,
+  type FeedFigures,
+  feedFamilies,
+  type GatewayFigures,
+  gatewayFamilies,
+  hasLogin,
+  labelsOf,
+} from './gateway-metrics.js';
 import { registerDatabaseDurations, registerUpstreamCalls, type UpstreamCalls } from './home-durations.js';
 import { type ProcessFigures, registerProcess } from './process-metrics.js';
-import { createRequestCounts, type RequestCounts } from './request-counts.js';
-import { registerRequests } from './request-metrics.js';
+import { createRequestCounts, type RequestCounts, registerRequests } from './request-counts.js';
 
 /** Figures of a gateway and what stands beside it. */
 export interface WatchedFigures {

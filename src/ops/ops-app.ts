@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
-import { type Backend, OUTSIDE_PROBLEMS } from '../core/backend.js';
+import type { Health } from '../core/backend.js';
 import type { LogPort } from '../core/ports.js';
 import type { Readiness } from '../core/readiness.js';
 import { type CreateServer, listenerOptions, withHostCheck } from '../sockets/http-server.js';
@@ -8,7 +8,7 @@ import type { Metrics } from './metrics.js';
 
 export interface OpsOptions {
   readonly readiness: Readiness;
-  readonly health: Pick<Backend, 'problems'>;
+  readonly health: Health;
   /** The identity of a state that several gateways share; null, and not told, for others. */
   readonly state?: () => string | null;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
@@ -65,7 +65,8 @@ export function createOpsApp({
   });
   app.get('/healthz', async (_request, reply) => {
     const problems = await health.problems();
-    const isWell = problems.every(({ problem }) => OUTSIDE_PROBLEMS.has(problem));
+    const kinds = health.kinds();
+    const isWell = problems.every(({ problem }) => kinds[problem] === 'outside');
     const status = problems.length === 0 ? 'healthy' : isWell ? 'degraded' : 'unhealthy';
     const state = identity();
     return sendState(reply, isWell, { status, problems, ...(state === null ? {} : { state }) });

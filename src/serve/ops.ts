@@ -1,4 +1,4 @@
-import type { Backend } from '../core/backend.js';
+import type { Health } from '../core/backend.js';
 import type { Readiness } from '../core/readiness.js';
 import type { Resolver } from '../dns/resolver.js';
 import type { Feed } from '../feed/feed.js';
@@ -35,8 +35,6 @@ export interface RunningOps {
   close(): Promise<void>;
 }
 
-type Health = Pick<Backend, 'problems'>;
-
 /** Null where there is none. */
 export interface Beside {
   readonly feed: Feed | null;
@@ -47,9 +45,9 @@ export interface Beside {
 export async function startOps(settings: OpsSettings, log: CountedLog): Promise<RunningOps> {
   const { opsBind: bind, version, readiness, allowHosts, connections } = settings;
   const metrics = createMetrics({ version, linesLost: log.linesLost });
-  let present: Health = { problems: async () => [] };
+  let present: Health = { problems: async () => [], kinds: () => ({}) };
   let state = (): string | null => null;
-  const health: Health = { problems: () => present.problems() };
+  const health: Health = { problems: () => present.problems(), kinds: () => present.kinds() };
   const server = connections === undefined ? {} : { createServer: connections.serverFor('ops') };
   const app = createOpsApp({
     readiness,
@@ -67,8 +65,9 @@ export async function startOps(settings: OpsSettings, log: CountedLog): Promise<
       url,
       observer: observerOf(metrics),
       watch(gateway, beside) {
-        present = gateway.backend;
-        state = gateway.home.identity;
+        const { backend, home } = gateway;
+        present = { problems: () => backend.problems(), kinds: () => home.problemKinds };
+        state = home.identity;
         watch(metrics, gateway, health, { ...beside, connections: connections ?? null });
       },
       async close() {

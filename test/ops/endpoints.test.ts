@@ -29,7 +29,7 @@ describe('a request that the framework has no answer to', () => {
     const { log, lines } = createLines();
     const app = createOpsApp({
       readiness: createReadiness(),
-      health: { problems: async () => [] },
+      health: { problems: async () => [], kinds: () => ({}) },
       metrics: { contentType: 'text/plain', text: async () => '' },
       log,
       admitsHost: null,

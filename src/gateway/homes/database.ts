@@ -1,4 +1,4 @@
-import { openDatabaseBackend } from '../../homes/database/backend.js';
+import { DATABASE_PROBLEMS, openDatabaseBackend } from '../../homes/database/backend.js';
 import { databaseFamilies } from '../../ops/database-metrics.js';
 import type { HomePlaceOf } from '../../settings/home.js';
 import type { ComposeOptions } from '../options.js';
@@ -19,6 +19,7 @@ export async function openDatabaseHome(place: HomePlaceOf<'database'>, options: 
     // A listener in a state that gateways share is no one's address.
     bind: () => undefined,
     identity: () => backend.status().identity,
+    problemKinds: DATABASE_PROBLEMS,
     metrics: () => databaseFamilies(backend.status),
     parts: { database: backend },
   };

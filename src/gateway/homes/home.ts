@@ -1,5 +1,5 @@
 import type { UpstreamServer } from '../../client/server.js';
-import type { Backend } from '../../core/backend.js';
+import type { Backend, ProblemKinds } from '../../core/backend.js';
 import type { DnsConfig, ListenerConfig } from '../../core/model.js';
 import type { DatabaseBackend } from '../../homes/database/backend.js';
 import type { LocalBackend } from '../../homes/file/backend.js';
@@ -22,6 +22,8 @@ export interface Home {
   holdSessions(credentials: string): void;
   /** The name by which gateways over the same state are known to be so; null where it has none. */
   identity(): string | null;
+  /** The problems that its backend can have. */
+  readonly problemKinds: ProblemKinds;
   /** Metrics of its own. */
   metrics(): readonly Family[];
   /** Says in the log what is in the way of serving it, and what of it mounts of these lines cannot show. */
@@ -56,6 +58,7 @@ export function homeOver(backend: Backend): Home {
     serverBeside: () => null,
     holdSessions: () => undefined,
     identity: () => null,
+    problemKinds: {},
     metrics: () => [],
     report: async () => undefined,
     parts: {},

@@ -1,5 +1,6 @@
 import { tryWriting } from '../../files/try-writing.js';
 import { openLocalBackend } from '../../homes/file/backend.js';
+import { FILE_PROBLEMS } from '../../homes/file/problems.js';
 import { pendingFamily, storeFamilies } from '../../ops/file-metrics.js';
 import type { HomePlaceOf } from '../../settings/home.js';
 import type { RootListBeside } from '../../wire/traits/file-reading.js';
@@ -60,6 +61,7 @@ async function openLocal(
   return {
     ...homeOver(backend),
     keepsReports: store !== null,
+    problemKinds: FILE_PROBLEMS,
     holdSessions: (credentials) => keptSessions?.holdTo(credentials),
     metrics: () => [
       ...(configuration === null ? [] : [pendingFamily(configuration.status)]),

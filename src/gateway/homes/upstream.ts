@@ -7,6 +7,7 @@ import { DEFAULT_BIND, type ListenerConfig } from '../../core/model.js';
 import { sha256Hash } from '../../core/password.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../core/ports.js';
 import { openUpstreamBackend } from '../../homes/upstream/backend.js';
+import { UPSTREAM_PROBLEMS } from '../../homes/upstream/state.js';
 import { upstreamFamilies } from '../../ops/upstream-metrics.js';
 import { readTrusted } from '../../platform/trusted.js';
 import { isLoopback } from '../../settings/bind-address.js';
@@ -23,6 +24,7 @@ export async function openUpstreamHome(place: HomePlaceOf<'upstream'>, options: 
   const backend = await openUpstreamBackend({ ...options, ...place, server, listener, guard, readsSettings });
   return {
     ...homeOver(backend),
+    problemKinds: UPSTREAM_PROBLEMS,
     metrics: () => upstreamFamilies(backend.status),
     report: async (served) => reportServer(server, served, log),
     parts: { upstream: { server, backend } },

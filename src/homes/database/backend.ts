@@ -1,4 +1,12 @@
-import type { Backend, BackendSettings, ChangeReason, KeyUpdate, LiveReads, Problem } from '../../core/backend.js';
+import type {
+  Backend,
+  BackendSettings,
+  ChangeReason,
+  KeyUpdate,
+  LiveReads,
+  Problem,
+  ProblemKinds,
+} from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import { createKeyRegistry } from '../../core/keys/registry.js';
 import type { KeyEntry } from '../../core/keys/types.js';
@@ -70,6 +78,12 @@ export interface DatabaseBackendOptions {
   readonly progress?: ProgressPort;
   readonly observe?: DurationsObserver;
 }
+
+/** The problems of a database. */
+export const DATABASE_PROBLEMS = {
+  database_away: 'outside',
+  database_refuses_writes: 'outside',
+} as const satisfies ProblemKinds;
 
 const NO_POSTS = 'over a database counters are not taken as they stand: report increments to /v1/usage';
 const DAY = 86_400_000;
@@ -359,7 +373,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
       find: (accessKey) => find(accessKey, LAST_KNOWN),
     },
     refreshBlocklists: null,
-    async problems(): Promise<readonly Problem[]> {
+    async problems(): Promise<readonly Problem<keyof typeof DATABASE_PROBLEMS>[]> {
       const { age, failure, refusal } = follower.status();
       const refused = refusesWrites();
       if (failure === null) return refused === null ? [] : [{ problem: 'database_refuses_writes', reason: refused }];

@@ -1,7 +1,16 @@
-import { PROBLEMS, type Problem, type ProblemName } from '../../core/backend.js';
+import type { Problem, ProblemKinds } from '../../core/backend.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { exists } from '../../platform/presence.js';
 import type { ConfigurationFileStatus } from './configuration/configuration-file.js';
+
+/** The problems of a configuration file and its counters. */
+export const FILE_PROBLEMS = {
+  configuration_unreadable: 'own',
+  configuration_unwritable: 'own',
+  counters_unwritable: 'own',
+  counters_moved_aside: 'own',
+  inbounds_not_live: 'own',
+} as const satisfies ProblemKinds;
 
 /** What problems are read from. Null where there is no such thing. */
 export interface ProblemSources {
@@ -21,23 +30,20 @@ export function createProblems({ configuration, counters, fileSystem }: ProblemS
     const file = configuration?.() ?? { parseError: null, lastWriteError: null, inboundsError: null };
     const store = counters?.() ?? { movedAside: null, lastWriteError: null };
     const aside = store.movedAside !== null && (await exists(fileSystem, store.movedAside)) ? store.movedAside : null;
-    const reasons: Readonly<Partial<Record<ProblemName, string | null>>> = {
+    const reasons: Readonly<Record<keyof typeof FILE_PROBLEMS, string | null>> = {
       configuration_unreadable: said(
         file.parseError,
         'the configuration file cannot be read, the last good state stays live',
       ),
       configuration_unwritable: said(file.lastWriteError, 'the last write of the configuration file failed'),
-      inbounds_not_live: file.inboundsError,
       counters_unwritable: said(store.lastWriteError, 'the last write of the counters failed'),
       counters_moved_aside: said(
         aside,
         'the store of counters was damaged and was moved away; look at it, then remove it',
       ),
+      inbounds_not_live: file.inboundsError,
     };
-    return PROBLEMS.flatMap((problem) => {
-      const { [problem]: reason = null } = reasons;
-      return reason === null ? [] : [{ problem, reason }];
-    });
+    return Object.entries(reasons).flatMap(([problem, reason]) => (reason === null ? [] : [{ problem, reason }]));
   };
 }
 

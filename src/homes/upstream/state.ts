@@ -1,6 +1,6 @@
 import { UNCHANGED } from '../../client/find-line.js';
 import type { UpstreamServer, UpstreamTrouble } from '../../client/server.js';
-import type { Backend, ChangeReason, Problem, ProblemName } from '../../core/backend.js';
+import type { Backend, ChangeReason, Problem, ProblemKinds } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { ListenerConfig } from '../../core/model.js';
@@ -294,7 +294,19 @@ async function countedElsewhere(): Promise<never> {
 
 const COUNTS = 'this Keyway stands in front of a running server, which counts by itself: reports would count twice';
 
-const NAMES: Readonly<Record<UpstreamTrouble['kind'], ProblemName>> = {
+/** The problems of a running server, and of the notes on it. */
+export const UPSTREAM_PROBLEMS = {
+  upstream_away: 'outside',
+  upstream_refused: 'outside',
+  upstream_later: 'outside',
+  upstream_configuration_unreadable: 'outside',
+  stale: 'outside',
+  upstream_notes_unwritable: 'own',
+} as const satisfies ProblemKinds;
+
+type UpstreamProblem = Problem<keyof typeof UPSTREAM_PROBLEMS>;
+
+const NAMES: Readonly<Record<UpstreamTrouble['kind'], UpstreamProblem['problem']>> = {
   away: 'upstream_away',
   refused: 'upstream_refused',
 };
@@ -304,8 +316,8 @@ function problemsOf(
   server: Pick<UpstreamServer, 'name' | 'version' | 'isLater' | 'troubles'>,
   journal: Pick<WriteJournal, 'problem'>,
   { stale, isUnreadable }: { readonly stale: number | null; readonly isUnreadable: boolean },
-): Problem[] {
-  const problems: Problem[] = [];
+): UpstreamProblem[] {
+  const problems: UpstreamProblem[] = [];
   for (const { of, kind, since, reason } of server.troubles()) {
     const when = new Date(since).toISOString();
     problems.push({ problem: NAMES[kind], reason: `${server.name}, ${of}, since ${when}: ${reason}` });
