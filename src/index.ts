@@ -13,9 +13,17 @@ export type { TokenGuard } from './core/token-guard.js';
 export type { Gateway } from './gateway/compose.js';
 export { createGateway } from './gateway/create-gateway.js';
 export type { Home, HomeParts, OpenUpstream } from './gateway/homes/home.js';
-export type { GatewayMount, GatewayObserver, GatewayOptions, GatewayUpstream } from './gateway/options.js';
+export type {
+  DatabaseOptions,
+  GatewayMount,
+  GatewayObserver,
+  GatewayOptions,
+  GatewayUpstream,
+  Overrides,
+} from './gateway/options.js';
 export type { DatabaseBackend } from './homes/database/backend.js';
 export type { LocalBackend } from './homes/file/backend.js';
+export type { AppSettings } from './northbound/app-options.js';
 export type { CallerOf } from './northbound/caller.js';
 export type { PanelServer, SubscriptionAddress } from './northbound/embedded-panel.js';
 export type { LoginGuardLimit } from './northbound/login-guard.js';

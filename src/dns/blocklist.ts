@@ -8,15 +8,12 @@ export interface ListNames {
 }
 
 /** All lists together, unchangeable: a refresh makes another one. */
-export interface Blocklist {
-  /** Tells whether a name (in lower case, without a dot at its end) is blocked. An exception of any list wins over all. */
-  blocks(name: string): boolean;
-}
+export type Blocklist = ReturnType<typeof createBlocklist>;
 
 const CODE_DOT = 0x2e;
 
 /** Joins lists whose sets were built under this seed. */
-export function createBlocklist(seed: number, lists: readonly ListNames[]): Blocklist {
+export function createBlocklist(seed: number, lists: readonly ListNames[]) {
   const blocked = together(lists.map((list) => list.blocked));
   const excepted = together(lists.map((list) => list.excepted));
 
@@ -36,7 +33,8 @@ export function createBlocklist(seed: number, lists: readonly ListNames[]): Bloc
   }
 
   return {
-    blocks: (name) => blocked.sets.length > 0 && inAny(blocked, name) && !inAny(excepted, name),
+    /** Tells whether a name (in lower case, without a dot at its end) is blocked. An exception of any list wins over all. */
+    blocks: (name: string): boolean => blocked.sets.length > 0 && inAny(blocked, name) && !inAny(excepted, name),
   };
 }
 

@@ -22,22 +22,7 @@ export interface ListState {
 }
 
 /** The configured lists, and what they block. */
-export interface Blocklists {
-  /** The set of now; another one after a refresh. */
-  current(): Blocklist;
-  states(): readonly ListState[];
-  /** Milliseconds since the epoch at which the last refresh ended, null for none yet. */
-  refreshedAt(): number | null;
-  /** Takes last good copies, so that blocking needs no network. Resolves when they block. */
-  restore(urls: readonly string[]): Promise<void>;
-  /**
-   * Fetches the lists again and puts what they say into the place of what was, at once for all. One under way for the same
-   * lists is joined; for others it is given up. Never rejects: a list that fails keeps its last good content. A reason is
-   * logged once, until it is another.
-   */
-  refresh(urls: readonly string[], connections: ListConnections): Promise<void>;
-  close(): Promise<void>;
-}
+export type Blocklists = ReturnType<typeof createBlocklists>;
 
 export interface BlocklistsOptions {
   readonly store: ListStore;
@@ -64,7 +49,7 @@ const UNUSED_COPY_MS = 30 * 24 * 3_600_000;
 const AT_ONCE = 4;
 
 /** Creates lists that block nothing yet. */
-export function createBlocklists(options: BlocklistsOptions): Blocklists {
+export function createBlocklists(options: BlocklistsOptions) {
   const { store, clock, log, seed } = options;
   let lists: ReadonlyMap<string, LoadedList> = new Map();
   let blocklist: Blocklist = EMPTY_BLOCKLIST;
@@ -164,16 +149,24 @@ export function createBlocklists(options: BlocklistsOptions): Blocklists {
   }
 
   return {
-    current: () => blocklist,
-    states: () => [...lists].map(([url, list]) => stateOf(url, list)),
-    refreshedAt: () => refreshedAt,
-    async restore(urls) {
+    /** The set of now; another one after a refresh. */
+    current: (): Blocklist => blocklist,
+    states: (): readonly ListState[] => [...lists].map(([url, list]) => stateOf(url, list)),
+    /** Milliseconds since the epoch at which the last refresh ended, null for none yet. */
+    refreshedAt: (): number | null => refreshedAt,
+    /** Takes last good copies, so that blocking needs no network. Resolves when they block. */
+    async restore(urls: readonly string[]): Promise<void> {
       const { unique, key } = identified(urls);
       if (running !== null && running.key !== key) await giveUp();
       const restored = await Promise.all(unique.map(async (url) => [url, await restoreOne(url)] as const));
       publish(new Map(restored));
     },
-    async refresh(urls, connections) {
+    /**
+     * Fetches the lists again and puts what they say into the place of what was, at once for all. One under way for the same
+     * lists is joined; for others it is given up. Never rejects: a list that fails keeps its last good content. A reason is
+     * logged once, until it is another.
+     */
+    async refresh(urls: readonly string[], connections: ListConnections): Promise<void> {
       const { unique, key } = identified(urls);
       if (running !== null && running.key === key) return running.done;
       const before = giveUp();

@@ -6,17 +6,6 @@ export interface CachedAnswer {
   readonly age: number;
 }
 
-/** Answers by question, each for its time, the least recently used leaving first. */
-export interface AnswerCache {
-  /** Null when there is none or its time is over. */
-  get(key: string): CachedAnswer | null;
-  /** Keeps an answer for some seconds; nothing is kept for 0. */
-  put(key: string, answer: DnsAnswer, seconds: number): void;
-  readonly size: number;
-  /** Bytes that the entries take, roughly. */
-  readonly bytes: number;
-}
-
 export interface CacheLimits {
   readonly entries: number;
   readonly bytes: number;
@@ -33,7 +22,7 @@ interface Entry {
 const ENTRY_BYTES = 400;
 
 /** Creates an empty cache; `now` is milliseconds of a clock that never goes back. */
-export function createAnswerCache(now: () => number, limits: CacheLimits): AnswerCache {
+export function createAnswerCache(now: () => number, limits: CacheLimits) {
   const entries = new Map<string, Entry>();
   let bytes = 0;
 
@@ -43,7 +32,8 @@ export function createAnswerCache(now: () => number, limits: CacheLimits): Answe
   }
 
   return {
-    get(key) {
+    /** Null when there is none or its time is over. */
+    get(key: string): CachedAnswer | null {
       const entry = entries.get(key);
       if (entry === undefined) return null;
       const time = now();
@@ -56,7 +46,8 @@ export function createAnswerCache(now: () => number, limits: CacheLimits): Answe
       entries.set(key, entry);
       return { answer: entry.answer, age: Math.floor((time - entry.storedAt) / 1000) };
     },
-    put(key, answer, seconds) {
+    /** Keeps an answer for some seconds; nothing is kept for 0. */
+    put(key: string, answer: DnsAnswer, seconds: number): void {
       const before = entries.get(key);
       if (before !== undefined) drop(key, before);
       if (seconds <= 0) return;
@@ -78,6 +69,7 @@ export function createAnswerCache(now: () => number, limits: CacheLimits): Answe
     get size() {
       return entries.size;
     },
+    /** Bytes that the entries take, roughly. */
     get bytes() {
       return bytes;
     },

@@ -5,20 +5,13 @@ import type { Channel, ConnectionsOptions } from './channel.js';
 import { decideRoute, RouteError } from './routes.js';
 
 /** HTTP connections to the hosts that the resolver calls, each on the way that the outbound settings give it. */
-export interface Connections {
-  /** Returns the way to this URL's host. Rejects with `RouteError` when a rule blocks it. */
-  dispatcherFor(url: URL): Promise<Dispatcher>;
-  /** Forgets connections that no longer answer: the next request opens new ones. */
-  renew(): void;
-  /** Ends all connections, requests under way included. */
-  destroy(): Promise<void>;
-}
+export type Connections = ReturnType<typeof createConnections>;
 
 /** A decision may rest on addresses, which change. */
 const ROUTE_MS = 60_000;
 
 /** Opens connections as they are needed. */
-export function createConnections(options: ConnectionsOptions): Connections {
+export function createConnections(options: ConnectionsOptions) {
   const routes = new Map<string, { readonly decided: Promise<OutboundAction>; readonly until: number }>();
   let channels = new Map<string, Channel>();
 
@@ -32,7 +25,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
   }
 
   return {
-    async dispatcherFor(url) {
+    /** Returns the way to this URL's host. Rejects with `RouteError` when a rule blocks it. */
+    async dispatcherFor(url: URL): Promise<Dispatcher> {
       const host = hostOf(url);
       let known = routes.get(host);
       if (known === undefined || performance.now() > known.until) {
@@ -44,12 +38,14 @@ export function createConnections(options: ConnectionsOptions): Connections {
       if (route === 'block') throw new RouteError(`an outbound rule blocks ${host}`);
       return (await channel(route, url.origin)).dispatcherFor(url);
     },
-    renew() {
+    /** Forgets connections that no longer answer: the next request opens new ones. */
+    renew(): void {
       const gone = channels;
       channels = new Map();
       for (const old of gone.values()) void old.destroy();
     },
-    async destroy() {
+    /** Ends all connections, requests under way included. */
+    async destroy(): Promise<void> {
       await Promise.all([...channels.values()].map((old) => old.destroy()));
     },
   };

@@ -1,5 +1,5 @@
 import type { ClockPort, LogPort } from '../core/ports.js';
-import { type AnswerCache, type CachedAnswer, createAnswerCache } from './cache.js';
+import { type CachedAnswer, createAnswerCache } from './cache.js';
 import type { Connections } from './connections.js';
 import { createDohUpstream, type DohUpstream } from './doh.js';
 import { reasonOf } from './failure-reason.js';
@@ -9,15 +9,7 @@ import { UNREACHABLE } from './reply.js';
 import { FAILURE_SECONDS, readUpstreamAnswer, type UpstreamAnswer } from './upstream-answer.js';
 
 /** Answers out of the cache or from the upstream. */
-export interface Forwarder {
-  /** Never rejects: SERVFAIL stands for every failure, within 5 seconds. At once when the cache has it. */
-  resolve(query: Query): CachedAnswer | Promise<CachedAnswer>;
-  readonly cache: AnswerCache;
-  /** Lets what is under way end, then closes. */
-  retire(): Promise<void>;
-  /** Ends all connections now. */
-  close(): Promise<void>;
-}
+export type Forwarder = ReturnType<typeof createForwarder>;
 
 /** Counts what happened; the resolver's figures. */
 export interface ForwarderCounts {
@@ -41,7 +33,7 @@ const ATTEMPT_MS = 2000;
 const MOST_FLIGHTS = 2000;
 
 /** Creates a forwarder with an empty cache. Throws when the upstream is no URL. */
-export function createForwarder({ upstream, connections, clock, log, counts }: ForwarderOptions): Forwarder {
+export function createForwarder({ upstream, connections, clock, log, counts }: ForwarderOptions) {
   const cache = createAnswerCache(() => clock.monotonic(), CACHE_LIMITS);
   const flights = new Map<string, Promise<CachedAnswer>>();
   const doh = createDohUpstream(upstream, connections);
@@ -72,7 +64,8 @@ export function createForwarder({ upstream, connections, clock, log, counts }: F
   }
 
   return {
-    resolve(query) {
+    /** Never rejects: SERVFAIL stands for every failure, within 5 seconds. At once when the cache has it. */
+    resolve(query: Query): CachedAnswer | Promise<CachedAnswer> {
       const key = cacheKey(query);
       const cached = cache.get(key);
       if (cached !== null) {
@@ -87,11 +80,13 @@ export function createForwarder({ upstream, connections, clock, log, counts }: F
       return started;
     },
     cache,
-    async retire() {
+    /** Lets what is under way end, then closes. */
+    async retire(): Promise<void> {
       await Promise.allSettled(flights.values());
       await connections.destroy();
     },
-    close: () => connections.destroy(),
+    /** Ends all connections now. */
+    close: (): Promise<void> => connections.destroy(),
   };
 }
 

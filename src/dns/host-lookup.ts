@@ -3,12 +3,7 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 /** Finds the addresses of the hosts that the resolver itself calls, never by asking itself. */
-export interface HostLookup {
-  /** At least one address, or a rejection. A custom domain comes before what the machine knows. */
-  addresses(host: string): Promise<readonly string[]>;
-  /** Tells whether this name is being looked up now: answering it by asking the upstream would wait for itself. */
-  underWay(name: string): boolean;
-}
+export type HostLookup = ReturnType<typeof createHostLookup>;
 
 export interface HostLookupOptions {
   /** The exact custom domain's address, or null. */
@@ -23,7 +18,7 @@ export interface HostLookupOptions {
  * Looks up by the machine's own ways (hosts file, name servers). When one of the machine's name servers is this very
  * resolver, the other name servers are asked instead; with none left the look-up fails and says what helps.
  */
-export function createHostLookup({ custom, own, nameServers }: HostLookupOptions): HostLookup {
+export function createHostLookup({ custom, own, nameServers }: HostLookupOptions) {
   const running = new Map<string, Promise<readonly string[]>>();
 
   async function find(host: string): Promise<readonly string[]> {
@@ -40,7 +35,8 @@ export function createHostLookup({ custom, own, nameServers }: HostLookupOptions
   }
 
   return {
-    async addresses(host) {
+    /** At least one address, or a rejection. A custom domain comes before what the machine knows. */
+    async addresses(host: string): Promise<readonly string[]> {
       if (isIP(host) !== 0) return [host];
       const known = custom(host);
       if (known !== null) return [known];
@@ -49,7 +45,8 @@ export function createHostLookup({ custom, own, nameServers }: HostLookupOptions
       running.set(name, present);
       return present;
     },
-    underWay: (name) => running.has(name),
+    /** Tells whether this name is being looked up now: answering it by asking the upstream would wait for itself. */
+    underWay: (name: string): boolean => running.has(name),
   };
 }
 

@@ -5,13 +5,7 @@ import { type Listener, openListener } from './listener.js';
 import type { Responder } from './udp.js';
 
 /** Keeps the two sockets where they are wanted, also when a port becomes free only later. */
-export interface KeptListener {
-  /** Listens there instead of where it did. Never rejects: what stands in the way is logged, and tried again. */
-  listen(address: string, port: number): Promise<void>;
-  /** Closes, and tries no more. */
-  close(): Promise<void>;
-  current(): Listener | null;
-}
+export type KeptListener = ReturnType<typeof createKeptListener>;
 
 export interface KeptListenerOptions {
   readonly respond: Responder;
@@ -23,7 +17,7 @@ export interface KeptListenerOptions {
 }
 
 /** Creates it with no socket open. Calls of `listen` and `close` must not overlap. */
-export function createKeptListener({ respond, log, retryAfter, retry }: KeptListenerOptions): KeptListener {
+export function createKeptListener({ respond, log, retryAfter, retry }: KeptListenerOptions) {
   let listener: Listener | null = null;
   let timer: NodeJS.Timeout | undefined;
   let reported = '';
@@ -48,7 +42,8 @@ export function createKeptListener({ respond, log, retryAfter, retry }: KeptList
   }
 
   return {
-    async listen(address, port) {
+    /** Listens there instead of where it did. Never rejects: what stands in the way is logged, and tried again. */
+    async listen(address: string, port: number): Promise<void> {
       clearTimeout(timer);
       if (listener !== null && listener.address === address && (listener.port === port || port === 0)) return;
       await close();
@@ -64,7 +59,8 @@ export function createKeptListener({ respond, log, retryAfter, retry }: KeptList
         reportTaken(address, port, error);
       }
     },
+    /** Closes, and tries no more. */
     close,
-    current: () => listener,
+    current: (): Listener | null => listener,
   };
 }

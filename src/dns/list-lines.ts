@@ -9,12 +9,6 @@ export interface ListSink {
   except(bytes: Uint8Array, length: number): void;
 }
 
-/** Reads a list piece by piece. `push` and `end` throw `ListError` for what is no list (a web page, binary data). */
-export interface ListReader {
-  push(chunk: Buffer): void;
-  end(): void;
-}
-
 /** Longer lines name nothing; hosts files with several names a line stay far below. */
 const MOST_LINE_BYTES = 16_384;
 const MOST_NAME_BYTES = 253;
@@ -58,7 +52,7 @@ const OWN_NAMES = new Set(['localhost.localdomain', 'localhost.localdomain4', 'l
  * 5891 by the URL standard's mapping). Every other line is passed over: rules for paths and page elements say
  * nothing about a name.
  */
-export function createListReader(sink: ListSink): ListReader {
+export function createListReader(sink: ListSink) {
   const name = new Uint8Array(256);
   let carry: Buffer = Buffer.alloc(0);
   let overlong = false;
@@ -150,7 +144,7 @@ export function createListReader(sink: ListSink): ListReader {
 
   return {
     push,
-    end() {
+    end(): void {
       finishLine(Buffer.alloc(0));
     },
   };

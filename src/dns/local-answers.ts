@@ -77,17 +77,7 @@ export function blockedAnswer(type: number, setting: BlockedAnswer): DnsAnswer {
 }
 
 /** The operator's own names. */
-export interface CustomDomains {
-  /**
-   * The answer when a custom domain covers the name: its own entry, else the `*.` entry of the nearest name above it. Its
-   * address, or no data for another type (the name exists here alone). Null when none covers it.
-   */
-  answer(name: string, type: number): DnsAnswer | null;
-  /** The address of the entry of exactly this name, or null. */
-  address(name: string): string | null;
-  /** Entries that are none, as they were written. */
-  readonly ignored: readonly string[];
-}
+export type CustomDomains = ReturnType<typeof createCustomDomains>;
 
 interface CustomEntry {
   readonly address: string;
@@ -95,7 +85,7 @@ interface CustomEntry {
 }
 
 /** Reads the setting; what is no name or no address is left out. */
-export function createCustomDomains(domains: ReadonlyMap<string, string>): CustomDomains {
+export function createCustomDomains(domains: ReadonlyMap<string, string>) {
   const exact = new Map<string, CustomEntry>();
   const below = new Map<string, CustomEntry>();
   const ignored: string[] = [];
@@ -122,13 +112,19 @@ export function createCustomDomains(domains: ReadonlyMap<string, string>): Custo
   }
 
   return {
-    answer(name, type) {
+    /**
+     * The answer when a custom domain covers the name: its own entry, else the `*.` entry of the nearest name above it. Its
+     * address, or no data for another type (the name exists here alone). Null when none covers it.
+     */
+    answer(name: string, type: number): DnsAnswer | null {
       const entry = find(name);
       if (entry === null) return null;
       const own = isIP(entry.address) === 4 ? TYPE.a : TYPE.aaaa;
       return type === own || type === TYPE.any ? entry.answer : NO_DATA;
     },
-    address: (name) => exact.get(name.toLowerCase())?.address ?? null,
+    /** The address of the entry of exactly this name, or null. */
+    address: (name: string): string | null => exact.get(name.toLowerCase())?.address ?? null,
+    /** Entries that are none, as they were written. */
     ignored,
   };
 }

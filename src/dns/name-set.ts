@@ -11,14 +11,6 @@ export interface NameSet {
   has(name: string, start: number, hash: number): boolean;
 }
 
-/** Takes names one by one; `finish` hands the set out and ends the taking. */
-export interface NameSetBuilder {
-  /** Adds the name in these bytes (ASCII in lower case, at most 255 bytes). Nothing happens when it is there already. */
-  add(bytes: Uint8Array, start: number, end: number): void;
-  readonly size: number;
-  finish(): NameSet;
-}
-
 /**
  * Names go into pages, each as its length and its bytes; tables with open addressing find them. A slot has a name's
  * position and, beside it, its hash, so that a slot of another name is passed without a look at the pages. There are
@@ -38,7 +30,7 @@ interface Shard {
 }
 
 /** Creates an empty set to be filled. The seed makes hashes unforeseeable to who writes lists. */
-export function createNameSetBuilder(seed: number): NameSetBuilder {
+export function createNameSetBuilder(seed: number) {
   const pages: Uint8Array[] = [];
   const shards: Shard[] = Array.from({ length: SHARDS }, () => ({ slots: new Uint32Array(FIRST_SLOTS * 2), count: 0 }));
   let used = PAGE_BYTES;
@@ -70,7 +62,8 @@ export function createNameSetBuilder(seed: number): NameSetBuilder {
   }
 
   return {
-    add(bytes, start, end) {
+    /** Adds the name in these bytes (ASCII in lower case, at most 255 bytes). Nothing happens when it is there already. */
+    add(bytes: Uint8Array, start: number, end: number): void {
       const hash = hashOfBytes(seed, bytes, start, end);
       const shard = shards[hash >>> 24];
       if (shard === undefined || holds(pages, shard.slots, { hash, bytes, start, end })) return;
@@ -83,7 +76,7 @@ export function createNameSetBuilder(seed: number): NameSetBuilder {
     get size() {
       return size;
     },
-    finish: () => createNameSet({ pages, shards: shards.map(({ slots }) => slots), size, leastDots }),
+    finish: (): NameSet => createNameSet({ pages, shards: shards.map(({ slots }) => slots), size, leastDots }),
   };
 }
 

@@ -1,21 +1,19 @@
 import type { DnsQuery } from '../core/model.js';
 
 /** The last queries. */
-export interface QueryLog {
-  add(query: DnsQuery): void;
-  /** Oldest first. */
-  list(): readonly DnsQuery[];
-}
+export type QueryLog = ReturnType<typeof createQueryLog>;
 
 /** Keeps so many queries; the oldest leave. */
-export function createQueryLog(most: number): QueryLog {
+export function createQueryLog(most: number) {
   const ring: DnsQuery[] = [];
   let next = 0;
   return {
-    add(query) {
+    add(query: DnsQuery): void {
       ring[next] = query;
       next = (next + 1) % most;
     },
-    list: () => (ring.length < most ? ring.slice() : [...ring.slice(next), ...ring.slice(0, next)]),
+    /** Oldest first. */
+    list: (): readonly DnsQuery[] =>
+      ring.length < most ? ring.slice() : [...ring.slice(next), ...ring.slice(0, next)],
   };
 }

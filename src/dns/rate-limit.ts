@@ -4,9 +4,7 @@ import { callerNetwork, type NetworkBytes } from '../core/caller-network.js';
 export type Verdict = 'answer' | 'truncate' | 'drop';
 
 /** Limits what goes out over UDP per network, where senders can be forged. */
-export interface RateLimit {
-  check(address: string): Verdict;
-}
+export type RateLimit = ReturnType<typeof createRateLimit>;
 
 export interface RateLimitOptions {
   /** Answers a second that a network gets. */
@@ -32,10 +30,10 @@ interface Bucket {
  * A bucket of answers for each /24 of IPv4 and /56 of IPv6. Of queries beyond it every second one is answered, truncated
  * and so no longer than itself: a forged sender gains nothing, and a real one can come by TCP.
  */
-export function createRateLimit({ perSecond, burst, now }: RateLimitOptions): RateLimit {
+export function createRateLimit({ perSecond, burst, now }: RateLimitOptions) {
   const buckets = new Map<string, Bucket>();
   return {
-    check(address) {
+    check(address: string): Verdict {
       const network = callerNetwork(address, NETWORK);
       const time = now();
       const bucket = buckets.get(network) ?? { tokens: burst, filledAt: time, dropped: false };

@@ -9,21 +9,11 @@ export interface KeysQuery {
   readonly known: readonly string[];
 }
 
-/** The answers of `GET /v1/keys`. */
-export interface KeysAnswers {
-  /** The mark of everything as it is now: this process's own and a count of changes. */
-  version(): string;
-  /** Tells whether the caller has all of it. */
-  isCurrent(query: KeysQuery): boolean;
-  /** The changes since the version that the caller has, or everything where these are not known. */
-  body(query: KeysQuery): Buffer | Readable;
-}
-
 /** Keys that are written in one turn of the event loop. */
 const KEYS_AT_ONCE = 2_000;
 
 /** `mark` tells versions of this process from those of another. */
-export function createKeysAnswers(keys: KeyReader, mark: string): KeysAnswers {
+export function createKeysAnswers(keys: KeyReader, mark: string) {
   const version = () => `${mark}-${keys.admissions.version}`;
 
   function changedSince(since: string | null): readonly string[] | null {
@@ -32,9 +22,13 @@ export function createKeysAnswers(keys: KeyReader, mark: string): KeysAnswers {
   }
 
   return {
+    /** The mark of everything as it is now: this process's own and a count of changes. */
     version,
-    isCurrent: ({ since, known }) => since === version() || (since === null && known.includes(version())),
-    body({ since }) {
+    /** Tells whether the caller has all of it. */
+    isCurrent: ({ since, known }: KeysQuery): boolean =>
+      since === version() || (since === null && known.includes(version())),
+    /** The changes since the version that the caller has, or everything where these are not known. */
+    body({ since }: KeysQuery): Buffer | Readable {
       const changed = changedSince(since);
       if (changed === null) return Readable.from(everything(keys, version()), { objectMode: false });
       const present = changed.flatMap((accessKey) => keys.get(accessKey) ?? []);

@@ -1,17 +1,5 @@
 import type { UsageEntry } from '../core/keys/types.js';
 
-/**
- * Reads an entry as data planes write it: known members, each at most once, no blanks but single ones after `:` and `,`,
- * a key in ASCII without escapes, integers of at most 15 digits. Anything else is left to the scanner, which also says
- * what is wrong. A report is read five times faster so.
- */
-export interface QuickEntries {
-  /** The entry that begins here, or null when none of this kind does. */
-  read(bytes: Buffer, start: number): UsageEntry | null;
-  /** The end of the entry that was read last, exclusive. */
-  readonly end: number;
-}
-
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const MINUS_ONE = -1;
@@ -31,7 +19,7 @@ const UP = Buffer.from('"bytes_up"');
 const DOWN = Buffer.from('"bytes_down"');
 const CONNECTIONS = Buffer.from('"connections"');
 
-export function createQuickEntries(): QuickEntries {
+export function createQuickEntries() {
   let at = 0;
 
   /** Tells whether the name stands here; then goes behind its colon. */
@@ -109,7 +97,9 @@ export function createQuickEntries(): QuickEntries {
   }
 
   return {
+    /** The entry that begins here, or null when none of this kind does. */
     read,
+    /** The end of the entry that was read last, exclusive. */
     get end() {
       return at;
     },

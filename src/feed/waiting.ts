@@ -1,19 +1,12 @@
 import type { AdmissionReader } from '../core/keys/admission-log.js';
 
-/** Readers that wait for a change of who is admitted. */
-export interface Waiting {
-  /** Resolves at the next change, after so many milliseconds, when the signal says so, or when all are released. */
-  until(milliseconds: number, gone: AbortSignal): Promise<void>;
-  /** Lets everybody go, now and from now on. */
-  release(): void;
-}
-
-export function createWaiting(admissions: AdmissionReader): Waiting {
+export function createWaiting(admissions: AdmissionReader) {
   const waiting = new Set<() => void>();
   let released = false;
 
   return {
-    until(milliseconds, gone) {
+    /** Resolves at the next change, after so many milliseconds, when the signal says so, or when all are released. */
+    until(milliseconds: number, gone: AbortSignal): Promise<void> {
       if (released || gone.aborted) return Promise.resolve();
       return new Promise((resolve) => {
         const finish = () => {
@@ -29,7 +22,8 @@ export function createWaiting(admissions: AdmissionReader): Waiting {
         gone.addEventListener('abort', finish);
       });
     },
-    release() {
+    /** Lets everybody go, now and from now on. */
+    release(): void {
       released = true;
       for (const finish of [...waiting]) finish();
     },

@@ -68,15 +68,11 @@ interface MountLabels {
 }
 
 /** Logins by mount and outcome. */
-export interface LoginCounts {
-  count(mount: MountLabels, outcome: string): void;
-  /** Shows a mount before anybody has logged in. */
-  beginAtZero(mount: MountLabels): void;
-}
+export type LoginCounts = ReturnType<typeof registerLogins>;
 
 const OUTCOMES = ['begun', 'refused', 'waiting'];
 
-export function registerLogins(registry: Registry): LoginCounts {
+export function registerLogins(registry: Registry) {
   const logins = new Counter({
     name: 'keyway_logins_total',
     help: 'Logins by mount and outcome: begun (a session), refused, or waiting (the login guard, the password unread).',
@@ -84,8 +80,9 @@ export function registerLogins(registry: Registry): LoginCounts {
     registers: [registry],
   });
   return {
-    count: (mount, outcome) => logins.inc({ ...mount, outcome }),
-    beginAtZero(mount) {
+    count: (mount: MountLabels, outcome: string): void => logins.inc({ ...mount, outcome }),
+    /** Shows a mount before anybody has logged in. */
+    beginAtZero(mount: MountLabels): void {
       for (const outcome of OUTCOMES) logins.inc({ ...mount, outcome }, 0);
     },
   };

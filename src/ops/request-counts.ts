@@ -22,12 +22,7 @@ export interface AnswerSeries {
 export const BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5] as const;
 
 /** Counts of answers and how long they took. Counting one takes no memory and a few dozen nanoseconds. */
-export interface RequestCounts {
-  /** Gives what counts an answer: its status, and the milliseconds that it took. The same for the same labels. */
-  counting(labels: RequestLabels): (status: number, milliseconds: number) => void;
-  /** Only those that have occurred. */
-  series(): readonly AnswerSeries[];
-}
+export type RequestCounts = ReturnType<typeof createRequestCounts>;
 
 const MILLISECONDS = BOUNDS.map((seconds) => seconds * 1000);
 /** A row: how many took at most each bound and longer than the one before, how many took longer than all, their sum. */
@@ -39,7 +34,7 @@ interface Counted {
   readonly byStatus: Map<number, Float64Array>;
 }
 
-export function createRequestCounts(): RequestCounts {
+export function createRequestCounts() {
   const all = new Map<string, Counted>();
 
   function counted(labels: RequestLabels): Counted {
@@ -50,7 +45,8 @@ export function createRequestCounts(): RequestCounts {
   }
 
   return {
-    counting(labels) {
+    /** Gives what counts an answer: its status, and the milliseconds that it took. The same for the same labels. */
+    counting(labels: RequestLabels): (status: number, milliseconds: number) => void {
       const { byStatus } = counted(labels);
       return (status, milliseconds) => {
         let row = byStatus.get(status);
@@ -64,7 +60,8 @@ export function createRequestCounts(): RequestCounts {
         row[SUM] = (row[SUM] ?? 0) + milliseconds;
       };
     },
-    series: () =>
+    /** Only those that have occurred. */
+    series: (): readonly AnswerSeries[] =>
       [...all.values()].flatMap(({ labels, byStatus }) =>
         [...byStatus].map(([status, row]) => seriesOf({ ...labels, status: String(status) }, row)),
       ),

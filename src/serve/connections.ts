@@ -68,10 +68,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   };
 }
 
-interface Listener {
-  watch(server: Server): void;
-  figures(): ListenerFigures;
-}
+type Listener = ReturnType<typeof createListener>;
 
 interface Connection extends BoundedConnection {
   readonly socket: Socket;
@@ -80,7 +77,7 @@ interface Connection extends BoundedConnection {
 function createListener(
   name: ListenerName,
   { maxConnections, trustProxy, log, bodyPace = BODY_PACE }: ConnectionsOptions,
-): Listener {
+) {
   const isTrusted = trustOf(trustProxy);
   const open = createOpenConnections<Connection>(maxConnections);
   const bounded = new WeakMap<FollowedConnection, Connection>();
@@ -131,8 +128,13 @@ function createListener(
   };
 
   return {
-    watch: (server) => void followConnections(server, watcher, bodyPace),
-    figures: () => ({ listener: name, open: open.size, closedIdle: { ...closedIdle }, refused: { ...refused } }),
+    watch: (server: Server): void => void followConnections(server, watcher, bodyPace),
+    figures: (): ListenerFigures => ({
+      listener: name,
+      open: open.size,
+      closedIdle: { ...closedIdle },
+      refused: { ...refused },
+    }),
   };
 }
 

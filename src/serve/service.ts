@@ -1,22 +1,11 @@
 import type { LogPort, ServiceManagerPort, ServiceState } from '../core/ports.js';
 import { failureWords } from '../platform/failure-words.js';
 
-/** Reports to a service manager. Nothing here rejects: a manager that cannot be told is one line in the log. */
-export interface ServiceReports {
-  /** Everything listens. From now on signs of life are sent. */
-  ready(status: string): Promise<void>;
-  /** Files are being read again, until the next `ready`. */
-  reloading(): Promise<void>;
-  stopping(): Promise<void>;
-  /** No more signs of life. */
-  end(): void;
-}
-
 /** The longest time that a timer takes, in milliseconds. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Reports to the manager, or to nobody when there is none. Signs of life come from the event loop, twice as often as asked for. */
-export function createServiceReports(manager: ServiceManagerPort | null, log: LogPort): ServiceReports {
+export function createServiceReports(manager: ServiceManagerPort | null, log: LogPort) {
   let failed = false;
   let timer: NodeJS.Timeout | null = null;
 
@@ -38,13 +27,16 @@ export function createServiceReports(manager: ServiceManagerPort | null, log: Lo
   }
 
   return {
-    async ready(status) {
+    /** Everything listens. From now on signs of life are sent. */
+    async ready(status: string): Promise<void> {
       await tell('ready', status);
       startSigns();
     },
-    reloading: () => tell('reloading'),
-    stopping: () => tell('stopping'),
-    end() {
+    /** Files are being read again, until the next `ready`. */
+    reloading: (): Promise<void> => tell('reloading'),
+    stopping: (): Promise<void> => tell('stopping'),
+    /** No more signs of life. */
+    end(): void {
       if (timer !== null) clearInterval(timer);
     },
   };
