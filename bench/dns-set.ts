@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { createBlocklist } from '../src/dns/blocklist.js';
-import { loadList } from '../src/dns/list-load.js';
+import { loadList } from '../src/dns/blocklists.js';
 import { blockedName, freeName, listText } from './dns-names.js';
 
 export interface SetFigures {

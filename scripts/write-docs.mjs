@@ -1,8 +1,7 @@
 // Rewrites the generated tables of README.md and of docs/ between their markers; with --check it writes nothing, names the
 // documents whose tables are others, and ends with exit code 1 where there are any. Needs a build.
 import { readFile, writeFile } from 'node:fs/promises';
-import { DOCUMENTS, withTable, withTables } from '../dist/src/commands/document-tables.js';
-import { toldApartTable } from '../dist/src/commands/told-apart-table.js';
+import { DOCUMENTS, toldApartTable, withTable, withTables } from '../dist/src/commands/document-tables.js';
 import { tellAllApart } from '../dist/src/embedded/told-apart.js';
 import { scenarioSchemaFile } from '../dist/src/replay/format/scenario.js';
 import { dependencyTables } from './dependency-tables.mjs';

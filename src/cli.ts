@@ -8,9 +8,8 @@ import { runCommandLine } from './commands/dispatch.js';
 import { linesWithProgress, type ProgressTerminal } from './commands/progress-line.js';
 import { createStopSteps } from './commands/stop-signals.js';
 import { createFileSystem } from './platform/file-system.js';
-import { ownAddresses } from './platform/own-addresses.js';
 import { createServiceManager } from './platform/service-manager.js';
-import { systemClock, systemRandom } from './platform/system-ports.js';
+import { ownAddresses, systemClock, systemRandom } from './platform/system-ports.js';
 import { connectionToBlame } from './sockets/own-events.js';
 import { isJsonObject, parseJson } from './wire/json/json.js';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLog } from '../../src/platform/log.js';
-import { redactSecrets } from '../../src/platform/log-redact.js';
+import { createLog, redactSecrets } from '../../src/platform/log.js';
 
 async function gatheringLog(pretty = false) {
   const lines: string[] = [];
