@@ -1,5 +1,5 @@
+import type { MaybeAsync } from './maybe-async.js';
 import type { AuditEntry } from './model.js';
-import type { Now } from './now.js';
 import type { ClockPort, RandomPort } from './ports.js';
 
 /** Protocol: "Limits": audit list length. */
@@ -11,9 +11,9 @@ export type AuditEvent = Pick<AuditEntry, 'eventEn' | 'eventRu' | 'success'>;
 /** The audit list (protocol: "Audit list"). Where somebody else holds it, each fails with `backendAway` where there is no answer. */
 export interface Audit {
   /** Newest first; the same array until the list changes, then another one. */
-  list(): Now<readonly AuditEntry[]>;
-  add(event: AuditEvent): Now<void>;
-  clear(): Now<void>;
+  list(): MaybeAsync<readonly AuditEntry[]>;
+  add(event: AuditEvent): MaybeAsync<void>;
+  clear(): MaybeAsync<void>;
 }
 
 /** A list in the memory of this process, which knows everything at once. */

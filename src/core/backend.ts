@@ -1,6 +1,7 @@
 import type { Audit } from './audit.js';
 import type { KeyFieldValues } from './keys/key-fields.js';
 import type { KeyEntry, KeyReader, UsageEntry } from './keys/types.js';
+import type { MaybeAsync } from './maybe-async.js';
 import type {
   AccessKey,
   AnnouncedServer,
@@ -12,7 +13,6 @@ import type {
   OutboundRule,
   OutboundSettings,
 } from './model.js';
-import type { Now } from './now.js';
 import type { CountersOutcome, CountersPost } from './posted-counters.js';
 import type { Session } from './session.js';
 
@@ -144,27 +144,27 @@ export interface ConfigurationDocumentPort {
 
 /** Reads that go to the holder of the state. Each fails with `backendAway` when it does not answer. */
 export interface LiveReads {
-  key(accessKey: string): Now<KeySnapshot | undefined>;
-  status(): Now<LiveStatus>;
-  rules(): Now<readonly OutboundRule[]>;
-  dns(): Now<DnsConfig>;
+  key(accessKey: string): MaybeAsync<KeySnapshot | undefined>;
+  status(): MaybeAsync<LiveStatus>;
+  rules(): MaybeAsync<readonly OutboundRule[]>;
+  dns(): MaybeAsync<DnsConfig>;
   /** Oldest first; null where the gateway's own resolver has them. */
-  readonly queries: (() => Now<readonly DnsQuery[]>) | null;
+  readonly queries: (() => MaybeAsync<readonly DnsQuery[]>) | null;
 }
 
 /** Keys in memory that follow a state elsewhere, some time behind what others change there. */
 export interface Replica {
   /** To be awaited before a list of keys is given out; asks for what is missing. Rejects as live reads do. */
-  freshen(): Now<void>;
+  freshen(): MaybeAsync<void>;
   /** For how long the list that is given out has been known, ms, where its holder is away; null where it is as fresh as can be. */
   stale(): number | null;
   /**
    * To be awaited before answers that go by what was last known, whether anybody can be asked now or not. `milliseconds`:
    * how long whoever asks goes on looking at the keys. Rejects as live reads do where what is known is too old.
    */
-  lastKnown(milliseconds?: number): Now<void>;
+  lastKnown(milliseconds?: number): MaybeAsync<void>;
   /** One key as last known; one that is not is looked for, too many of them together. Rejects as `lastKnown` does. */
-  find(accessKey: string): Now<KeyEntry | undefined>;
+  find(accessKey: string): MaybeAsync<KeyEntry | undefined>;
 }
 
 /** The counts of the status, and how long whoever holds the state has been running; null where the gateway's own time counts. */

@@ -3,8 +3,8 @@ import type { Backend, StateCounts } from './backend.js';
 import { DomainError } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
+import { type MaybeAsync, mapMaybeAsync } from './maybe-async.js';
 import type { AccessKey, DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule } from './model.js';
-import { type Now, withNow } from './now.js';
 import type { ClockPort, RandomPort, ResolverPort } from './ports.js';
 
 /** Ports and options of the core. */
@@ -25,30 +25,30 @@ export interface Core extends KeyOperations {
   readonly audit: Audit;
   readonly resolver: ResolverPort;
   /** Undefined for an unknown key. */
-  key(accessKey: string): Now<KeySnapshot | undefined>;
+  key(accessKey: string): MaybeAsync<KeySnapshot | undefined>;
   /** Returns a key as last known, for its subscription; undefined for an unknown one. */
-  subscriber(accessKey: string): Now<AccessKey | undefined>;
+  subscriber(accessKey: string): MaybeAsync<AccessKey | undefined>;
   /** Tells whether subscriptions name the server's own resolver, as last known. */
   hasOwnDns(): boolean;
   /** Awaited before `keys` are given out as a list. */
-  freshenKeys(): Now<void>;
+  freshenKeys(): MaybeAsync<void>;
   /** For how long what was freshened in vain has been known, ms; null where it is fresh. */
   staleKeys(): number | null;
-  status(): Now<ServerStatus>;
+  status(): MaybeAsync<ServerStatus>;
   /** Rejects with `noConfigPath` where there is no configuration, and as the backend's document does. */
   readConfig(): Promise<readonly Buffer[]>;
   replaceConfig(body: Buffer): Promise<void>;
   /** Empty when outbound routing is not configured. */
-  rules(): Now<readonly OutboundRule[]>;
+  rules(): MaybeAsync<readonly OutboundRule[]>;
   /** Rejects with `outboundNotConfigured`. */
   replaceRules(rules: readonly OutboundRule[]): Promise<void>;
-  dns(): Now<DnsConfig>;
+  dns(): MaybeAsync<DnsConfig>;
   /** Replaces the named members, and starts a refresh of the blocklists where there are any. */
   changeDns(change: DnsChange): Promise<void>;
   /** The query log, oldest first. */
-  queries(): Now<readonly DnsQuery[]>;
+  queries(): MaybeAsync<readonly DnsQuery[]>;
   /** Starts a refresh of the blocklists in the background. */
-  refreshBlocklists(): Now<void>;
+  refreshBlocklists(): MaybeAsync<void>;
 }
 
 /** Protocol: "Server status", but for the version. */
@@ -89,7 +89,7 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
       live === null
         ? () => ({ active: keys.active, total: keys.size, uptimeSeconds: uptimeSeconds() })
         : () =>
-            withNow(live.status(), (status) => ({
+            mapMaybeAsync(live.status(), (status) => ({
               ...status,
               uptimeSeconds: status.uptimeSeconds ?? uptimeSeconds(),
             })),

@@ -1,4 +1,4 @@
-import type { Now } from './now.js';
+import type { MaybeAsync } from './maybe-async.js';
 
 /**
  * The single session token of one mount (protocol: "Session token lifecycle"; design: "Several mounts"). Where somebody else
@@ -6,10 +6,10 @@ import type { Now } from './now.js';
  */
 export interface Session {
   /** Holds this token from now on; an earlier one stops being accepted. */
-  begin(token: string): Now<void>;
-  end(): Now<void>;
+  begin(token: string): MaybeAsync<void>;
+  end(): MaybeAsync<void>;
   /** Tells whether this is the token held, compared in constant time. */
-  matches(token: string): Now<boolean>;
+  matches(token: string): MaybeAsync<boolean>;
   /** Tells whether a session is known here that has not ended. */
   isHeld(): boolean;
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Now, withNow } from './now.js';
+import { type MaybeAsync, mapMaybeAsync } from './maybe-async.js';
 import type { ClockPort, RandomPort } from './ports.js';
 
 /** Different wrong tokens from one network within so many milliseconds, after which it has to wait. */
@@ -31,8 +31,8 @@ export interface TokenGuard {
   check(
     network: string,
     authorization: string | undefined,
-    isRight: (authorization: string) => Now<boolean>,
-  ): Now<TokenVerdict>;
+    isRight: (authorization: string) => MaybeAsync<boolean>,
+  ): MaybeAsync<TokenVerdict>;
   /** To be called with every session token and whom it was given to. */
   handedOut(network: string, token: string): void;
   status(): TokenGuardStatus;
@@ -47,7 +47,7 @@ export interface TokenGuardStatus {
 /** A guard that has nobody wait. */
 export const NO_TOKEN_GUARD: TokenGuard = {
   check: (_network, authorization, isRight) =>
-    withNow(authorization !== undefined && isRight(authorization), (right) => (right ? 'right' : 'wrong')),
+    mapMaybeAsync(authorization !== undefined && isRight(authorization), (right) => (right ? 'right' : 'wrong')),
   handedOut() {},
   status: () => ({ unread: 0 }),
 };
@@ -111,7 +111,7 @@ export function createTokenGuard(clock: ClockPort, random: RandomPort): TokenGua
         unread += 1;
         return Math.max(1, Math.ceil(rest / 1000));
       }
-      return withNow(isRight(authorization), (right) => {
+      return mapMaybeAsync(isRight(authorization), (right) => {
         if (right) letIn(network, authorization);
         else refused(network, authorization);
         return right ? 'right' : 'wrong';

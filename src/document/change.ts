@@ -1,4 +1,4 @@
-import type { Room } from '../core/keys/spare-room.js';
+import type { Allocate } from '../core/buffer-reuse.js';
 import type { ConfigurationChange } from '../core/model.js';
 import type { RootListBeside } from '../wire/traits/file-reading.js';
 import { followInRootList } from './beside-inbounds.js';
@@ -15,19 +15,19 @@ const SECTIONS_SHAPE: Shape = { members: { outbound: 'tree', outbounds: 'tree', 
  * The document with a change made, every byte that it need not touch as it was; the same document when nothing differs.
  * Keys first, then rules, then DNS. Throws `ConfigurationShapeError`, naming the place, when the file cannot hold the
  * change: a place for keys that is no array, outbound routing that is not configured, an action that no outbound serves.
- * A change of keys alone is put into `room`, which must not be the document's own. Where the servers of the file read a root
+ * A change of keys alone is put into memory that `allocate` gives, which must not be the document's own. Where the servers of the file read a root
  * list `beside` its inbounds, that follows.
  */
 export function changeDocument(
   document: ConfigurationDocument,
   change: ConfigurationChange,
-  room?: Room,
+  allocate?: Allocate,
   beside: RootListBeside | null = null,
 ): ConfigurationDocument {
   const { keys, rules, dns } = change;
   let changed = document;
   if (keys !== undefined && keys.size > 0) {
-    changed = changeKeys(document, keys, room);
+    changed = changeKeys(document, keys, allocate);
     if (beside !== null) changed = followInRootList(changed, keys, beside);
   }
   if (rules !== undefined) changed = changeSections(changed, (outline, root) => changeRules(outline, root, rules));

@@ -1,4 +1,4 @@
-import type { Room } from '../core/keys/spare-room.js';
+import type { Allocate } from '../core/buffer-reuse.js';
 import type { AccessKey } from '../core/model.js';
 import { createScanner, type JsonScanner, skipTrivia } from '../wire/json/scanner.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
@@ -18,7 +18,7 @@ import { memberOf, readValue } from './tree.js';
 export function changeKeys(
   document: ConfigurationDocument,
   changes: ReadonlyMap<string, AccessKey | null>,
-  room?: Room,
+  allocate?: Allocate,
 ): ConfigurationDocument {
   const { changed, removals, missing } = findChanges(document, changes);
   const home = document.hasHome ? document.lists[0] : undefined;
@@ -28,11 +28,11 @@ export function changeKeys(
   );
   const splices = [...changed, ...removed];
   if (home === undefined || behind < 0) {
-    const edited = spliced(document, splices, removals, room);
+    const edited = spliced(document, splices, removals, allocate);
     return missing.length === 0 ? edited : appendKeys(withHome(edited), missing);
   }
   const { texts, splices: added } = additions(document, home, behind, missing);
-  const after = spliced(document, [...splices, ...added], removals, room);
+  const after = spliced(document, [...splices, ...added], removals, allocate);
   return withAppended(after, texts, missing);
 }
 
@@ -149,14 +149,14 @@ export function spliced(
   document: ConfigurationDocument,
   unsorted: readonly Splice[],
   removals: readonly (readonly number[])[],
-  room?: Room,
+  allocate?: Allocate,
 ): ConfigurationDocument {
   if (unsorted.length === 0) return document;
   const splices = sortSplices(unsorted);
   const lists = document.lists.map((list, position) => shiftList(list, splices, removals[position] ?? []));
   const beside = document.besideInbounds;
   const besideInbounds = beside && { ...beside, list: shiftList(beside.list, splices, []) };
-  return { ...document, bytes: applySplices(document.bytes, splices, room), lists, besideInbounds };
+  return { ...document, bytes: applySplices(document.bytes, splices, allocate), lists, besideInbounds };
 }
 
 /** Hashes to look for; the bits answer "surely not" for nearly every element without a look at the set. */

@@ -1,4 +1,4 @@
-import type { Room } from '../core/keys/spare-room.js';
+import type { Allocate } from '../core/buffer-reuse.js';
 import type { KeyList } from './key-list.js';
 
 /** Bytes `from` to `to` (exclusive) give way to a text. */
@@ -18,12 +18,12 @@ export function sortSplices(splices: readonly Splice[]): Splice[] {
   return splices.toSorted((a, b) => a.from - b.from || a.to - b.to);
 }
 
-const newRoom: Room = (length) => Buffer.allocUnsafe(length);
+const allocateNew: Allocate = (length) => Buffer.allocUnsafe(length);
 
 /** The bytes with every splice made, in memory of their own; the splices are sorted and do not overlap. */
-export function applySplices(bytes: Buffer, splices: readonly Splice[], room: Room = newRoom): Buffer {
+export function applySplices(bytes: Buffer, splices: readonly Splice[], allocate: Allocate = allocateNew): Buffer {
   const grown = splices.reduce((sum, { from, to, text }) => sum + text.length - (to - from), 0);
-  const result = room(bytes.length + grown);
+  const result = allocate(bytes.length + grown);
   let read = 0;
   let written = 0;
   for (const { from, to, text } of splices) {

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Acknowledgement, Backend } from '../core/backend.js';
 import { DomainError } from '../core/errors.js';
-import { withNow } from '../core/now.js';
+import { mapMaybeAsync } from '../core/maybe-async.js';
 import type { LogPort, RandomPort } from '../core/ports.js';
 import { createSession } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
@@ -77,19 +77,22 @@ export function createFeed(options: FeedOptions): Feed {
     }
     const isToken = (authorization: string) =>
       accepts(staticToken, authorization, { ...NO_OPERATOR, token }, NO_SESSION);
-    withNow(options.tokens.check(options.networkOf(request.raw), request.headers.authorization, isToken), (verdict) => {
-      if (verdict === 'right') {
-        acceptBody(request.raw);
-        done();
-        return;
-      }
-      status.refused += 1;
-      keepReading(request.raw, reply.raw);
-      if (verdict !== 'wrong') reply.header('retry-after', verdict);
-      send(reply.header('www-authenticate', 'Bearer'), 401, {
-        error: 'unauthorized: expected the feed token in Authorization',
-      });
-    });
+    mapMaybeAsync(
+      options.tokens.check(options.networkOf(request.raw), request.headers.authorization, isToken),
+      (verdict) => {
+        if (verdict === 'right') {
+          acceptBody(request.raw);
+          done();
+          return;
+        }
+        status.refused += 1;
+        keepReading(request.raw, reply.raw);
+        if (verdict !== 'wrong') reply.header('retry-after', verdict);
+        send(reply.header('www-authenticate', 'Bearer'), 401, {
+          error: 'unauthorized: expected the feed token in Authorization',
+        });
+      },
+    );
   });
   let isClosing = false;
   app.addHook('preClose', (done) => {

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../core/audit.js';
 import type { Core } from '../core/core.js';
 import { DomainError } from '../core/errors.js';
+import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import type { AnnouncedServer, KeySnapshot } from '../core/model.js';
-import { type Now, withNow } from '../core/now.js';
 import { clientConfig } from '../wire/client-config.js';
 import { successEnvelope, successEnvelopeOf, successEnvelopeOfPieces } from '../wire/envelope.js';
 import type { Encodable } from '../wire/json/write-json.js';
@@ -49,7 +49,7 @@ export interface OperationAnswer {
   readonly settled?: () => void;
 }
 
-export type Handler = (call: Call) => Now<OperationAnswer>;
+export type Handler = (call: Call) => MaybeAsync<OperationAnswer>;
 
 const answer = (data: Encodable): OperationAnswer => ({ payload: successEnvelope(data) });
 
@@ -61,9 +61,9 @@ const withBody =
 
 function withKey(
   { context: { core }, key }: Call,
-  then: (key: KeySnapshot) => Now<OperationAnswer>,
-): Now<OperationAnswer> {
-  return withNow(core.key(key), (found) => {
+  then: (key: KeySnapshot) => MaybeAsync<OperationAnswer>,
+): MaybeAsync<OperationAnswer> {
+  return mapMaybeAsync(core.key(key), (found) => {
     if (found === undefined) throw new DomainError('userNotFound');
     return then(found);
   });
@@ -86,9 +86,9 @@ async function listUsers({ context: { core, list }, request }: Call): Promise<Op
   return { payload: await list.compressed(coding), headers: { ...vary, 'content-encoding': coding } };
 }
 
-function subscribe(call: Call): Now<OperationAnswer> {
+function subscribe(call: Call): MaybeAsync<OperationAnswer> {
   const { core } = call.context;
-  return withNow(core.subscriber(call.key), (found) => {
+  return mapMaybeAsync(core.subscriber(call.key), (found) => {
     if (found === undefined) throw new DomainError('userNotFound');
     const { accessKey } = found;
     // Finding the key may tell how the server that holds the state is announced.
@@ -108,7 +108,7 @@ const AUDIT_COST = 32 * 1024;
 /** The handler of each operation, in the hub's terms. */
 export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   getStatus: ({ context: { core }, mount }) =>
-    withNow(core.status(), ({ active, total, uptimeSeconds }) => ({
+    mapMaybeAsync(core.status(), ({ active, total, uptimeSeconds }) => ({
       // The one answer that panels poll for, and none of its numbers passes 2^53.
       payload: successEnvelopeOf(
         JSON.stringify({
@@ -166,7 +166,7 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
   listAudit: ({ context: { audit, rate }, request }) => {
     const coding = acceptedCoding(request.headers['accept-encoding']);
     const told = request.hasCredential ? null : rate.begins(request.raw);
-    return withNow(audit(coding), (payload) => {
+    return mapMaybeAsync(audit(coding), (payload) => {
       told?.(payload.length);
       const encoding = coding === null ? {} : { 'content-encoding': coding };
       return { payload, headers: { vary: 'accept-encoding', ...encoding } };
@@ -177,9 +177,9 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     await core.audit.add({ eventEn, eventRu, success });
     return answer(true);
   }),
-  clearAudit: ({ context: { core } }) => withNow(core.audit.clear(), () => answer(null)),
+  clearAudit: ({ context: { core } }) => mapMaybeAsync(core.audit.clear(), () => answer(null)),
   getRules: ({ context: { core }, mount }) =>
-    withNow(core.rules(), (rules) => answer(rules.map(traitsOf(mount.revision, 'rules').form.encode))),
+    mapMaybeAsync(core.rules(), (rules) => answer(rules.map(traitsOf(mount.revision, 'rules').form.encode))),
   putRules: withBody<WireOutboundRule[]>(async ({ context: { core }, mount }, body) => {
     const { decode, complete } = traitsOf(mount.revision, 'rules').form;
     const rules = body.map(decode);
@@ -187,13 +187,13 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
     return answer(true);
   }),
   getDnsConfig: ({ context: { core }, mount }) =>
-    withNow(core.dns(), (dns) => answer(traitsOf(mount.revision, 'dns').form.encode(dns))),
+    mapMaybeAsync(core.dns(), (dns) => answer(traitsOf(mount.revision, 'dns').form.encode(dns))),
   putDnsConfig: withBody<WireDnsChange>(async ({ context: { core }, mount }, body) => {
     await core.changeDns(traitsOf(mount.revision, 'dns').form.decode(body));
     return answer(true);
   }),
   listDnsQueries: ({ context: { core } }) =>
-    withNow(core.queries(), (queries) =>
+    mapMaybeAsync(core.queries(), (queries) =>
       answer(
         queries.map(({ timestamp, domain, clientIp, blocked, failed }) => ({
           timestamp,
@@ -204,5 +204,5 @@ export const HANDLERS: Readonly<Record<OperationName, Handler>> = {
         })),
       ),
     ),
-  refreshBlocklists: ({ context: { core } }) => withNow(core.refreshBlocklists(), () => answer(true)),
+  refreshBlocklists: ({ context: { core } }) => mapMaybeAsync(core.refreshBlocklists(), () => answer(true)),
 };

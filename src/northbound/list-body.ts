@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { createSpareRoom, type Room } from '../core/keys/spare-room.js';
+import { type Allocate, createBufferReuse } from '../core/buffer-reuse.js';
 import type { KeyEntry, KeyReader } from '../core/keys/types.js';
 import type { ClockPort } from '../core/ports.js';
 import type { Revision } from '../wire/traits/revision.js';
@@ -36,7 +36,7 @@ export function createListBody(
   traits: Pick<Revision, 'snapshot' | 'online'>,
   clock: ClockPort,
 ): ListBody {
-  const spare = createSpareRoom();
+  const buffers = createBufferReuse();
   const lent = new Map<Buffer, number>();
   let layout = NOTHING;
   let before = NOTHING;
@@ -52,10 +52,14 @@ export function createListBody(
   function build(): void {
     const generation = keys.generation;
     const render = (key: KeyEntry) => `,${traits.snapshot.encode(key, traits.online.isOnline(key.counters))}`;
-    const next = layOut(keys.ordered(), { present: layout, at: builtFor, spare: before, room: spare.room }, render);
+    const next = layOut(
+      keys.ordered(),
+      { present: layout, at: builtFor, spare: before, allocate: buffers.allocate },
+      render,
+    );
     before = layout;
     layout = next;
-    if (!lent.has(before.body)) spare.retire(before.body);
+    if (!lent.has(before.body)) buffers.retire(before.body);
     compressing = {};
     builtFor = generation;
     builtAt = clock.monotonic();
@@ -75,7 +79,7 @@ export function createListBody(
       return;
     }
     lent.delete(body);
-    if (body !== layout.body) spare.retire(body);
+    if (body !== layout.body) buffers.retire(body);
   }
 
   return {
@@ -113,7 +117,7 @@ interface Earlier {
   readonly at: number;
   /** An older one, whose numbers nobody needs any more. */
   readonly spare: Layout;
-  readonly room: Room;
+  readonly allocate: Allocate;
 }
 
 /**
@@ -122,7 +126,7 @@ interface Earlier {
  */
 function layOut(
   ordered: readonly KeyEntry[],
-  { present: before, at: beforeAt, spare, room }: Earlier,
+  { present: before, at: beforeAt, spare, allocate }: Earlier,
   render: (key: KeyEntry) => string,
 ): Layout {
   const first = ordered[0];
@@ -143,7 +147,7 @@ function layOut(
     lengths[key.slot] = length;
     end += length;
   }
-  const body = room(end + 2);
+  const body = allocate(end + 2);
   const run = createRun(body, OPENING.copy(body));
   for (const { slot, changedAt } of ordered) {
     const length = lengths[slot] ?? 0;

@@ -1,10 +1,10 @@
 import { DomainError } from '../core/errors.js';
 import type { Credentials } from '../core/model.js';
 import { isPassword, isPbkdf2, isPbkdf2Password } from '../core/password.js';
+import { PerKeyQueue } from '../core/per-key-queue.js';
 import type { RandomPort } from '../core/ports.js';
 import { equalSecrets } from '../core/session.js';
 import type { TokenGuard } from '../core/token-guard.js';
-import { createTurns } from '../core/turns.js';
 import type { LoginGuard } from './login-guard.js';
 import type { Mount } from './mount.js';
 import type { Caller } from './peers.js';
@@ -40,7 +40,7 @@ export function createLogin(
   random: RandomPort,
   observer?: Pick<RequestsObserver, 'login'>,
 ): Login {
-  const turns = createTurns();
+  const queue = new PerKeyQueue();
   let waiting = 0;
   const waitingOf = new Map<string, number>();
 
@@ -67,7 +67,7 @@ export function createLogin(
   async function judgedInTurn(nameFits: boolean, password: string, kept: string, network: string) {
     changeWaiting(network, 1);
     try {
-      return await turns.take('', async () => {
+      return await queue.run('', async () => {
         if (guard.retryAfter(network) !== null) return 'waiting';
         const fits = await isPbkdf2Password(password, kept);
         return judged(nameFits && fits, network);

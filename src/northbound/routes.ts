@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import { DomainError } from '../core/errors.js';
-import { type Now, withNow } from '../core/now.js';
+import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
 import type { TokenVerdict } from '../core/token-guard.js';
 import { acceptBody, acceptClient, allowLongBody } from '../sockets/awaited-bodies.js';
 import { changeBegins } from '../sockets/own-events.js';
@@ -43,13 +43,13 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
     };
     const isAudit = operation.capability === 'audit';
     /** Seconds until a stranger may ask again; null where he may now, and for a caller who shows a credential that is right. */
-    const waitOfStranger = (request: FastifyRequest, verdict: Admission): Now<number | null> => {
+    const waitOfStranger = (request: FastifyRequest, verdict: Admission): MaybeAsync<number | null> => {
       request.hasCredential = verdict === 'right';
       const wait = isAudit && verdict === 'open' ? context.rate.retryAfter(request.raw) : null;
       if (wait === null) return null;
       // To be let by is an answer to a guess, so that a wrong credential counts with the guard here as anywhere, and one that
       // the guard does not look at is a stranger's. Within the rate none is looked at: what is not asked for cannot be wrong.
-      return withNow<Admission, number | null>(admission(mount, context, request), (own) => {
+      return mapMaybeAsync<Admission, number | null>(admission(mount, context, request), (own) => {
         request.hasCredential = own === 'right';
         return request.hasCredential ? null : wait;
       });
@@ -64,11 +64,11 @@ export function serveOperations(app: FastifyInstance, mount: Mount, context: Rou
           const admitted = (verdict: Admission) => {
             if (verdict !== 'open' && verdict !== 'right') return refuse(reply, verdict);
             if (verdict === 'right') acceptClient(request.raw);
-            return withNow<number | null, unknown>(waitOfStranger(request, verdict), (wait) =>
+            return mapMaybeAsync<number | null, unknown>(waitOfStranger(request, verdict), (wait) =>
               wait === null ? serve(operation, mount, context, request, reply) : sendTooMany(reply, wait),
             );
           };
-          return withNow<Admission, unknown>(admits(request), admitted);
+          return mapMaybeAsync<Admission, unknown>(admits(request), admitted);
         }),
       });
       continue;
@@ -123,7 +123,7 @@ type Admission = 'open' | TokenVerdict;
 type Refusal = Exclude<TokenVerdict, 'right'>;
 
 /** Protocol: "Access check for protected endpoints". */
-function admission(mount: Mount, context: RouteContext, request: FastifyRequest): Now<Admission> {
+function admission(mount: Mount, context: RouteContext, request: FastifyRequest): MaybeAsync<Admission> {
   const credentials = context.credentials();
   const { auth } = mount.revision;
   if (auth.isOpen(credentials)) return context.refusesOpen(mount) ? 'wrong' : 'open';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Now } from '../../src/core/now.js';
+import type { MaybeAsync } from '../../src/core/maybe-async.js';
 import { createTokenGuard, type TokenVerdict } from '../../src/core/token-guard.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 
@@ -10,7 +10,7 @@ function guardAt(start: number) {
   const time = { now: start };
   const looked: string[] = [];
   const guard = createTokenGuard({ now: () => time.now, monotonic: () => time.now }, systemRandom);
-  const check = (network: string, authorization: string | undefined): Now<TokenVerdict> =>
+  const check = (network: string, authorization: string | undefined): MaybeAsync<TokenVerdict> =>
     guard.check(network, authorization, (given) => {
       looked.push(given);
       return given.replace(/^Bearer /, '') === 'right';

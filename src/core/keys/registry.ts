@@ -2,20 +2,11 @@ import type { AccessKey } from '../model.js';
 import { createAdmissionLog } from './admission-log.js';
 import { type ChangedKeys, createChangedKeys } from './changed-keys.js';
 import { createCounterTable } from './counter-table.js';
-import { createKeyCounting } from './counts.js';
-import { createDepartedKeys, type DepartedKeys } from './departed-keys.js';
 import { Entry, fetchEntries } from './entry.js';
 import { assignFields, sameFields } from './key-record.js';
 import { createOrderedKeys } from './order.js';
-import type {
-  CounterValues,
-  KeptCounters,
-  KeyCounts,
-  KeyEntry,
-  KeyRegistry,
-  UsageEntry,
-  UsageOutcome,
-} from './types.js';
+import { RemovedKeys } from './removed-keys.js';
+import type { CounterValues, KeptCounters, KeyEntry, KeyRegistry, UsageEntry, UsageOutcome } from './types.js';
 
 export interface KeyRegistryOptions {
   /** Remembers changed counters for `takeChanged`; default false. */
@@ -46,13 +37,13 @@ export function createKeyRegistry(now: () => number, { tracksChanges = false }: 
 
 class Registry implements KeyRegistry {
   readonly admissions = createAdmissionLog();
+  readonly counts = { active: 0, overLimit: 0, withCounters: 0, connected: 0 };
   readonly #now: () => number;
   readonly #entries = new Map<string, Entry>();
   readonly #table = createCounterTable();
-  readonly #counting = createKeyCounting(this.#table);
   readonly #order = createOrderedKeys(this.#table.compareBytesDown);
   readonly #changed: ChangedKeys;
-  readonly #departed: DepartedKeys;
+  readonly #removed: RemovedKeys;
   /** The keys of the last configuration while the entries are exactly these, each with counters; else null. */
   #asConfigured: readonly AccessKey[] | null = null;
   #nextOrder = 0;
@@ -62,7 +53,7 @@ class Registry implements KeyRegistry {
   constructor(now: () => number, tracksChanges: boolean) {
     this.#now = now;
     this.#changed = createChangedKeys(tracksChanges, this.#table, (accessKey) => this.kept(accessKey));
-    this.#departed = createDepartedKeys(this.#table, this.#changed.listName);
+    this.#removed = new RemovedKeys(this.#table, this.#changed.listName);
   }
 
   get size(): number {
@@ -70,11 +61,7 @@ class Registry implements KeyRegistry {
   }
 
   get active(): number {
-    return this.#counting.counts.active;
-  }
-
-  get counts(): KeyCounts {
-    return this.#counting.counts;
+    return this.counts.active;
   }
 
   get generation(): number {
@@ -86,7 +73,7 @@ class Registry implements KeyRegistry {
   }
 
   get missing(): number {
-    return this.#departed.waiting();
+    return this.#removed.unstamped();
   }
 
   get(accessKey: string): KeyEntry | undefined {
@@ -102,12 +89,12 @@ class Registry implements KeyRegistry {
   }
 
   create(key: AccessKey): void {
-    this.#departed.forget(key.accessKey);
+    this.#removed.forget(key.accessKey);
     this.#put(key, (entry) => this.#startAtZero(entry));
   }
 
   createWithoutCounters(key: AccessKey): void {
-    this.#departed.forget(key.accessKey);
+    this.#removed.forget(key.accessKey);
     this.#put(key, (entry) => {
       this.#table.clear(entry.slot);
       entry.hasCounters = false;
@@ -135,11 +122,11 @@ class Registry implements KeyRegistry {
   }
 
   forget(accessKey: string): void {
-    this.#departed.forget(accessKey);
+    this.#removed.forget(accessKey);
   }
 
-  forgetDeparted(leftUntil: number): number {
-    return this.#departed.forgetLeft(leftUntil);
+  forgetRemoved(leftUntil: number): number {
+    return this.#removed.forgetLeft(leftUntil);
   }
 
   replaceAll(keys: readonly AccessKey[]): void {
@@ -148,7 +135,7 @@ class Registry implements KeyRegistry {
       this.#registerAll(keys);
       this.#asConfigured = keys;
     }
-    this.#departed.allLeft(this.#now());
+    this.#removed.stampRemoved(this.#now());
   }
 
   setCounters(accessKey: string, values: CounterValues): boolean {
@@ -175,7 +162,7 @@ class Registry implements KeyRegistry {
         unknown.push(accessKey);
         continue;
       }
-      this.#counting.leave(entry);
+      this.#count(entry, -1);
       this.#giveCounters(entry);
       const { slot } = entry;
       if (this.#table.add(slot, bytesUp, bytesDown)) full.push(accessKey);
@@ -188,7 +175,7 @@ class Registry implements KeyRegistry {
   takeOver(counters: KeptCounters): void {
     const entry = this.#entries.get(counters.accessKey);
     if (entry === undefined) {
-      this.#departed.wait(counters);
+      this.#removed.wait(counters);
       this.#changed.listName(counters.accessKey);
     } else this.#change(entry, ASKED_FOR, () => this.#become(entry, counters));
   }
@@ -196,7 +183,7 @@ class Registry implements KeyRegistry {
   load(counters: KeptCounters): void {
     const entry = this.#entries.get(counters.accessKey);
     if (entry === undefined) {
-      this.#departed.wait(counters);
+      this.#removed.wait(counters);
       return;
     }
     this.#changed.isKept(this.#table.createdAt(entry.slot));
@@ -206,7 +193,7 @@ class Registry implements KeyRegistry {
   }
 
   loadDropped(accessKey: string): void {
-    this.#departed.forget(accessKey);
+    this.#removed.forget(accessKey);
     const entry = this.#entries.get(accessKey);
     if (entry === undefined) return;
     this.#change(entry, LOADED, () => this.#startAtZero(entry));
@@ -223,16 +210,16 @@ class Registry implements KeyRegistry {
   kept(accessKey: string): KeptCounters | null {
     const entry = this.#entries.get(accessKey);
     if (entry !== undefined) return entry.hasCounters ? this.#table.kept(entry.slot, accessKey, null) : null;
-    const slot = this.#departed.slotOf(accessKey);
-    return slot === undefined ? null : this.#table.kept(slot, accessKey, this.#departed.leftAt(accessKey));
+    const slot = this.#removed.slotOf(accessKey);
+    return slot === undefined ? null : this.#table.kept(slot, accessKey, this.#removed.leftAt(accessKey));
   }
 
   *allKept(): Generator<KeptCounters> {
     for (const { accessKey, hasCounters, slot } of this.#entries.values()) {
       if (hasCounters) yield this.#table.kept(slot, accessKey, null);
     }
-    for (const [accessKey, slot] of this.#departed.slots()) {
-      yield this.#table.kept(slot, accessKey, this.#departed.leftAt(accessKey));
+    for (const [accessKey, slot] of this.#removed.slots()) {
+      yield this.#table.kept(slot, accessKey, this.#removed.leftAt(accessKey));
     }
   }
 
@@ -248,15 +235,25 @@ class Registry implements KeyRegistry {
   #change(entry: Entry, origin: Origin, act: () => void): void {
     this.#generation += 1;
     const { limitBytes, overLimit } = entry;
-    this.#counting.leave(entry);
+    this.#count(entry, -1);
     act();
     this.#noteChange(entry, origin, limitBytes, overLimit);
+  }
+
+  /** Takes an entry out of the counts before it changes (-1), and adds it again after (1). */
+  #count(entry: Entry, one: 1 | -1): void {
+    const { counts } = this;
+    if (entry.overLimit) counts.overLimit += one;
+    if (!entry.hasCounters) return;
+    counts.withCounters += one;
+    if (this.#table.hasTraffic(entry.slot)) counts.active += one;
+    if (this.#table.hasConnections(entry.slot)) counts.connected += one;
   }
 
   /** Does the bookkeeping after a change. `addUsage` calls it directly, because one report counts as one generation. */
   #noteChange(entry: Entry, origin: Origin, limitBefore: bigint | null, overBefore: boolean): void {
     entry.overLimit = this.#isOver(entry);
-    this.#counting.enter(entry);
+    this.#count(entry, 1);
     if (limitBefore !== entry.limitBytes || overBefore !== entry.overLimit) this.admissions.note(entry.accessKey);
     this.#mark(entry, origin);
   }
@@ -310,15 +307,15 @@ class Registry implements KeyRegistry {
     const { accessKey } = key;
     this.#generation += 1;
     // At a start a million keys find their counters as they are kept: no reason to write them all again.
-    const isAsKept = this.#departed.leftAt(accessKey) === null;
-    const waiting = this.#departed.take(accessKey);
+    const isAsKept = this.#removed.leftAt(accessKey) === null;
+    const waiting = this.#removed.take(accessKey);
     const entry = new Entry(key, this.#nextOrder, waiting ?? this.#table.take(), this.#table);
     this.#nextOrder += 1;
     entry.hasCounters = waiting !== undefined;
     this.#entries.set(accessKey, entry);
     act(entry);
     entry.overLimit = this.#isOver(entry);
-    this.#counting.enter(entry);
+    this.#count(entry, 1);
     this.admissions.note(accessKey);
     this.#mark(entry, waiting !== undefined && isAsKept ? KEPT_ALREADY : origin);
   }
@@ -326,12 +323,12 @@ class Registry implements KeyRegistry {
   /** Removes a key and keeps its counters for its return. */
   #setAside(entry: Entry): void {
     this.#generation += 1;
-    this.#counting.leave(entry);
+    this.#count(entry, -1);
     this.#entries.delete(entry.accessKey);
     this.#mark(entry, ASKED_FOR);
     entry.alive = false;
     this.admissions.note(entry.accessKey);
-    if (entry.hasCounters) this.#departed.leave(entry.accessKey, entry.slot, this.#now());
+    if (entry.hasCounters) this.#removed.leave(entry.accessKey, entry.slot, this.#now());
     else this.#table.free(entry.slot);
     entry.hasCounters = false;
   }

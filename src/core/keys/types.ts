@@ -129,5 +129,5 @@ export interface KeyRegistry extends KeyReader, CounterSource {
   /** Sets every registered key to what was kept, or to zero; what else was kept waits for its key. */
   restore(all: Iterable<KeptCounters>): void;
   /** Drops the counters of keys that left at or before this time; returns how many. */
-  forgetDeparted(leftUntil: number): number;
+  forgetRemoved(leftUntil: number): number;
 }

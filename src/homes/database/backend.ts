@@ -10,8 +10,8 @@ import type {
 import { DomainError } from '../../core/errors.js';
 import { createKeyRegistry } from '../../core/keys/registry.js';
 import type { KeyEntry } from '../../core/keys/types.js';
+import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
 import type { AccessKey, DnsChange } from '../../core/model.js';
-import { type Now, withNow } from '../../core/now.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import type { KeptVersion } from '../../document/retention.js';
 import { failureWords } from '../../platform/failure-words.js';
@@ -220,7 +220,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
   }
 
   /** A key that is not known here may have been made by another gateway a moment ago. */
-  function find(accessKey: string, limit: number): Now<KeyEntry | undefined> {
+  function find(accessKey: string, limit: number): MaybeAsync<KeyEntry | undefined> {
     expectYoungerThan(limit);
     return keys.get(accessKey) ?? lookUp().then(() => keys.get(accessKey));
   }
@@ -318,7 +318,7 @@ async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: s
     const found = keys.get(accessKey) ?? lookUp().then(() => keys.get(accessKey));
     const go = (entry: KeyEntry | undefined) =>
       entry === undefined ? Promise.reject(new DomainError('userNotFound')) : then();
-    return Promise.resolve(withNow(found, go)).catch((error: unknown) => {
+    return Promise.resolve(mapMaybeAsync(found, go)).catch((error: unknown) => {
       throw error instanceof DomainError && error.code === 'backendAway' ? new DomainError('saveFailed') : error;
     });
   }

@@ -5,10 +5,10 @@ import type { ConfigurationDocumentPort } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey } from '../../core/model.js';
+import { PerKeyQueue } from '../../core/per-key-queue.js';
 import type { ClockPort, LogPort, RandomPort } from '../../core/ports.js';
 import { judgeReplacement } from '../../core/replace-policy.js';
 import { inTurns, pieces, type Steps } from '../../core/steps.js';
-import { createTurns } from '../../core/turns.js';
 import { losesInbounds, type ReadConfiguration, readDocumentSteps } from '../../document/document.js';
 import { toReplacementSteps } from '../../document/replacement.js';
 import { type KeptVersion, retainedVersions } from '../../document/retention.js';
@@ -53,7 +53,7 @@ const CHANGED_MEANWHILE = 'KW001';
 /** The configuration as a document with its kept versions. */
 export class DatabaseDocument implements ConfigurationDocumentPort {
   readonly #options: DocumentOptions;
-  readonly #turns = createTurns();
+  readonly #queue = new PerKeyQueue();
 
   constructor(options: DocumentOptions) {
     this.#options = options;
@@ -142,7 +142,7 @@ export class DatabaseDocument implements ConfigurationDocumentPort {
       const written =
         count <= ATTEMPTS_BESIDE
           ? await this.#attempt(next)
-          : await this.#turns.take('held', () => holdingChanges(this.#options.connections, () => this.#attempt(next)));
+          : await this.#queue.run('held', () => holdingChanges(this.#options.connections, () => this.#attempt(next)));
       if (written.kind === 'done') return;
       const isOvertaken = written.kind === 'nothing' && written.sqlState === CHANGED_MEANWHILE;
       if (!isOvertaken || count === ATTEMPTS) throw failureOf(written);

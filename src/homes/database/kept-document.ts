@@ -4,8 +4,8 @@ import { gunzip } from 'node:zlib';
 import { copyOf, sameFields } from '../../core/keys/key-record.js';
 import type { KeyReader } from '../../core/keys/types.js';
 import type { AccessKey, OutboundRule } from '../../core/model.js';
+import { PerKeyQueue } from '../../core/per-key-queue.js';
 import { inTurns, pieces, type Steps } from '../../core/steps.js';
-import { createTurns } from '../../core/turns.js';
 import { type ConfigurationDocument, readDocumentSteps } from '../../document/document.js';
 import { compactJsonSteps } from '../../wire/json/json.js';
 import type { Connections } from './connection.js';
@@ -67,7 +67,7 @@ const IDLE = 60_000;
  */
 export class KeptDocument implements KeyObserver {
   readonly #options: KeptDocumentOptions;
-  readonly #turns = createTurns();
+  readonly #queue = new PerKeyQueue();
   #kept: Kept | null = null;
   #made: Made | null = null;
   /** Changes that the kept document lacks; null where none is kept. */
@@ -94,7 +94,7 @@ export class KeptDocument implements KeyObserver {
   /** The configuration with all that was committed before the call. Rejects as connections and `readDocument` do. */
   async current(): Promise<PresentDocument> {
     const { fresh, seen } = this.#options;
-    return this.#turns.take('document', async () => {
+    return this.#queue.run('document', async () => {
       this.#stayAwhile();
       for (;;) {
         await fresh();

@@ -1,5 +1,5 @@
+import { PerKeyQueue } from '../../core/per-key-queue.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
-import { createTurns } from '../../core/turns.js';
 import { UnfitDatabase } from './changes.js';
 import { type Connections, StatementError } from './connection.js';
 import type { Jitter } from './jitter.js';
@@ -46,7 +46,7 @@ const KINDS: readonly Looked[] = ['state', 'connections', 'all'];
 /** Looks at the database now and then and when somebody asks, one look of a kind at a time, and tells how the last one ended. */
 export class Looks {
   readonly #options: LooksOptions;
-  readonly #turns = createTurns();
+  readonly #queue = new PerKeyQueue();
   /** Looks that have not begun; who asks meanwhile shares them. */
   readonly #next = new Map<Looked, Promise<void>>();
   #goodAt: number;
@@ -73,7 +73,7 @@ export class Looks {
     const backoff = this.#failures === 0 ? pause : Math.min(MOST_BACKOFF, pause * this.#failures);
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.#turns.take('all', () => this.#look(poll)).catch(() => undefined);
+      this.#queue.run('all', () => this.#look(poll)).catch(() => undefined);
     }, jitter(backoff));
   }
 
@@ -82,7 +82,7 @@ export class Looks {
     if (this.#isStopped) return Promise.reject(new StatementError('not sent', 'Keyway is shutting down'));
     const present = this.#next.get(what);
     if (present !== undefined) return present;
-    const coming = this.#turns.take(what, async () => {
+    const coming = this.#queue.run(what, async () => {
       // Even where nothing is under way: whoever asks in this turn shares it.
       await Promise.resolve();
       this.#next.delete(what);
@@ -125,7 +125,7 @@ export class Looks {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#unschedule();
-    await Promise.all(KINDS.map((kind) => this.#turns.take(kind, async () => undefined)));
+    await Promise.all(KINDS.map((kind) => this.#queue.run(kind, async () => undefined)));
   }
 
   #unschedule(): void {

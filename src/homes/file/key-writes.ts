@@ -3,7 +3,7 @@ import { DomainError } from '../../core/errors.js';
 import { changedRecord } from '../../core/keys/key-record.js';
 import type { KeyRegistry } from '../../core/keys/types.js';
 import type { AccessKey, ConfigurationChange } from '../../core/model.js';
-import { createTurns } from '../../core/turns.js';
+import { PerKeyQueue } from '../../core/per-key-queue.js';
 import type { ConfigurationFile } from './configuration/configuration-file.js';
 import type { Counters } from './counters/open-counters.js';
 import { recordText } from './counters/recreated-keys.js';
@@ -24,7 +24,7 @@ export interface KeyWritesOptions extends Pick<Counters, 'renewals'> {
  * A failure to write counters is never one of the change: the store logs it, and its next write carries them.
  */
 export function createKeyWrites({ keys, renewals, configuration, store }: KeyWritesOptions): KeyWrites {
-  const turns = createTurns();
+  const queue = new PerKeyQueue();
   /** Keys whose last write failed, with the records that the file may still hold of them. */
   const unwritten = new Map<string, Set<string>>();
   /** Deleted keys whose counters go once the file is written, so that a crash leaves both or neither. */
@@ -93,14 +93,14 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
   }
 
   return {
-    createKey: (key) => turns.take(key.accessKey, () => create(key)),
+    createKey: (key) => queue.run(key.accessKey, () => create(key)),
     async createBareKeys(made) {
       for (const key of made) keys.createWithoutCounters(key);
       await leavingFailureToNextWrite(save({ keys: new Map(made.map((key) => [key.accessKey, key])) }));
       return made.map(({ accessKey }) => accessKey);
     },
     updateKey: (accessKey, update) =>
-      turns.take(accessKey, async () => {
+      queue.run(accessKey, async () => {
         const present = keys.get(accessKey);
         if (present === undefined) throw new DomainError('userNotFound');
         const former = recordText(present);
@@ -109,7 +109,7 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
         await saveKey(accessKey, record, former);
       }),
     deleteKey: (accessKey) =>
-      turns.take(accessKey, async () => {
+      queue.run(accessKey, async () => {
         const former = recordText(keys.get(accessKey));
         if (!keys.setAside(accessKey)) throw new DomainError('userNotFound');
         deleted.add(accessKey);

@@ -1,7 +1,7 @@
 import type { Purpose, UpstreamServer } from '../../client/server.js';
 import { UpstreamError } from '../../client/upstream-error.js';
 import type { KeyReader } from '../../core/keys/types.js';
-import type { Now } from '../../core/now.js';
+import type { MaybeAsync } from '../../core/maybe-async.js';
 import type { ClockPort } from '../../core/ports.js';
 import type { KeyFreshness } from './freshness.js';
 import type { KeyReplica } from './replica.js';
@@ -156,7 +156,7 @@ export function createListRefresh(options: ListRefreshOptions) {
   }
 
   /** Before a list is given out. Rejects where none can be had, unless the session alone is lost. */
-  function freshen(): Now<void> {
+  function freshen(): MaybeAsync<void> {
     const now = clock.monotonic();
     if (running === null && !isDue(now)) return undefined;
     if (running === null && failure !== null && hasJustFailed(now)) {
@@ -169,7 +169,7 @@ export function createListRefresh(options: ListRefreshOptions) {
   return {
     freshen,
     /** Before what goes by what was last known; rejects where that is more than a day old. */
-    lastKnown(milliseconds = 0): Now<void> {
+    lastKnown(milliseconds = 0): MaybeAsync<void> {
       const now = clock.monotonic();
       watchedUntil = Math.max(watchedUntil, now + milliseconds);
       if (!isKnown(now)) return freshen();

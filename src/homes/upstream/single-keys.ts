@@ -1,8 +1,8 @@
 import type { UpstreamServer } from '../../client/server.js';
 import { UpstreamError } from '../../client/upstream-error.js';
 import type { KeyEntry, KeyReader } from '../../core/keys/types.js';
+import type { MaybeAsync } from '../../core/maybe-async.js';
 import type { KeySnapshot } from '../../core/model.js';
-import type { Now } from '../../core/now.js';
 import type { ClockPort } from '../../core/ports.js';
 import type { Announcement } from './announcement.js';
 import type { Tells } from './key-state.js';
@@ -24,7 +24,9 @@ export interface SubscribersOptions {
 }
 
 /** Keys as subscriptions and the feed ask for them: as last known; one that is not is asked for, one a second in all. */
-export function createSubscribers(options: SubscribersOptions): (accessKey: string) => Now<KeyEntry | undefined> {
+export function createSubscribers(
+  options: SubscribersOptions,
+): (accessKey: string) => MaybeAsync<KeyEntry | undefined> {
   const { server, keys, replica, listRefresh, announcement, clock, gate } = options;
   let lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -35,7 +37,7 @@ export function createSubscribers(options: SubscribersOptions): (accessKey: stri
   }
 
   /** Once it is known what to tell of the server. */
-  function announced(entry: KeyEntry | undefined): Now<KeyEntry | undefined> {
+  function announced(entry: KeyEntry | undefined): MaybeAsync<KeyEntry | undefined> {
     const learning = entry === undefined ? undefined : announcement.learn(entry.accessKey);
     return learning === undefined ? entry : learning.then(() => entry);
   }
@@ -45,7 +47,7 @@ export function createSubscribers(options: SubscribersOptions): (accessKey: stri
     return find(accessKey);
   }
 
-  function find(accessKey: string): Now<KeyEntry | undefined> {
+  function find(accessKey: string): MaybeAsync<KeyEntry | undefined> {
     const refresh = listRefresh.lastKnown();
     if (refresh !== undefined) return afterRenewal(refresh, accessKey);
     const entry = keys.get(accessKey);

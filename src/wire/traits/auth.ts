@@ -1,5 +1,5 @@
+import type { MaybeAsync } from '../../core/maybe-async.js';
 import type { Credentials } from '../../core/model.js';
-import type { Now } from '../../core/now.js';
 import { equalSecrets, type Session } from '../../core/session.js';
 
 /** A credential that lets a caller in: the token of a session that a login began, or the server's static token. */
@@ -30,7 +30,7 @@ export function accepts(
   authorization: string,
   { token }: Credentials,
   session: Pick<Session, 'matches'>,
-): Now<boolean> {
+): MaybeAsync<boolean> {
   const shown = scheme.decode(authorization);
   if (shown.some(({ kind, secret }) => kind === 'token' && isToken(secret, token))) return true;
   const ofSession = shown.find(({ kind }) => kind === 'session');

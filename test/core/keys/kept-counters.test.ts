@@ -104,9 +104,9 @@ const steps: Readonly<Record<string, fc.Arbitrary<Step>>> = {
     const counters = { up: bytesUp, down: bytesDown, connections, createdAt: 3 };
     model.set(accessKey, { isRegistered, counters, leftAt: isRegistered ? null : leftAt });
   }),
-  forgetDeparted: fc.nat(40).map((until) => ({ registry, model }) => {
+  forgetRemoved: fc.nat(40).map((until) => ({ registry, model }) => {
     const old = [...model].filter(([, { leftAt }]) => leftAt !== null && leftAt <= until);
-    expect(registry.forgetDeparted(until)).toBe(old.length);
+    expect(registry.forgetRemoved(until)).toBe(old.length);
     for (const [key] of old) model.delete(key);
   }),
 };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createKeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeptCounters } from '../../../src/core/keys/types.js';
 import { MAX_U64 } from '../../../src/core/model.js';
-import { createTurns } from '../../../src/core/turns.js';
+import { PerKeyQueue } from '../../../src/core/per-key-queue.js';
 import { createRenewals, decideRenewals, recordText } from '../../../src/homes/file/counters/recreated-keys.js';
 
 const key = (name: string, limitBytes: bigint | null = null) => ({ accessKey: 'a', name, limitBytes });
@@ -89,7 +89,7 @@ describe('a renewal that a crash has left', () => {
 
 describe('turns', () => {
   it('of one name follow one another, also behind a failure; others go side by side, the first at once', async () => {
-    const turns = createTurns();
+    const queue = new PerKeyQueue();
     const seen: string[] = [];
     let open = () => {};
     const gate = new Promise<void>((resolve) => {
@@ -104,14 +104,14 @@ describe('turns', () => {
         if (fails) throw new Error(name);
         return name;
       };
-    const first = turns.take('x', work('first', gate, true));
-    const second = turns.take('x', work('second', null));
+    const first = queue.run('x', work('first', gate, true));
+    const second = queue.run('x', work('second', null));
     expect(seen).toEqual(['first begins']);
-    expect(await turns.take('y', work('other', null))).toBe('other');
+    expect(await queue.run('y', work('other', null))).toBe('other');
     open();
     await expect(first).rejects.toThrow('first');
     expect(await second).toBe('second');
     expect(seen).toEqual(['first begins', 'other begins', 'other ends', 'first ends', 'second begins', 'second ends']);
-    expect(await turns.take('x', work('third', null))).toBe('third');
+    expect(await queue.run('x', work('third', null))).toBe('third');
   });
 });

@@ -1,6 +1,6 @@
+import { createBufferReuse } from '../../../core/buffer-reuse.js';
 import type { ConfigurationWrite } from '../../../core/configuration-observer.js';
 import { DomainError } from '../../../core/errors.js';
-import { createSpareRoom } from '../../../core/keys/spare-room.js';
 import type { ConfigurationChange, DnsConfig } from '../../../core/model.js';
 import type { FileStat } from '../../../core/ports.js';
 import { judgeReplacement } from '../../../core/replace-policy.js';
@@ -34,7 +34,7 @@ export class FileWrites {
   readonly #served: ServedFile;
   readonly #file: KnownFile;
   readonly #reloads: Reloads;
-  readonly #spare = createSpareRoom();
+  readonly #buffers = createBufferReuse();
   #isWriting = false;
   #hasWritten = false;
   #lastError: string | null = null;
@@ -183,7 +183,7 @@ export class FileWrites {
       file.attempts(document);
       file.holds(document, await this.#put(found.target, document.bytes));
       this.#hasWritten = true;
-      if (!versions.isKeeping(found.document.bytes)) this.#spare.retire(found.document.bytes);
+      if (!versions.isKeeping(found.document.bytes)) this.#buffers.retire(found.document.bytes);
       inbounds.look(document);
     }
     return { change, refused, former };
@@ -213,7 +213,7 @@ export class FileWrites {
     let refused: ConfigurationChange = {};
     for (const part of parts) {
       try {
-        changed = changeDocument(changed, part, this.#spare.room, rootListBeside);
+        changed = changeDocument(changed, part, this.#buffers.allocate, rootListBeside);
       } catch (error) {
         refused = mergeChanges(refused, part);
         this.#failed(error);

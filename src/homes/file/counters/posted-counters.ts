@@ -1,10 +1,10 @@
 import { DomainError } from '../../../core/errors.js';
 import { type CounterTable, createCounterTable } from '../../../core/keys/counter-table.js';
 import type { CounterValues, KeyRegistry, UsageEntry } from '../../../core/keys/types.js';
+import { PerKeyQueue } from '../../../core/per-key-queue.js';
 import type { ClockPort, LogPort } from '../../../core/ports.js';
 import type { CountersOutcome, CountersPost } from '../../../core/posted-counters.js';
 import { inTurns, type Steps } from '../../../core/steps.js';
-import { createTurns } from '../../../core/turns.js';
 import { comparedRun, type KnownRun, runAt, sameRun } from './source-run.js';
 
 /** A tunnel server that posts its counters, without them. */
@@ -76,7 +76,7 @@ interface PostedCountersOptions {
 export class PostedCounters {
   readonly #options: PostedCountersOptions;
   readonly #held = new Map<string, Held>();
-  readonly #turns = createTurns();
+  readonly #queue = new PerKeyQueue();
   #changes = new Map<string, { isForgotten: boolean; accessKeys: Set<string> }>();
 
   constructor(options: PostedCountersOptions) {
@@ -88,12 +88,12 @@ export class PostedCounters {
    * that a post which a crash has cut off can come again. Posts of one source go one after the other.
    */
   take(post: CountersPost): Promise<CountersOutcome> {
-    return this.#turns.take(post.source, () => inTurns(this.#take(post)));
+    return this.#queue.run(post.source, () => inTurns(this.#take(post)));
   }
 
   /** Takes offline the keys of sources that never lower their connections once they have stood still for 30 s. */
   async lower(): Promise<void> {
-    for (const [name, one] of this.#held) await this.#turns.take(name, () => inTurns(this.#lower(one)));
+    for (const [name, one] of this.#held) await this.#queue.run(name, () => inTurns(this.#lower(one)));
   }
 
   /** Forgets sources that have not posted since `until`, in milliseconds since the epoch; returns how many. */

@@ -151,7 +151,7 @@ function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
     lastLooked = clock.monotonic();
     const until = clock.now() - (options.keepGone ?? DEFAULT_KEEP_GONE);
     sources.forgetSilent(until);
-    const forgotten = keys.forgetDeparted(until);
+    const forgotten = keys.forgetRemoved(until);
     if (forgotten > 0) log.info({ keys: forgotten }, 'counters of keys that left the file long ago were dropped');
   }
 

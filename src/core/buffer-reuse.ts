@@ -1,10 +1,10 @@
-/** Memory of exactly so many bytes, whose content nobody needs. */
-export type Room = (length: number) => Buffer;
+/** Allocates memory of exactly so many bytes, with any content. */
+export type Allocate = (length: number) => Buffer;
 
-/** The memory of contents that have been replaced, for those that come next. */
-export interface SpareRoom {
-  readonly room: Room;
-  /** Nobody reads these bytes any more: the next room may be theirs. What was not given out by `room` is left alone. */
+/** Hands memory of contents that have been replaced to those that come next. */
+export interface BufferReuse {
+  readonly allocate: Allocate;
+  /** Takes back bytes that nobody reads any more, for the next allocation. Memory from elsewhere is left alone. */
   retire(bytes: Buffer): void;
 }
 
@@ -17,12 +17,12 @@ const LEAST_BYTES = 32 * 1024;
  * V8 counts what lies outside its heap as a reason to collect garbage: with the 10 MB of a large file or list allocated
  * anew for every change, it did so at every other one, which took longer than the change itself.
  */
-export function createSpareRoom(): SpareRoom {
+export function createBufferReuse(): BufferReuse {
   const made = new WeakSet<ArrayBufferLike>();
   let spare: ArrayBufferLike | null = null;
 
   return {
-    room(length) {
+    allocate(length) {
       if (length < LEAST_BYTES) return Buffer.allocUnsafe(length);
       const fits = spare !== null && spare.byteLength >= length ? spare : null;
       const memory = fits ?? Buffer.allocUnsafeSlow(Math.ceil(length * (1 + SLACK))).buffer;

@@ -1,0 +1,16 @@
+/** Runs work for one key in order, and work for different keys side by side. */
+export class PerKeyQueue {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  /** Runs `work` after all earlier work for the same key, even if that failed; in this turn where there is none. */
+  run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key);
+    const mine = before === undefined ? work() : before.then(work, work);
+    this.#last.set(key, mine);
+    const over = () => {
+      if (this.#last.get(key) === mine) this.#last.delete(key);
+    };
+    mine.then(over, over);
+    return mine;
+  }
+}
