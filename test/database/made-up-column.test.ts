@@ -1,5 +1,9 @@
 import { expect, it, vi } from 'vitest';
+import { FILE_LIMITS } from '../../src/core/file-limits.js';
 import type { AccessKey } from '../../src/core/model.js';
+import { readDocument } from '../../src/document/document.js';
+import { createMemoryFiles } from '../../src/embedded/memory-files.js';
+import { runHere } from '../cli/context.js';
 import { describeDatabase, freshDatabase } from './database.js';
 import { key, openBackend } from './gateways.js';
 
@@ -29,5 +33,24 @@ describeDatabase('a made-up column', () => {
     await one.close();
     const again = await openBackend(url);
     expect(again.keys.get('a')).toMatchObject({ madeUp: 8n, limitBytes: 5n });
+  });
+
+  it('comes into a database with the import of a file, and out of it with an export', async () => {
+    const url = await freshDatabase();
+    const fileSystem = createMemoryFiles();
+    await fileSystem.makeFolder('/etc', 0o700);
+    const text = '{"mode":"server","access_keys":["b",{"access_key":"a","made_up":18446744073709551615}]}';
+    await fileSystem.create('/etc/in.jsonc', Buffer.from(text), 0o600);
+    const run = (command: string, config: string) =>
+      runHere(['database', command, '--config', config], { fileSystem, environment: { KEYWAY_DATABASE_URL: url } });
+    await (await openBackend(url)).close();
+    expect(await run('import', '/etc/in.jsonc')).toMatchObject({ complaints: '', code: 0 });
+    const backend = await openBackend(url);
+    expect([...backend.keys.entries()]).toMatchObject([made('b', null), made('a', 2n ** 64n - 1n)]);
+    await backend.updateKey('b', Object.assign({ limitBytes: null }, { madeUp: 3n }));
+    await backend.close();
+    expect(await run('export', '/etc/out.jsonc')).toMatchObject({ complaints: '', code: 0 });
+    const exported = await fileSystem.read('/etc/out.jsonc', FILE_LIMITS.configuration);
+    expect(readDocument(exported).configuration.keys).toEqual([made('b', 3n), made('a', 2n ** 64n - 1n)]);
   });
 });

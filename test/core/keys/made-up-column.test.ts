@@ -13,6 +13,7 @@ import { createUnreadChanges } from '../../../src/homes/file/configuration/reapp
 import { createUnreadJournal } from '../../../src/homes/file/configuration/unread-journal.js';
 import { recordText } from '../../../src/homes/file/counters/recreated-keys.js';
 import { openWriteJournal } from '../../../src/homes/upstream/write-journal.js';
+import { runHere } from '../../cli/context.js';
 import { held, key, staged } from '../../southbound/staged.js';
 
 // One row, as whoever adds a column would write it; nothing else is told of it.
@@ -82,6 +83,22 @@ it.each([
   ]);
   await after.document?.replace(Buffer.from(written.replace('"x"', '"other"')));
   expect(after.keys.get('a')).toMatchObject({ madeUp: 'other', limitBytes: 5n });
+  await after.close();
+});
+
+it('a made-up column is in a backup, and comes back with it', async () => {
+  const { fileSystem, open } = await withFile('{"mode":"server","access_keys":[]}');
+  const before = await open(PATH);
+  await before.createKey(made('a', 'x', 5n));
+  await before.close();
+  const argv = ['/etc/backup.jsonl', '--config', PATH];
+  expect(await runHere(['backup', ...argv], { fileSystem })).toMatchObject({ complaints: '', code: 0 });
+  const changed = await open(PATH);
+  await changed.updateKey('a', Object.assign({ limitBytes: 6n }, { madeUp: 'y' }));
+  await changed.close();
+  expect(await runHere(['restore', ...argv], { fileSystem })).toMatchObject({ complaints: '', code: 0 });
+  const after = await open(PATH);
+  expect(after.keys.get('a')).toMatchObject({ madeUp: 'x', limitBytes: 5n });
   await after.close();
 });
 
