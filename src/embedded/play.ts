@@ -81,7 +81,7 @@ async function onEmbedded<T>(
   const staged = await stageScenario(scenario, revision, { files: 'memory' });
   const caller = createCaller({ origin: staged.target.origin, timeoutMilliseconds });
   try {
-    const filled = isAnonymous ? await withCredentials(caller, scenario, staged, revision) : caller;
+    const filled = isAnonymous ? await withCredentials(caller, scenario, staged, revisionOf(revision)) : caller;
     return await play(scenario, { ...staged, timeoutMilliseconds, isStopped, bindings, caller: filled });
   } finally {
     caller.close();
@@ -105,26 +105,13 @@ function revisionOf(text: string): Revision {
 async function withCredentials(
   caller: Caller,
   { given }: Scenario,
-  staged: StagedGateway,
-  revision: string,
+  { target }: StagedGateway,
+  revision: Revision,
 ): Promise<Caller> {
   const username = given.listener?.username ?? '';
   const credentials = { token: STAND_IN.token, operator: { username, password: STAND_IN.password } };
-  const authorization = await authorizationOn(staged, revisionOf(revision), credentials);
-  return fillCredentials(caller, { authorization, credentials, apiRoot: staged.target.apiRoot });
-}
-
-/** The `Authorization` for a session that began before its recording. */
-async function authorizationOn(
-  { target }: StagedGateway,
-  revision: Revision,
-  credentials: Parameters<typeof createControl>[1]['credentials'],
-): Promise<string | null> {
-  if (credentials.operator?.username === '') return null;
-  const caller = createCaller({ origin: target.origin, timeoutMilliseconds: 10_000 });
-  try {
-    return await createControl(caller, { target, revision, credentials }).authorization();
-  } finally {
-    caller.close();
-  }
+  // For a session that began before its recording.
+  const authorization =
+    username === '' ? null : await createControl(caller, { target, revision, credentials }).authorization();
+  return fillCredentials(caller, { authorization, credentials, apiRoot: target.apiRoot });
 }

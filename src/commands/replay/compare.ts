@@ -18,10 +18,9 @@ import { valueInWords } from '../../replay/format/json-difference.js';
 import type { TargetPlayer } from '../../replay/live/target-player.js';
 import type { BrokenFile, ScenarioFile } from '../../replay/play/scenario-files.js';
 import { operationsIn } from '../../replay/report/verdict.js';
-import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
+import type { ParsedFlags } from '../../settings/flags.js';
 import type { JsonValue } from '../../wire/json/json.js';
 import { operationsOf } from '../../wire/operations.js';
-import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
 import { type RehearseSettings, rehearse } from './rehearse.js';
 import {
@@ -35,13 +34,12 @@ import {
   whyUnjudged,
 } from './run.js';
 import {
-  type BaseUrl,
   baseUrlOf,
   credentialsOf,
+  type FlagReading,
   lineOf,
   PLAY_FLAGS,
-  type PlaySettings,
-  readFlags,
+  readLine,
   readPlaySettings,
   revisionOf,
   valueFlag,
@@ -63,40 +61,27 @@ const FLAGS = [
   ...PLAY_FLAGS,
 ];
 
-interface SideSettings {
-  readonly url: BaseUrl;
-  readonly revision: Revision;
-  readonly credentials: ReturnType<typeof credentialsOf>;
-}
-
-type CompareSettings = PlaySettings & Readonly<Record<Side, SideSettings>>;
-
 /** Flags that ask for embedded cores of two lines instead of two servers. */
 const LINES = ['from', 'to', 'fail-on'] as const;
 
-interface Refused {
-  readonly problems: readonly string[];
-}
-
-function readLines(flags: ParsedFlags): RehearseSettings | Refused {
-  const reading = readFlags(flags);
+function readLines(reading: FlagReading, flags: ParsedFlags): RehearseSettings | null {
   const own = new Set<string>([...LINES, 'reporter', 'verbose', 'timeout', 'require-played']);
-  const others = FLAGS.filter(({ flag }) => !own.has(flag) && flags.values.has(flag));
   const [from, to] = [revisionOf(reading, 'from'), revisionOf(reading, 'to')];
   for (const flag of ['from', 'to'] as const)
     if (reading.value(flag) === null) reading.problems.push(`--${flag}: expected a revision, such as 0.2.48`);
-  for (const { flag } of others) reading.problems.push(`--${flag}: expected no --from and --to beside it`);
+  for (const { flag } of FLAGS.filter(({ flag }) => !own.has(flag) && flags.values.has(flag)))
+    reading.problems.push(`--${flag}: expected no --from and --to beside it`);
   const failOn = CHANGE_KINDS.find((each) => each === (reading.value('fail-on') ?? 'new'));
   if (failOn === undefined) reading.problems.push(`--fail-on: expected one of ${CHANGE_KINDS.join(', ')}`);
   const rest = readPlaySettings(reading, flags);
-  const problems = [...flags.problems.map(problemText), ...reading.problems];
-  if (from === null || to === null || failOn === undefined || problems.length > 0) return { problems };
+  if (from === null || to === null || failOn === undefined) return null;
   return { ...rest, from, to, failOn, lines: { from: reading.value('from') ?? '', to: reading.value('to') ?? '' } };
 }
 
-function readSettings(flags: ParsedFlags, context: CommandContext): CompareSettings | Refused {
-  const reading = readFlags(flags);
-  const side = (name: Side): SideSettings | null => {
+type CompareSettings = NonNullable<ReturnType<typeof readSides>>;
+
+function readSides(reading: FlagReading, flags: ParsedFlags, context: CommandContext) {
+  const side = (name: Side) => {
     const url = baseUrlOf(reading, name);
     if (reading.value(name) === null) reading.problems.push(`--${name}: expected the base URL of a server`);
     const other = name === 'left' ? 'right-revision' : 'left-revision';
@@ -111,18 +96,18 @@ function readSettings(flags: ParsedFlags, context: CommandContext): CompareSetti
   };
   const [left, right] = [side('left'), side('right')];
   const rest = readPlaySettings(reading, flags);
-  const problems = [...flags.problems.map(problemText), ...new Set(reading.problems)];
-  return left === null || right === null || problems.length > 0 ? { problems } : { left, right, ...rest };
+  return left === null || right === null ? null : { left, right, ...rest };
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const flags = parseFlags(argv, FLAGS);
-  if (LINES.some((flag) => flags.values.has(flag))) {
-    const asked = readLines(flags);
-    return 'problems' in asked ? usageProblem(context, 'compare', asked.problems) : rehearse(asked, context);
-  }
-  const settings = readSettings(flags, context);
-  if ('problems' in settings) return usageProblem(context, 'compare', settings.problems);
+  const line = readLine<RehearseSettings | CompareSettings>(argv, FLAGS, (reading, flags) =>
+    LINES.some((flag) => flags.values.has(flag)) ? readLines(reading, flags) : readSides(reading, flags, context),
+  );
+  if ('problems' in line) return usageProblem(context, 'compare', line.problems);
+  return 'lines' in line.asked ? rehearse(line.asked, context) : compareServers(line.asked, context);
+}
+
+function compareServers(settings: CompareSettings, context: CommandContext): Promise<ExitCode> {
   const revisions = [settings.left.revision, settings.right.revision];
   return runPlaying('compare', { settings, revisions, sides: SIDES }, context, async (files, playing) => {
     const players: TargetPlayer[] = [];

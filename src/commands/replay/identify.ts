@@ -4,7 +4,7 @@ import { createCaller } from '../../client/caller.js';
 import { createControl, type TargetCredentials } from '../../client/signed-in-caller.js';
 import { type Identified, identify as identifyServer } from '../../replay/reads/identify.js';
 import { createLook } from '../../replay/reads/look.js';
-import { parseFlags, problemText } from '../../settings/flags.js';
+import type { ParsedFlags } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import {
@@ -12,8 +12,9 @@ import {
   baseUrl,
   CA_FLAG,
   credentialsOf,
+  type FlagReading,
   lineOf,
-  readFlags,
+  readLine,
   timeoutOf,
   trustedBy,
   valueFlag,
@@ -23,32 +24,20 @@ const FLAGS = [valueFlag('token', 'TOKEN'), valueFlag('username', 'NAME'), CA_FL
 
 const SOURCES = { username: null, password: 'KEYWAY_PASSWORD', token: 'KEYWAY_TOKEN' };
 
-interface IdentifySettings {
-  readonly url: BaseUrl;
-  readonly credentials: TargetCredentials;
-  readonly ca: string | null;
-  readonly timeoutMilliseconds: number;
-}
-
-function readSettings(argv: readonly string[], context: CommandContext): IdentifySettings | readonly string[] {
-  const flags = parseFlags(argv, FLAGS);
-  const reading = readFlags(flags);
-  const [word, ...others] = flags.words;
+function readSettings(reading: FlagReading, { words: [word, ...others] }: ParsedFlags, context: CommandContext) {
   const url = word === undefined ? null : baseUrl(word);
   if (url === null || others.length > 0)
     reading.problems.push("expected one server's base URL, such as http://127.0.0.1:9090/secret");
   const timeoutMilliseconds = timeoutOf(reading);
   const { token, operator } = credentialsOf(reading, context, SOURCES);
-  const problems = [...flags.problems.map(problemText), ...reading.problems];
-  if (url === null || problems.length > 0) return problems;
   const credentials = { token: token === '' ? null : token, operator };
-  return { url, credentials, ca: reading.value('ca'), timeoutMilliseconds };
+  return url && { url, credentials, ca: reading.value('ca'), timeoutMilliseconds };
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const settings = readSettings(argv, context);
-  if (!('url' in settings)) return usageProblem(context, 'identify', settings);
-  const { url, credentials, ca, timeoutMilliseconds } = settings;
+  const line = readLine(argv, FLAGS, (reading, flags) => readSettings(reading, flags, context));
+  if ('problems' in line) return usageProblem(context, 'identify', line.problems);
+  const { url, credentials, ca, timeoutMilliseconds } = line.asked;
   let caller: Caller | null = null;
   try {
     caller = createCaller({ origin: url.origin, timeoutMilliseconds, ...(await trustedBy(ca, context)) });

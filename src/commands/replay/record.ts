@@ -6,14 +6,13 @@ import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
 import { RecordingFiles } from '../../replay/record/recording-files.js';
 import { RootedRecorder } from '../../replay/record/rooted-recorder.js';
 import { hostAndPort } from '../../settings/bind-address.js';
-import { parseFlags, problemText } from '../../settings/flags.js';
-import type { Revision } from '../../wire/traits/revision.js';
+import type { ParsedFlags } from '../../settings/flags.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import {
-  type BaseUrl,
   baseUrlOf,
   CA_FLAG,
-  readFlags,
+  type FlagReading,
+  readLine,
   revisionOf,
   switchFlag,
   trustedBy,
@@ -35,42 +34,27 @@ const FLAGS = [
   switchFlag('keep-values'),
 ];
 
-interface RecordSettings {
-  readonly target: BaseUrl;
-  readonly revision: Revision;
-  readonly revisionText: string;
-  readonly out: string;
-  readonly listen: { readonly host: string; readonly port: number };
-  readonly fromHar: string | null;
-  readonly ca: string | null;
-  readonly keepValues: boolean;
-}
+type RecordSettings = NonNullable<ReturnType<typeof readSettings>>;
 
-function readSettings(argv: readonly string[], { folder }: CommandContext): RecordSettings | readonly string[] {
-  const flags = parseFlags(argv, FLAGS);
-  const reading = readFlags(flags);
+function readSettings(reading: FlagReading, { words }: ParsedFlags, { folder }: CommandContext) {
   const target = baseUrlOf(reading, 'target');
   const revision = revisionOf(reading, 'revision');
-  const out = reading.value('out');
-  const har = reading.value('from-har');
+  const [out, har, ca] = [reading.value('out'), reading.value('from-har'), reading.value('ca')];
   const listen = listenOf(reading.value('listen') ?? '127.0.0.1:0', reading.problems);
-  const keepValues = reading.isOn('keep-values');
   if (reading.value('target') === null) reading.problems.push('--target: expected the base URL of the server');
   if (reading.value('revision') === null) reading.problems.push('--revision: expected what the server speaks');
   if (out === null) reading.problems.push('--out: expected the folder for the scenarios');
-  if (har !== null && reading.value('listen') !== null)
-    reading.problems.push('--listen: expected no --from-har beside it');
-  const ca = reading.value('ca');
-  if (har !== null && ca !== null) reading.problems.push('--ca: expected no --from-har beside it');
-  if (flags.words.length > 0) reading.problems.push('expected flags only');
-  const problems = [...flags.problems.map(problemText), ...reading.problems];
-  if (problems.length > 0 || target === null || revision === null || out === null) return problems;
+  for (const flag of har === null ? [] : ['listen', 'ca'])
+    if (reading.value(flag) !== null) reading.problems.push(`--${flag}: expected no --from-har beside it`);
+  if (words.length > 0) reading.problems.push('expected flags only');
+  if (target === null || revision === null || out === null) return null;
   const fromHar = har === null ? null : resolve(folder, har);
   const revisionText = reading.value('revision') ?? '';
+  const keepValues = reading.isOn('keep-values');
   return { target, revision, revisionText, out: resolve(folder, out), listen, fromHar, ca, keepValues };
 }
 
-function listenOf(text: string, problems: string[]): RecordSettings['listen'] {
+function listenOf(text: string, problems: string[]): { readonly host: string; readonly port: number } {
   try {
     return hostAndPort(text);
   } catch {
@@ -80,8 +64,9 @@ function listenOf(text: string, problems: string[]): RecordSettings['listen'] {
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const settings = readSettings(argv, context);
-  if (!('target' in settings)) return usageProblem(context, 'record', settings);
+  const line = readLine(argv, FLAGS, (reading, flags) => readSettings(reading, flags, context));
+  if ('problems' in line) return usageProblem(context, 'record', line.problems);
+  const settings = line.asked;
   try {
     const recorder = new RootedRecorder({
       webpath: settings.target.webpath,

@@ -1,6 +1,5 @@
 import { REVISIONS } from '../../../revisions/all.js';
 import { createCaller } from '../../client/caller.js';
-import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { brokenResult, type ScenarioResult, unplayedResult } from '../../replay/compare/result.js';
 import { formatScenario } from '../../replay/format/format.js';
 import { NoApiThere } from '../../replay/live/target-facts.js';
@@ -12,13 +11,13 @@ import { createLook } from '../../replay/reads/look.js';
 import { type ReadReport, readServer } from '../../replay/reads/standing.js';
 import { updatedScenario } from '../../replay/record/update.js';
 import { fittingWords, operationsIn } from '../../replay/report/verdict.js';
-import { type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
+import type { ParsedFlags } from '../../settings/flags.js';
 import { type OperationName, operationsOf } from '../../wire/operations.js';
 import type { Revision } from '../../wire/traits/revision.js';
-import { type Command, type CommandContext, type ExitCode, usageProblem } from '../command.js';
-import { formatFiles } from './format.js';
+import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import {
   type FoundFiles,
+  filesIn,
   meetServer,
   type Played,
   type Playing,
@@ -35,8 +34,7 @@ import {
   type FlagReading,
   lineOf,
   PLAY_FLAGS,
-  type PlaySettings,
-  readFlags,
+  readLine,
   readPlaySettings,
   revisionOf,
   switchFlag,
@@ -62,19 +60,10 @@ const FLAGS = [
   ...PLAY_FLAGS,
 ];
 
-interface ReplaySettings extends PlaySettings {
-  readonly target: BaseUrl | null;
-  readonly revision: Revision | null;
-  readonly revisionText: string | null;
-  readonly credentials: TargetCredentials;
-  readonly update: boolean;
-  readonly format: boolean;
-}
+type ReplaySettings = ReturnType<typeof readSettings>;
 
-function readSettings(argv: readonly string[], context: CommandContext): ReplaySettings | readonly string[] {
-  const flags = parseFlags(argv, FLAGS);
-  const reading = readFlags(flags);
-  const settings: ReplaySettings = {
+function readSettings(reading: FlagReading, flags: ParsedFlags, context: CommandContext) {
+  const settings = {
     target: baseUrlOf(reading, 'target'),
     revision: revisionOf(reading, 'revision'),
     revisionText: reading.value('revision'),
@@ -83,30 +72,24 @@ function readSettings(argv: readonly string[], context: CommandContext): ReplayS
     format: reading.isOn('format'),
     ...readPlaySettings(reading, flags),
   };
-  const problems = [...flags.problems.map(problemText), ...reading.problems];
-  if (reading.value('target') === null) problems.push(...onlyForTargets(settings, reading));
-  else if (reading.value('revision') === null)
-    problems.push('--revision: expected what the target speaks, such as --revision 0.2.48');
-  if (settings.update && settings.words.length === 0)
-    problems.push('--update: expected the paths whose answers are to be rewritten');
-  if (settings.format) problems.push(...besideFormat(settings, flags));
-  return problems.length > 0 ? problems : settings;
-}
-
-function besideFormat({ words }: ReplaySettings, { values }: ParsedFlags): readonly string[] {
-  const others = [...values.keys()].filter((flag) => flag !== 'format');
-  const beside = others.map((flag) => `--${flag}: expected no --format beside it`);
-  return words.length > 0 ? beside : [...beside, '--format: expected the paths that are to be formatted'];
-}
-
-function onlyForTargets({ update }: ReplaySettings, reading: FlagReading): readonly string[] {
-  const given = ['username', 'token', 'ca', 'writes', 'destructive'].filter((flag) => reading.value(flag) !== null);
-  return [...given, ...(update ? ['update'] : [])].map((flag) => `--${flag}: expected a --target beside it`);
+  const { update, format, words } = settings;
+  if (reading.value('target') === null)
+    for (const flag of ['username', 'token', 'ca', 'writes', 'destructive', 'update'])
+      if (flags.values.has(flag)) reading.problems.push(`--${flag}: expected a --target beside it`);
+  if (reading.value('target') !== null && reading.value('revision') === null)
+    reading.problems.push('--revision: expected what the target speaks, such as --revision 0.2.48');
+  if (update && words.length === 0)
+    reading.problems.push('--update: expected the paths whose answers are to be rewritten');
+  const others = format ? [...flags.values.keys()].filter((flag) => flag !== 'format') : [];
+  reading.problems.push(...others.map((flag) => `--${flag}: expected no --format beside it`));
+  if (format && words.length === 0) reading.problems.push('--format: expected the paths that are to be formatted');
+  return settings;
 }
 
 async function run(argv: readonly string[], context: CommandContext): Promise<ExitCode> {
-  const settings = readSettings(argv, context);
-  if (!('words' in settings)) return usageProblem(context, 'replay', settings);
+  const line = readLine(argv, FLAGS, (reading, flags) => readSettings(reading, flags, context));
+  if ('problems' in line) return usageProblem(context, 'replay', line.problems);
+  const settings = line.asked;
   if (settings.format) return formatFiles(settings.words, context);
   const { target, revision } = settings;
   const revisions = revision === null ? [] : [revision];
@@ -227,6 +210,32 @@ async function playOne(
   await context.fileSystem.overwrite(file.path, Buffer.from(content));
   context.complain(`rewrote ${file.path}`);
   return { ...result, outcome: 'equal', known: result.differences.length, differences: [] };
+}
+
+/** Writes scenario files in their canonical form; what is no scenario is said, and stays as it is. */
+async function formatFiles(words: readonly string[], context: CommandContext): Promise<ExitCode> {
+  const { fileSystem, output, complain } = context;
+  const seen = { changed: 0, broken: 0 };
+  try {
+    const files = await filesIn(words, context);
+    for (const file of files) {
+      if (file.kind === 'broken') {
+        complain(`keyway replay: ${file.problem}`);
+        seen.broken += 1;
+        continue;
+      }
+      const content = Buffer.from(formatScenario(file.scenario));
+      if (await fileSystem.matches(file.path, content)) continue;
+      await fileSystem.overwrite(file.path, content);
+      output.line(`formatted ${file.path}`);
+      seen.changed += 1;
+    }
+    output.line(`${seen.changed} of ${files.length} files changed`);
+    return seen.broken > 0 ? 2 : 0;
+  } catch (error) {
+    complain(`keyway replay: ${wordsOf(error)}`);
+    return 2;
+  }
 }
 
 export const replay: Command = {

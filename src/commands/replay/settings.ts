@@ -4,7 +4,7 @@ import type { TargetCredentials } from '../../client/signed-in-caller.js';
 import { readTrusted } from '../../platform/trusted.js';
 import type { Permissions } from '../../replay/live/why-not.js';
 import type { Required } from '../../replay/report/verdict.js';
-import { type FlagShape, isOn, type Offered, type ParsedFlags } from '../../settings/flags.js';
+import { type FlagShape, isOn, type Offered, type ParsedFlags, parseFlags, problemText } from '../../settings/flags.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import type { CommandContext } from '../command.js';
 
@@ -18,25 +18,30 @@ export function switchFlag(flag: string): FlagShape {
   return { flag, placeholder: null, repeatable: false };
 }
 
-/** The one value of a flag, or null. */
-function firstValue({ values }: ParsedFlags, flag: string): string | null {
-  return values.get(flag)?.[0] ?? null;
-}
+/** Reads flags one by one and gathers problems with them. */
+export type FlagReading = ReturnType<typeof readFlags>;
 
-/** Reads flags one by one and gathers what is wrong with them. */
-export interface FlagReading {
-  readonly problems: string[];
-  value(flag: string): string | null;
-  isOn(flag: string): boolean;
-}
-
-export function readFlags(flags: ParsedFlags): FlagReading {
+export function readFlags(flags: ParsedFlags) {
   const problems: string[] = [];
   return {
     problems,
-    value: (flag) => firstValue(flags, flag),
-    isOn: (flag) => isOn(flags, flag),
+    /** The one value of a flag, or null. */
+    value: (flag: string) => flags.values.get(flag)?.[0] ?? null,
+    isOn: (flag: string) => isOn(flags, flag),
   };
+}
+
+/** Reads a command line with `read`, which adds what is wrong to the reading's problems and gives null where nothing can be asked. */
+export function readLine<Asked>(
+  argv: readonly string[],
+  shapes: readonly FlagShape[],
+  read: (reading: FlagReading, flags: ParsedFlags) => Asked | null,
+): { readonly asked: Asked } | { readonly problems: readonly string[] } {
+  const flags = parseFlags(argv, shapes);
+  const reading = readFlags(flags);
+  const asked = read(reading, flags);
+  const problems = [...flags.problems.map(problemText), ...new Set(reading.problems)];
+  return asked === null || problems.length > 0 ? { problems } : { asked };
 }
 
 /** Names the certificates that are trusted instead of the system's. */
@@ -164,29 +169,21 @@ export const PLAY_FLAGS: readonly FlagShape[] = [
 ];
 
 /** The values of these flags. */
-export interface PlaySettings {
-  readonly permissions: Permissions;
-  readonly reporter: ReporterName;
-  /** Names everything that was not played. */
-  readonly isVerbose: boolean;
-  readonly timeoutMilliseconds: number;
-  /** The file of certificates that are trusted; null for the system's. */
-  readonly ca: string | null;
-  /** The least that has to be seen; null for anything at all. */
-  readonly required: Required | null;
-  /** The paths of scenarios; none for those that come with Keyway. */
-  readonly words: readonly string[];
-}
+export type PlaySettings = ReturnType<typeof readPlaySettings>;
 
-export function readPlaySettings(reading: FlagReading, { words }: ParsedFlags): PlaySettings {
+export function readPlaySettings(reading: FlagReading, { words }: ParsedFlags) {
   const destructive = reading.isOn('destructive');
+  const permissions: Permissions = { writes: reading.isOn('writes') || destructive, destructive };
   return {
-    permissions: { writes: reading.isOn('writes') || destructive, destructive },
+    permissions,
     reporter: reporterNameOf(reading),
     isVerbose: reading.isOn('verbose'),
     timeoutMilliseconds: timeoutOf(reading),
+    /** The file of certificates that are trusted; null for the system's. */
     ca: reading.value('ca'),
+    /** The least that has to be seen; null for anything at all. */
     required: requiredOf(reading),
+    /** The paths of scenarios; none for those that come with Keyway. */
     words,
   };
 }

@@ -39,11 +39,7 @@ export interface RunDifference extends AnswerDifference {
 }
 
 /** The differences of two runs. */
-export interface RunComparison {
-  readonly differences: readonly RunDifference[];
-  /** The first step after which the servers stand in different states. */
-  readonly partedAt: number | null;
-}
+export type RunComparison = ReturnType<typeof compareRuns>;
 
 interface Sides {
   readonly left: Revision;
@@ -55,7 +51,7 @@ interface Sides {
  * (times, counts, generated values) nothing is reported. Once one server has accepted a change that the other refused,
  * they stand in different states: of what follows only operations that one of them does not have are reported.
  */
-export function compareRuns(left: Run, right: Run, again: Run, sides: Sides): RunComparison {
+export function compareRuns(left: Run, right: Run, again: Run, sides: Sides) {
   const differences: RunDifference[] = [];
   let partedAt: number | null = null;
   const hasForeign = [left, right].some(({ foreign = NO_KEYS }) => foreign.size > 0);
@@ -76,6 +72,7 @@ export function compareRuns(left: Run, right: Run, again: Run, sides: Sides): Ru
     differences.push(...described.filter(({ where }) => partedAt === null || where === OPERATION));
     if (isParting(one, other)) partedAt ??= one.step;
   }
+  // `partedAt`: the first step after which the servers stand in different states, so that what follows cannot be compared; or null.
   return { differences, partedAt };
 }
 

@@ -1,12 +1,7 @@
 import type { Capabilities, Capability, Revision } from '../../wire/traits/revision.js';
 
-/** One trait in which the records of two revisions differ. */
-export interface TraitDifference {
-  /** Its name in the table of revisions. */
-  readonly trait: string;
-  readonly from: string;
-  readonly to: string;
-}
+/** One trait in which the records of two revisions differ: its name in the table of revisions, and its two values. */
+export type TraitDifference = ReturnType<typeof traitDifferences>[number];
 
 const NONE = 'none';
 
@@ -36,7 +31,7 @@ function capabilityOf<Name extends Capability>({ capabilities }: Revision, name:
 }
 
 /** Lists the traits in which two revisions differ, in the order of the tables. */
-export function traitDifferences(from: Revision, to: Revision): readonly TraitDifference[] {
+export function traitDifferences(from: Revision, to: Revision) {
   const traits = Object.entries(TRAITS).map(([trait, name]) => ({ trait, from: name(from), to: name(to) }));
   // Object.keys knows no more than string; the table has exactly these names.
   const capabilities = (Object.keys(CAPABILITIES) as Capability[]).map((trait) => ({

@@ -14,12 +14,7 @@ export interface KeptState {
 }
 
 /** The changes that are left on a server after a run, one sentence each. */
-export interface Finished {
-  /** Not as it was before the run. */
-  readonly left: readonly string[];
-  /** Changed by others, who go on changing it. */
-  readonly byOthers: readonly string[];
-}
+export type Finished = Awaited<ReturnType<typeof cleanUp>>;
 
 /** A live server at the end of a run. */
 export interface Ended extends Prepared {
@@ -34,13 +29,14 @@ export interface Ended extends Prepared {
 }
 
 /** Removes what is left of the run's own keys, puts everything back, and compares with the state before. */
-export async function cleanUp(live: Ended): Promise<Finished> {
+export async function cleanUp(live: Ended) {
   const { permissions } = live.options;
   const problems = permissions.writes ? await undoAll(live).catch((error: unknown) => [whyNotUndone(live, error)]) : [];
   const { changes, byOthers } = await changesSince(live);
   const left = [...problems, ...changes];
   if (left.length === 0) await live.kept?.remove();
   else if (live.kept !== null) left.push(`what stood there before is in ${live.kept.place}`);
+  // Changed by the run, and by others, who go on changing it.
   return { left, byOthers };
 }
 

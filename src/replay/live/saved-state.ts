@@ -13,20 +13,10 @@ import { listKeys, readKeys } from './target-facts.js';
 export type ComparedPart = 'keys' | 'rules' | 'dns' | 'config';
 
 /** The state of a server that a run may change, as read at one time. */
-export interface SavedState {
-  /** Null where the server shows none. */
-  readonly config: JsonObject | null;
-  readonly keys: readonly AccessKey[];
-  readonly rules: JsonValue | null;
-  readonly dns: JsonValue | null;
-  /** Newest first. */
-  readonly audit: readonly JsonValue[];
-  /** Why parts that the revision serves could not be read; such a part is empty here. */
-  readonly unread: Readonly<Partial<Record<ComparedPart, string>>>;
-}
+export type SavedState = Awaited<ReturnType<typeof readState>>;
 
 /** Reads everything that a run may change. */
-export async function readState(control: Control, { capabilities }: Revision): Promise<SavedState> {
+export async function readState(control: Control, { capabilities }: Revision) {
   const unread: Partial<Record<ComparedPart, string>> = {};
   const read = async (part: ComparedPart, path: string): Promise<JsonValue | null> => {
     const answer = await control.send('GET', path);
@@ -36,15 +26,19 @@ export async function readState(control: Control, { capabilities }: Revision): P
     return null;
   };
   const config = capabilities.config === undefined ? null : await read('config', '/server/config');
-  const audit = capabilities.audit === undefined ? null : (await control.send('GET', '/audit')).data;
+  const audit: JsonValue | undefined =
+    capabilities.audit === undefined ? null : (await control.send('GET', '/audit')).data;
   const { keys, why } = await readKeys(control);
   if (why !== null) unread.keys = why;
   return {
+    /** Null where the server shows none. */
     config: isJsonObject(config) ? config : null,
     keys,
     rules: capabilities.rules === undefined ? null : await read('rules', '/router/rules'),
     dns: capabilities.dns === undefined ? null : await read('dns', '/dns/config'),
+    /** Newest first. */
     audit: Array.isArray(audit) ? audit : [],
+    /** The reasons why parts that the revision serves could not be read; such a part is empty here. */
     unread,
   };
 }

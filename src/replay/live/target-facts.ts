@@ -61,36 +61,24 @@ export async function learnFacts(caller: Caller, control: Control, asked: Asked)
   const hasToken = token !== null && (await statusWith(caller, target, `Bearer ${token}`)) === 200 && !isOpen;
   const hasOperator = credentials.operator !== null && revision.capabilities.login !== undefined;
   if (hasOperator) await control.login();
-  if (!isOpen && !hasToken && !hasOperator) return nothingKnown;
-  const status = dataObject((await control.send('GET', '/server/status')).data);
-  const config = await readConfig(control, revision);
-  const { keys } = await readKeys(control);
-  const dnsEnabled = await readDnsEnabled(control, revision, config);
+  const isLetIn = isOpen || hasToken || hasOperator;
+  const status = isLetIn ? dataObject((await control.send('GET', '/server/status')).data) : {};
+  const config = isLetIn ? await readConfig(control, revision) : null;
+  const { keys } = isLetIn ? await readKeys(control) : { keys: [] };
+  const dnsEnabled = isLetIn && (await readDnsEnabled(control, revision, config));
   const named = keys.find(({ accessKey }) => accessKey !== '');
   return {
     version: typeof status.version === 'string' ? status.version : null,
     isOpen,
     hasToken,
     hasOperator,
-    isLetIn: true,
+    isLetIn,
     config,
     dnsEnabled,
     keys,
     announced: named === undefined ? null : await learnAnnouncement(control, named.accessKey, revision, dnsEnabled),
   };
 }
-
-const nothingKnown: TargetFacts = {
-  version: null,
-  isOpen: false,
-  hasToken: false,
-  hasOperator: false,
-  isLetIn: false,
-  config: null,
-  dnsEnabled: false,
-  keys: [],
-  announced: null,
-};
 
 async function statusWith(caller: Caller, target: Target, authorization: string | null): Promise<number> {
   const headers = new Map(authorization === null ? [] : [['authorization', authorization]]);
@@ -109,7 +97,7 @@ async function statusWith(caller: Caller, target: Target, authorization: string 
 async function readConfig(control: Control, { capabilities }: Revision): Promise<TargetFacts['config']> {
   if (capabilities.config === undefined) return null;
   const { status, data, error } = await control.send('GET', '/server/config');
-  if (status === 200 && data !== undefined && isJsonObject(data)) return data;
+  if (status === 200 && isJsonObject(data)) return data;
   return error.startsWith('No config path registered') ? 'none' : null;
 }
 
@@ -175,5 +163,5 @@ function split(text: string, separator: string): readonly [string, string] {
 }
 
 function dataObject(value: JsonValue | undefined): JsonObject {
-  return value !== undefined && isJsonObject(value) ? value : {};
+  return isJsonObject(value) ? value : {};
 }

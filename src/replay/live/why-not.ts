@@ -36,17 +36,15 @@ export function whyNot(scenario: Scenario, at: Circumstances): string | null {
   );
 }
 
-/** The part of a scenario that is played on a live server. */
-export interface Playable {
+/**
+ * The part of a scenario that is played on a live server, which of its steps are left out, and why: a step that a server could
+ * not be cleaned of is not played, nor what rests on its success.
+ */
+export function playable(scenario: Scenario): {
   readonly scenario: Scenario;
-  /** Says which steps are not played, and why; null for none. */
   readonly unplayed: string | null;
-  /** Tells whether a step is left out, the others staying as they are. */
-  leavesOut(exchange: Exchange): boolean;
-}
-
-/** A step that a server could not be cleaned of is not played, nor what rests on its success. */
-export function playable(scenario: Scenario): Playable {
+  readonly leavesOut: (exchange: Exchange) => boolean;
+} {
   const steps = scenario.exchanges;
   const first = steps.findIndex((step) => isExchange(step) && makesEmptyKey(step));
   if (first < 0) return { scenario, unplayed: null, leavesOut: () => false };
@@ -157,7 +155,7 @@ function isRightLogin(state: GivenState): (exchange: Exchange) => boolean {
     isJsonObject(body) && typeof body.password === 'string' && isPassword(body.password, state.credentials);
 }
 
-export function authorizationOf({ request }: Exchange): string | undefined {
+function authorizationOf({ request }: Exchange): string | undefined {
   return Object.entries(request.headers ?? {}).find(([name]) => name.toLowerCase() === 'authorization')?.[1];
 }
 

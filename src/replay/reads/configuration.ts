@@ -46,20 +46,16 @@ async function fileShown(at: At, turn: string): Promise<ShownFile | { readonly u
 }
 
 /** The content of a configuration, whatever its layout. */
-interface ShownFile {
-  readonly configuration: ServerConfiguration;
-  /** True for the layout without inbounds: servers that store less than all do not start from it. */
-  readonly isRootLayout: boolean;
-  /** The keys of a root list beside inbounds. */
-  readonly beside: readonly AccessKey[];
-}
+type ShownFile = NonNullable<ReturnType<typeof readFile>>;
 
-function readFile(config: JsonValue): ShownFile | null {
+function readFile(config: JsonValue) {
   const bytes = Buffer.from(writeJson(config));
   try {
     const { configuration, document } = readDocument(bytes);
+    // Servers that store less than all do not start from the layout without inbounds.
     const isRootLayout = document.layout.name === 'access_keys';
     if (document.besideInbounds === null) return { configuration, isRootLayout, beside: [] };
+    // The keys of a root list beside inbounds.
     const list = memberOf(readRoot(bytes, ROOT_SHAPE), 'access_keys');
     const beside = list?.kind === 'keys' ? [...readRootList(bytes, list).keys.values()] : [];
     return { configuration, isRootLayout, beside };
@@ -69,22 +65,16 @@ function readFile(config: JsonValue): ShownFile | null {
   }
 }
 
-interface KeyContradictions {
-  readonly differences: readonly ReadDifference[];
-  /** The keys that they are about. */
-  readonly suspects: ReadonlySet<string>;
-}
-
 /**
  * Every key that two lists show alike stands in the file, with its name and limit; where a start reads what the API stores, no
- * other does. `suspects` are those that an earlier look was about: others that come meanwhile may not be written yet.
+ * other does. `suspects` are the keys that an earlier look found unlike: others that come meanwhile may not be written yet.
  */
 function keyContradictions(
   { configuration, isRootLayout, beside }: ShownFile,
   lists: readonly [before: readonly JsonObject[], after: readonly JsonObject[]],
   at: At,
   suspects: ReadonlySet<string> | null,
-): KeyContradictions {
+) {
   const request = 'GET /server/config beside GET /users';
   const stored = recordsOf([...configuration.keys, ...beside]);
   const [before, listed] = [listedBy(lists[0]), listedBy(lists[1])];

@@ -6,22 +6,10 @@ import { API_ROOT_RULE, type Finding } from './rules.js';
 import { type LineOf, reportedVersion, type Standing, standingsOf, withTrustedToken } from './standing.js';
 
 /** The lines that may answer at one API root of a server. */
-export interface Identified {
-  readonly apiRoot: string;
-  /** The lines that fit all that was read, the likeliest first; none where no known line does. */
-  readonly fitting: readonly Revision[];
-  /** `certain`: one line fits; `likely`: of several the reported version names the first. */
-  readonly sureness: 'certain' | 'likely' | 'unsure' | 'unknown';
-  /** The version that the status tells; null where nobody is told. */
-  readonly version: string | null;
-  /** By what each other line of this API root is excluded. */
-  readonly excluded: readonly { readonly revision: Revision; readonly by: string }[];
-  /** The traits that would tell the fitting lines apart. */
-  readonly untold: readonly string[];
-}
+export type Identified = ReturnType<typeof identified>;
 
 /**
- * Which lines a server speaks, by reads alone; one answer for each API root at which it answers, none where it answers at
+ * Finds out by reads alone which lines a server speaks; one answer for each API root at which it answers, none where it answers at
  * no line's. `lineOf` says which line a server package version belongs to.
  */
 export async function identify(
@@ -53,19 +41,26 @@ function identified(
   standings: readonly Standing[],
   version: string | null,
   reported: Revision | null,
-): Identified {
+) {
   const all = standings.filter(({ fits }) => fits).map(({ revision }) => revision);
   const isNamed = reported !== null && all.includes(reported);
   const fitting = isNamed ? [reported, ...all.filter((each) => each !== reported)] : all;
   const [first, ...others] = fitting;
+  const several = isNamed ? 'likely' : 'unsure';
+  const sureness = first === undefined ? 'unknown' : others.length === 0 ? 'certain' : several;
   return {
     apiRoot,
+    /** The lines that fit all that was read, the likeliest first; none where no known line does. */
     fitting,
-    sureness: first === undefined ? 'unknown' : others.length === 0 ? 'certain' : isNamed ? 'likely' : 'unsure',
+    /** `certain`: one line fits; `likely`: of several the reported version names the first. */
+    sureness,
+    /** The version that the status tells; null where nobody is told. */
     version,
+    /** The other lines of this API root, and why each is excluded. */
     excluded: standings
       .filter(({ fits }) => !fits)
       .map(({ revision, findings }) => ({ revision, by: because(findings) })),
+    /** The traits that would tell the fitting lines apart. */
     untold:
       first === undefined
         ? []

@@ -12,22 +12,7 @@ import { lookAtNoPath, lookAtPanel } from './panel.js';
 import { lookAtCors, lookAtPresence } from './presence.js';
 
 /** The result of one rule of a revision's record on a server. */
-export interface Finding {
-  /** Name of the rule, or of the operation whose answer was looked at. */
-  readonly rule: string;
-  readonly title: string;
-  /** The operation that was called; null for a rule. */
-  readonly operation: OperationName | null;
-  /** `unseen`: no read showed it. */
-  readonly outcome: 'holds' | 'differs' | 'unseen';
-  /** Why it was not seen; null otherwise. */
-  readonly reason: string | null;
-  readonly differences: readonly ReadDifference[];
-  /** A remark on the differences; null for none. */
-  readonly hint: string | null;
-  /** True where a difference says that the server speaks another line. */
-  readonly tellsLine: boolean;
-}
+export type Finding = ReturnType<typeof findingOf>;
 
 /** One rule, looked at in the light of one revision. */
 interface Rule {
@@ -65,12 +50,28 @@ async function withoutAnyKey(finding: Finding, at: At): Promise<Finding> {
   return { ...finding, differences: finding.differences.map((each) => withoutKeys(each, sorted)) };
 }
 
-export function findingOf(rule: Omit<Rule, 'look'>, operation: OperationName | null, found: Found): Finding {
-  const { name, title, hint } = rule;
-  const finding = { rule: name, title, operation, tellsLine: hint === undefined };
-  if ('unseen' in found) return { ...finding, outcome: 'unseen', reason: found.unseen, differences: [], hint: null };
-  if (found.length === 0) return { ...finding, outcome: 'holds', reason: null, differences: [], hint: null };
-  return { ...finding, outcome: 'differs', reason: null, differences: found, hint: hint ?? null };
+export function findingOf(rule: Omit<Rule, 'look'>, operation: OperationName | null, found: Found) {
+  const { name, title, hint = null } = rule;
+  const unseen = 'unseen' in found ? found.unseen : null;
+  const differences: readonly ReadDifference[] = 'unseen' in found ? [] : found;
+  const seen = differences.length === 0 ? 'holds' : 'differs';
+  const outcome: 'holds' | 'differs' | 'unseen' = unseen === null ? seen : 'unseen';
+  return {
+    /** Name of the rule, or of the operation whose answer was looked at. */
+    rule: name,
+    title,
+    /** The operation that was called; null for a rule. */
+    operation,
+    /** `unseen`: no read showed it. */
+    outcome,
+    /** The reason why it was not seen; null otherwise. */
+    reason: unseen,
+    differences,
+    /** A remark on the differences; null for none. */
+    hint: outcome === 'differs' ? hint : null,
+    /** True where a difference says that the server speaks another line. */
+    tellsLine: hint === null,
+  };
 }
 
 /** The rule that everything else rests on. */

@@ -32,46 +32,14 @@ export async function withTrustedToken(look: Look, apiRoot: string): Promise<Loo
   return (await look.passing(apiRoot)) === undefined ? { ...look, token: null } : look;
 }
 
-/** The results of reading a server that is asked to speak one revision. */
-export interface ReadReport {
-  readonly results: readonly ScenarioResult[];
-  readonly version: VersionRead;
-  /** Rules that were seen, of all. */
-  readonly rules: { readonly seen: number; readonly all: number };
-  readonly lines: LinesRead;
-}
-
-/** The server package version that the status tells. */
-export interface VersionRead {
-  /** Null where it tells none. */
-  readonly reported: string | null;
-  /** The line that it belongs to; null for no known one. */
-  readonly line: string | null;
-  /** False where another line's version is reported. */
-  readonly isOwn: boolean;
-}
-
 /** Says which line a server package version belongs to; null for no known one. */
 export type LineOf = (version: string) => Revision | null;
 
-/** The lines beside the one that was asked for. */
-export interface LinesRead {
-  /** True where the line that was asked for fits. */
-  readonly ownFits: boolean;
-  /** The number of others, and of those among them that the server certainly does not speak. */
-  readonly all: number;
-  readonly told: number;
-  /** The others that fit what was read, and what each differs in from the one that was asked for. */
-  readonly fitting: readonly { readonly id: string; readonly by: readonly string[] }[];
-}
+/** The results of reading a server that is asked to speak one revision. */
+export type ReadReport = Awaited<ReturnType<typeof readServer>>;
 
 /** Reads all that a server shows and holds it against its own revision and against all others. */
-export async function readServer(
-  look: Look,
-  revision: Revision,
-  lines: readonly Revision[],
-  lineOf: LineOf,
-): Promise<ReadReport> {
+export async function readServer(look: Look, revision: Revision, lines: readonly Revision[], lineOf: LineOf) {
   const begun = performance.now();
   const findings = await findingsOf(look, revision);
   const milliseconds = (performance.now() - begun) / findings.length;
@@ -84,13 +52,17 @@ export async function readServer(
   const reported = await reportedVersion(look, revision.root.paths(look.webpath).api);
   const line = reported === null ? null : lineOf(reported);
   return {
+    /** The version that the status tells and its line, null where it tells none or an unknown one; not `isOwn` for another line's. */
     version: { reported, line: line?.id ?? null, isOwn: reported === null || line === revision },
     results: findings.map((each) => resultOf(each, milliseconds)),
+    /** The number of rules that were seen, and of all. */
     rules: { seen: rules.filter(({ outcome }) => outcome !== 'unseen').length, all: RULE_NAMES.length },
+    /** The number of other lines, and of those that the server certainly does not speak. */
     lines: {
       ownFits: fitsLine(findings),
       all: others.length,
       told: others.length - fitting.length,
+      /** The others that fit, and the traits in which each differs from the one that was asked for. */
       fitting: fitting.map((each) => ({ id: each.id, by: traitDifferences(revision, each).map(traitWords) })),
     },
   };

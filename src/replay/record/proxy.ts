@@ -1,12 +1,4 @@
-import {
-  Agent,
-  type ClientRequest,
-  createServer,
-  request as httpRequest,
-  type IncomingMessage,
-  type RequestOptions,
-  type ServerResponse,
-} from 'node:http';
+import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request as httpsRequest, Agent as SecureAgent } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { followConnections } from '../../sockets/followed-connections.js';
@@ -31,19 +23,14 @@ export interface ProxyOptions {
   readonly onFailure: (reason: string) => void;
 }
 
-export interface RecordingProxy {
-  /** The address that it listens at. */
-  readonly url: string;
-  /** Lets what is under way come to its end, and no new connections in. */
-  close(): Promise<void>;
-}
+export type RecordingProxy = Awaited<ReturnType<typeof startProxy>>;
 
 /**
  * Stands between clients and a server without being noticed: status, headers and bytes pass as they come, in both directions,
  * while they come. Each client connection has one connection of its own to the server, and ends with it. Only `Host`
  * changes: it names the server, as it would without a proxy. Rejects when it cannot listen.
  */
-export async function startProxy(options: ProxyOptions): Promise<RecordingProxy> {
+export async function startProxy(options: ProxyOptions) {
   const upstreams = new Map<Socket, Upstream>();
   const sequence = { next: 0 };
   const plain = createServer({ keepAlive: true }, (incoming, outgoing) => {
@@ -71,8 +58,12 @@ export async function startProxy(options: ProxyOptions): Promise<RecordingProxy>
     server.listen({ host, port }, resolve);
   });
   const address = server.address();
-  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
-  return { url: urlOf(host, address), close };
+  return {
+    /** The address that it listens at. */
+    url: urlOf(host, address),
+    /** Lets requests under way come to their end, and no new connections in. */
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  };
 }
 
 function urlOf(host: string, address: AddressInfo | string | null): string {
@@ -80,14 +71,9 @@ function urlOf(host: string, address: AddressInfo | string | null): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-interface Upstream {
-  readonly agent: Agent;
-  readonly open: (options: RequestOptions, answered: (answer: IncomingMessage) => void) => ClientRequest;
-  readonly options: RequestOptions;
-  readonly host: string;
-}
+type Upstream = ReturnType<typeof openUpstream>;
 
-function openUpstream(client: Socket, { origin, ca }: Pick<ProxyOptions, 'origin' | 'ca'>): Upstream {
+function openUpstream(client: Socket, { origin, ca }: Pick<ProxyOptions, 'origin' | 'ca'>) {
   const { hostname, port, protocol, host } = new URL(origin);
   const secure = protocol === 'https:';
   const agent = secure

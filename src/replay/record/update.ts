@@ -37,7 +37,7 @@ export function updatedScenario(
     const found = played.steps.find((each) => each.step === index + 1);
     if (!isExchange(step) || found === undefined || found.answer === null) return step;
     if (found.compareWith(step.response).length === 0) return step;
-    const described = describedAnswer(step, found.answer, { marks, replacements });
+    const described = describedAnswer(step, found.answer, marks, replacements);
     return { ...step, response: mergedResponse(step.response, described, played.bindings) };
   });
   const { serverVersion, date, revision } = marks;
@@ -52,15 +52,11 @@ export function updatedScenario(
   };
 }
 
-interface Described {
-  readonly marks: UpdateMarks;
-  readonly replacements: Replacements;
-}
-
 function describedAnswer(
   { request }: Exchange,
   { status, headers, body }: Answer,
-  { marks: { target, traits }, replacements }: Described,
+  { target, traits }: UpdateMarks,
+  replacements: Replacements,
 ): ScenarioResponse {
   const passed = {
     method: request.method,

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../wire/json/json.js';
 import { writeJson } from '../../wire/json/write-json.js';
 import { type ScenarioResult, type ShownDifference, shownInWords } from '../compare/result.js';
-import type { LinesRead } from '../reads/standing.js';
+import type { ReadReport } from '../reads/standing.js';
 import type { LineSink, Reporter } from './report.js';
 import { type Verdict, verdictLines } from './verdict.js';
 
@@ -26,7 +26,7 @@ function verdictRecord({ isCompatible, unjudged, operations, reads }: Verdict): 
   };
 }
 
-function linesRecord({ ownFits, told, all, fitting }: LinesRead): JsonValue {
+function linesRecord({ ownFits, told, all, fitting }: ReadReport['lines']): JsonValue {
   const others = fitting.map(({ id, by }) => ({ id, differsIn: [...by] }));
   return { fits: ownFits, toldApart: BigInt(told), others: BigInt(all), fitting: others };
 }

@@ -2,19 +2,10 @@ import { OPERATIONS, type OperationName } from '../../wire/operations.js';
 import type { ScenarioResult } from '../compare/result.js';
 import { matchRequest } from '../format/effects.js';
 import { exchangesOf, type Scenario } from '../format/scenario.js';
-import type { LinesRead, ReadReport, VersionRead } from '../reads/standing.js';
+import type { ReadReport } from '../reads/standing.js';
 
 /** A run's verdict and its grounds. */
-export interface Verdict {
-  /** True where nothing differed. */
-  readonly isCompatible: boolean;
-  /** Why nothing can be said of the server although nothing differed, or null. */
-  readonly unjudged: string | null;
-  /** Operations whose answers were compared, of those that were to be. */
-  readonly operations: { readonly seen: readonly OperationName[]; readonly unseen: readonly OperationName[] };
-  /** The results of reads alone; null where no server was read. */
-  readonly reads: Omit<ReadReport, 'results'> | null;
-}
+export type Verdict = ReturnType<typeof verdictOf>;
 
 /** The operations that scenarios ask for. */
 export function operationsIn(scenarios: readonly Scenario[]): readonly OperationName[] {
@@ -26,14 +17,18 @@ export function operationsIn(scenarios: readonly Scenario[]): readonly Operation
 export function verdictOf(
   results: readonly ScenarioResult[],
   asked: readonly OperationName[],
-  reads: Verdict['reads'],
+  reads: Omit<ReadReport, 'results'> | null,
   unjudged: string | null,
-): Verdict {
+) {
   const seen = new Set(results.flatMap((each) => each.seen));
   return {
+    /** True where nothing differed. */
     isCompatible: results.every(({ outcome }) => outcome !== 'different'),
+    /** Why nothing can be said of the server although nothing differed, or null. */
     unjudged,
+    /** The operations whose answers were compared, of those that were to be. */
     operations: { seen: asked.filter((each) => seen.has(each)), unseen: asked.filter((each) => !seen.has(each)) },
+    /** The results of reads alone; null where no server was read. */
     reads,
   };
 }
@@ -56,14 +51,14 @@ export function verdictLines({ isCompatible, unjudged, operations, reads }: Verd
   return others === null ? lines : [others, ...lines];
 }
 
-function versionLines({ reported, line, isOwn }: VersionRead): readonly string[] {
+function versionLines({ reported, line, isOwn }: ReadReport['version']): readonly string[] {
   return isOwn
     ? []
     : [`  it reports version ${reported}, which is ${line === null ? 'of no known line' : `of ${line}`}`];
 }
 
 /** Names the other lines that fit a server which does not fit its own; null for none. */
-export function fittingWords({ ownFits, fitting }: LinesRead): string | null {
+export function fittingWords({ ownFits, fitting }: ReadReport['lines']): string | null {
   return ownFits || fitting.length === 0 ? null : `what was read fits ${fitting.map(({ id }) => id).join(', ')}`;
 }
 
