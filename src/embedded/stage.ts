@@ -145,51 +145,38 @@ async function openScenario(
   { files = 'disk', gateway = {} }: StageOptions,
 ): Promise<StagedGateway> {
   const place = files === 'disk' ? await placeOnDisk() : await placeInMemory();
-  try {
-    return await openIn(place, scenario, revision, gateway);
-  } catch (error) {
-    await place.remove();
-    throw error;
-  }
-}
-
-async function openIn(
-  place: Place,
-  scenario: Scenario,
-  revision: string,
-  gateway: NonNullable<StageOptions['gateway']>,
-): Promise<StagedGateway> {
-  const { folder, files: fileSystem } = place;
-  const configPath = join(folder, 'server.jsonc');
-  const file = givenFile(scenario, DEFAULT_ADDRESSES);
-  if (file !== undefined) await fileSystem.create(configPath, Buffer.from(file), PRIVATE_FILE);
-  const app = await createGateway({
-    mounts: [{ revision }],
-    panelDir: await makePanel(place),
-    loginGuard: 'off',
-    clock: createFixedClock(),
-    random: createFixedRandom(),
-    fileSystem,
-    pollMilliseconds: 5,
-    // A writer that wakes by itself looks at the clock, which goes on by each look: how often would depend on the machine.
-    countersWriteMilliseconds: 0,
-    ...(file === undefined ? {} : { configPath }),
-    ...(scenario.given.server === undefined ? {} : { announced: scenario.given.server }),
-    ...listenerOf(scenario.given),
-    ...gateway,
-  });
+  const opened: { app?: App } = {};
   const close = async () => {
-    await app.close();
+    await opened.app?.close();
     await place.remove();
   };
   try {
+    const configPath = join(place.folder, 'server.jsonc');
+    const file = givenFile(scenario, DEFAULT_ADDRESSES);
+    if (file !== undefined) await place.files.create(configPath, Buffer.from(file), PRIVATE_FILE);
+    const app = await createGateway({
+      mounts: [{ revision }],
+      panelDir: await makePanel(place),
+      loginGuard: 'off',
+      clock: createFixedClock(),
+      random: createFixedRandom(),
+      fileSystem: place.files,
+      pollMilliseconds: 5,
+      // A writer that wakes by itself looks at the clock, which goes on by each look: how often would depend on the machine.
+      countersWriteMilliseconds: 0,
+      ...(file === undefined ? {} : { configPath }),
+      ...(scenario.given.server === undefined ? {} : { announced: scenario.given.server }),
+      ...listenerOf(scenario.given),
+      ...gateway,
+    });
+    opened.app = app;
     setCounters(app, scenario.given.counters ?? []);
     const mount = app.keyway.mounts[0];
     if (mount === undefined) throw new Error('a gateway without a mount');
     const target = { origin: 'http://127.0.0.1', apiRoot: mount.api, base: mount.base };
-    return { app, target, addresses: DEFAULT_ADDRESSES, stage: createStage(app, configPath, fileSystem), close };
+    return { app, target, addresses: DEFAULT_ADDRESSES, stage: createStage(app, configPath, place.files), close };
   } catch (error) {
-    await app.close();
+    await close();
     throw error;
   }
 }

@@ -25,6 +25,7 @@ import { type Command, type CommandContext, type ExitCode, usageProblem } from '
 import { type RehearseSettings, rehearse } from './rehearse.js';
 import {
   type FoundFiles,
+  finishAll,
   meetServer,
   type Played,
   type Playing,
@@ -118,11 +119,7 @@ function compareServers(settings: CompareSettings, context: CommandContext): Pro
       players.push(right);
       return await compareAll(files, { ...playing, left, right, settings });
     } finally {
-      for (const player of players) {
-        const { left, byOthers } = await player.finish();
-        playing.changes.push(...left);
-        playing.byOthers.push(...byOthers);
-      }
+      await finishAll(players, playing);
     }
   });
 }

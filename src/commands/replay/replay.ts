@@ -18,6 +18,7 @@ import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf
 import {
   type FoundFiles,
   filesIn,
+  finishAll,
   meetServer,
   type Played,
   type Playing,
@@ -124,7 +125,7 @@ async function playEmbeddedFiles(files: FoundFiles, settings: ReplaySettings, pl
 type OnTarget = ReplaySettings & { readonly target: BaseUrl; readonly revision: Revision };
 
 async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: Playing): Promise<Played> {
-  const { context, isStopped, changes, problems } = playing;
+  const { context, isStopped, problems } = playing;
   const asked = askedIn(files, settings);
   let player: TargetPlayer;
   try {
@@ -153,9 +154,7 @@ async function playTargetFiles(files: FoundFiles, settings: OnTarget, playing: P
     }
     return { asked, reads, unjudged: whyUnjudged([player], [settings.credentials]) };
   } finally {
-    const { left, byOthers } = await player.finish();
-    changes.push(...left);
-    playing.byOthers.push(...byOthers);
+    await finishAll([player], playing);
   }
 }
 

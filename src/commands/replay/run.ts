@@ -211,6 +211,15 @@ export interface Playing {
   done(result: ScenarioResult): void;
 }
 
+/** Ends with every server that was met: puts it back, and tells what is not as before. */
+export async function finishAll(players: readonly TargetPlayer[], playing: Playing): Promise<void> {
+  for (const player of players) {
+    const { left, byOthers } = await player.finish();
+    playing.changes.push(...left);
+    playing.byOthers.push(...byOthers);
+  }
+}
+
 /** The settings of a run. */
 interface Asked {
   readonly settings: PlaySettings;

@@ -106,6 +106,12 @@ export function elementOf(key: AccessKey): JsonValue {
   return isBare(key) ? key.accessKey : withoutNulls(membersOf(key));
 }
 
+/** The traffic that a snapshot of a key shows; zeros where it shows none. */
+export function trafficOf({ bytes_up, bytes_down, connections }: JsonObject) {
+  const count = (value: JsonValue | undefined) => (typeof value === 'bigint' ? value : 0n);
+  return { bytes_up: count(bytes_up), bytes_down: count(bytes_down), connections: count(connections) };
+}
+
 export function withoutNulls(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }

@@ -49,14 +49,21 @@ export function stripJson(value: JsonValue, replacements: Replacements, member =
         : stripJson(element, replacements, member),
     );
   }
-  return isJsonObject(value) ? stripMembers(value, replacements, MAPS.has(member)) : value;
+  if (!isJsonObject(value)) return value;
+  return stripMembers(value, replacements, MAPS.has(member), (each, name) => stripJson(each, replacements, name));
 }
 
-function stripMembers(value: JsonObject, replacements: Replacements, isMap: boolean): JsonObject {
+/** `strip` is given each member's name where that is a program's, else an empty text. */
+function stripMembers(
+  value: JsonObject,
+  replacements: Replacements,
+  isMap: boolean,
+  strip: (each: JsonValue, name: string) => JsonValue,
+): JsonObject {
   const result: JsonObject = Object.create(null);
   for (const [name, each] of Object.entries(value)) {
     const isWord = !isMap && PROGRAM_NAMES.has(name);
-    result[isWord ? name : replacements.value('text', name)] = stripJson(each, replacements, isWord ? name : '');
+    result[isWord ? name : replacements.value('text', name)] = strip(each, isWord ? name : '');
   }
   return result;
 }
@@ -67,11 +74,7 @@ function stripSecret(value: JsonValue, replacements: Replacements): JsonValue {
   if (typeof value === 'string') return replacements.secret(value);
   if (Array.isArray(value)) return value.map((element: JsonValue) => stripSecret(element, replacements));
   if (!isJsonObject(value)) return replacements.secret(String(value));
-  const result: JsonObject = Object.create(null);
-  for (const [name, each] of Object.entries(value)) {
-    result[PROGRAM_NAMES.has(name) ? name : replacements.value('text', name)] = stripSecret(each, replacements);
-  }
-  return result;
+  return stripMembers(value, replacements, false, (each) => stripSecret(each, replacements));
 }
 
 function stripText(text: string, member: string, replacements: Replacements): string {

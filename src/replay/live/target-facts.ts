@@ -4,6 +4,7 @@ import type { AccessKey } from '../../core/model.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/json.js';
 import type { Revision } from '../../wire/traits/revision.js';
 import { keyOf } from '../format/given-state.js';
+import { configuredPart } from '../reads/keys.js';
 
 /** Facts about a live server, read before anything is played. */
 export interface TargetFacts {
@@ -139,28 +140,19 @@ export async function learnAnnouncement(
   const link = (await control.send('GET', path, undefined, LINK)).data;
   const address = config.server;
   if (typeof address !== 'string' || typeof link !== 'string') return null;
-  const [scheme = '', rest] = split(link, '://');
+  const end = link.indexOf('://');
   const tail = `@${address}`;
-  const at = rest.indexOf(tail);
+  const at = link.indexOf(tail, end < 0 ? 0 : end + 3);
   if (at < 0) return null;
-  return { scheme, address, query: configuredPart(rest.slice(at + tail.length), revision, dnsEnabled) };
+  const query = link.slice(at + tail.length);
+  return {
+    scheme: link.slice(0, Math.max(end, 0)),
+    address,
+    query: configuredPart(query, revision, dnsEnabled) ?? query,
+  };
 }
 
 const LINK = { accept: 'text/plain' };
-
-/** The query less what the revision adds to it when DNS is on. */
-function configuredPart(query: string, { shareQuery }: Revision, dnsEnabled: boolean): string {
-  for (let end = query.length; end >= 0; end -= 1) {
-    const beginning = query.slice(0, end);
-    if (shareQuery.query(beginning, dnsEnabled) === query) return beginning;
-  }
-  return query;
-}
-
-function split(text: string, separator: string): readonly [string, string] {
-  const at = text.indexOf(separator);
-  return at < 0 ? ['', text] : [text.slice(0, at), text.slice(at + separator.length)];
-}
 
 function dataObject(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {};

@@ -82,11 +82,9 @@ function exactHeader(
 }
 
 function allowDifferences(expected: ReadonlyMap<string, string>, answer: Answer): readonly AnswerDifference[] {
-  const wanted = expected.get('allow');
-  if (wanted === undefined) return [];
-  const given = answer.headers.get('allow');
-  if (given !== undefined && methodSet(wanted) === methodSet(given)) return [];
-  return [{ where: 'header allow', expected: wanted, actual: given }];
+  const [wanted, given] = [expected.get('allow'), answer.headers.get('allow')];
+  const isEqual = wanted === undefined || (given !== undefined && methodSet(wanted) === methodSet(given));
+  return isEqual ? [] : [{ where: 'header allow', expected: wanted, actual: given }];
 }
 
 function methodSet(list: string): string {

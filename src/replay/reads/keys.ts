@@ -2,6 +2,8 @@ import type { TrafficCounters } from '../../core/model.js';
 import { clientConfig } from '../../wire/client-config.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { encodeJson } from '../../wire/json/write-json.js';
+import type { Revision } from '../../wire/traits/revision.js';
+import { trafficOf } from '../format/given-state.js';
 import { jsonDifferences } from '../format/json-difference.js';
 import { type At, dataOf, type Found, NEEDS_CREDENTIAL, NO_KEY, type ReadDifference, snapshots } from './looking.js';
 
@@ -25,15 +27,9 @@ export async function lookAtOnline(at: At): Promise<Found> {
   return differences.size > 0 || isTold ? [...differences.values()] : { unseen: 'no key has traffic' };
 }
 
-function countersOf({ bytes_up, bytes_down, connections }: JsonObject): TrafficCounters {
-  const count = (value: JsonValue | undefined) => (typeof value === 'bigint' ? value : 0n);
-  return {
-    bytesUp: count(bytes_up),
-    bytesDown: count(bytes_down),
-    connections: count(connections),
-    limitBytes: null,
-    createdAt: 0,
-  };
+function countersOf(snapshot: JsonObject): TrafficCounters {
+  const { bytes_up: bytesUp, bytes_down: bytesDown, connections } = trafficOf(snapshot);
+  return { bytesUp, bytesDown, connections, limitBytes: null, createdAt: 0 };
 }
 
 /** Share links by the query that the revision gives them, and the client configuration beside them. */
@@ -54,12 +50,8 @@ export async function lookAtShareLink(at: At): Promise<Found> {
 /** The client configuration object that goes with a key and the address that the server announces. */
 function exactConfig(accessKey: string, address: string): JsonValue {
   const server = { host: '', port: 0, shareScheme: '', shareQuery: '' };
-  return { ...parsedObject(encodeJson(clientConfig(accessKey, server))), server: address };
-}
-
-function parsedObject(text: string): JsonObject {
-  const value = parseJson(Buffer.from(text));
-  return isJsonObject(value) ? value : {};
+  const value = parseJson(Buffer.from(encodeJson(clientConfig(accessKey, server))));
+  return { ...(isJsonObject(value) ? value : {}), server: address };
 }
 
 async function linkDifferences(
@@ -73,12 +65,16 @@ async function linkDifferences(
     return [{ request, where: 'body /data', expected: 'SCHEME://KEY@HOST:PORT QUERY', actual: link }];
   const query = link.slice(from + middle.length);
   const dns = await dnsEnabled(at);
-  const configured = Array.from({ length: query.length + 1 }, (_, end) => query.slice(0, end));
   const { shareQuery } = at.revision;
-  const isPossible = configured.some((each) => dns.some((enabled) => shareQuery.query(each, enabled) === query));
-  return isPossible
+  return dns.some((enabled) => configuredPart(query, at.revision, enabled) !== null)
     ? []
     : [{ request, where: 'body /data, its query', expected: `<${shareQuery.name}>`, actual: query }];
+}
+
+/** The query of a link less the parameters that the revision adds when DNS is on; null where it can have made no such query. */
+export function configuredPart(query: string, { shareQuery }: Revision, dnsEnabled: boolean): string | null {
+  const beginnings = Array.from({ length: query.length + 1 }, (_, end) => query.slice(0, end));
+  return beginnings.findLast((each) => shareQuery.query(each, dnsEnabled) === query) ?? null;
 }
 
 /** The possible states of DNS: its own endpoint tells; the file says only what the next start brings. */

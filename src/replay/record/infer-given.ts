@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../wire/json/j
 import type { Subject } from '../../wire/operations/operation.js';
 import type { OperationName } from '../../wire/operations.js';
 import { keysNamed, makesKeys, matchRequest } from '../format/effects.js';
-import { elementOf, keyOf } from '../format/given-state.js';
+import { elementOf, keyOf, trafficOf } from '../format/given-state.js';
 import type { CounterState, Exchange, Given } from '../format/scenario.js';
 
 /**
@@ -97,12 +97,7 @@ function elementsOf(snapshot: JsonObject): readonly JsonValue[] {
   return keyOf(snapshot).map(elementOf);
 }
 
-function countersOf({ access_key, bytes_up, bytes_down, connections }: JsonObject): CounterState {
-  const count = (value: JsonValue | undefined) => (typeof value === 'bigint' ? value : 0n);
-  return {
-    access_key: typeof access_key === 'string' ? access_key : '',
-    bytes_up: count(bytes_up),
-    bytes_down: count(bytes_down),
-    connections: count(connections),
-  };
+function countersOf(snapshot: JsonObject): CounterState {
+  const { access_key: key } = snapshot;
+  return { access_key: typeof key === 'string' ? key : '', ...trafficOf(snapshot) };
 }
