@@ -56,12 +56,12 @@ function createReporter(
   return {
     begin(total) {
       count = total;
-      reporter.begin(total);
+      reporter.begin?.(total);
       show();
     },
     done(result) {
       done += 1;
-      reporter.done(result);
+      reporter.done?.(result);
       show();
     },
     end: (end) => reporter.end(end),
@@ -261,10 +261,10 @@ export async function runPlaying(
     problems: [],
     changes: [],
     byOthers: [],
-    begin: (count) => reporter.begin(count),
+    begin: (count) => reporter.begin?.(count),
     done(result) {
       results.push(result);
-      reporter.done(result);
+      reporter.done?.(result);
     },
   };
   let played: Played | null = null;

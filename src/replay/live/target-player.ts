@@ -190,14 +190,14 @@ export class TargetPlayer {
         const bindings = this.standIns(scenario);
         return { ...(await playFile(part, { ...shared, bindings, ...watching, caller: filled })), unplayed };
       }
-      const cast = await prepare(this.#live, scenario, authorization);
-      const stage = cast.configuration === null ? NO_STAGE : stageOf(this.#live, cast.configuration);
+      const translation = await prepare(this.#live, scenario, authorization);
+      const stage = translation.configuration === null ? NO_STAGE : stageOf(this.#live, translation.configuration);
       // The file afterwards is compared where the scenario's own configuration stands there.
       const { then, ...others } = scenario;
-      const isSeen = cast.configuration !== null && then !== undefined;
+      const isSeen = translation.configuration !== null && then !== undefined;
       const played = isSeen ? part : { ...file, scenario: others };
-      const asCast = { stage, keyOrder: 'ignored' as const, caller: translate(guarded, cast) };
-      return { ...(await playFile(played, { ...shared, ...watching, ...asCast })), unplayed };
+      const translated = { stage, keyOrder: 'ignored' as const, caller: translate(guarded, translation) };
+      return { ...(await playFile(played, { ...shared, ...watching, ...translated })), unplayed };
     } catch (error) {
       return unplayedResult(file, error instanceof CountsAtStart ? 'skipped' : 'broken', messageOf(error));
     } finally {

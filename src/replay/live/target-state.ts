@@ -12,7 +12,7 @@ import type { OwnKeys } from './own-keys.js';
 import { putConfiguration } from './saved-state.js';
 import { CountsAtStart, takeOver } from './take-over.js';
 import type { TargetFacts } from './target-facts.js';
-import { type Cast, type CastConfiguration, configurationIn, mergedConfiguration } from './translate.js';
+import { configurationIn, type InstalledConfiguration, mergedConfiguration, type Translation } from './translate.js';
 import { isTokenOnlyAKey, needsConfiguration, type Permissions } from './why-not.js';
 
 /** A live server that a run has met. */
@@ -39,7 +39,7 @@ export function isInstalled(scenario: Scenario, facts: TargetFacts): boolean {
 }
 
 /** Makes the keys of the given state, and puts its configuration there where the scenario asks for it. */
-export async function prepare(live: Prepared, scenario: Scenario, authorization: string | null): Promise<Cast> {
+export async function prepare(live: Prepared, scenario: Scenario, authorization: string | null): Promise<Translation> {
   const { control, facts, own, options } = live;
   const state = givenStateOf(scenario);
   const before = await countsOf(control, facts);
@@ -97,7 +97,7 @@ async function install(
   { control, own, facts, options }: Prepared,
   state: GivenState,
   exchanges: readonly Exchange[],
-): Promise<CastConfiguration | null> {
+): Promise<InstalledConfiguration | null> {
   if (state.root === null || facts.config === null || facts.config === 'none') return null;
   const current = replaceAddressesInJson(state.root, DEFAULT_ADDRESSES);
   if (!isJsonObject(current)) return null;
@@ -132,7 +132,7 @@ async function checkLinks(
 }
 
 /** The stage of a live server: the API shows the file, as the scenario would have it. */
-export function stageOf({ control, own }: Prepared, configuration: CastConfiguration): Stage {
+export function stageOf({ control, own }: Prepared, configuration: InstalledConfiguration): Stage {
   return {
     ...NO_STAGE,
     async configText() {

@@ -15,7 +15,7 @@ import { untilReloaded } from './take-over.js';
 import type { Announcement } from './target-facts.js';
 
 /** The translation of a scenario's own names and numbers to those of the server that it is played on. */
-export interface Cast {
+export interface Translation {
   readonly apiRoot: string;
   readonly state: GivenState;
   readonly server: GivenServer | undefined;
@@ -28,13 +28,13 @@ export interface Cast {
   /** Counts to take off the status: what stood there before the scenario. */
   readonly before: { readonly total: bigint; readonly active: bigint };
   /** Null where the scenario's configuration does not stand on the server. */
-  readonly configuration: CastConfiguration | null;
+  readonly configuration: InstalledConfiguration | null;
   /** Called between wrong logins, so that a server that slows guessing does not lock the run out. */
   readonly onManyWrongLogins: () => Promise<void>;
 }
 
 /** A scenario's configuration on a live server, whose listener and keys stay. */
-export interface CastConfiguration {
+export interface InstalledConfiguration {
   /** The server's own file as it stood. */
   readonly saved: JsonObject;
   /** The keys that it listed then. */
@@ -50,68 +50,83 @@ const STAYING = ['api', 'listen'] as const;
 const WRONG_LOGINS_IN_A_ROW = 4;
 
 /** A caller that speaks the scenario's words to a server that knows others: requests go out in its words, answers come back in the scenario's. */
-export function translate(caller: Caller, cast: Cast): Caller {
+export function translate(caller: Caller, translation: Translation): Caller {
   const wrong = { count: 0, sessionTold: false };
   return {
     close: () => caller.close(),
     async send(call) {
-      const matched = matchedBy(call, cast);
+      const matched = matchedBy(call, translation);
       const name = matched?.operation.name ?? null;
       if (name === 'login' && wrong.count >= WRONG_LOGINS_IN_A_ROW && !wrong.sessionTold) {
-        await cast.onManyWrongLogins();
+        await translation.onManyWrongLogins();
         wrong.count = 0;
       }
       const send = (body: Buffer | undefined) =>
         caller.send({
           ...call,
-          path: matched === null ? call.path : pathOut(call.path, matched, cast),
-          headers: headersOut(call.headers, cast),
+          path: matched === null ? call.path : pathOut(call.path, matched, translation),
+          headers: headersOut(call.headers, translation),
           body,
         });
-      const keysOfNow = async () => (name === 'putConfig' ? listedAs(call, caller, cast) : []);
-      const body = bodyOut(call.body, name, cast, await keysOfNow());
+      const keysOfNow = async () => (name === 'putConfig' ? listedAs(call, caller, translation) : []);
+      const body = bodyOut(call.body, name, translation, await keysOfNow());
       const answer = await send(body);
       if (name === 'login') {
         wrong.count = answer.status === 401 ? wrong.count + 1 : 0;
         wrong.sessionTold ||= answer.status === 200;
       }
       if (name === 'putConfig' && answer.status === 200) {
-        replaced(call.body, cast);
+        replaced(call.body, translation);
         // Keys that others changed in that instant: from its next reload on, a server goes by the file alone.
-        const again = bodyOut(call.body, name, cast, await keysOfNow());
+        const again = bodyOut(call.body, name, translation, await keysOfNow());
         if (body !== undefined && again?.equals(body) === false) await send(again);
         // With the scenario's own credential: a login of the run's would end its session.
-        await untilReloaded((path) => readAs(call, path, caller, cast));
+        await untilReloaded((path) => readAs(call, path, caller, translation));
       }
-      return name === null ? answer : answerIn(withPlaceOf(call.body, body, answer), name, cast);
+      return name === null ? answer : answerIn(withPlaceOf(call.body, body, answer), name, translation);
     },
   };
 }
 
 /** The keys that a server lists; those that stood there before where the call's credential reads none. */
-async function listedAs(call: Call, caller: Caller, cast: Cast): Promise<readonly AccessKey[]> {
-  const list = await readAs(call, '/users', caller, cast);
-  return Array.isArray(list) ? list.flatMap(keyOf) : (cast.configuration?.keys ?? []);
+async function listedAs(call: Call, caller: Caller, translation: Translation): Promise<readonly AccessKey[]> {
+  const list = await readAs(call, '/users', caller, translation);
+  return Array.isArray(list) ? list.flatMap(keyOf) : (translation.configuration?.keys ?? []);
 }
 
-async function readAs({ headers }: Call, path: string, caller: Caller, cast: Cast): Promise<JsonValue | undefined> {
-  const kept = new Map([...headersOut(headers, cast)].filter(([name]) => name.toLowerCase() === 'authorization'));
-  const { body } = await caller.send({ method: 'GET', path: cast.apiRoot + path, headers: kept, body: undefined });
+async function readAs(
+  { headers }: Call,
+  path: string,
+  caller: Caller,
+  translation: Translation,
+): Promise<JsonValue | undefined> {
+  const kept = new Map(
+    [...headersOut(headers, translation)].filter(([name]) => name.toLowerCase() === 'authorization'),
+  );
+  const { body } = await caller.send({
+    method: 'GET',
+    path: translation.apiRoot + path,
+    headers: kept,
+    body: undefined,
+  });
   return dataIn(body, LAST_WINS);
 }
 
-function matchedBy({ method, path }: Call, { apiRoot }: Cast): MatchedRequest | null {
+function matchedBy({ method, path }: Call, { apiRoot }: Translation): MatchedRequest | null {
   return path.startsWith(apiRoot) ? matchOperation(method, path.slice(apiRoot.length)) : null;
 }
 
 /** The prefix stands before the segment as it is written, so that its spelling stays what the scenario wants to see. */
-function pathOut(path: string, matched: MatchedRequest, { apiRoot, own }: Cast): string {
+function pathOut(path: string, matched: MatchedRequest, { apiRoot, own }: Translation): string {
   const { keySegment } = matched;
   if (keySegment === null || keySegment === '' || own.isOwn(keySegment)) return path;
   return apiRoot + pathWithKey(matched, path.slice(apiRoot.length), own.prefix + keySegment);
 }
 
-function headersOut(headers: ReadonlyMap<string, string>, { state, bearer, token }: Cast): ReadonlyMap<string, string> {
+function headersOut(
+  headers: ReadonlyMap<string, string>,
+  { state, bearer, token }: Translation,
+): ReadonlyMap<string, string> {
   const known = state.credentials.token;
   if (known === null || known === '') return headers;
   return new Map(
@@ -125,7 +140,9 @@ function headersOut(headers: ReadonlyMap<string, string>, { state, bearer, token
 
 /** Changes the body of a request, by operation; one that is no JSON object keeps its bytes. */
 const BODIES_OUT: Partial<
-  Readonly<Record<OperationName, (body: JsonObject, cast: Cast, keys: readonly AccessKey[]) => JsonObject>>
+  Readonly<
+    Record<OperationName, (body: JsonObject, translation: Translation, keys: readonly AccessKey[]) => JsonObject>
+  >
 > = {
   login: loginOut,
   createUser: newKeyOut,
@@ -137,24 +154,24 @@ const BODIES_OUT: Partial<
 function bodyOut(
   body: Buffer | undefined,
   name: OperationName | null,
-  cast: Cast,
+  translation: Translation,
   keys: readonly AccessKey[],
 ): Buffer | undefined {
   const change = name === null ? undefined : BODIES_OUT[name];
   const value = body === undefined || change === undefined ? undefined : jsonIn(body, LAST_WINS);
   if (change === undefined || !isJsonObject(value)) return body;
-  const changed = change(value, cast, keys);
+  const changed = change(value, translation, keys);
   return changed === value ? body : Buffer.from(writeJson(changed));
 }
 
 /** An empty key stays empty. */
-function newKeyOut(body: JsonObject, { own }: Cast): JsonObject {
+function newKeyOut(body: JsonObject, { own }: Translation): JsonObject {
   const { access_key: key } = body;
   if (typeof key !== 'string' || key === '' || own.isOwn(key)) return body;
   return { ...body, access_key: own.prefix + key };
 }
 
-function loginOut(body: JsonObject, { state, operator }: Cast): JsonObject {
+function loginOut(body: JsonObject, { state, operator }: Translation): JsonObject {
   if (operator === null) return body;
   const { username, password } = body;
   const changed: JsonObject = { ...body };
@@ -166,7 +183,7 @@ function loginOut(body: JsonObject, { state, operator }: Cast): JsonObject {
 /** A scenario's file as it goes to a live server: its own keys beside those of others, the server's own listener. */
 export function mergedConfiguration(
   wanted: JsonObject,
-  { saved, keys }: Pick<CastConfiguration, 'saved' | 'keys'>,
+  { saved, keys }: Pick<InstalledConfiguration, 'saved' | 'keys'>,
   now: readonly AccessKey[],
   own: OwnKeys,
 ): JsonObject {
@@ -194,7 +211,7 @@ function prefixed(element: JsonValue, own: OwnKeys): JsonValue {
   return { ...element, access_key: name(element.access_key) };
 }
 
-function replaced(body: Buffer | undefined, { configuration }: Cast): void {
+function replaced(body: Buffer | undefined, { configuration }: Translation): void {
   const value = body === undefined ? undefined : jsonIn(body, LAST_WINS);
   if (configuration !== null && isJsonObject(value)) configuration.current = value;
 }
@@ -207,19 +224,19 @@ function withPlaceOf(own: Buffer | undefined, sent: Buffer | undefined, answer: 
 }
 
 /** The answer with the scenario's names for its own keys; one that is no JSON keeps its bytes. */
-function answerIn(answer: Answer, name: OperationName, cast: Cast): Answer {
+function answerIn(answer: Answer, name: OperationName, translation: Translation): Answer {
   const value = jsonIn(answer.body, LAST_WINS);
   if (value === undefined) return answer;
-  const ours = (text: string) => text.replaceAll(cast.own.prefix, '');
+  const ours = (text: string) => text.replaceAll(translation.own.prefix, '');
   const shaped =
     answer.status === 200 && isJsonObject(value) && value.data !== undefined
-      ? { ...value, data: DATA_IN[name]?.(value.data, cast) ?? value.data }
+      ? { ...value, data: DATA_IN[name]?.(value.data, translation) ?? value.data }
       : value;
   return { ...answer, body: Buffer.from(writeJson(mapTexts(shaped, ours, ours))) };
 }
 
 /** Takes out of an operation's answer everything that is not the scenario's. */
-const DATA_IN: Partial<Readonly<Record<OperationName, (data: JsonValue, cast: Cast) => JsonValue>>> = {
+const DATA_IN: Partial<Readonly<Record<OperationName, (data: JsonValue, translation: Translation) => JsonValue>>> = {
   listUsers: (data, { own }) => (Array.isArray(data) ? data.filter((each) => isOwnElement(each, own)) : data),
   getStatus: (data, { before }) =>
     isJsonObject(data)
@@ -241,7 +258,11 @@ function less(value: JsonValue | undefined, count: bigint): JsonValue {
 }
 
 /** The server's file as the scenario would have it: without the keys of others, with the scenario's own listener. */
-export function configurationIn(data: JsonObject, { saved, current }: CastConfiguration, own: OwnKeys): JsonObject {
+export function configurationIn(
+  data: JsonObject,
+  { saved, current }: InstalledConfiguration,
+  own: OwnKeys,
+): JsonObject {
   const result: JsonObject = { ...data };
   if (Array.isArray(data.access_keys)) {
     const ours = data.access_keys.filter((each) => isOwnElement(each, own));
@@ -261,7 +282,7 @@ export function isOwnElement(element: JsonValue, own: OwnKeys): boolean {
 }
 
 /** A link or a client configuration with the address and the scheme that the scenario's server announces. */
-function announcedIn(data: JsonValue, { server, announced }: Cast): JsonValue {
+function announcedIn(data: JsonValue, { server, announced }: Translation): JsonValue {
   if (server === undefined || announced === null) return data;
   const address = `${server.host}:${server.port}`;
   if (isJsonObject(data)) return data.server === announced.address ? { ...data, server: address } : data;

@@ -19,9 +19,8 @@ interface StandingFor {
 }
 
 /**
- * Values for those placeholders of a recording that a client brought along: no answer tells them before they are sent.
- * A credential that was accepted gets the marks that the run's own credential is put in for; one that was refused, a wrong one.
- * The name of an accepted login is `username`, where there is one. Keys are left out but for a client's own new one: a request about a key that nothing told cannot be played.
+ * Values for placeholders that the client sent first. Accepted credentials become the run's own, an accepted login's name
+ * `username` where there is one; refused ones become a wrong one; keys stay unbound unless the client created them.
  */
 export function standInsFor(scenario: Scenario, unique: string, { username, traits }: StandingFor = {}): Bindings {
   const bindings = createBindings(scenario.anonymous === true);

@@ -15,9 +15,8 @@ export function createGithubReporter(
 ): Reporter {
   const text = createTextReporter(line, sides, detail);
   return {
-    begin: (count) => text.begin(count),
     done(result) {
-      text.done(result);
+      text.done?.(result);
       if (result.outcome === 'different' || result.outcome === 'broken') line(annotation(result, folder));
     },
     end(end) {

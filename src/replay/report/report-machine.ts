@@ -7,12 +7,13 @@ import { type Verdict, verdictLines } from './verdict.js';
 
 /** One JSON document with every scenario; integers are exact, an absent side of a difference is left out. */
 export function createJsonReporter(line: LineSink): Reporter {
-  return quietUntilTheEnd(({ results, summary, verdict, problems }) => {
+  const end: Reporter['end'] = ({ results, summary, verdict, problems }) => {
     const counts = Object.entries(summary).map(([name, count]) => [name, BigInt(count)]);
     const scenarios = results.map(recordOf);
     const record = verdict === null ? null : verdictRecord(verdict);
     line(writeJson({ summary: Object.fromEntries(counts), verdict: record, problems: [...problems], scenarios }, 2));
-  });
+  };
+  return { end };
 }
 
 function verdictRecord({ isCompatible, unjudged, operations, reads }: Verdict): JsonValue {
@@ -63,7 +64,7 @@ function differenceRecord({ step, request, where, expected, actual, because }: S
  * says why; the verdict is a property.
  */
 export function createJunitReporter(line: LineSink): Reporter {
-  return quietUntilTheEnd(({ results, summary: { different, skipped, broken }, verdict, problems }) => {
+  const end: Reporter['end'] = ({ results, summary: { different, skipped, broken }, verdict, problems }) => {
     const [tests, errors] = [results.length, broken].map((count) => count + Math.min(problems.length, 1));
     const counts = `tests="${tests}" failures="${different}" errors="${errors}" skipped="${skipped}"`;
     line('<?xml version="1.0" encoding="UTF-8"?>');
@@ -80,7 +81,8 @@ export function createJunitReporter(line: LineSink): Reporter {
     }
     line('  </testsuite>');
     line('</testsuites>');
-  });
+  };
+  return { end };
 }
 
 function testCase(result: ScenarioResult): readonly string[] {
@@ -156,8 +158,4 @@ function tapText(text: string): string {
     .replaceAll('\\', '\\\\')
     .replaceAll('#', '\\#')
     .replaceAll(/[\r\n]+/g, ' ');
-}
-
-function quietUntilTheEnd(end: Reporter['end']): Reporter {
-  return { begin: () => undefined, done: () => undefined, end };
 }

@@ -30,7 +30,6 @@ export function createTextReporter(
   { isVerbose }: TextDetail,
 ): Reporter {
   return {
-    begin: () => undefined,
     done(result) {
       if (result.outcome === 'skipped' && !isVerbose) return;
       for (const text of linesOf(result, sides)) line(text);

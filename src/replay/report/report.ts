@@ -17,8 +17,8 @@ export type LineSink = (line: string) => void;
 /** Tells what happens while scenarios are played. */
 export interface Reporter {
   /** Told the number of scenarios. */
-  begin(count: number): void;
+  begin?(count: number): void;
   /** Each scenario as it ends, in order. */
-  done(result: ScenarioResult): void;
+  done?(result: ScenarioResult): void;
   end(end: RunEnd): void;
 }
