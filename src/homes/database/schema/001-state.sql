@@ -202,8 +202,14 @@ begin
   end if;
 end $$;
 
-create function keyway.refuse(op uuid, reason text) returns void language sql as
-  'update keyway.operations set outcome = reason where id = op';
+-- What a change of the state answers: its number, and `done` or why it changed nothing.
+create type keyway.written as (number bigint, outcome text);
+
+-- Notes that the write of this number changed nothing, and answers that.
+create function keyway.refuse(op uuid, taken bigint, reason text) returns keyway.written language sql as $$
+  update keyway.operations set outcome = reason where id = op;
+  select taken, reason
+$$;
 
 -- The key as a write has left it, for the gateway that wrote: where it wrote onto what it had seen, it need not look.
 create function keyway.key_after(taken bigint, seen_mark uuid, key text) returns setof keyway.key_rows language plpgsql as $$
@@ -238,99 +244,88 @@ language sql as $$
     removed = false
 $$;
 
-create function keyway.create_keys(op uuid, keys text[], {{given_$column $array}}, are_present boolean,
-  out number bigint, out outcome text) language plpgsql as $$
+create function keyway.create_keys(op uuid, keys text[], {{given_$column $array}}, are_present boolean)
+returns keyway.written language plpgsql as $$
+declare
+  taken bigint := keyway.take_change(op);
 begin
-  number := keyway.take_change(op);
-  perform keyway.put_keys(keys, {{given_$column}}, number);
+  perform keyway.put_keys(keys, {{given_$column}}, taken);
   -- Whoever changes many counters holds their head, so that no two wait for rows of one another.
   if cardinality(keys) > 1 then
     if exists (select from unnest(keys) g cross join lateral (select from keyway.counters c where c.access_key = g limit 1) p) then
       perform from keyway.heads h where h.name = 'counters' for update;
     end if;
   end if;
-  perform keyway.start_counters(keys, number, are_present);
-  outcome := 'done';
+  perform keyway.start_counters(keys, taken, are_present);
+  return (taken, 'done')::keyway.written;
 end $$;
 
-create function keyway.update_key(op uuid, key text, {{sets_$column boolean, new_$column $type}},
-  out number bigint, out outcome text) language plpgsql as $$
+create function keyway.update_key(op uuid, key text, {{sets_$column boolean, new_$column $type}})
+returns keyway.written language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
 begin
-  number := taken;
-  outcome := 'done';
   update keyway.keys k set {{$column = case when sets_$column then new_$column else k.$column end}},
     number = taken where k.access_key = key and not k.removed;
-  if found then
-    update keyway.counters c set present = true, incarnation = taken, number = 0, created_at = now()
-      where c.access_key = key and not c.present;
-  else
-    outcome := 'userNotFound';
-    perform keyway.refuse(op, outcome);
+  if not found then
+    return keyway.refuse(op, taken, 'userNotFound');
   end if;
+  update keyway.counters c set present = true, incarnation = taken, number = 0, created_at = now()
+    where c.access_key = key and not c.present;
+  return (taken, 'done')::keyway.written;
 end $$;
 
-create function keyway.delete_key(op uuid, key text, out number bigint, out outcome text) language plpgsql as $$
+create function keyway.delete_key(op uuid, key text) returns keyway.written language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
 begin
-  number := taken;
-  outcome := 'done';
   update keyway.keys k set removed = true, {{$column = null}}, number = taken
     where k.access_key = key and not k.removed;
-  if found then
-    with gone as (delete from keyway.counters c where c.access_key = key returning c.id)
-    delete from keyway.connections x using gone g where x.id = g.id;
-  else
-    outcome := 'userNotFound';
-    perform keyway.refuse(op, outcome);
+  if not found then
+    return keyway.refuse(op, taken, 'userNotFound');
   end if;
+  with gone as (delete from keyway.counters c where c.access_key = key returning c.id)
+  delete from keyway.connections x using gone g where x.id = g.id;
+  return (taken, 'done')::keyway.written;
 end $$;
 
-create function keyway.reset_key(op uuid, key text, out number bigint, out outcome text) language plpgsql as $$
+create function keyway.reset_key(op uuid, key text) returns keyway.written language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
   reset bigint;
 begin
-  number := taken;
-  outcome := 'done';
   update keyway.counters c set incarnation = taken, number = 0, bytes_up = 0, bytes_down = 0
     where c.access_key = key and c.present and c.left_at is null returning c.id into reset;
   if reset is null then
-    outcome := 'userNotFound';
-    perform keyway.refuse(op, outcome);
-  else
-    delete from keyway.connections x where x.id = reset;
-    update keyway.keys k set number = taken where k.access_key = key;
+    return keyway.refuse(op, taken, 'userNotFound');
   end if;
+  delete from keyway.connections x where x.id = reset;
+  update keyway.keys k set number = taken where k.access_key = key;
+  return (taken, 'done')::keyway.written;
 end $$;
 
-create function keyway.replace_rules(op uuid, rules jsonb, out number bigint, out outcome text) language plpgsql as $$
+create function keyway.replace_rules(op uuid, rules jsonb) returns keyway.written language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
 begin
-  number := taken;
-  outcome := 'done';
   update keyway.settings s set number = taken, value = jsonb_set(s.value, '{outbound,rules}', rules)
     where s.name = 'server' and jsonb_typeof(s.value -> 'outbound') = 'object';
   if not found then
-    outcome := 'outboundNotConfigured';
-    perform keyway.refuse(op, outcome);
+    return keyway.refuse(op, taken, 'outboundNotConfigured');
   end if;
+  return (taken, 'done')::keyway.written;
 end $$;
 
-create function keyway.change_dns(op uuid, change jsonb, out number bigint, out outcome text) language plpgsql as $$
+create function keyway.change_dns(op uuid, change jsonb) returns keyway.written language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
 begin
-  number := taken;
-  outcome := 'done';
   update keyway.settings s set number = taken, value = s.value || jsonb_build_object(
       'dns', coalesce(s.value -> 'dns', '{}') || change,
       'dnsFirst', change || coalesce(s.value -> 'dnsFirst', '{}'),
       'dnsChange', coalesce(s.value -> 'dnsChange', '{}') || change)
     where s.name = 'server';
+  return (taken, 'done')::keyway.written;
 end $$;
 
 -- Registers keys as a configuration lists them, behind so many of its others: one that is there keeps its place. How long the
@@ -365,13 +360,11 @@ $$;
 -- Replaces the configuration; `version` is the text that it replaces. Where other writes came between `expected` and this
 -- one, that text is not what stands there: nothing happens, and the caller looks again.
 create function keyway.put_document(op uuid, expected bigint, new_content uuid, is_applied boolean, server jsonb,
-  keys text[], {{given_$column $array}}, version text, version_content uuid, version_forever boolean,
-  out number bigint, out outcome text) language plpgsql as $$
+  keys text[], {{given_$column $array}}, version text, version_content uuid, version_forever boolean)
+returns keyway.written language plpgsql as $$
 declare
   taken bigint := keyway.take(op, 'state');
 begin
-  number := taken;
-  outcome := 'done';
   if taken <> expected + 1 then
     raise exception 'others have written since %', expected using errcode = 'KW001';
   end if;
@@ -381,7 +374,7 @@ begin
   insert into keyway.document as d (name, number, applied, content) values ('server', taken, is_applied, new_content)
     on conflict (name) do update set number = taken, applied = is_applied, content = new_content;
   if not is_applied then
-    return;
+    return (taken, 'done')::keyway.written;
   end if;
   -- Other credentials end every session.
   if exists (select from keyway.settings s where s.name = 'server' and (s.value -> 'listener' -> 'token',
@@ -406,40 +399,38 @@ begin
   update keyway.counters c set left_at = now() from gone g where c.access_key = g.access_key;
   perform keyway.list_keys(keys, {{given_$column}}, taken, 0);
   perform keyway.give_counters(keys, taken);
+  return (taken, 'done')::keyway.written;
 end $$;
 
-create function keyway.begin_session(op uuid, path text, token_digest bytea, out number bigint, out outcome text)
+create function keyway.begin_session(op uuid, path text, token_digest bytea) returns keyway.written
 language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
 begin
-  number := taken;
-  outcome := 'done';
   insert into keyway.sessions as s (api, digest, number) values (path, token_digest, taken)
     on conflict (api) do update set digest = token_digest, number = taken;
+  return (taken, 'done')::keyway.written;
 end $$;
 
 create function keyway.add_audit(op uuid, entry_id text, entry_time text, en text, ru text, is_success boolean,
-  most integer, out number bigint, out outcome text) language plpgsql as $$
+  most integer) returns keyway.written language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
 begin
-  number := taken;
-  outcome := 'done';
   insert into keyway.audit values (taken, entry_id, entry_time, en, ru, is_success);
   delete from keyway.audit a where a.number <=
     (select b.number from keyway.audit b order by b.number desc offset most limit 1);
   update keyway.settings s set number = taken where s.name = 'audit';
+  return (taken, 'done')::keyway.written;
 end $$;
 
-create function keyway.clear_audit(op uuid, out number bigint, out outcome text) language plpgsql as $$
+create function keyway.clear_audit(op uuid) returns keyway.written language plpgsql as $$
 declare
   taken bigint := keyway.take_change(op);
 begin
-  number := taken;
-  outcome := 'done';
   delete from keyway.audit;
   update keyway.settings s set number = taken where s.name = 'audit';
+  return (taken, 'done')::keyway.written;
 end $$;
 
 create function keyway.see_gateway(gateway uuid) returns void language sql as $$
