@@ -1,17 +1,21 @@
 import type {
+  Acknowledgement,
   Backend,
+  Replica as BackendReplica,
   BackendSettings,
   ChangeReason,
   KeyUpdate,
   LiveReads,
   Problem,
   ProblemKinds,
+  ReportOutcome,
+  UsageReport,
 } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import { createKeyRegistry } from '../../core/keys/registry.js';
-import type { KeyEntry } from '../../core/keys/types.js';
+import type { KeyEntry, KeyRegistry } from '../../core/keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
-import type { AccessKey, DnsChange } from '../../core/model.js';
+import type { AccessKey, DnsChange, OutboundRule } from '../../core/model.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import type { KeptVersion } from '../../document/retention.js';
 import { failureWords } from '../../platform/failure-words.js';
@@ -21,7 +25,7 @@ import { DatabaseDocument, readVersions } from './document.js';
 import { Follower, type FollowerStatus } from './follower.js';
 import { Heartbeat, type StateFigures } from './heartbeat.js';
 import { type Hints, startHints } from './hints.js';
-import { createJitter } from './jitter.js';
+import { createJitter, type Jitter } from './jitter.js';
 import { KeptDocument } from './kept-document.js';
 import { textProblem, withoutNul } from './limits.js';
 import type { DurationsObserver } from './looks.js';
@@ -29,7 +33,7 @@ import { OwnWrites, TO_STRANGERS } from './own-writes.js';
 import { createReplica, type Replica } from './replica.js';
 import { databaseProblem, migrate, readSchema, SCHEMA_VERSION } from './schema.js';
 import { readDnsChange, readSettings, storedDns } from './server-settings.js';
-import { createSharedAudit, createSharedSessions } from './shared.js';
+import { createSharedAudit, createSharedSessions, type SharedAudit, type SharedSessions } from './shared.js';
 import { unknownOf, WRITES, type WriteStatement } from './statements.js';
 import { createWrites, type Writes } from './writes.js';
 
@@ -111,7 +115,9 @@ export async function openDatabaseBackend(options: DatabaseBackendOptions): Prom
   const opened: Opened = { asking, reading: open(READING, 1), writing: open(WRITING, 1), batching: open(COUNTING, 0) };
   try {
     await prepareSchema(asking, options);
-    return await serve(options, opened, gateway);
+    const state = new SharedState(options, opened, gateway);
+    await state.start();
+    return state;
   } catch (error) {
     await closeAll(opened);
     throw new Error(databaseProblem(error), { cause: error });
@@ -136,276 +142,314 @@ async function closeAll(opened: Opened): Promise<void> {
   await Promise.all(Object.values(opened).map((each) => each.close()));
 }
 
-async function serve(options: DatabaseBackendOptions, opened: Opened, gateway: string): Promise<DatabaseBackend> {
-  const { asking, reading, writing, batching } = opened;
-  const { clock, random, log, stale = STALE, keepGone = 30 * DAY, progress } = options;
-  const jitter = createJitter(random);
-  const keys = createKeyRegistry(clock.now);
-  const keptDocument: KeptDocument = new KeptDocument({
-    connections: reading,
-    keys,
-    present: () => ({ outbound: settings.outbound, dnsChanges }),
-    fresh: () => follower.fresh('state'),
-    seen: () => follower.status().seen,
-    registeredAt: (accessKey) => replica.registeredAt(accessKey),
-    refused: (reason) => log.warn({ reason }, 'the configuration has no place for a change'),
-  });
-  const replica: Replica = createReplica(keys, keptDocument);
-  const listeners: ((reason: ChangeReason) => void)[] = [];
-  const seen = () => follower.status().seen;
-  let settings: BackendSettings = readSettings({});
-  let dnsChanges: readonly DnsChange[] = [];
-  let hints: Hints | null = null;
-  let isClosed = false;
+/** The state in memory with all that follows, writes and counts. Methods that are handed on alone are bound. */
+class SharedState implements DatabaseBackend {
+  readonly keys: KeyRegistry;
+  readonly document: DatabaseDocument;
+  readonly audit: SharedAudit;
+  readonly sessions: SharedSessions['of'];
+  readonly live: LiveReads;
+  readonly replica: BackendReplica;
+  readonly refreshBlocklists = null;
+  readonly #options: DatabaseBackendOptions;
+  readonly #opened: Opened;
+  readonly #gateway: string;
+  readonly #jitter: Jitter;
+  readonly #keptDocument: KeptDocument;
+  readonly #follower: Follower;
+  readonly #writes: Writes;
+  readonly #batches: Writes;
+  readonly #own: OwnWrites;
+  readonly #counting: Counting;
+  readonly #listeners: ((reason: ChangeReason) => void)[] = [];
+  #settings: BackendSettings = readSettings({});
+  #dnsChanges: readonly DnsChange[] = [];
+  #hints: Hints | null = null;
+  #heartbeat: Heartbeat | null = null;
+  #isClosed = false;
 
-  const follower = new Follower({
-    connections: {
-      ...reading,
-      renew() {
-        for (const each of Object.values(opened)) each.renew();
+  constructor(options: DatabaseBackendOptions, opened: Opened, gateway: string) {
+    const { clock, random, log, stale = STALE, progress, pollMilliseconds, lookUpMilliseconds, observe } = options;
+    const { reading, writing, batching } = opened;
+    this.#options = options;
+    this.#opened = opened;
+    this.#gateway = gateway;
+    this.#jitter = createJitter(random);
+    this.keys = createKeyRegistry(clock.now);
+    const keys = this.keys;
+    const jitter = this.#jitter;
+    const seen = () => this.#follower.status().seen;
+    this.#keptDocument = new KeptDocument({
+      connections: reading,
+      keys,
+      present: () => ({ outbound: this.#settings.outbound, dnsChanges: this.#dnsChanges }),
+      fresh: () => this.#follower.fresh('state'),
+      seen,
+      registeredAt: (accessKey) => replica.registeredAt(accessKey),
+      refused: (reason) => log.warn({ reason }, 'the configuration has no place for a change'),
+    });
+    const replica: Replica = createReplica(keys, this.#keptDocument);
+    const shared = {
+      change: (statement: WriteStatement) => this.#own.save(statement, 'backendAway'),
+      lookUp: () => this.#lookUp(),
+      clock,
+      random,
+    };
+    const sessions = createSharedSessions(shared);
+    this.sessions = sessions.of;
+    this.audit = createSharedAudit(shared, () => this.#expectYoungerThan(stale));
+    this.#follower = new Follower({
+      connections: {
+        ...reading,
+        renew() {
+          for (const each of Object.values(opened)) each.renew();
+        },
       },
-    },
-    replica,
-    followed: {
-      settings(stored) {
-        dnsChanges = [stored.dnsFirst ?? {}, stored.dnsChange ?? {}].map(readDnsChange);
-        become(readSettings(stored));
+      replica,
+      followed: {
+        settings: (stored) => {
+          this.#dnsChanges = [stored.dnsFirst ?? {}, stored.dnsChange ?? {}].map(readDnsChange);
+          this.#become(readSettings(stored));
+        },
+        audit: (entries) => this.audit.take(entries),
+        sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
       },
-      audit: (entries) => audit.take(entries),
-      sessions: (followed, are) => (are === 'all' ? sessions.replaceAll(followed) : sessions.take(followed)),
-    },
-    clock,
-    jitter,
-    log,
-    ...(options.pollMilliseconds === undefined ? {} : { pollMilliseconds: options.pollMilliseconds }),
-    ...(options.lookUpMilliseconds === undefined ? {} : { lookUpMilliseconds: options.lookUpMilliseconds }),
-    ...(options.observe === undefined ? {} : { observe: options.observe }),
-    ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
-  });
+      clock,
+      jitter,
+      log,
+      ...(pollMilliseconds === undefined ? {} : { pollMilliseconds }),
+      ...(lookUpMilliseconds === undefined ? {} : { lookUpMilliseconds }),
+      ...(observe === undefined ? {} : { observe }),
+      ...(progress === undefined ? {} : { progress: (count: number) => progress.show(`${count} keys read`) }),
+    });
+    this.#writes = this.#writesOver(writing, 'write');
+    this.#batches = this.#writesOver(batching, 'batch');
+    const [writes, follower] = [this.#writes, this.#follower];
+    this.#own = new OwnWrites({ writes, follower, committed: () => this.#hints?.changed(), clock, jitter, log });
+    this.#counting = createCounting({
+      gateway,
+      writes: this.#batches,
+      incarnation: replica.incarnation,
+      reloads: () => follower.status().reloads,
+      unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
+      seen,
+      counted: (batch) => follower.counted(batch),
+      addUnread: replica.addUnread,
+      clock,
+      jitter,
+      log,
+    });
+    this.document = new DatabaseDocument({
+      connections: reading,
+      writes: this.#own,
+      keys,
+      kept: this.#keptDocument,
+      showing: () => this.#own.showing(),
+      guard: options.guard ?? false,
+      clock,
+      random,
+      log,
+    });
+    this.live = {
+      key: (accessKey) => this.#find(accessKey, stale),
+      status: () => {
+        this.#expectYoungerThan(stale);
+        return { active: keys.active, total: keys.size, uptimeSeconds: null };
+      },
+      rules: () => {
+        this.#expectYoungerThan(stale);
+        return this.#settings.outbound?.rules ?? [];
+      },
+      dns: () => {
+        this.#expectYoungerThan(stale);
+        return this.#settings.dns;
+      },
+      queries: null,
+    };
+    this.replica = {
+      stale: () => null,
+      freshen: () => this.#expectYoungerThan(stale),
+      lastKnown: () => this.#expectYoungerThan(LAST_KNOWN),
+      find: (accessKey) => this.#find(accessKey, LAST_KNOWN),
+    };
+  }
 
-  /** Into a state that this Keyway must not serve it writes nothing. */
-  function writesOver(connections: Connections, operation: 'write' | 'batch'): Writes {
-    const sent = createWrites({ connections, asking, seen, clock, random, log });
+  /** Loads everything, and goes on following, hinting and showing that the gateway lives. */
+  async start(): Promise<void> {
+    const { clock, log, progress, listens = true, keepGone = 30 * DAY, heartbeatMilliseconds } = this.#options;
+    const { url, listenUrl = url } = this.#options;
+    const { reading: connections } = this.#opened;
+    const [gateway, jitter] = [this.#gateway, this.#jitter];
+    await this.#follower.start();
+    progress?.clear();
+    if (listens)
+      this.#hints = startHints({
+        ...{ connections, listenUrl, gateway, clock, jitter, log },
+        onHint: this.#follower.hint,
+      });
+    this.#heartbeat = new Heartbeat({
+      ...{ connections, gateway, keepGone, jitter, log },
+      isTaken: () => {
+        for (const each of [this.#writes, this.#batches]) each.othersAreTaken();
+      },
+      ...(heartbeatMilliseconds === undefined ? {} : { milliseconds: heartbeatMilliseconds }),
+    });
+  }
+
+  settings(): BackendSettings {
+    return this.#settings;
+  }
+
+  onChange(listener: (reason: ChangeReason) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async createKey(key: AccessKey): Promise<void> {
+    refuseUnfit(key);
+    await this.#own.createKey(key);
+  }
+
+  async createBareKeys(made: readonly AccessKey[]): Promise<readonly string[]> {
+    await this.#own.save(WRITES.createKeys(made, false));
+    return made.map(({ accessKey }) => accessKey);
+  }
+
+  async updateKey(accessKey: string, update: KeyUpdate): Promise<void> {
+    refuseUnfit({ accessKey: '', name: update.name ?? null });
+    if (accessKey.includes('\0')) throw new DomainError('userNotFound');
+    await this.#saveKnown(accessKey, WRITES.updateKey(accessKey, update));
+  }
+
+  readonly deleteKey = (accessKey: string): Promise<void> => this.#saveKnown(accessKey, WRITES.deleteKey(accessKey));
+
+  readonly resetKey = (accessKey: string): Promise<void> => this.#saveKnown(accessKey, WRITES.resetKey(accessKey));
+
+  readonly replaceRules = async (rules: readonly OutboundRule[]): Promise<void> =>
+    this.#own.save(WRITES.replaceRules(withoutNul(rules, 'rules')));
+
+  async changeDns(dns: DnsChange): Promise<void> {
+    await this.#own.save(WRITES.changeDns(withoutNul(storedDns(dns), 'dns')));
+  }
+
+  async count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome> {
+    const isUnknown = ({ accessKey }: { readonly accessKey: string }) => this.keys.get(accessKey) === undefined;
+    if (acknowledgement === 'memory' && report.entries.some(isUnknown)) await this.#lookUp();
+    withoutNul(report.id, 'report_id');
+    const unfit = report.entries.flatMap(({ accessKey }) => (accessKey.includes('\0') ? [accessKey] : []));
+    if (unfit.length === 0) return this.#counting.count(report, acknowledgement);
+    // Keys that the database cannot hold are not registered.
+    const entries = report.entries.filter(({ accessKey }) => !unfit.includes(accessKey));
+    const outcome = await this.#counting.count({ ...report, entries }, acknowledgement);
+    return { ...outcome, unknownKeys: [...outcome.unknownKeys, ...new Set(unfit)] };
+  }
+
+  /** Rejects: the bases of posts are kept in a data folder, which several gateways do not share. */
+  async countPosted(): Promise<never> {
+    throw new DomainError('countedElsewhere', NO_POSTS);
+  }
+
+  async problems(): Promise<readonly Problem[]> {
+    const { age, failure, refusal } = this.#follower.status();
+    const refused = this.#refusesWrites();
+    if (failure === null) return refused === null ? [] : [{ problem: 'database_refuses_writes', reason: refused }];
+    const since = `${Math.floor(age / 1000)} seconds`;
+    const reason = refusal ?? `the database has not answered for ${since}: ${failure}`;
+    return [{ problem: 'database_away', reason }];
+  }
+
+  readonly status = (): DatabaseStatus => {
+    const { asking, reading, writing, batching } = this.#opened;
+    return {
+      ...this.#follower.status(),
+      counting: this.#counting.status(),
+      isListening: this.#hints?.isListening() ?? false,
+      connections: { asking: asking.use(), reading: reading.use(), writing: writing.use(), batching: batching.use() },
+      figures: this.#heartbeat?.figures ?? null,
+      writes: this.#own.counts,
+    };
+  };
+
+  readonly close = async (): Promise<void> => {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#heartbeat?.stop();
+    this.#keptDocument.close();
+    await this.#counting.close();
+    await this.#follower.stop();
+    await this.#heartbeat?.leave();
+    await this.#hints?.close();
+    await closeAll(this.#opened);
+  };
+
+  /** Writes over these connections, but nothing into a state that this Keyway must not serve. */
+  #writesOver(connections: Connections, operation: 'write' | 'batch'): Writes {
+    const { clock, random, log, observe } = this.#options;
+    const { asking } = this.#opened;
+    const sent = createWrites({ connections, asking, seen: () => this.#follower.status().seen, clock, random, log });
     return {
       ...sent,
-      async write(statement, patience) {
-        const { refusal: reason } = follower.status();
+      write: async (statement, patience) => {
+        const { refusal: reason } = this.#follower.status();
         if (reason !== null) return { kind: 'nothing', reason, sqlState: null };
         const began = clock.monotonic();
         const written = await sent.write(statement, patience);
-        options.observe?.(operation, clock.monotonic() - began);
+        observe?.(operation, clock.monotonic() - began);
         return written;
       },
     };
   }
-  const writes = writesOver(writing, 'write');
-  const batches = writesOver(batching, 'batch');
-  const own = new OwnWrites({ writes, follower, committed: () => hints?.changed(), clock, jitter, log });
 
-  /** Rejects where what is in memory is older than it may be. */
-  function expectYoungerThan(limit: number): void {
-    if (!follower.isFailing()) return;
-    const { age, refusal } = follower.status();
+  /** Returns why changes or reports are not taken, although reads may be answered; null where they are. */
+  #refusesWrites(): string | null {
+    return this.#writes.refusal() ?? this.#batches.refusal() ?? this.#heartbeat?.refusal ?? null;
+  }
+
+  /** Throws where memory is older than it may be. */
+  #expectYoungerThan(limit: number): void {
+    if (!this.#follower.isFailing()) return;
+    const { age, refusal } = this.#follower.status();
     if (age < limit) return;
     const reason = refusal ?? `the database has not answered for ${Math.floor(age / 1000)} seconds`;
     throw new DomainError('backendAway', reason, 1);
   }
 
-  async function lookUp(): Promise<void> {
+  async #lookUp(): Promise<void> {
     try {
-      await follower.lookUp();
+      await this.#follower.lookUp();
     } catch {
       throw new DomainError('backendAway', TO_STRANGERS, 1);
     }
   }
 
-  /** A key that is not known here may have been made by another gateway a moment ago. */
-  function find(accessKey: string, limit: number): MaybeAsync<KeyEntry | undefined> {
-    expectYoungerThan(limit);
-    return keys.get(accessKey) ?? lookUp().then(() => keys.get(accessKey));
+  #find(accessKey: string, limit: number): MaybeAsync<KeyEntry | undefined> {
+    this.#expectYoungerThan(limit);
+    return this.#known(accessKey);
   }
 
-  const shared = {
-    change: (statement: WriteStatement) => own.save(statement, 'backendAway'),
-    lookUp,
-    clock,
-    random,
-  };
-  const sessions = createSharedSessions(shared);
-  const audit = createSharedAudit(shared, () => expectYoungerThan(stale));
-
-  function become(next: BackendSettings): void {
-    settings = next;
-    for (const listener of listeners) {
-      try {
-        listener('edited');
-      } catch (error) {
-        log.error({ reason: failureWords(error) }, 'a change of the configuration could not be followed');
-      }
-    }
+  /** Returns a key; one that is not known here may have been made by another gateway a moment ago. */
+  #known(accessKey: string): MaybeAsync<KeyEntry | undefined> {
+    return this.keys.get(accessKey) ?? this.#lookUp().then(() => this.keys.get(accessKey));
   }
 
-  await follower.start();
-  progress?.clear();
-
-  const counting: Counting = createCounting({
-    gateway,
-    writes: batches,
-    incarnation: replica.incarnation,
-    reloads: () => follower.status().reloads,
-    unknownOf: async (batch) => (await reading.run(unknownOf(batch), DEADLINE))[0]?.[0]?.[0] ?? null,
-    seen,
-    counted: (batch) => follower.counted(batch),
-    addUnread: replica.addUnread,
-    clock,
-    jitter,
-    log,
-  });
-  const document = new DatabaseDocument({
-    connections: reading,
-    writes: own,
-    keys,
-    kept: keptDocument,
-    showing: () => own.showing(),
-    guard: options.guard ?? false,
-    clock,
-    random,
-    log,
-  });
-  if (options.listens !== false)
-    hints = startHints({
-      connections: reading,
-      listenUrl: options.listenUrl ?? options.url,
-      gateway,
-      onHint: follower.hint,
-      clock,
-      jitter,
-      log,
-    });
-  const heartbeat = new Heartbeat({
-    connections: reading,
-    gateway,
-    keepGone,
-    isTaken() {
-      for (const each of [writes, batches]) each.othersAreTaken();
-    },
-    jitter,
-    log,
-    ...(options.heartbeatMilliseconds === undefined ? {} : { milliseconds: options.heartbeatMilliseconds }),
-  });
-  /** Why changes or reports are not taken, although reads may be answered; null where they are. */
-  const refusesWrites = (): string | null => writes.refusal() ?? batches.refusal() ?? heartbeat.refusal;
-
-  const live: LiveReads = {
-    key: (accessKey) => find(accessKey, stale),
-    status() {
-      expectYoungerThan(stale);
-      return { active: keys.active, total: keys.size, uptimeSeconds: null };
-    },
-    rules() {
-      expectYoungerThan(stale);
-      return settings.outbound?.rules ?? [];
-    },
-    dns() {
-      expectYoungerThan(stale);
-      return settings.dns;
-    },
-    queries: null,
-  };
-
-  /** A stranger's key is no reason to take a number from the database. */
-  function known(accessKey: string, then: () => Promise<void>): Promise<void> {
-    const found = keys.get(accessKey) ?? lookUp().then(() => keys.get(accessKey));
-    const go = (entry: KeyEntry | undefined) =>
-      entry === undefined ? Promise.reject(new DomainError('userNotFound')) : then();
-    return Promise.resolve(mapMaybeAsync(found, go)).catch((error: unknown) => {
+  /** Saves a change of a known key: an unknown one is no reason to take a number from the database. */
+  #saveKnown(accessKey: string, statement: WriteStatement): Promise<void> {
+    const save = (entry: KeyEntry | undefined) =>
+      entry === undefined ? Promise.reject(new DomainError('userNotFound')) : this.#own.saveKey(accessKey, statement);
+    return Promise.resolve(mapMaybeAsync(this.#known(accessKey), save)).catch((error: unknown) => {
       throw error instanceof DomainError && error.code === 'backendAway' ? new DomainError('saveFailed') : error;
     });
   }
 
-  return {
-    keys,
-    settings: () => settings,
-    onChange: (listener) => {
-      listeners.push(listener);
-    },
-    async createKey(key) {
-      refuseUnfit(key);
-      await own.createKey(key);
-    },
-    async createBareKeys(made) {
-      await own.save(WRITES.createKeys(made, false));
-      return made.map(({ accessKey }) => accessKey);
-    },
-    async updateKey(accessKey: string, update: KeyUpdate) {
-      refuseUnfit({ accessKey: '', name: update.name ?? null });
-      if (accessKey.includes('\0')) throw new DomainError('userNotFound');
-      await known(accessKey, () => own.saveKey(accessKey, WRITES.updateKey(accessKey, update)));
-    },
-    deleteKey: (accessKey) => known(accessKey, () => own.saveKey(accessKey, WRITES.deleteKey(accessKey))),
-    resetKey: (accessKey) => known(accessKey, () => own.saveKey(accessKey, WRITES.resetKey(accessKey))),
-    replaceRules: (rules) => own.save(WRITES.replaceRules(withoutNul(rules, 'rules'))),
-    changeDns: (dns) => own.save(WRITES.changeDns(withoutNul(storedDns(dns), 'dns'))),
-    async count(report, acknowledgement) {
-      const isUnknown = ({ accessKey }: { readonly accessKey: string }) => keys.get(accessKey) === undefined;
-      if (acknowledgement === 'memory' && report.entries.some(isUnknown)) await lookUp();
-      withoutNul(report.id, 'report_id');
-      const unfit = report.entries.flatMap(({ accessKey }) => (accessKey.includes('\0') ? [accessKey] : []));
-      if (unfit.length === 0) return counting.count(report, acknowledgement);
-      // Keys that the database cannot hold are not registered.
-      const entries = report.entries.filter(({ accessKey }) => !unfit.includes(accessKey));
-      const outcome = await counting.count({ ...report, entries }, acknowledgement);
-      return { ...outcome, unknownKeys: [...outcome.unknownKeys, ...new Set(unfit)] };
-    },
-    // The bases of a source would have to be the gateways' in common.
-    // The bases of posts are kept in a data folder, which several gateways do not share.
-    async countPosted() {
-      throw new DomainError('countedElsewhere', NO_POSTS);
-    },
-    document,
-    audit,
-    sessions: sessions.of,
-    live,
-    replica: {
-      stale: () => null,
-      freshen: () => expectYoungerThan(stale),
-      lastKnown: () => expectYoungerThan(LAST_KNOWN),
-      find: (accessKey) => find(accessKey, LAST_KNOWN),
-    },
-    refreshBlocklists: null,
-    async problems(): Promise<readonly Problem<keyof typeof DATABASE_PROBLEMS>[]> {
-      const { age, failure, refusal } = follower.status();
-      const refused = refusesWrites();
-      if (failure === null) return refused === null ? [] : [{ problem: 'database_refuses_writes', reason: refused }];
-      const since = `${Math.floor(age / 1000)} seconds`;
-      const reason = refusal ?? `the database has not answered for ${since}: ${failure}`;
-      return [{ problem: 'database_away', reason }];
-    },
-    status: () => ({
-      ...follower.status(),
-      counting: counting.status(),
-      isListening: hints?.isListening() ?? false,
-      connections: {
-        asking: asking.use(),
-        reading: reading.use(),
-        writing: writing.use(),
-        batching: batching.use(),
-      },
-      figures: heartbeat.figures,
-      writes: own.counts,
-    }),
-    async close() {
-      if (isClosed) return;
-      isClosed = true;
-      heartbeat.stop();
-      keptDocument.close();
-      await counting.close();
-      await follower.stop();
-      await heartbeat.leave();
-      await hints?.close();
-      await closeAll(opened);
-    },
-  };
+  #become(next: BackendSettings): void {
+    this.#settings = next;
+    for (const listener of this.#listeners) {
+      try {
+        listener('edited');
+      } catch (error) {
+        this.#options.log.error({ reason: failureWords(error) }, 'a change of the configuration could not be followed');
+      }
+    }
+  }
 }
 
 /** The kept versions of the configuration, oldest first. Rejects with an `Error` for people. */
