@@ -3,8 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { User } from '../api/wire.js';
 import { clockTime, duration, fullTime, useWords } from '../i18n/text.js';
 import type { TrafficPoint } from '../state/history.js';
-import { titleOf } from '../state/key-list.js';
-import { isConnected, NEAR, tellsOnline, usedPart } from '../state/key-status.js';
+import { isConnected, NEAR, tellsOnline, titleOf, usedPart } from '../state/key-list.js';
 import { keysViewOf } from '../state/keys-view.js';
 import { goTo, hrefOf } from '../state/route.js';
 import { useWorkspace } from '../state/workspace.js';
@@ -12,11 +11,10 @@ import { useStore } from '../store/store.js';
 import { add, type Whole } from '../text/exact-json.js';
 import { formatExact, formatSize } from '../text/sizes.js';
 import { Button } from '../ui/button.js';
-import { TrafficChart } from '../ui/chart.js';
+import { Sparkline, TrafficChart } from '../ui/chart.js';
 import { Failure, Notice } from '../ui/notice.js';
 import { Fact, Page } from '../ui/page.js';
 import { Size } from '../ui/size.js';
-import { Sparkline } from '../ui/sparkline.js';
 import { Usage } from './keys/row.js';
 
 /** Keys of one list. */

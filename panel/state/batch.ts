@@ -1,4 +1,4 @@
-import { createStore, type Store } from '../store/store.js';
+import { createStore } from '../store/store.js';
 
 /** What could not be done, and why. */
 export interface Failed<T> {
@@ -15,18 +15,11 @@ export interface BatchState<T> {
   readonly stopped: boolean;
 }
 
-export interface Batch<T> {
-  readonly state: Store<BatchState<T>>;
-  /** Lets what has been sent finish, and sends nothing more. */
-  stop(): void;
-  readonly finished: Promise<BatchState<T>>;
-}
-
 /** Requests under way at once: enough to let a server group its writes, few enough to stop soon. */
 const AT_ONCE = 6;
 
 /** Does one thing after another to each item, several at once. A failure of one does not hold up the others. */
-export function runBatch<T>(items: readonly T[], act: (item: T, index: number) => Promise<unknown>): Batch<T> {
+export function runBatch<T>(items: readonly T[], act: (item: T) => Promise<unknown>) {
   const failed: Failed<T>[] = [];
   const state = createStore<BatchState<T>>({
     total: items.length,
@@ -38,12 +31,11 @@ export function runBatch<T>(items: readonly T[], act: (item: T, index: number) =
   let next = 0;
   const worker = async () => {
     while (next < items.length && !state.get().stopped) {
-      const index = next;
+      const item = items[next];
       next += 1;
-      const item = items[index];
       if (item === undefined) return;
       try {
-        await act(item, index);
+        await act(item);
         state.patch({ done: state.get().done + 1 });
       } catch (error) {
         failed.push({ item, error });
@@ -55,5 +47,9 @@ export function runBatch<T>(items: readonly T[], act: (item: T, index: number) =
     state.patch({ running: false });
     return state.get();
   });
-  return { state, stop: () => state.patch({ stopped: true }), finished };
+  /** Lets what has been sent finish, and sends nothing more. */
+  const stop = () => state.patch({ stopped: true });
+  return { state, stop, finished };
 }
+
+export type Batch<T> = ReturnType<typeof runBatch<T>>;

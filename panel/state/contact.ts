@@ -1,5 +1,5 @@
 import { ApiFailure, isAway } from '../api/failure.js';
-import { createStore, type Store } from '../store/store.js';
+import { createStore } from '../store/store.js';
 
 /** Milliseconds between refreshes, and between the beginnings of two tries while the server is away. */
 const INTERVAL = 5_000;
@@ -11,27 +11,17 @@ const LONGEST = 60_000;
 const REST = 8;
 
 /** How the server is being reached. Times are milliseconds since the epoch. */
-export interface ContactState {
+interface ContactState {
   readonly reachedAt: number | null;
   readonly failingSince: number | null;
   readonly failure: ApiFailure | null;
 }
 
-/** Refreshes what the page shows: every 5 s, not in a hidden tab. While the server is away it is only asked whether it is back. */
-export interface Contact {
-  readonly state: Store<ContactState>;
-  /** Adds something to refresh, and refreshes it at once. Returns what ends it. */
-  add(task: () => Promise<void>): () => void;
-  /** Refreshes now. */
-  now(): Promise<void>;
-  start(): void;
-  stop(): void;
-  /** Whether the server was reached just now without a break before. */
-  isContinuous(): boolean;
-}
-
-/** `probe` asks little, and gives up soon. */
-export function createContact(probe: () => Promise<void>): Contact {
+/**
+ * Refreshes what the page shows: every 5 s, not in a hidden tab. While the server is away it is only asked whether it is
+ * back. `probe` asks little, and gives up soon.
+ */
+export function createContact(probe: () => Promise<void>) {
   const state = createStore<ContactState>({ reachedAt: null, failingSince: null, failure: null });
   const tasks = new Set<() => Promise<void>>();
   let timer: number | undefined;
@@ -90,8 +80,10 @@ export function createContact(probe: () => Promise<void>): Contact {
 
   return {
     state,
+    /** Refreshes now. */
     now,
-    add(task) {
+    /** Adds something to refresh, and refreshes it at once. Returns what ends it. */
+    add(task: () => Promise<void>): () => void {
       tasks.add(task);
       if (running) task().catch(() => now());
       return () => tasks.delete(task);
@@ -109,6 +101,7 @@ export function createContact(probe: () => Promise<void>): Contact {
       document.removeEventListener('visibilitychange', onVisibility);
       window.removeEventListener('online', onVisibility);
     },
+    /** Whether the server was reached just now without a break before. */
     isContinuous() {
       const { reachedAt, failingSince } = state.get();
       return failingSince === null && reachedAt !== null && Date.now() - reachedAt < 4 * INTERVAL;

@@ -9,29 +9,14 @@ export interface Credential {
   readonly stays: boolean;
 }
 
+/** Milliseconds that the login is held back for an answer of another tab. */
+const PATIENCE = 150;
+
 /**
  * The credential of one API root, shared by the tabs of one browser: kept in the tab, or for good where the operator
  * wants to stay signed in, and handed from tab to tab on request. Other roots on the same origin never see it.
  */
-export interface CredentialKeeper {
-  read(): Credential | null;
-  /** Keeps it and tells the other tabs. */
-  keep(credential: Credential): void;
-  /** Forgets it here and in the other tabs. */
-  forget(credential: Credential): void;
-  /**
-   * One that another tab holds and that differs from this one, or null; waits a moment for an answer. Where this tab had none,
-   * one that is told later counts as another tab's sign-in.
-   */
-  askOthers(than: Credential | null): Promise<Credential | null>;
-  /** Called when another tab has signed in, or out (null). Returns what ends it. */
-  onChange(listener: (credential: Credential | null) => void): () => void;
-}
-
-/** Milliseconds that the login is held back for an answer of another tab. */
-const PATIENCE = 150;
-
-export function createCredentialKeeper(root: string): CredentialKeeper {
+export function createCredentialKeeper(root: string) {
   const name = `keyway:credential:${root}`;
   const channel = new BroadcastChannel(name);
   const listeners = new Set<(credential: Credential | null) => void>();
@@ -72,16 +57,22 @@ export function createCredentialKeeper(root: string): CredentialKeeper {
 
   return {
     read,
-    keep(credential) {
+    /** Keeps it and tells the other tabs. */
+    keep(credential: Credential) {
       store(credential);
       channel.postMessage({ type: 'begun', credential: JSON.stringify(credential) });
     },
-    forget(credential) {
+    /** Forgets it here and in the other tabs. */
+    forget(credential: Credential) {
       drop(credential.value);
       channel.postMessage({ type: 'gone', value: credential.value });
     },
-    askOthers: (than) =>
-      new Promise((resolve) => {
+    /**
+     * Resolves with one that another tab holds and that differs from this one, or null; waits a moment for an answer. Where
+     * this tab had none, one that is told later counts as another tab's sign-in.
+     */
+    askOthers: (than: Credential | null) =>
+      new Promise<Credential | null>((resolve) => {
         const stop = () => {
           channel.removeEventListener('message', hear);
           clearTimeout(timer);
@@ -104,9 +95,9 @@ export function createCredentialKeeper(root: string): CredentialKeeper {
         channel.addEventListener('message', hear);
         channel.postMessage({ type: 'ask' });
       }),
-    onChange(listener) {
+    /** Calls back when another tab has signed in, or out (null). */
+    onChange(listener: (credential: Credential | null) => void) {
       listeners.add(listener);
-      return () => listeners.delete(listener);
     },
   };
 }

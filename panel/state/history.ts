@@ -10,20 +10,6 @@ export interface TrafficPoint {
   readonly down: number;
 }
 
-/** What the page saw moving. It knows nothing of the time between two visits, which stays a gap. */
-export interface TrafficHistory {
-  /** When the first interval began; null before anything was seen. */
-  readonly since: number | null;
-  total(): readonly TrafficPoint[];
-  /** One key's share of the last hour's intervals; empty where it did not move. */
-  of(key: string): readonly TrafficPoint[];
-  /** Takes the next list; `before` is the last one by key, null at first. */
-  record(users: readonly User[], before: ReadonlyMap<string, User> | null, time: number): void;
-  /** Everything as text, for `createHistory` after a reload. */
-  kept(): string;
-  clear(): void;
-}
-
 /** Milliseconds. A shorter interval would make a rate of what is hardly one. */
 const SHORTEST = 5_000;
 const HOUR = 3_600_000;
@@ -40,7 +26,8 @@ interface KeyHistory {
   points: readonly TrafficPoint[];
 }
 
-export function createHistory(kept: string | null = null, now: number = Date.now()): TrafficHistory {
+/** The traffic that the page saw. It knows nothing of the time between two visits, which stays a gap. */
+export function createHistory(kept: string | null = null, now: number = Date.now()) {
   let total: readonly TrafficPoint[] = [];
   let keys = new Map<string, KeyHistory>();
   /** Where the interval under way began, and what has moved in it. */
@@ -81,12 +68,14 @@ export function createHistory(kept: string | null = null, now: number = Date.now
   }
 
   return {
-    get since() {
+    /** When the first interval began; null before anything was seen. */
+    get since(): number | null {
       const first = total[0];
       return first === undefined ? from : first.time - first.seconds * 1000;
     },
     total: () => total,
-    of(key) {
+    /** One key's share of the last hour's intervals; empty where it did not move. */
+    of(key: string): readonly TrafficPoint[] {
       const known = keys.get(key);
       const last = total[total.length - 1]?.time ?? 0;
       if (known === undefined || (known.points[known.points.length - 1]?.time ?? 0) <= last - HOUR) return [];
@@ -95,7 +84,8 @@ export function createHistory(kept: string | null = null, now: number = Date.now
         .filter(({ time, seconds }) => time > last - HOUR && time - seconds * 1000 >= known.from)
         .map(({ time, seconds }) => moved.get(time) ?? { time, seconds, up: 0, down: 0 });
     },
-    record(users, before, time) {
+    /** Takes the next list; `before` is the last one by key, null at first. */
+    record(users: readonly User[], before: ReadonlyMap<string, User> | null, time: number) {
       if (before === null || from === null) {
         from = time;
         moving = new Map();
@@ -114,6 +104,7 @@ export function createHistory(kept: string | null = null, now: number = Date.now
       finish(from, time);
       from = time;
     },
+    /** Everything as text, for `createHistory` after a reload. */
     kept() {
       let room = MOST_KEPT;
       const recent = [...keys].reverse().filter(([, { points }]) => {

@@ -23,25 +23,8 @@ export type SessionState =
   /** The page stays as it is, behind the login. */
   | { readonly phase: 'lost'; readonly reason: LossReason };
 
-export interface Session {
-  readonly state: Store<SessionState>;
-  /** Sends with the credential that stands; at a 401 first looks whether another tab has a newer one. */
-  readonly send: Sender;
-  start(): Promise<void>;
-  /** Rejects with `ApiFailure`: `unauthorized` for a wrong name or password. */
-  signIn(username: string, password: string, stays: boolean): Promise<void>;
-  /** Rejects with `ApiFailure('unauthorized')` where the server does not take the token. */
-  useToken(token: string, stays: boolean): Promise<void>;
-  /**
-   * Makes a change after which the credential that stands may count no longer, and signs in again; a null `again` leaves that
-   * to the login. Calls that are refused meanwhile wait for it. Rejects as the change does.
-   */
-  replaceCredentials(change: () => Promise<void>, again: Again | null): Promise<void>;
-  signOut(): void;
-}
-
 /** `isContinuous` says whether the server was reached without a break until just now: then a restart did not end the session. */
-export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean): Session {
+export function createSession(place: Place, offers: Store<Offers>, isContinuous: () => boolean) {
   const keeper = createCredentialKeeper(place.root);
   const state = createStore<SessionState>({ phase: 'starting' });
 
@@ -64,6 +47,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
   const sendWith = (call: Parameters<Sender>[0], credential: Credential | null) =>
     request(place.root, { ...call, ...(credential === null ? {} : { authorization: `Bearer ${credential.value}` }) });
 
+  /** Sends with the credential that stands; at a 401 first looks whether another tab has a newer one. */
   async function send(call: Parameters<Sender>[0]): Promise<string> {
     const used = current();
     try {
@@ -111,11 +95,13 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     }
   }
 
+  /** Rejects with `ApiFailure`: `unauthorized` for a wrong name or password. */
   async function signIn(username: string, password: string, stays: boolean): Promise<void> {
     const text = await request(place.root, { method: 'POST', path: '/login', body: { username, password } });
     take({ kind: 'session', value: readToken(dataOf(text)), stays });
   }
 
+  /** Rejects with `ApiFailure('unauthorized')` where the server does not take the token. */
   async function useToken(token: string, stays: boolean): Promise<void> {
     const credential: Credential = { kind: 'token', value: token, stays };
     await sendWith({ method: 'GET', path: '/server/status' }, credential);
@@ -131,7 +117,7 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
   return {
     state,
     send,
-    async start() {
+    async start(): Promise<void> {
       state.set({ phase: 'starting' });
       const stored = keeper.read() ?? (await keeper.askOthers(null));
       if (stored !== null) return begin(stored);
@@ -144,7 +130,11 @@ export function createSession(place: Place, offers: Store<Offers>, isContinuous:
     },
     signIn,
     useToken,
-    async replaceCredentials(change, again) {
+    /**
+     * Makes a change after which the credential that stands may count no longer, and signs in again; a null `again` leaves
+     * that to the login. Calls that are refused meanwhile wait for it. Rejects as the change does.
+     */
+    async replaceCredentials(change: () => Promise<void>, again: Again | null): Promise<void> {
       const stays = current()?.stays ?? false;
       const run = async () => {
         await change();

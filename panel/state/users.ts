@@ -2,10 +2,10 @@ import { dataOf } from '../api/http.js';
 import type { Server } from '../api/server.js';
 import { readUsers, type User } from '../api/wire.js';
 import { keptInTab } from '../store/kept.js';
-import { createStore, type Store } from '../store/store.js';
-import { createHistory, type TrafficHistory } from './history.js';
+import { createStore } from '../store/store.js';
+import { createHistory } from './history.js';
 
-export interface UsersState {
+interface UsersState {
   /** Null until the first list has come. */
   readonly users: readonly User[] | null;
   readonly byKey: ReadonlyMap<string, User>;
@@ -14,21 +14,11 @@ export interface UsersState {
   readonly error: unknown;
 }
 
-/** The list of keys as last seen. */
-export interface Users {
-  readonly state: Store<UsersState>;
-  readonly history: TrafficHistory;
-  /** Rejects as the call did; the last good list stays. */
-  load(): Promise<void>;
-  /** Drops what was seen, also what would be kept over a reload. */
-  forget(): void;
-}
-
 /** Characters. A longer answer is not kept for comparison with the next. */
 const LONGEST_KEPT = 32_000_000;
 
-/** The traffic that was seen is kept for this tab over a reload of the page. */
-export function createUsers(server: Server, root: string): Users {
+/** The list of keys as last seen. The traffic that was seen is kept for this tab over a reload of the page. */
+export function createUsers(server: Server, root: string) {
   const state = createStore<UsersState>({ users: null, byKey: new Map(), loadedAt: 0, error: null });
   const name = `keyway:traffic:${root}`;
   const history = createHistory(keptInTab.read(name));
@@ -54,7 +44,8 @@ export function createUsers(server: Server, root: string): Users {
   return {
     state,
     history,
-    async load() {
+    /** Rejects as the call did; the last good list stays. */
+    async load(): Promise<void> {
       try {
         take(await server.usersText());
       } catch (error) {
@@ -62,6 +53,7 @@ export function createUsers(server: Server, root: string): Users {
         throw error;
       }
     },
+    /** Drops what was seen, also what would be kept over a reload. */
     forget() {
       history.clear();
       keep();

@@ -1,43 +1,25 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { learnOffers, type Offers } from '../api/offers.js';
+import { learnOffers } from '../api/offers.js';
 import type { Place } from '../api/places.js';
-import { createServer, type Server } from '../api/server.js';
+import { createServer } from '../api/server.js';
 import type { ServerStatus } from '../api/wire.js';
-import { createStore, type Store } from '../store/store.js';
-import { type Contact, createContact } from './contact.js';
-import { createSession, type Session } from './session.js';
-import { createUsers, type Users } from './users.js';
-
-/** What the server said of itself last, and how long that took in milliseconds. */
-export interface SeenStatus extends ServerStatus {
-  readonly took: number;
-}
-
-/** Everything that belongs to one server: what it offers, who is signed in, what was last seen of it. */
-export interface Workspace {
-  readonly place: Place;
-  readonly server: Server;
-  readonly session: Session;
-  readonly offers: Store<Offers>;
-  readonly contact: Contact;
-  readonly status: Store<SeenStatus | null>;
-  readonly users: Users;
-  /** Signs nobody in; begins with what is kept. */
-  start(): Promise<void>;
-  /** Sends nothing more by itself, until it is started again. */
-  stop(): void;
-}
+import { createStore } from '../store/store.js';
+import { createContact } from './contact.js';
+import { createSession } from './session.js';
+import { createUsers } from './users.js';
 
 /** Milliseconds that a server which was away is given to answer. */
 const PATIENCE = 4_000;
 
-export function createWorkspace(place: Place): Workspace {
+/** Everything that belongs to one server: what it offers, who is signed in, what was last seen of it. */
+export function createWorkspace(place: Place) {
   const offers = createStore(place.offers);
   const contact = createContact(() => askStatus(PATIENCE));
   const session = createSession(place, offers, contact.isContinuous);
   const server = createServer(session.send);
-  const status = createStore<SeenStatus | null>(null);
+  /** Said by the server of itself, and how long that took in milliseconds. */
+  const status = createStore<(ServerStatus & { readonly took: number }) | null>(null);
   const users = createUsers(server, place.root);
   contact.add(() => askStatus());
   contact.add(users.load);
@@ -69,10 +51,12 @@ export function createWorkspace(place: Place): Workspace {
     contact,
     status,
     users,
+    /** Signs nobody in; begins with what is kept. */
     start() {
       unsubscribe = session.state.subscribe(follow);
       return session.start();
     },
+    /** Sends nothing more by itself, until it is started again. */
     stop() {
       unsubscribe();
       contact.stop();
@@ -80,10 +64,27 @@ export function createWorkspace(place: Place): Workspace {
   };
 }
 
+export type Workspace = ReturnType<typeof createWorkspace>;
+
 export const WorkspaceContext = createContext<Workspace | null>(null);
 
 export function useWorkspace(): Workspace {
   const workspace = useContext(WorkspaceContext);
   if (workspace === null) throw new Error('no workspace around this component');
   return workspace;
+}
+
+/** The servers that the page can point at, and the one that it points at. */
+interface Places {
+  readonly all: readonly Place[];
+  readonly current: Place;
+  choose(place: Place): void;
+}
+
+export const PlacesContext = createContext<Places | null>(null);
+
+export function usePlaces(): Places {
+  const places = useContext(PlacesContext);
+  if (places === null) throw new Error('no places around this component');
+  return places;
 }

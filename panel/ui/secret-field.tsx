@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { useWords } from '../i18n/text.js';
-import { generateSecret } from '../text/generated.js';
 import { Button } from './button.js';
 import { CopyButton } from './copy.js';
 import { Field } from './field.js';
@@ -54,4 +53,18 @@ export function SecretField({ label, hint, problem = null, onChange, onGenerate,
       )}
     </Field>
   );
+}
+
+const LETTERS = 'ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789';
+
+/** A secret nobody guesses: 24 letters and digits (more than 128 bits), without those that look alike. */
+function generateSecret(): string {
+  const secret: string[] = [];
+  while (secret.length < 24) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(32))) {
+      // Beyond the last whole turn some letters would come more often.
+      if (byte < 256 - (256 % LETTERS.length) && secret.length < 24) secret.push(LETTERS.charAt(byte % LETTERS.length));
+    }
+  }
+  return secret.join('');
 }

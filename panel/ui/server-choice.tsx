@@ -1,6 +1,6 @@
 import { placeName } from '../api/places.js';
 import { useWords } from '../i18n/text.js';
-import { usePlaces } from '../state/places.js';
+import { usePlaces } from '../state/workspace.js';
 import type { ControlProps } from './field.js';
 
 interface ServerChoiceProps {

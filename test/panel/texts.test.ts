@@ -8,8 +8,7 @@ import { EVENTS } from '../../panel/i18n/events.js';
 import { fill, type Message } from '../../panel/i18n/message.js';
 import { ru } from '../../panel/i18n/ru.js';
 import { planImport } from '../../panel/state/import-plan.js';
-import { filterUsers, keepOrder, sortUsers } from '../../panel/state/key-list.js';
-import { usedPart } from '../../panel/state/key-status.js';
+import { filterUsers, keepOrder, sortUsers, usedPart } from '../../panel/state/key-list.js';
 import { csvField, parseCsv } from '../../panel/text/csv.js';
 import { add, encodeExact, parseExact } from '../../panel/text/exact-json.js';
 

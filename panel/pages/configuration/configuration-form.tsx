@@ -1,13 +1,13 @@
 import { useWords } from '../../i18n/text.js';
 import { hrefOf } from '../../state/route.js';
-import { memberOf, textOf, texts, withValue } from '../../text/json-tree.js';
-import { TextField } from '../../ui/field.js';
+import { flag, flagOf, type JsonNode, memberOf, text, textOf, texts, withValue } from '../../text/json-tree.js';
+import { sha256 } from '../../text/sha256.js';
+import { Button } from '../../ui/button.js';
+import { Field, NumberField, Switch, TextField, VERBATIM } from '../../ui/field.js';
+import { SecretField } from '../../ui/secret-field.js';
 import { DnsOfFile } from '../file/dns-in-file.js';
-import { countAt, placesIn } from '../file/document.js';
-import type { FileEditing } from '../file/use-file.js';
-import { Choice, Flag, type FormProps, Line, Port } from './fields.js';
-import { ListenerForm } from './listener-form.js';
-import { OutboundForm } from './outbound-form.js';
+import { countAt, type Path, placesIn, targetsIn, valueAt } from '../file/document.js';
+import { type FileEditing, type NewPassword, readingOf } from '../file/use-file.js';
 
 interface ConfigurationFormProps extends FormProps {
   readonly file: FileEditing;
@@ -97,5 +97,211 @@ function ServerForm({ tree, onChange }: FormProps) {
         <a href={hrefOf('rules')}>{words('page.rules')}</a>
       </p>
     </section>
+  );
+}
+
+interface ListenerFormProps extends FormProps {
+  readonly listener: Path;
+  readonly file: FileEditing;
+}
+
+/** Where the management API listens, and who gets in. */
+function ListenerForm({ tree, onChange, listener, file }: ListenerFormProps) {
+  const words = useWords();
+  const older = placesIn(tree).layout === 'accessKeys';
+  const token = [...listener, 'token'];
+  const setToken = (value: string) => onChange(withValue(tree, token, value === '' ? undefined : text(value)));
+  return (
+    <section class="card">
+      <h2>{words('config.listener')}</h2>
+      <p class="hint">{words('config.listenerHint')}</p>
+      {older && (
+        <Flag tree={tree} path={[...listener, 'enabled']} label={words('config.enabled')} onChange={onChange} />
+      )}
+      <div class="fields">
+        {older ? (
+          <Line tree={tree} path={[...listener, 'bind']} label={words('config.bind')} onChange={onChange} />
+        ) : (
+          <>
+            <Line tree={tree} path={[...listener, 'listen']} label={words('config.bindHost')} onChange={onChange} />
+            <Port tree={tree} path={[...listener, 'port']} label={words('config.bindPort')} onChange={onChange} />
+          </>
+        )}
+        <Line tree={tree} path={[...listener, 'webpath']} label={words('config.webpath')} onChange={onChange} />
+        <Line tree={tree} path={[...listener, 'username']} label={words('config.username')} onChange={onChange} />
+        <SecretField
+          label={words('config.token')}
+          placeholder={words('config.noToken')}
+          autocomplete="off"
+          value={textOf(valueAt(tree, token))}
+          onChange={setToken}
+          onGenerate={setToken}
+        />
+      </div>
+      <PasswordFields tree={tree} listener={listener} file={file} />
+    </section>
+  );
+}
+
+/** A new password, typed twice or made here. The file gets its SHA-256 once both are equal. */
+function PasswordFields({ tree, listener, file }: Omit<ListenerFormProps, 'onChange'>) {
+  const words = useWords();
+  const { draft, patch } = file;
+  if (draft === null) return null;
+  const { typed, repeated } = draft.password;
+  const path = [...listener, 'password_hash'];
+  const take = (password: NewPassword) => {
+    const reading = readingOf(draft.base);
+    const before = reading.ok ? valueAt(reading.tree, path) : memberOf(valueAt(tree, listener), 'password_hash');
+    const settled = password.typed !== '' && password.typed === password.repeated;
+    patch({ password, now: { tree: withValue(tree, path, settled ? text(sha256(password.typed)) : before) } });
+  };
+  const differs = repeated !== typed;
+  return (
+    <div class="fields">
+      <SecretField
+        label={words('config.newPassword')}
+        hint={words('config.newPasswordHint')}
+        autocomplete="new-password"
+        value={typed}
+        onChange={(value) => take({ typed: value, repeated })}
+        onGenerate={(secret) => take({ typed: secret, repeated: secret })}
+      />
+      <SecretField
+        label={words('config.repeatPassword')}
+        problem={differs && repeated !== '' ? words('config.passwordsDiffer') : null}
+        hint={differs ? words('config.repeatHint') : ''}
+        autocomplete="new-password"
+        value={repeated}
+        onChange={(value) => take({ typed, repeated: value })}
+      />
+    </div>
+  );
+}
+
+const PROTOCOLS = ['socks5', 'http'];
+
+/** The proxy that rules send traffic through, and what becomes of traffic that no rule is for. */
+function OutboundForm({ tree, onChange }: FormProps) {
+  const words = useWords();
+  const { layout, proxies, defaultRoute } = placesIn(tree);
+  const older = layout === 'accessKeys';
+  const start = () => onChange(withValue(tree, ['outbound', 'enabled'], flag(true)));
+  return (
+    <section class="card">
+      <h2>{words('config.outbound')}</h2>
+      <p class="hint">{words('config.outboundHint')}</p>
+      {proxies.length === 0 && older && (
+        <Button kind="small" onClick={start}>
+          {words('config.outboundStart')}
+        </Button>
+      )}
+      {proxies.length === 0 && !older && <p class="hint">{words('config.noProxy')}</p>}
+      {proxies.map((path) => (
+        <div key={path.join()} class="fields">
+          {older && (
+            <Flag tree={tree} path={[...path, 'enabled']} label={words('config.enabled')} onChange={onChange} />
+          )}
+          <Choice
+            tree={tree}
+            path={[...path, 'protocol']}
+            label={
+              older
+                ? words('config.proxyProtocol')
+                : `${words('config.proxyProtocol')}: ${textOf(valueAt(tree, [...path, 'tag']))}`
+            }
+            known={PROTOCOLS}
+            optional={older}
+            onChange={onChange}
+          />
+          <Line
+            tree={tree}
+            path={[...path, older ? 'address' : 'server']}
+            label={words('config.proxyAddress')}
+            onChange={onChange}
+          />
+          <Port tree={tree} path={[...path, 'port']} label={words('config.proxyPort')} onChange={onChange} />
+        </div>
+      ))}
+      {(proxies.length > 0 || !older) && (
+        <div class="fields">
+          <Choice
+            tree={tree}
+            path={defaultRoute}
+            label={words('config.defaultAction')}
+            hint={words('config.defaultActionHint')}
+            known={older ? ['direct', 'proxy', 'block'] : targetsIn(tree).map(({ tag }) => tag)}
+            optional
+            onChange={onChange}
+          />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** A part of the file's form. */
+interface FormProps {
+  readonly tree: JsonNode;
+  readonly onChange: (tree: JsonNode) => void;
+}
+
+interface MemberProps extends FormProps {
+  /** Where the member stands in the file. */
+  readonly path: Path;
+  readonly label: string;
+  readonly hint?: string;
+}
+
+/** A member that is a text; emptied it stays, as an empty one. */
+function Line({ tree, path, onChange, ...field }: MemberProps) {
+  const change = (value: string) => onChange(withValue(tree, path, text(value)));
+  return <TextField {...VERBATIM} {...field} value={textOf(valueAt(tree, path))} onType={change} />;
+}
+
+/** A member that is a port. What is no number is not taken. */
+function Port({ tree, path, onChange, ...field }: MemberProps) {
+  const node = valueAt(tree, path);
+  const change = (value: string) =>
+    onChange(withValue(tree, path, /^\d+$/.test(value) ? { kind: 'number', lexeme: value } : undefined));
+  return <NumberField {...field} most={65_535} value={node?.kind === 'number' ? node.lexeme : ''} onType={change} />;
+}
+
+/** A member that is true or false. */
+function Flag({ tree, path, label, onChange }: MemberProps) {
+  const change = (on: boolean) => onChange(withValue(tree, path, flag(on)));
+  return <Switch label={label} checked={flagOf(valueAt(tree, path))} onChange={change} />;
+}
+
+interface ChoiceProps extends MemberProps {
+  /** What it can be; what the file has besides stays one of the choices. */
+  readonly known: readonly string[];
+  /** Whether the file may be without it. */
+  readonly optional?: boolean;
+}
+
+/** A member that is one of a few words. */
+function Choice({ tree, path, label, hint, known, optional = false, onChange }: ChoiceProps) {
+  const words = useWords();
+  const present = textOf(valueAt(tree, path));
+  const choices = [...(optional ? [''] : []), ...known];
+  return (
+    <Field label={label} hint={hint}>
+      {(control) => (
+        <select
+          {...control}
+          value={present}
+          onChange={({ currentTarget: { value } }) =>
+            onChange(withValue(tree, path, value === '' ? undefined : text(value)))
+          }
+        >
+          {(choices.includes(present) ? choices : [present, ...choices]).map((name) => (
+            <option key={name} value={name}>
+              {name === '' ? words('config.unset') : name}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
   );
 }

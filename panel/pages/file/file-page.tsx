@@ -1,15 +1,19 @@
 import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { sentence, useWords } from '../../i18n/text.js';
 import { hrefOf } from '../../state/route.js';
+import { useTask } from '../../state/tasks.js';
 import { useWorkspace } from '../../state/workspace.js';
 import type { JsonNode } from '../../text/json-tree.js';
+import { type DiffLine, diffLines, hunks } from '../../text/line-diff.js';
 import { Button } from '../../ui/button.js';
+import { Dialog, DialogFoot } from '../../ui/dialog.js';
 import { FileButton } from '../../ui/file-button.js';
+import { Icon } from '../../ui/icon.js';
 import { Failure, Loading, Notice } from '../../ui/notice.js';
-import { Page, Unsaved } from '../../ui/page.js';
-import { readingOf } from './file-draft.js';
-import { Review } from './review.js';
-import type { FileEditing } from './use-file.js';
+import { Page, Scrolls, Unsaved } from '../../ui/page.js';
+import type { Reading } from './document.js';
+import { type FileEditing, type OpenReview, readingOf } from './use-file.js';
 
 /** What a backup of the file may be called. */
 export const JSON_FILES = '.json,.jsonc,application/json';
@@ -92,5 +96,101 @@ export function FromFile({ file, title, valid, tools, children }: FromFileProps)
         </Notice>
       )}
     </FilePage>
+  );
+}
+
+interface ReviewProps extends OpenReview {
+  readonly onClose: () => void;
+  /** Rejects when it could not be saved. */
+  readonly onSave: () => Promise<void>;
+}
+
+/** Lines of a comparison that are drawn at most. */
+const MOST_LINES = 2_000;
+
+/** The difference line by line, before anything is saved. */
+function Review({ before, after, changedMeanwhile, keysGone, credentials, onClose, onSave }: ReviewProps) {
+  const words = useWords();
+  const saving = useTask();
+  const lines = useMemo(() => diffLines(before, after), [before, after]);
+  const shown = useMemo(() => hunks(lines), [lines]);
+  const count = (kind: DiffLine['kind']) => lines.filter((line) => line.kind === kind).length;
+  return (
+    <Dialog title={words('config.reviewTitle')} kind="wide" onClose={onClose}>
+      <div class="dialog-body">
+        <Failure of={saving.error} urgent />
+        {changedMeanwhile && (
+          <Notice tone="warn" urgent>
+            <strong>{words('config.meanwhile')}</strong> {words('config.meanwhileText')}
+          </Notice>
+        )}
+        {keysGone > 0 && <Notice tone="warn">{words('config.keysGone', { n: keysGone })}</Notice>}
+        {credentials !== 'none' && <Notice tone="warn">{words(`config.credentials.${credentials}`)}</Notice>}
+        <p class="hint">
+          {words('config.lines', { added: count('added'), removed: count('removed') })}. {words('config.comments')}
+        </p>
+        <Scrolls class="diff" label={words('config.reviewTitle')}>
+          {shown.slice(0, MOST_LINES).map((line, index) => (
+            <DiffRow key={line === null ? `gap${index}` : `${line.before}:${line.after}`} line={line} />
+          ))}
+        </Scrolls>
+      </div>
+      <DialogFoot onClose={onClose}>
+        <Button kind="primary" aria-disabled={saving.busy} data-autofocus="" onClick={() => saving.run(onSave)}>
+          {words('config.save')}
+        </Button>
+      </DialogFoot>
+    </Dialog>
+  );
+}
+
+const SIGN = { same: ' ', added: '+', removed: '−' } as const;
+
+function DiffRow({ line }: { readonly line: DiffLine | null }) {
+  if (line === null) return <div class="diff-gap">…</div>;
+  return (
+    <div class={`diff-line diff-${line.kind}`}>
+      <span class="diff-number">{line.before ?? ''}</span>
+      <span class="diff-number">{line.after ?? ''}</span>
+      <span class="diff-sign">{SIGN[line.kind]}</span>
+      <code>{line.text}</code>
+    </div>
+  );
+}
+
+interface ProblemProps {
+  readonly reading: Reading;
+  /** Goes to a line and column of the text, both from 1; absent where the text is not shown. */
+  readonly onJump?: (line: number, column: number) => void;
+}
+
+/** Whether the text is a configuration, or what is wrong with it and where. */
+export function Problem({ reading, onJump }: ProblemProps) {
+  const words = useWords();
+  if (reading.ok) {
+    return (
+      <p id="config-problem" class="hint hint-good" role="status">
+        <Icon name="check" /> {words('config.valid')}
+      </p>
+    );
+  }
+  const { problem } = reading;
+  const text =
+    typeof problem === 'string'
+      ? words(`config.${problem}`)
+      : words(`config.json.${problem.kind}`, {
+          line: String(problem.line),
+          column: String(problem.column),
+          found: problem.found,
+        });
+  return (
+    <p id="config-problem" class="hint hint-bad" role="alert">
+      <Icon name="warning" /> {text}{' '}
+      {onJump !== undefined && typeof problem !== 'string' && (
+        <Button kind="small" onClick={() => onJump(problem.line, problem.column)}>
+          {words('config.jump')}
+        </Button>
+      )}
+    </p>
   );
 }

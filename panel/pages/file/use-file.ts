@@ -2,25 +2,18 @@ import { useEffect, useState } from 'preact/hooks';
 import { ApiFailure } from '../../api/failure.js';
 import { useWords } from '../../i18n/text.js';
 import { note } from '../../state/audit-notes.js';
+import { watchDraft } from '../../state/drafts.js';
+import { perWorkspace } from '../../state/per-workspace.js';
 import type { Again } from '../../state/session.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
-import { useStore } from '../../store/store.js';
-import type { JsonNode } from '../../text/json-tree.js';
+import { createStore, type Store, useStore } from '../../store/store.js';
+import { type JsonNode, printTree } from '../../text/json-tree.js';
 import { sha256 } from '../../text/sha256.js';
 import { countAt, credentialsIn, placesIn, type Reading, readConfiguration, textFromAnswer } from './document.js';
-import {
-  type Content,
-  type FileDraft,
-  fileDraftOf,
-  isDirty,
-  NO_PASSWORD,
-  readingOf,
-  textOfFile,
-} from './file-draft.js';
 
 /** What saving would change about who gets in. */
-export type CredentialChange =
+type CredentialChange =
   | 'none'
   /** The page signs in again by itself. */
   | 'signedInAgain'
@@ -36,28 +29,7 @@ export interface OpenReview {
 }
 
 /** The server's file as a page edits it. Nothing is saved before its difference was seen. */
-export interface FileEditing {
-  /** Null until it was read. */
-  readonly draft: FileDraft | null;
-  readonly error: unknown;
-  readonly dirty: boolean;
-  readonly review: OpenReview | null;
-  readonly credentials: CredentialChange;
-  readonly load: () => Promise<void>;
-  readonly change: (tree: JsonNode) => void;
-  readonly type: (text: string) => void;
-  readonly patch: (members: Partial<FileDraft>) => void;
-  readonly restore: (file: File) => Promise<void>;
-  /** The file as the server has it. */
-  readonly fetchText: () => Promise<string>;
-  readonly attempt: (act: () => Promise<void>) => Promise<void>;
-  readonly openReview: () => Promise<void>;
-  readonly closeReview: () => void;
-  /** Rejects when it could not be saved. */
-  readonly save: () => Promise<void>;
-}
-
-export function useFile(): FileEditing {
+export function useFile() {
   const words = useWords();
   const workspace = useWorkspace();
   const { server, session } = workspace;
@@ -170,33 +142,93 @@ export function useFile(): FileEditing {
   }
 
   return {
+    /** Null until it was read. */
     draft,
     error,
     dirty: isDirty(draft),
     review,
     credentials: draft !== null && isDirty(draft) && 'tree' in draft.now ? renewalFor(draft).change : 'none',
     load,
-    change: (tree) => patch({ now: { tree } }),
-    type: (text) => {
+    change: (tree: JsonNode) => patch({ now: { tree } }),
+    type: (text: string) => {
       const base = store.get()?.base;
       patch({ now: base !== undefined && 'text' in base && base.text === text ? base : { text } });
     },
     patch,
-    restore: (file) =>
+    restore: (file: File) =>
       attempt(async () => {
         begin({ text: await currentText() }, { text: await file.text() });
         say({ tone: 'plain', text: words('config.restored', { file: file.name.slice(0, 80) }) });
       }),
+    /** The file as the server has it. */
     fetchText,
     attempt,
     openReview,
     closeReview: () => setReview(null),
+    /** Rejects when it could not be saved. */
     save,
   };
 }
+
+export type FileEditing = ReturnType<typeof useFile>;
 
 /** How many keys fewer the new file has. */
 function keysGone(before: Reading, after: Reading): number {
   const count = (reading: Reading) => (reading.ok ? countAt(reading.tree, placesIn(reading.tree).keys) : 0);
   return Math.max(0, count(before) - count(after));
+}
+
+/** The file as it is typed, or as a form made it: either is turned into the other only where it is asked for. */
+type Content = { readonly text: string } | { readonly tree: JsonNode };
+
+/** The server's file under edit, by whichever page. */
+export interface FileDraft {
+  /** As the server had it when the edit began. */
+  readonly base: Content;
+  readonly now: Content;
+  /** Counts the loads, so that forms begin anew. */
+  readonly generation: number;
+  /** A new password as it is typed, and typed again; empty where the present one stays. */
+  readonly password: NewPassword;
+}
+
+export interface NewPassword {
+  readonly typed: string;
+  readonly repeated: string;
+}
+
+const NO_PASSWORD: NewPassword = { typed: '', repeated: '' };
+
+/** One draft for each server: rules, DNS settings and the rest are parts of the same file. */
+const fileDraftOf = perWorkspace<Store<FileDraft | null>>(() => {
+  const store = createStore<FileDraft | null>(null);
+  watchDraft(() => isDirty(store.get()));
+  return store;
+});
+
+function isDirty(draft: FileDraft | null): boolean {
+  return draft !== null && draft.now !== draft.base;
+}
+
+const texts = new WeakMap<Content, string>();
+const readings = new WeakMap<Content, Reading>();
+
+/** Pretty-printed, or as it was typed. Made once. */
+export function textOfFile(content: Content): string {
+  if ('text' in content) return content.text;
+  const known = texts.get(content);
+  if (known !== undefined) return known;
+  const text = `${printTree(content.tree)}\n`;
+  texts.set(content, text);
+  return text;
+}
+
+/** What the content reads as. Parsed once. */
+export function readingOf(content: Content): Reading {
+  if ('tree' in content) return { ok: true, tree: content.tree };
+  const known = readings.get(content);
+  if (known !== undefined) return known;
+  const reading = readConfiguration(content.text);
+  readings.set(content, reading);
+  return reading;
 }

@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { User } from '../../api/wire.js';
 import { clockTime, sentence, useWords } from '../../i18n/text.js';
-import { titleOf } from '../../state/key-list.js';
-import { tellsOnline, usedBytes } from '../../state/key-status.js';
+import { tellsOnline, titleOf, usedBytes } from '../../state/key-list.js';
 import { say } from '../../state/toasts.js';
 import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';

@@ -16,9 +16,8 @@ import { BulkDialog } from './bulk-dialog.js';
 import { Details } from './details.js';
 import { EditDialog } from './edit-dialog.js';
 import { ImportDialog } from './import-dialog.js';
-import { type Doing, SelectionBar } from './selection-bar.js';
 import { KeyTable } from './table.js';
-import { Toolbar } from './toolbar.js';
+import { type Doing, SelectionBar, Toolbar } from './toolbar.js';
 
 /** The list of keys and everything that is done with them. */
 export function KeysPage() {

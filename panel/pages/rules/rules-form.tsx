@@ -1,10 +1,13 @@
-import { useState } from 'preact/hooks';
-import type { OutboundRule } from '../../api/wire.js';
-import { useWords } from '../../i18n/text.js';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { OutboundRule, RuleAction } from '../../api/wire.js';
+import { useWords, type Words } from '../../i18n/text.js';
+import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
+import { Button, IconButton } from '../../ui/button.js';
+import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { LinesField, TextField } from '../../ui/field.js';
+import { Icon, type IconName } from '../../ui/icon.js';
 import { Empty } from '../../ui/notice.js';
 import type { Target } from '../file/document.js';
-import { RuleDialog } from './rule-dialog.js';
-import { RuleList } from './rule-list.js';
 
 interface RulesFormProps {
   readonly rules: readonly OutboundRule[];
@@ -59,4 +62,209 @@ export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, 
 
 function newRule([target]: readonly Target[]): OutboundRule {
   return { domain_suffix: [], ip_cidr: [], action: target?.action ?? 'proxy', ...(target && { outbound: target.tag }) };
+}
+
+interface RuleListProps {
+  readonly rules: readonly OutboundRule[];
+  readonly onChange: (rules: readonly OutboundRule[]) => void;
+  readonly onEdit: (index: number) => void;
+}
+
+/** The rules in order. A rule moves by dragging, by its buttons, or by Alt with the arrow keys. */
+function RuleList({ rules, onChange, onEdit }: RuleListProps) {
+  const words = useWords();
+  const list = useRef<HTMLOListElement>(null);
+  const [dragged, setDragged] = useState<number | null>(null);
+  const [spoken, setSpoken] = useState('');
+  /** Where the focus goes with a rule that was moved by keyboard, before the next key is read. */
+  const follow = useRef<{ readonly index: number; readonly part: string } | null>(null);
+  useLayoutEffect(() => {
+    const { index, part } = follow.current ?? { index: -1, part: '' };
+    follow.current = null;
+    list.current?.children[index]?.querySelector<HTMLElement>(`[data-part="${part}"]`)?.focus();
+  }, [rules]);
+
+  const move = (from: number, to: number) => {
+    const rule = rules[from];
+    if (rule === undefined || to < 0 || to >= rules.length || to === from) return;
+    const rest = rules.filter((_, index) => index !== from);
+    onChange([...rest.slice(0, to), rule, ...rest.slice(to)]);
+    setSpoken(words('rules.moved', { n: to + 1 }));
+  };
+  const onKeyDown = (event: KeyboardEvent, index: number) => {
+    const by = event.key === 'ArrowUp' ? -1 : event.key === 'ArrowDown' ? 1 : 0;
+    if (!event.altKey || by === 0) return;
+    event.preventDefault();
+    const part = event.target instanceof HTMLElement ? event.target.dataset.part : undefined;
+    if (index + by < 0 || index + by >= rules.length) return;
+    follow.current = { index: index + by, part: part ?? 'edit' };
+    move(index, index + by);
+  };
+  const remove = (index: number) => onChange(rules.filter((_, other) => other !== index));
+  const button = (icon: IconName, part: string, label: string, onClick: () => void) => (
+    <IconButton icon={icon} data-part={part} label={label} tip onClick={onClick} />
+  );
+  return (
+    <>
+      <ol class="rules" ref={list}>
+        {rules.map((rule, index) => (
+          <li
+            key={index}
+            class={dragged === index ? 'rule rule-dragged' : 'rule'}
+            draggable
+            onKeyDown={(event) => onKeyDown(event, index)}
+            onDragStart={(event) => {
+              setDragged(index);
+              event.dataTransfer?.setData('text/plain', String(index));
+            }}
+            onDragEnd={() => setDragged(null)}
+            onDragOver={(event) => {
+              event.preventDefault();
+              if (dragged === null || dragged === index) return;
+              move(dragged, index);
+              setDragged(index);
+            }}
+            onDrop={(event) => event.preventDefault()}
+          >
+            <span class="rule-grip">
+              <Icon name="grip" />
+            </span>
+            <span class="rule-number">{index + 1}</span>
+            <span class={`badge badge-${rule.action}`}>
+              {words(`rules.${rule.action}`)}
+              {rule.outbound !== undefined && ` · ${rule.outbound}`}
+            </span>
+            <RuleText rule={rule} />
+            <span class="rule-buttons">
+              {button('up', 'up', words('rules.up', { n: index + 1 }), () => move(index, index - 1))}
+              {button('down', 'down', words('rules.down', { n: index + 1 }), () => move(index, index + 1))}
+              {button('edit', 'edit', words('rules.editOne', { n: index + 1 }), () => onEdit(index))}
+              {button('trash', 'remove', words('rules.removeOne', { n: index + 1 }), () => remove(index))}
+            </span>
+          </li>
+        ))}
+      </ol>
+      <p class="visually-hidden" role="status">
+        {spoken}
+      </p>
+    </>
+  );
+}
+
+/** Items of one kind that a line shows; the rest is a number. */
+const SHOWN = 6;
+
+function RuleText({ rule }: { readonly rule: OutboundRule }) {
+  const words = useWords();
+  const parts = [...rule.domain_suffix, ...rule.ip_cidr];
+  const more = parts.length - SHOWN;
+  return (
+    <span class="rule-text">
+      {parts.length === 0 && <em>{words('rules.everything')}</em>}
+      {parts.slice(0, SHOWN).map((part) => (
+        <code key={part}>{part.slice(0, 80)}</code>
+      ))}
+      {more > 0 && <span class="quiet">+{more}</span>}
+      {(rule.protocol ?? '') !== '' && <span class="badge">{rule.protocol}</span>}
+    </span>
+  );
+}
+
+const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
+
+interface RuleDialogProps {
+  readonly title: string;
+  readonly rule: OutboundRule;
+  /** Whether this server's rules have a protocol. */
+  readonly hasProtocol: boolean;
+  /** What a rule can send traffic to, where that has names of its own. */
+  readonly targets: readonly Target[];
+  readonly onClose: () => void;
+  readonly onApply: (rule: OutboundRule) => void;
+}
+
+/** Edits one rule; every suffix and network is checked. */
+function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: RuleDialogProps) {
+  const words = useWords();
+  const choices = targets.length > 0 ? targets : ACTIONS.map((action) => ({ tag: undefined, action }));
+  const [place, setPlace] = useState(() =>
+    Math.max(
+      0,
+      choices.findIndex(({ tag, action }) => tag === rule.outbound && action === rule.action),
+    ),
+  );
+  const chosen = choices[place];
+  const [domains, setDomains] = useState(rule.domain_suffix.join('\n'));
+  const [networks, setNetworks] = useState(rule.ip_cidr.join('\n'));
+  const [protocol, setProtocol] = useState(rule.protocol ?? '');
+  const domainProblem = firstBad(domains, isDomainSuffix, 'rules.badDomain', words);
+  const networkProblem = firstBad(networks, isCidr, 'rules.badNetwork', words);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (domainProblem !== null || networkProblem !== null) return;
+    const trimmed = protocol.trim();
+    onApply({
+      ...rule,
+      action: chosen?.action ?? rule.action,
+      ...(chosen?.tag === undefined ? {} : { outbound: chosen.tag }),
+      domain_suffix: linesOf(domains),
+      ip_cidr: linesOf(networks),
+      ...(hasProtocol ? { protocol: trimmed === '' ? null : trimmed } : {}),
+    });
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form class="dialog-body" onSubmit={submit}>
+        <fieldset class="choices">
+          <legend>{words('rules.action')}</legend>
+          {choices.map((choice, index) => (
+            <label key={choice.tag ?? choice.action} class={`choice choice-${choice.action}`}>
+              <input type="radio" name="action" checked={index === place} onChange={() => setPlace(index)} />
+              {words(`rules.${choice.action}`)}
+              {choice.tag !== undefined && <span class="quiet">{choice.tag}</span>}
+            </label>
+          ))}
+        </fieldset>
+        <LinesField
+          label={words('rules.domains')}
+          problem={domainProblem}
+          data-autofocus=""
+          rows={4}
+          value={domains}
+          onType={setDomains}
+        />
+        <LinesField
+          label={words('rules.networks')}
+          problem={networkProblem}
+          rows={4}
+          value={networks}
+          onType={setNetworks}
+        />
+        {hasProtocol && (
+          <TextField
+            label={words('rules.protocol')}
+            hint={words('rules.protocolHint')}
+            spellcheck={false}
+            value={protocol}
+            onType={setProtocol}
+          />
+        )}
+        <DialogFoot onClose={onClose}>
+          <Button type="submit" kind="primary">
+            {words('rules.apply')}
+          </Button>
+        </DialogFoot>
+      </form>
+    </Dialog>
+  );
+}
+
+function firstBad(
+  text: string,
+  fits: (line: string) => boolean,
+  message: 'rules.badDomain' | 'rules.badNetwork',
+  words: Words,
+): string | null {
+  const line = linesOf(text).find((item) => !fits(item));
+  return line === undefined ? null : words(message, { line: line.slice(0, 80) });
 }
