@@ -28,7 +28,7 @@ const VIEWS: Readonly<Record<Page, () => preact.JSX.Element>> = {
 
 interface AppProps {
   readonly places: readonly Place[];
-  /** Where this tab remembers which server it points at; each mount has its own. */
+  /** The name under which this tab remembers the server that it points at; each mount has its own. */
   readonly memory: string;
 }
 

@@ -1,4 +1,4 @@
-/** How a call to a server can fail; each has its sentence in the language tables. */
+/** The ways in which a call to a server fails; each has its sentence in the language tables. */
 export type FailureKind =
   /** No answer: the server is away, or the browser was not let through. */
   | 'unreachable'
@@ -36,7 +36,7 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Whether the server does not offer the operation at all, as opposed to refusing this call. */
+/** Returns true where the server does not offer the operation at all, as opposed to refusing this call. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof ApiFailure && (error.kind === 'absent' || error.kind === 'page');
 }

@@ -1,4 +1,4 @@
-/** Whether a value read from JSON is an object. */
+/** Tells an object from the other values of JSON. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

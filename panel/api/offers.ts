@@ -2,7 +2,7 @@ import { ApiFailure, isAbsent } from './failure.js';
 import { request } from './http.js';
 import type { Server } from './server.js';
 
-/** What only some revisions have. */
+/** The features that only some revisions have. */
 export const FEATURES = ['login', 'config', 'audit', 'rules', 'bulk', 'dns'] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -22,7 +22,7 @@ async function answers(call: () => Promise<unknown>): Promise<boolean | null> {
   }
 }
 
-/** Whether the server has a login: a GET there is a wrong method, which signs nobody in and counts as no attempt. */
+/** Looks for a login by a GET: a wrong method, which signs nobody in and counts as no attempt. */
 export async function hasLogin(root: string): Promise<boolean | null> {
   try {
     await request(root, { method: 'GET', path: '/login' });

@@ -5,30 +5,30 @@ import { FEATURES, NOTHING_KNOWN, type Offers } from './offers.js';
 export interface Place {
   /** The API root, without a trailing slash. */
   readonly root: string;
-  /** What people call it; empty where it was given no name. */
+  /** The operator's name for it; empty where it was given none. */
   readonly name: string;
   /** The API root that clients fetch their subscriptions from: another where the server has an address for them alone. */
   readonly subscriptions: string;
   /** Keyway's own version, where the page was told of it; null of other servers. */
   readonly keyway: string | null;
-  /** Whether it is the one that the page came from. */
+  /** True for the one that the page came from. */
   readonly own: boolean;
-  /** What it says of itself, so that nothing need be tried; unknown for others. */
+  /** Its own list, so that nothing need be tried; unknown for others. */
   readonly offers: Offers;
-  /** Whether it takes a static token; null where that must be tried. */
+  /** True where it takes a static token; null where that must be tried. */
   readonly token: boolean | null;
-  /** Whether it answers without a credential; null where that must be tried. */
+  /** True where it answers without a credential; null where that must be tried. */
   readonly open: boolean | null;
 }
 
-/** What the page calls a server: its name, else host and path. */
+/** The server's name, else its host and path. */
 export function placeName({ name, root }: Place): string {
   if (name !== '') return name;
   const { host, pathname } = new URL(root);
   return `${host}${pathname}`;
 }
 
-/** Where a client fetches the configuration of a key (protocol: "Subscription"). */
+/** The address at which a client fetches the configuration of a key (protocol: "Subscription"). */
 export function subscriptionUrl({ subscriptions }: Place, key: string): string {
   return `${subscriptions}/subscribe/${encodeURIComponent(key)}`;
 }

@@ -56,7 +56,7 @@ export interface DnsQuery {
   readonly domain: string;
   readonly client_ip: string;
   readonly blocked: boolean;
-  /** Whether nobody could answer it; absent where the server does not tell. */
+  /** True where nobody could answer it; absent where the server does not tell. */
   readonly failed: boolean;
 }
 

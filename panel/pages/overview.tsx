@@ -26,7 +26,7 @@ interface Summary {
   readonly connected: readonly User[];
   readonly top: readonly User[];
   readonly near: readonly User[];
-  /** Whether the server knows who is connected. */
+  /** True where the server knows who is connected. */
   readonly knowsOnline: boolean;
 }
 
@@ -51,7 +51,7 @@ function summarise(users: readonly User[]): Summary {
   return { up, down, connected, top, near, knowsOnline: users.every(tellsOnline) };
 }
 
-/** How the server and its traffic stand, and who is there. */
+/** The state of the server, its traffic, and who is there. */
 export function OverviewPage() {
   const words = useWords();
   const { status: statusStore, users } = useWorkspace();
@@ -109,7 +109,7 @@ export function OverviewPage() {
   );
 }
 
-/** Whether the server answers, how quickly, since when it runs, and what it is. */
+/** Says that the server answers, how quickly, since when it runs, and its version. */
 function Health() {
   const words = useWords();
   const { status: statusStore, contact, place } = useWorkspace();
@@ -127,7 +127,7 @@ function Health() {
 
 interface RankedProps {
   readonly user: User;
-  /** How long its bar is, 1 being all of the width; absent for none. */
+  /** The length of its bar, 1 being all of the width; absent for none. */
   readonly part?: number;
   readonly children: ComponentChildren;
 }
@@ -158,12 +158,12 @@ function NoKeys() {
 
 interface PresentProps {
   readonly connected: readonly User[];
-  /** Where the server cannot know who is connected, those are shown whose counters just moved. */
+  /** Shows the keys whose counters just moved, because the server cannot know who is connected. */
   readonly blind: boolean;
   readonly users: readonly User[];
 }
 
-/** Who is there now. */
+/** The keys that are connected now. */
 function Present({ connected, blind, users: list }: PresentProps) {
   const words = useWords();
   const workspace = useWorkspace();
@@ -206,7 +206,7 @@ function Present({ connected, blind, users: list }: PresentProps) {
   );
 }
 
-/** What moved while the page was open. */
+/** The traffic while the page was open. */
 function Traffic() {
   const words = useWords();
   const { users } = useWorkspace();

@@ -1,12 +1,12 @@
 import { createStore } from '../store/store.js';
 
-/** What could not be done, and why. */
+/** An item that failed, and why. */
 export interface Failed<T> {
   readonly item: T;
   readonly error: unknown;
 }
 
-/** How far a batch is. */
+/** The progress of a batch. */
 export interface BatchState<T> {
   readonly total: number;
   readonly done: number;

@@ -10,7 +10,7 @@ const LONGEST = 60_000;
 /** A refresh that takes long (a list of 100,000 keys) is given this many times its own duration to rest. */
 const REST = 8;
 
-/** How the server is being reached. Times are milliseconds since the epoch. */
+/** The state of the connection. Times are milliseconds since the epoch. */
 interface ContactState {
   readonly reachedAt: number | null;
   readonly failingSince: number | null;
@@ -101,7 +101,7 @@ export function createContact(probe: () => Promise<void>) {
       document.removeEventListener('visibilitychange', onVisibility);
       window.removeEventListener('online', onVisibility);
     },
-    /** Whether the server was reached just now without a break before. */
+    /** Returns true where the server was reached just now without a break before. */
     isContinuous() {
       const { reachedAt, failingSince } = state.get();
       return failingSince === null && reachedAt !== null && Date.now() - reachedAt < 4 * INTERVAL;

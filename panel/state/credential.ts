@@ -1,11 +1,11 @@
 import { isObject } from '../api/objects.js';
 import { keptForGood, keptInTab } from '../store/kept.js';
 
-/** What the page shows a server: a session begun with a password, or a static token. */
+/** The token of a session that began with a password, or a static token. */
 export interface Credential {
   readonly kind: 'session' | 'token';
   readonly value: string;
-  /** Whether it outlives the browser ("stay signed in"). */
+  /** It outlives the browser ("stay signed in"). */
   readonly stays: boolean;
 }
 

@@ -47,7 +47,7 @@ interface ServerSettings<T> {
   readonly draftOf: ReturnType<typeof createDrafts<T>>;
   readonly read: (server: Server) => Promise<T>;
   readonly write: (server: Server, now: T) => Promise<void>;
-  /** Whether two drafts say the same, so that nothing is to be saved. */
+  /** Returns true where nothing is to be saved. */
   readonly isSame: (base: T, now: T) => boolean;
   /** Is noted with this number, and told, when they are saved. */
   readonly event: EventName;
@@ -85,7 +85,7 @@ export function useServerDraft<T>({ draftOf, read, write, isSame, event, count =
     saveError: saving.error,
     busy: saving.busy,
     dirty: draft !== null && !isSame(draft.base, draft.now),
-    /** Whether the server's settings have changed since the edit began. */
+    /** True where the server's settings have changed since the edit began. */
     meanwhile,
     change: (now: T) => store.set({ base: draft?.base ?? now, now }),
     /** Begins anew with a copy, other than before though equal, so that fields forget what was typed. */

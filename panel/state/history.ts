@@ -16,7 +16,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** Points that are older than an hour are joined into intervals of this many seconds. */
 const JOINED = 60;
-/** How many of the keys that moved last are remembered, and how many of their points are kept over a reload. */
+/** The most keys that are remembered, and the most of their points that are kept over a reload. */
 const MOST_KEYS = 2_000;
 const MOST_KEPT = 20_000;
 
@@ -30,7 +30,7 @@ interface KeyHistory {
 export function createHistory(kept: string | null = null, now: number = Date.now()) {
   let total: readonly TrafficPoint[] = [];
   let keys = new Map<string, KeyHistory>();
-  /** Where the interval under way began, and what has moved in it. */
+  /** The beginning of the interval under way, and the bytes that have moved in it. */
   let from: number | null = null;
   let moving = new Map<string, { up: number; down: number }>();
   let hasForgotten = false;
@@ -68,7 +68,7 @@ export function createHistory(kept: string | null = null, now: number = Date.now
   }
 
   return {
-    /** When the first interval began; null before anything was seen. */
+    /** The beginning of the first interval; null before anything was seen. */
     get since(): number | null {
       const first = total[0];
       return first === undefined ? from : first.time - first.seconds * 1000;
@@ -130,7 +130,7 @@ function growth(before: Whole, now: Whole): number {
   return now > before ? Number(BigInt(now) - BigInt(before)) : Number(now);
 }
 
-/** Whether nothing was missed between two points. */
+/** Returns true where nothing was missed between two points. */
 export function follows(before: TrafficPoint, point: TrafficPoint): boolean {
   return point.time - point.seconds * 1000 - before.time < 1000;
 }

@@ -3,7 +3,7 @@ import { parseCsv } from '../text/csv.js';
 import type { Whole } from '../text/exact-json.js';
 import { type LimitProblem, readLimit } from '../text/sizes.js';
 
-/** What one line of a table would do. A member left out is not in the table, and stays as it is. */
+/** The effect of one line of a table. A member left out is not in the table, and stays as it is. */
 export interface ImportLine {
   /** From 1, as an editor counts. */
   readonly line: number;
@@ -20,7 +20,7 @@ export interface ImportLine {
 
 export type ImportProblem = LimitProblem | 'twice' | 'unaddressable' | 'longName';
 
-/** What columns may be called. */
+/** The names of the columns. */
 const COLUMNS: Readonly<Record<'key' | 'name' | 'limit', readonly string[]>> = {
   key: ['access_key', 'key', 'ключ'],
   name: ['name', 'имя'],
@@ -85,7 +85,7 @@ function effectOn(now: User, { name, limit }: Pick<ImportLine, 'name' | 'limit'>
   return sameName && (limit === undefined || limit === now.limit_bytes) ? 'same' : 'change';
 }
 
-/** Where the columns stand, or null where the first line names none. */
+/** The places of the columns, or null where the first line names none. */
 function columnsOf(head: readonly string[]): Partial<Record<Column, number>> | null {
   const places: Partial<Record<Column, number>> = {};
   head.forEach((title, index) => {

@@ -3,7 +3,7 @@ import type { MessageName } from '../i18n/text.js';
 import { add, type Whole } from '../text/exact-json.js';
 import { visible } from '../text/visible.js';
 
-/** What is said of a key in one word, in the order in which the first that holds is taken. */
+/** The statuses of a key; the first that holds is taken. */
 const STATUSES = ['over', 'near', 'online', 'active', 'unused'] as const;
 type KeyStatus = (typeof STATUSES)[number];
 
@@ -23,7 +23,7 @@ export function usedPart(user: User): number | null {
   return Math.min(Number(used) / Number(limit), 0.9999);
 }
 
-/** Whether `online` says that the key is connected; older servers say by it that the key has counters. */
+/** Returns true where `online` says that the key is connected; older servers say by it that the key has counters. */
 export function tellsOnline(user: User): boolean {
   return user.last_seen !== undefined;
 }
@@ -40,7 +40,7 @@ export function statusOf(user: User): KeyStatus {
   return usedBytes(user) > 0 ? 'active' : 'unused';
 }
 
-/** How many keys have each status; every key counts once. */
+/** Counts the keys of each status; every key counts once. */
 export function countStatuses(users: readonly User[]): Readonly<Record<KeyStatus, number>> {
   const counts = { over: 0, near: 0, online: 0, active: 0, unused: 0 };
   for (const user of users) counts[statusOf(user)] += 1;
@@ -56,7 +56,7 @@ export interface Sorting {
   readonly descending: boolean;
 }
 
-/** What is looked for: a part of a name or key, or whole names and keys that were pasted as lines. */
+/** A search: for a part of a name or key, or for whole names and keys that were pasted as lines. */
 export type Query =
   | { readonly kind: 'part'; readonly text: string }
   | { readonly kind: 'lines'; readonly lines: readonly string[] };
@@ -64,7 +64,7 @@ export type Query =
 /** An empty key as `keyway keys list` shows it. */
 const EMPTY_KEY = '(digest e3b0c442)';
 
-/** What people call the key: its name, else the key. */
+/** The key's name, else the key itself. */
 export function titleOf(user: Pick<User, 'access_key' | 'name'>): string {
   return visible(user.name || user.access_key) || EMPTY_KEY;
 }

@@ -4,7 +4,7 @@ import { createStore, type Store } from '../store/store.js';
 import { COLUMN_NAMES, FILTERS, type Filter, type Query, type Sorting } from './key-list.js';
 import { perWorkspace } from './per-workspace.js';
 
-/** How the list of keys is looked at. It stays while another page is open; all but the selection over a reload too. */
+/** The search, filter, order and selection of the list. They stay while another page is open; all but the selection over a reload too. */
 export interface KeysView {
   readonly query: Query;
   readonly filter: Filter;

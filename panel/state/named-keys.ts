@@ -17,7 +17,7 @@ export function namedKeys(keys: readonly string[], byKey: ReadonlyMap<string, Us
   return keys.map((key) => ({ key, name: byKey.get(key)?.name ?? '' }));
 }
 
-/** Whether a browser can address a key: an empty one has no path of its own, and one of dots is a step between folders (URL Standard, 4.4). */
+/** Returns false for an empty key, which has no path of its own, and for one of dots, a step between folders (URL Standard, 4.4). */
 export function isAddressable(key: string): boolean {
   return key !== '' && key !== '.' && key !== '..';
 }
@@ -27,7 +27,7 @@ export function removalCommand(key: string, { root }: Place): string {
   return `keyway keys remove --digest ${sha256(key).slice(0, 8)} --target ${root.replace(/\/api$/, '')}`;
 }
 
-/** What a list of keys calls one of them, short enough for a line. */
+/** The key's title, short enough for a line. */
 export function labelOf({ key, name }: NamedKey): string {
   const title = titleOf({ access_key: key, name });
   return title.length > 80 ? `${title.slice(0, 80)}…` : title;
@@ -35,10 +35,10 @@ export function labelOf({ key, name }: NamedKey): string {
 
 const TOLD = 5;
 
-/** What was tried with several things at once, as the failures of it are told. */
+/** Actions on several keys whose failures are told together. */
 export type Action = 'delete' | 'limit' | 'reset';
 
-/** Which of them failed at what, and why the first did. */
+/** Names the keys that failed, and the reason of the first. */
 export function failureText(action: Action, failed: readonly Failed<NamedKey>[], words: Words): string {
   const names = failed.slice(0, TOLD).map(({ item }) => labelOf(item));
   const more = failed.length - names.length;

@@ -3,7 +3,7 @@ import { createStore, type Store } from '../store/store.js';
 export const PAGES = ['overview', 'keys', 'configuration', 'rules', 'dns', 'audit'] as const;
 export type Page = (typeof PAGES)[number];
 
-/** Where one is: a page, and on the keys page perhaps a key. It stands behind the `#`, so that any web path works. */
+/** The open page, and on the keys page perhaps a key. It stands behind the `#`, so that any web path works. */
 export interface Route {
   readonly page: Page;
   readonly key: string | null;

@@ -10,7 +10,7 @@ import { type Credential, createCredentialKeeper } from './credential.js';
 /** Why a session that stood has ended, as far as can be told. */
 export type LossReason = 'replaced' | 'ended' | 'changed' | 'tokenRefused' | 'signedOutElsewhere';
 
-/** What to sign in with after a change of the credentials. */
+/** The credentials to sign in with after they were changed. */
 export type Again =
   | { readonly kind: 'password'; readonly username: string; readonly password: string }
   | { readonly kind: 'token'; readonly token: string };

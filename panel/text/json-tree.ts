@@ -13,7 +13,7 @@ interface JsonMember {
   readonly value: JsonNode;
 }
 
-/** What is wrong with a text, for a message in the viewer's language. */
+/** The kinds of problems, each with a message in the viewer's language. */
 type JsonProblemKind = 'end' | 'unexpected' | 'string' | 'number' | 'comment' | 'duplicate' | 'deep' | 'after';
 
 /** A text that is no JSON; `line` and `column` count from 1. */

@@ -1,6 +1,6 @@
 import { narrow, type Whole } from './exact-json.js';
 
-/** What a limit may be typed in, by the bytes of each. The first six are the binary units that sizes are shown in. */
+/** The units of a limit in bytes. The first six are the binary ones that sizes are shown in. */
 const BYTES = {
   B: 1n,
   KiB: 1024n,

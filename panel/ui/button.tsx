@@ -22,7 +22,7 @@ export function Button({ kind, icon, shrinks = false, children, ...rest }: Butto
 interface IconButtonProps extends Omit<ButtonHTMLAttributes, 'icon' | 'label'> {
   readonly icon: IconName;
   readonly label: string;
-  /** Whether the label is its tooltip, too. */
+  /** Shows the label as its tooltip, too. */
   readonly tip?: boolean;
 }
 

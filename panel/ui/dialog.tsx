@@ -59,7 +59,7 @@ export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps
 
 interface DialogFootProps {
   readonly onClose: () => void;
-  /** Whether Enter cancels, as long as nothing else is chosen. */
+  /** Enter cancels, as long as nothing else is chosen. */
   readonly isSafe?: boolean;
   /** The buttons that do something. */
   readonly children: ComponentChildren;

@@ -4,7 +4,7 @@ import { useId } from 'preact/hooks';
 interface Labelled {
   readonly label: string;
   readonly hint?: ComponentChildren;
-  /** What is wrong, or null. */
+  /** The mistake in what is typed, or null. */
   readonly problem?: string | null;
 }
 
@@ -39,7 +39,7 @@ interface Typed {
   readonly onType: (value: string) => void;
 }
 
-/** How a field is typed in. */
+/** The attributes that steer typing. */
 type Typing = Pick<
   InputHTMLAttributes,
   | 'autocapitalize'

@@ -4,7 +4,7 @@ import { Button } from './button.js';
 interface FileButtonProps {
   readonly label: string;
   readonly accept: string;
-  /** Whether its words make room for the icon alone on a phone. */
+  /** The words make room for the icon alone on a phone. */
   readonly shrinks?: boolean;
   readonly onFile: (file: File) => Promise<void>;
 }

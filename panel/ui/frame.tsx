@@ -12,10 +12,10 @@ import { Notice } from './notice.js';
 import { ServerChoice } from './server-choice.js';
 import { shortcutsOpen } from './shortcuts.js';
 
-/** What a page needs of the server. */
+/** The feature of the server that a page needs. */
 const NEEDS: Partial<Record<Page, Feature>> = { configuration: 'config', rules: 'rules', dns: 'dns', audit: 'audit' };
 
-/** What can be edited in the file where the server has no operations for it. */
+/** Pages that edit the file where the server has no operations for them. */
 const EDITED_IN_FILE: ReadonlySet<Page> = new Set(['rules', 'dns']);
 
 function isMissing(page: Page, offers: Offers): boolean {

@@ -89,7 +89,7 @@ export function Scrolls({ class: name, label, children }: ScrollsProps) {
 
 interface FactProps {
   readonly label: string;
-  /** Whether the server does not tell it. */
+  /** The server does not tell it. */
   readonly missing?: boolean;
   readonly title?: string | undefined;
   readonly children: ComponentChildren;

@@ -4,7 +4,7 @@ import { usePlaces } from '../state/workspace.js';
 import type { ControlProps } from './field.js';
 
 interface ServerChoiceProps {
-  /** What ties it to its label; without one it carries its name itself. */
+  /** Ties it to its label; without one it carries its name itself. */
   readonly control?: ControlProps;
   readonly disabled?: boolean;
 }

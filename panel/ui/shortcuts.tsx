@@ -4,7 +4,7 @@ import { goTo } from '../state/route.js';
 import { createStore, type Store, useStore } from '../store/store.js';
 import { Dialog } from './dialog.js';
 
-/** Whether the list of shortcuts is shown. */
+/** True while the list of shortcuts is shown. */
 export const shortcutsOpen: Store<boolean> = createStore(false);
 
 const SHORTCUTS: readonly { readonly keys: string; readonly does: MessageName }[] = [

@@ -18,7 +18,7 @@ export function useWidth(element: RefObject<Element | null>, first: number): num
 
 const NARROW = window.matchMedia('(max-width: 760px)');
 
-/** Whether the window is as narrow as a phone's. The stylesheets say the same width. */
+/** Returns true while the window is as narrow as a phone's. The stylesheets say the same width. */
 export function useNarrow(): boolean {
   const [narrow, setNarrow] = useState(NARROW.matches);
   useLayoutEffect(() => {

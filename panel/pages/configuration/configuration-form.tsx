@@ -33,7 +33,7 @@ export function ConfigurationForm({ tree, file, onChange, onValid }: Configurati
 
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'];
 
-/** What the server is, where clients reach it, and what it logs. */
+/** The server's mode, its address for clients, and its log. */
 function ServerForm({ tree, onChange }: FormProps) {
   const words = useWords();
   const places = placesIn(tree);
@@ -105,7 +105,7 @@ interface ListenerFormProps extends FormProps {
   readonly file: FileEditing;
 }
 
-/** Where the management API listens, and who gets in. */
+/** The address and the credentials of the management API. */
 function ListenerForm({ tree, onChange, listener, file }: ListenerFormProps) {
   const words = useWords();
   const older = placesIn(tree).layout === 'accessKeys';
@@ -247,7 +247,7 @@ interface FormProps {
 }
 
 interface MemberProps extends FormProps {
-  /** Where the member stands in the file. */
+  /** The member's place in the file. */
   readonly path: Path;
   readonly label: string;
   readonly hint?: string;
@@ -274,9 +274,9 @@ function Flag({ tree, path, label, onChange }: MemberProps) {
 }
 
 interface ChoiceProps extends MemberProps {
-  /** What it can be; what the file has besides stays one of the choices. */
+  /** Its values; another one that the file has stays one of the choices. */
   readonly known: readonly string[];
-  /** Whether the file may be without it. */
+  /** The file may be without it. */
   readonly optional?: boolean;
 }
 

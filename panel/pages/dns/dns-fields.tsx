@@ -21,14 +21,14 @@ interface DnsFieldsProps {
   /** The settings that the edit began with: what is typed begins anew with others. */
   readonly base: DnsSettings;
   readonly now: DnsSettings;
-  /** Whether the members that stand in a file alone are shown, also where they are absent. */
+  /** Members that stand in a file alone are shown, also where they are absent. */
   readonly ofFile: boolean;
   readonly onChange: (members: Partial<DnsSettings>) => void;
   /** Told whether everything that is typed is right. */
   readonly onValid: (valid: boolean) => void;
 }
 
-/** Whether the server runs, where it asks, what it blocks, and names with addresses of their own. */
+/** The DNS server's switch, its upstream, its blocklists, and names with addresses of their own. */
 export function DnsFields({ base, now, ofFile, onChange, onValid }: DnsFieldsProps) {
   const words = useWords();
   const [lists, setLists] = useState(now.adblock_urls.join('\n'));

@@ -18,7 +18,7 @@ export function textFromAnswer(answer: string): string {
   return `${printTree(data)}\n`;
 }
 
-/** What a text is: a configuration, or why it is none. */
+/** A configuration, or why a text is none. */
 export type Reading =
   | { readonly ok: true; readonly tree: JsonNode }
   | { readonly ok: false; readonly problem: JsonProblem | 'notObject' | 'noMode' };
@@ -39,7 +39,7 @@ export function readConfiguration(text: string): Reading {
 /** Member names and item numbers from the root. */
 export type Path = readonly (string | number)[];
 
-/** Where the members of a file stand; servers since 0.3.7 write most of them as items of `inbounds` and `outbounds`. */
+/** The places of a file's members; servers since 0.3.7 write most of them as items of `inbounds` and `outbounds`. */
 export interface Places {
   readonly layout: 'accessKeys' | 'inbounds';
   /** Null where the file has none. */
@@ -50,7 +50,7 @@ export interface Places {
   readonly defaultRoute: Path;
   /** The tunnel's own address: one member, or host and port apart. Null where the file has no tunnel. */
   readonly tunnel: Path | null;
-  /** What traffic can be sent through: each an object with an address. */
+  /** The proxies: each an object with an address. */
   readonly proxies: readonly Path[];
 }
 
@@ -84,7 +84,7 @@ export function placesIn(tree: JsonNode): Places {
   };
 }
 
-/** What a rule can send traffic to. */
+/** An outbound that rules name. */
 export interface Target {
   readonly tag: string;
   readonly action: 'proxy' | 'direct' | 'block';
@@ -116,7 +116,7 @@ export function countAt(tree: JsonNode, path: Path): number {
   return node?.kind === 'array' ? node.items.length : 0;
 }
 
-/** What decides who gets in. */
+/** The credentials of the management API. */
 export interface FileCredentials {
   readonly username: string;
   readonly passwordHash: string;

@@ -15,7 +15,7 @@ import { Page, Scrolls, Unsaved } from '../../ui/page.js';
 import type { Reading } from './document.js';
 import { type FileEditing, type OpenReview, readingOf } from './use-file.js';
 
-/** What a backup of the file may be called. */
+/** The types of a backup of the file. */
 export const JSON_FILES = '.json,.jsonc,application/json';
 
 interface FilePageProps {
@@ -164,7 +164,7 @@ interface ProblemProps {
   readonly onJump?: (line: number, column: number) => void;
 }
 
-/** Whether the text is a configuration, or what is wrong with it and where. */
+/** Says that the text is a configuration, or what is wrong with it and where. */
 export function Problem({ reading, onJump }: ProblemProps) {
   const words = useWords();
   if (reading.ok) {

@@ -12,7 +12,7 @@ import { type JsonNode, printTree } from '../../text/json-tree.js';
 import { sha256 } from '../../text/sha256.js';
 import { countAt, credentialsIn, placesIn, type Reading, readConfiguration, textFromAnswer } from './document.js';
 
-/** What saving would change about who gets in. */
+/** The effect of saving on the page's own session. */
 type CredentialChange =
   | 'none'
   /** The page signs in again by itself. */
@@ -66,7 +66,7 @@ export function useFile() {
     if (known !== null) store.set({ ...known, ...members });
   };
   useEffect(() => {
-    // What is typed before the answer has come stays, and so does a form that shows the same already.
+    // An edit that is older than the answer stays, and so does a form that shows the same already.
     void attempt(async () => {
       if (isDirty(store.get())) return;
       const content = { text: await fetchText() };
@@ -117,7 +117,7 @@ export function useFile() {
     say({ tone: 'good', text: words(again === null ? 'config.saved' : 'config.savedSignedIn') });
     void workspace.contact.now();
   };
-  /** What must be signed in with after saving, as far as the page knows it. */
+  /** The credentials to sign in with after saving, as far as the page knows them. */
   function renewalFor(known: FileDraft): { readonly change: CredentialChange; readonly again: Again | null } {
     const state = session.state.get();
     const credential = state.phase === 'signedIn' ? state.credential : null;
@@ -172,7 +172,7 @@ export function useFile() {
 
 export type FileEditing = ReturnType<typeof useFile>;
 
-/** How many keys fewer the new file has. */
+/** Counts the keys that the new file has fewer. */
 function keysGone(before: Reading, after: Reading): number {
   const count = (reading: Reading) => (reading.ok ? countAt(reading.tree, placesIn(reading.tree).keys) : 0);
   return Math.max(0, count(before) - count(after));
@@ -183,7 +183,7 @@ type Content = { readonly text: string } | { readonly tree: JsonNode };
 
 /** The server's file under edit, by whichever page. */
 export interface FileDraft {
-  /** As the server had it when the edit began. */
+  /** The server's file at the beginning of the edit. */
   readonly base: Content;
   readonly now: Content;
   /** Counts the loads, so that forms begin anew. */
@@ -223,7 +223,7 @@ export function textOfFile(content: Content): string {
   return text;
 }
 
-/** What the content reads as. Parsed once. */
+/** Reads the content as a configuration. Parsed once. */
 export function readingOf(content: Content): Reading {
   if ('tree' in content) return { ok: true, tree: content.tree };
   const known = readings.get(content);

@@ -27,13 +27,13 @@ const MOST_NAMES = 2_000;
 
 interface KeysDialogProps {
   readonly keys: readonly NamedKey[];
-  /** Those of them that the list does not show just now. */
+  /** The ones that the list does not show just now. */
   readonly unseen: ReadonlySet<string>;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
-/** Which keys it is about, by name, always; those that are not on the screen first, and apart. */
+/** Names the keys that it is about, always; those that are not on the screen first, and apart. */
 function Names({ keys, unseen }: Pick<KeysDialogProps, 'keys' | 'unseen'>) {
   const words = useWords();
   const hidden = keys.filter(({ key }) => unseen.has(key));
@@ -65,7 +65,7 @@ function NameList({ keys }: { readonly keys: readonly NamedKey[] }) {
   );
 }
 
-/** How keys are removed that the page cannot delete; at most three of them are there. */
+/** The commands that remove keys which the page cannot delete; at most three of them are there. */
 function Unaddressable({ keys }: Pick<KeysDialogProps, 'keys'>) {
   const words = useWords();
   const { place } = useWorkspace();

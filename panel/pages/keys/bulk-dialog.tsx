@@ -106,7 +106,7 @@ interface BulkOrder {
   readonly count: number;
   readonly prefix: string;
   readonly limit: Whole | null;
-  /** Whether the server creates many in one request; names need one request each. */
+  /** The server creates many in one request; names need one request each. */
   readonly together: boolean;
 }
 

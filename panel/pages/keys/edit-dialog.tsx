@@ -30,7 +30,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
   const words = useWords();
   const workspace = useWorkspace();
   const byKey = useStore(workspace.users.state, (state) => state.byKey);
-  // As it was when the edit began: what the server changes meanwhile is told, not taken over.
+  // The key at the beginning of the edit: a change on the server meanwhile is told, not taken over.
   const [user] = useState(given);
   const [name, setName] = useState(user?.name ?? '');
   const [key, setKey] = useState('');

@@ -32,7 +32,7 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
   const [batch, setBatch] = useState<Batch<ImportLine> | null>(null);
   const [end, setEnd] = useState<BatchState<ImportLine> | null>(null);
   const [made, setMade] = useState<readonly NamedKey[]>([]);
-  // What is being done stays as it was decided, whatever the list becomes meanwhile.
+  // The plan stays as it was decided, whatever the list becomes meanwhile.
   const [plan, setPlan] = useState<readonly ImportLine[]>([]);
   const read = (table: string) => {
     setText(table);
@@ -143,7 +143,7 @@ interface OutcomeProps {
   readonly onClose: () => void;
 }
 
-/** What was done, what failed by name, and the new keys to hand out. */
+/** The result: the number of keys, the failures by name, and the new keys to hand out. */
 function Outcome({ end, made, onClose }: OutcomeProps) {
   const words = useWords();
   return (

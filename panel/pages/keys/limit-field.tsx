@@ -5,7 +5,7 @@ import { formatExact, type LimitReading, readLimit, splitLimit, UNITS, type Unit
 import { Button } from '../../ui/button.js';
 import { Field } from '../../ui/field.js';
 
-/** What is typed in a limit field. */
+/** The content of a limit field. */
 export interface LimitDraft {
   readonly amount: string;
   readonly unit: Unit;

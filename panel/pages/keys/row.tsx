@@ -16,7 +16,7 @@ import { Size } from '../../ui/size.js';
 import { limitText, raised } from './limit-field.js';
 import { changeKey } from './save-key.js';
 
-/** What can be done with one key of the list. */
+/** The actions on one key of the list. */
 export interface RowActions {
   readonly onOpen: (key: string) => void;
   /** Copies the key's share link. */
@@ -165,7 +165,7 @@ export function Status({ user }: { readonly user: User }) {
   );
 }
 
-/** How much of the limit is used, as a bar and in per cent. */
+/** The used part of the limit, as a bar and in per cent. */
 export function Usage({ user }: { readonly user: User }) {
   const words = useWords();
   const part = usedPart(user);
@@ -260,7 +260,7 @@ function RowEdit({ user, onClose }: RowEditProps) {
   );
 }
 
-/** When it appears, and not at every later drawing. */
+/** Selects the text as the field appears, and not at every later drawing. */
 function focusOnce(input: HTMLInputElement | null): void {
   if (input === null || input.dataset.focused !== undefined) return;
   input.dataset.focused = '';

@@ -3,7 +3,7 @@ import { note } from '../../state/audit-notes.js';
 import type { Workspace } from '../../state/workspace.js';
 import type { Whole } from '../../text/exact-json.js';
 
-/** What a key is to be. */
+/** A key to be created. */
 export interface NewKey {
   /** Empty has one generated. */
   readonly key: string;
@@ -20,7 +20,7 @@ export async function createKey({ server }: Workspace, { key, name, limit }: New
   });
 }
 
-/** What a change is to make of a key; a name left out stays as it is. */
+/** A change of a key; a name left out stays as it is. */
 export interface KeyChange {
   readonly name?: string;
   readonly limit: Whole | null;

@@ -10,10 +10,10 @@ import { Failure, Loading } from '../../ui/notice.js';
 import { Qr } from '../../ui/qr.js';
 import { sheet } from './handout.js';
 
-/** What a client can be given: the link itself, or the address at which it fetches its configuration. */
+/** A client is given the link itself, or the address at which it fetches its configuration. */
 type Way = 'link' | 'subscription';
 
-/** What is handed out for a key: link and subscription URL, each with its QR code, to copy, share and print. */
+/** A key's link and subscription URL, each with its QR code, to copy, share and print. */
 export function Share({ of }: { readonly of: NamedKey }) {
   const words = useWords();
   const { server, place } = useWorkspace();

@@ -4,7 +4,7 @@ import { COLUMN_NAMES, COLUMNS, type Column, type Sorting } from '../../state/ke
 import { Button } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
 
-/** That the order on the screen is an earlier one, and what puts it right. */
+/** An order on the screen that is an earlier one, and the way to put it right. */
 export interface Stale {
   /** Milliseconds since the epoch. */
   readonly since: number;

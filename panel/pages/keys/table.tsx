@@ -127,7 +127,7 @@ interface Window {
   readonly seen: number;
 }
 
-/** Which rows to draw, by where the grid is scrolled to. */
+/** Chooses the rows to draw by the place that the grid is scrolled to. */
 function useWindow(grid: RefObject<HTMLDivElement | null>, count: number, rowHeight: number): Window {
   const [view, setView] = useState({ top: 0, height: 900 });
   useLayoutEffect(() => {

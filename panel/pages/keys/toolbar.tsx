@@ -83,7 +83,7 @@ interface FiltersProps {
   readonly onFilter: (filter: Filter) => void;
 }
 
-/** What is shown, each with how many it is: buttons, and one menu where there is no room for them. */
+/** The filters with their numbers of keys: buttons, and one menu where there is no room for them. */
 function Filters({ users, filter, onFilter }: FiltersProps) {
   const words = useWords();
   const counts = useMemo(
@@ -191,19 +191,19 @@ function Search({ query, onQuery }: SearchProps) {
   );
 }
 
-/** What the page does with keys: makes them, or something with those that are selected. */
+/** The actions of the page on new keys, or on those that are selected. */
 export type Doing = 'create' | 'bulk' | 'import' | 'delete' | 'limit' | 'reset';
 
 interface SelectionBarProps {
   readonly chosen: readonly NamedKey[];
-  /** How many of them the list does not show just now. */
+  /** The number of them that the list does not show just now. */
   readonly unseen: number;
   readonly onDo: (doing: Doing) => void;
   readonly onClear: () => void;
   readonly onShow: () => void;
 }
 
-/** What can be done with the selected keys. It has its place below the list from the beginning, so that nothing moves. */
+/** The actions on the selected keys. It has its place below the list from the beginning, so that nothing moves. */
 export function SelectionBar({ chosen, unseen, onDo, onClear, onShow }: SelectionBarProps) {
   const words = useWords();
   if (chosen.length === 0) return <p class="selection selection-none hint">{words('keys.selectHint')}</p>;

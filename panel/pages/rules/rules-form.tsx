@@ -12,11 +12,11 @@ import type { Target } from '../file/document.js';
 interface RulesFormProps {
   readonly rules: readonly OutboundRule[];
   readonly onChange: (rules: readonly OutboundRule[]) => void;
-  /** Whether rules have a protocol here. */
+  /** Rules have a protocol here. */
   readonly hasProtocol: boolean;
   /** Names that a rule can send traffic to; none where a rule names an action. */
   readonly targets?: readonly Target[];
-  /** Whether the dialog of a new rule is open; its button stands in the page's toolbar. */
+  /** The dialog of a new rule is open; its button stands in the page's toolbar. */
   readonly adding: boolean;
   readonly onAdded: () => void;
 }
@@ -76,7 +76,7 @@ function RuleList({ rules, onChange, onEdit }: RuleListProps) {
   const list = useRef<HTMLOListElement>(null);
   const [dragged, setDragged] = useState<number | null>(null);
   const [spoken, setSpoken] = useState('');
-  /** Where the focus goes with a rule that was moved by keyboard, before the next key is read. */
+  /** The next place of the focus, which goes with a rule that was moved by keyboard before the next key is read. */
   const follow = useRef<{ readonly index: number; readonly part: string } | null>(null);
   useLayoutEffect(() => {
     const { index, part } = follow.current ?? { index: -1, part: '' };
@@ -175,9 +175,9 @@ const ACTIONS: readonly RuleAction[] = ['proxy', 'direct', 'block'];
 interface RuleDialogProps {
   readonly title: string;
   readonly rule: OutboundRule;
-  /** Whether this server's rules have a protocol. */
+  /** This server's rules have a protocol. */
   readonly hasProtocol: boolean;
-  /** What a rule can send traffic to, where that has names of its own. */
+  /** The outbounds that a rule can name; none where it names an action. */
   readonly targets: readonly Target[];
   readonly onClose: () => void;
   readonly onApply: (rule: OutboundRule) => void;
