@@ -7,7 +7,7 @@ import { useWorkspace } from '../state/workspace.js';
 import type { Language } from '../store/preferences.js';
 import { useStore } from '../store/store.js';
 import { Button } from '../ui/button.js';
-import { Dialog, DialogFoot } from '../ui/dialog.js';
+import { DialogFoot, FormDialog } from '../ui/dialog.js';
 import { Empty, Failure, Loading } from '../ui/notice.js';
 import { Absent, Page, Table } from '../ui/page.js';
 
@@ -28,8 +28,7 @@ function AuditList() {
   const [entries, setEntries] = useState<readonly AuditEntry[] | null>(null);
   const [asking, setAsking] = useState(false);
   const error = useRefreshed(async () => setEntries(await server.audit()));
-  const clear = async (event: Event) => {
-    event.preventDefault();
+  const clear = async () => {
     try {
       await server.clearAudit();
       setEntries([]);
@@ -71,16 +70,14 @@ function AuditList() {
       )}
       <p class="hint">{words('audit.note')}</p>
       {asking && (
-        <Dialog title={words('audit.clearTitle')} onClose={() => setAsking(false)}>
-          <form class="dialog-body" onSubmit={clear}>
-            <p>{words('audit.clearText')}</p>
-            <DialogFoot onClose={() => setAsking(false)} isSafe>
-              <Button type="submit" kind="danger">
-                {words('audit.clear')}
-              </Button>
-            </DialogFoot>
-          </form>
-        </Dialog>
+        <FormDialog title={words('audit.clearTitle')} onSubmit={clear} onClose={() => setAsking(false)}>
+          <p>{words('audit.clearText')}</p>
+          <DialogFoot onClose={() => setAsking(false)} isSafe>
+            <Button type="submit" kind="danger">
+              {words('audit.clear')}
+            </Button>
+          </DialogFoot>
+        </FormDialog>
       )}
     </Page>
   );

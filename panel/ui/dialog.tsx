@@ -57,6 +57,25 @@ export function Dialog({ title, onClose, kind = 'plain', children }: DialogProps
   );
 }
 
+interface FormDialogProps extends DialogProps {
+  readonly onSubmit: () => unknown;
+}
+
+/** A window with a form. */
+export function FormDialog({ onSubmit, children, ...dialog }: FormDialogProps) {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    onSubmit();
+  };
+  return (
+    <Dialog {...dialog}>
+      <form class="dialog-body" onSubmit={submit}>
+        {children}
+      </form>
+    </Dialog>
+  );
+}
+
 interface DialogFootProps {
   readonly onClose: () => void;
   /** Enter cancels, as long as nothing else is chosen. */

@@ -107,6 +107,33 @@ export function NumberField({ label, hint, most, onType, ...rest }: NumberFieldP
   );
 }
 
+interface SelectProps<T extends string> extends Partial<ControlProps> {
+  readonly names: readonly T[];
+  readonly value: T;
+  readonly onChoose: (name: T) => void;
+  readonly class?: string;
+  readonly 'aria-label'?: string;
+  /** Returns the words of each. */
+  readonly children: (name: T) => string;
+}
+
+/** A menu of which one is chosen. */
+export function Select<T extends string>({ names, onChoose, children, ...rest }: SelectProps<T>) {
+  const choose = (value: string) => {
+    const name = names.find((known) => known === value);
+    if (name !== undefined) onChoose(name);
+  };
+  return (
+    <select {...rest} onChange={(event) => choose(event.currentTarget.value)}>
+      {names.map((name) => (
+        <option key={name} value={name}>
+          {children(name)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 interface SwitchProps {
   readonly label: string;
   readonly hint?: string;

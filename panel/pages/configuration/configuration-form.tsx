@@ -3,7 +3,7 @@ import { hrefOf } from '../../state/route.js';
 import { flag, flagOf, type JsonNode, memberOf, text, textOf, texts, withValue } from '../../text/json-tree.js';
 import { sha256 } from '../../text/sha256.js';
 import { Button } from '../../ui/button.js';
-import { Field, NumberField, Switch, TextField, VERBATIM } from '../../ui/field.js';
+import { Field, NumberField, Select, Switch, TextField, VERBATIM } from '../../ui/field.js';
 import { SecretField } from '../../ui/secret-field.js';
 import { DnsOfFile } from '../file/dns-in-file.js';
 import { countAt, type Path, placesIn, targetsIn, valueAt } from '../file/document.js';
@@ -15,17 +15,17 @@ interface ConfigurationFormProps extends FormProps {
 }
 
 /** Everything of the file that people change, in either of its layouts. What the form does not know stays as it is. */
-export function ConfigurationForm({ tree, file, onChange, onValid }: ConfigurationFormProps) {
+export function ConfigurationForm({ file, onValid, ...form }: ConfigurationFormProps) {
   const words = useWords();
-  const { listener } = placesIn(tree);
+  const { listener } = placesIn(form.tree);
   return (
     <div class="form-sections">
-      <ServerForm tree={tree} onChange={onChange} />
-      {listener !== null && <ListenerForm tree={tree} onChange={onChange} listener={listener} file={file} />}
-      <OutboundForm tree={tree} onChange={onChange} />
+      <ServerForm {...form} />
+      {listener !== null && <ListenerForm {...form} listener={listener} file={file} />}
+      <OutboundForm {...form} />
       <section class="card">
         <h2>{words('config.dns')}</h2>
-        <DnsOfFile tree={tree} onChange={onChange} onValid={onValid} />
+        <DnsOfFile {...form} onValid={onValid} />
       </section>
     </div>
   );
@@ -34,7 +34,8 @@ export function ConfigurationForm({ tree, file, onChange, onValid }: Configurati
 const LEVELS = ['error', 'warn', 'info', 'debug', 'trace'];
 
 /** The server's mode, its address for clients, and its log. */
-function ServerForm({ tree, onChange }: FormProps) {
+function ServerForm(form: FormProps) {
+  const { tree, onChange } = form;
   const words = useWords();
   const places = placesIn(tree);
   const counts = {
@@ -48,27 +49,20 @@ function ServerForm({ tree, onChange }: FormProps) {
       <h2>{words('config.server')}</h2>
       <div class="fields">
         <Choice
-          tree={tree}
+          {...form}
           path={['mode']}
           label={words('config.mode')}
           hint={words('config.modeHint')}
           known={['server', 'client', 'relay']}
-          onChange={onChange}
         />
         {tunnel !== null && places.layout === 'inbounds' && (
           <>
-            <Line tree={tree} path={[...tunnel, 'listen']} label={words('config.listenHost')} onChange={onChange} />
-            <Port tree={tree} path={[...tunnel, 'port']} label={words('config.listenPort')} onChange={onChange} />
+            <Line {...form} path={[...tunnel, 'listen']} label={words('config.listenHost')} />
+            <Port {...form} path={[...tunnel, 'port']} label={words('config.listenPort')} />
           </>
         )}
         {places.layout === 'accessKeys' && (listens === undefined || listens.kind === 'string') && (
-          <Line
-            tree={tree}
-            path={['listen']}
-            label={words('config.listen')}
-            hint={words('config.listenHint')}
-            onChange={onChange}
-          />
+          <Line {...form} path={['listen']} label={words('config.listen')} hint={words('config.listenHint')} />
         )}
         {listens?.kind === 'array' && (
           <TextField
@@ -79,18 +73,9 @@ function ServerForm({ tree, onChange }: FormProps) {
             onType={(value) => onChange(withValue(tree, ['listen'], texts(value.split(',').map((one) => one.trim()))))}
           />
         )}
-        <Choice
-          tree={tree}
-          path={places.logLevel}
-          label={words('config.logLevel')}
-          known={LEVELS}
-          optional
-          onChange={onChange}
-        />
+        <Choice {...form} path={places.logLevel} label={words('config.logLevel')} known={LEVELS} optional />
       </div>
-      {memberOf(tree, 'debug') !== undefined && (
-        <Flag tree={tree} path={['debug']} label={words('config.debug')} onChange={onChange} />
-      )}
+      {memberOf(tree, 'debug') !== undefined && <Flag {...form} path={['debug']} label={words('config.debug')} />}
       <p class="hint">
         {words('config.contains', counts)} <a href={hrefOf('keys')}>{words('page.keys')}</a>
         {' · '}
@@ -106,7 +91,8 @@ interface ListenerFormProps extends FormProps {
 }
 
 /** The address and the credentials of the management API. */
-function ListenerForm({ tree, onChange, listener, file }: ListenerFormProps) {
+function ListenerForm({ listener, file, ...form }: ListenerFormProps) {
+  const { tree, onChange } = form;
   const words = useWords();
   const older = placesIn(tree).layout === 'accessKeys';
   const token = [...listener, 'token'];
@@ -115,20 +101,18 @@ function ListenerForm({ tree, onChange, listener, file }: ListenerFormProps) {
     <section class="card">
       <h2>{words('config.listener')}</h2>
       <p class="hint">{words('config.listenerHint')}</p>
-      {older && (
-        <Flag tree={tree} path={[...listener, 'enabled']} label={words('config.enabled')} onChange={onChange} />
-      )}
+      {older && <Flag {...form} path={[...listener, 'enabled']} label={words('config.enabled')} />}
       <div class="fields">
         {older ? (
-          <Line tree={tree} path={[...listener, 'bind']} label={words('config.bind')} onChange={onChange} />
+          <Line {...form} path={[...listener, 'bind']} label={words('config.bind')} />
         ) : (
           <>
-            <Line tree={tree} path={[...listener, 'listen']} label={words('config.bindHost')} onChange={onChange} />
-            <Port tree={tree} path={[...listener, 'port']} label={words('config.bindPort')} onChange={onChange} />
+            <Line {...form} path={[...listener, 'listen']} label={words('config.bindHost')} />
+            <Port {...form} path={[...listener, 'port']} label={words('config.bindPort')} />
           </>
         )}
-        <Line tree={tree} path={[...listener, 'webpath']} label={words('config.webpath')} onChange={onChange} />
-        <Line tree={tree} path={[...listener, 'username']} label={words('config.username')} onChange={onChange} />
+        <Line {...form} path={[...listener, 'webpath']} label={words('config.webpath')} />
+        <Line {...form} path={[...listener, 'username']} label={words('config.username')} />
         <SecretField
           label={words('config.token')}
           placeholder={words('config.noToken')}
@@ -182,7 +166,8 @@ function PasswordFields({ tree, listener, file }: Omit<ListenerFormProps, 'onCha
 const PROTOCOLS = ['socks5', 'http'];
 
 /** The proxy that rules send traffic through, and what becomes of traffic that no rule is for. */
-function OutboundForm({ tree, onChange }: FormProps) {
+function OutboundForm(form: FormProps) {
+  const { tree, onChange } = form;
   const words = useWords();
   const { layout, proxies, defaultRoute } = placesIn(tree);
   const older = layout === 'accessKeys';
@@ -199,11 +184,9 @@ function OutboundForm({ tree, onChange }: FormProps) {
       {proxies.length === 0 && !older && <p class="hint">{words('config.noProxy')}</p>}
       {proxies.map((path) => (
         <div key={path.join()} class="fields">
-          {older && (
-            <Flag tree={tree} path={[...path, 'enabled']} label={words('config.enabled')} onChange={onChange} />
-          )}
+          {older && <Flag {...form} path={[...path, 'enabled']} label={words('config.enabled')} />}
           <Choice
-            tree={tree}
+            {...form}
             path={[...path, 'protocol']}
             label={
               older
@@ -212,27 +195,20 @@ function OutboundForm({ tree, onChange }: FormProps) {
             }
             known={PROTOCOLS}
             optional={older}
-            onChange={onChange}
           />
-          <Line
-            tree={tree}
-            path={[...path, older ? 'address' : 'server']}
-            label={words('config.proxyAddress')}
-            onChange={onChange}
-          />
-          <Port tree={tree} path={[...path, 'port']} label={words('config.proxyPort')} onChange={onChange} />
+          <Line {...form} path={[...path, older ? 'address' : 'server']} label={words('config.proxyAddress')} />
+          <Port {...form} path={[...path, 'port']} label={words('config.proxyPort')} />
         </div>
       ))}
       {(proxies.length > 0 || !older) && (
         <div class="fields">
           <Choice
-            tree={tree}
+            {...form}
             path={defaultRoute}
             label={words('config.defaultAction')}
             hint={words('config.defaultActionHint')}
             known={older ? ['direct', 'proxy', 'block'] : targetsIn(tree).map(({ tag }) => tag)}
             optional
-            onChange={onChange}
           />
         </div>
       )}
@@ -288,19 +264,14 @@ function Choice({ tree, path, label, hint, known, optional = false, onChange }: 
   return (
     <Field label={label} hint={hint}>
       {(control) => (
-        <select
+        <Select
           {...control}
+          names={choices.includes(present) ? choices : [present, ...choices]}
           value={present}
-          onChange={({ currentTarget: { value } }) =>
-            onChange(withValue(tree, path, value === '' ? undefined : text(value)))
-          }
+          onChoose={(value) => onChange(withValue(tree, path, value === '' ? undefined : text(value)))}
         >
-          {(choices.includes(present) ? choices : [present, ...choices]).map((name) => (
-            <option key={name} value={name}>
-              {name === '' ? words('config.unset') : name}
-            </option>
-          ))}
-        </select>
+          {(name) => (name === '' ? words('config.unset') : name)}
+        </Select>
       )}
     </Field>
   );

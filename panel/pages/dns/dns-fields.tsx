@@ -3,7 +3,7 @@ import type { DnsSettings } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
 import { isAddress, isDomainSuffix, isWebAddress, linesOf } from '../../text/networks.js';
 import { Button, IconButton } from '../../ui/button.js';
-import { Field, LinesField, NumberField, Switch, TextField, VERBATIM } from '../../ui/field.js';
+import { Field, LinesField, NumberField, Select, Switch, TextField, VERBATIM } from '../../ui/field.js';
 
 interface NameRow {
   readonly id: number;
@@ -101,6 +101,8 @@ const NUMBERS = [
   { member: 'refresh_hours', label: 'dns.refreshHours', fallback: '24', most: 576 },
 ] as const;
 
+const ANSWERS = ['nxdomain', 'zero'] as const;
+
 function FileMembers({ now, ofFile, onChange }: Pick<DnsFieldsProps, 'now' | 'ofFile' | 'onChange'>) {
   const words = useWords();
   const has = (member: string) => ofFile || member in now;
@@ -129,14 +131,14 @@ function FileMembers({ now, ofFile, onChange }: Pick<DnsFieldsProps, 'now' | 'of
       {has('blocked_answer') && (
         <Field label={words('dns.blockedAnswer')}>
           {(control) => (
-            <select
+            <Select
               {...control}
-              value={textOf('blocked_answer') || 'nxdomain'}
-              onChange={(event) => onChange({ blocked_answer: event.currentTarget.value })}
+              names={ANSWERS}
+              value={ANSWERS.find((name) => name === now.blocked_answer) ?? 'nxdomain'}
+              onChoose={(answer) => onChange({ blocked_answer: answer })}
             >
-              <option value="nxdomain">{words('dns.nxdomain')}</option>
-              <option value="zero">{words('dns.zero')}</option>
-            </select>
+              {(name) => words(`dns.${name}`)}
+            </Select>
           )}
         </Field>
       )}

@@ -16,7 +16,7 @@ import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import { Button } from '../../ui/button.js';
 import { CopyButton } from '../../ui/copy.js';
-import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
 import { LimitField, useLimit } from './limit-field.js';
 
@@ -92,8 +92,7 @@ export function DeleteDialog({ keys: all, unseen, onClose, onDone }: KeysDialogP
   const [typed, setTyped] = useState('');
   const [wrong, setWrong] = useState(false);
   const mustType = keys.length > TYPED_FROM;
-  const submit = (event: Event) => {
-    event.preventDefault();
+  const submit = () => {
     if (mustType && typed.trim() !== String(keys.length)) {
       setWrong(true);
       return;
@@ -102,34 +101,32 @@ export function DeleteDialog({ keys: all, unseen, onClose, onDone }: KeysDialogP
     onDone();
   };
   return (
-    <Dialog title={words('delete.title', { n: all.length })} onClose={onClose}>
-      <form class="dialog-body" onSubmit={submit}>
-        {others.length > 0 && <Unaddressable keys={others} />}
+    <FormDialog title={words('delete.title', { n: all.length })} onSubmit={submit} onClose={onClose}>
+      {others.length > 0 && <Unaddressable keys={others} />}
+      {keys.length > 0 && (
+        <>
+          <Names keys={keys} unseen={unseen} />
+          <p>{words('delete.text', { n: keys.length, s: UNDO_TIME / 1000 })}</p>
+        </>
+      )}
+      {mustType && (
+        <TextField
+          label={words('delete.type', { n: String(keys.length) })}
+          problem={wrong ? words('delete.typeWrong', { n: String(keys.length) }) : null}
+          data-autofocus=""
+          inputMode="numeric"
+          value={typed}
+          onType={setTyped}
+        />
+      )}
+      <DialogFoot onClose={onClose} isSafe={!mustType}>
         {keys.length > 0 && (
-          <>
-            <Names keys={keys} unseen={unseen} />
-            <p>{words('delete.text', { n: keys.length, s: UNDO_TIME / 1000 })}</p>
-          </>
+          <Button type="submit" kind="danger">
+            {words('key.delete')}
+          </Button>
         )}
-        {mustType && (
-          <TextField
-            label={words('delete.type', { n: String(keys.length) })}
-            problem={wrong ? words('delete.typeWrong', { n: String(keys.length) }) : null}
-            data-autofocus=""
-            inputMode="numeric"
-            value={typed}
-            onType={setTyped}
-          />
-        )}
-        <DialogFoot onClose={onClose} isSafe={!mustType}>
-          {keys.length > 0 && (
-            <Button type="submit" kind="danger">
-              {words('key.delete')}
-            </Button>
-          )}
-        </DialogFoot>
-      </form>
-    </Dialog>
+      </DialogFoot>
+    </FormDialog>
   );
 }
 
@@ -139,13 +136,15 @@ export function ResetDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
   const { server } = useWorkspace();
   const batch = useKeyBatch('reset', 'resetKeys', onDone);
   return (
-    <Dialog title={words('reset.title', { n: keys.length })} onClose={onClose}>
-      <form class="dialog-body" onSubmit={(event) => batch.start(event, keys, ({ key }) => server.resetUser(key))}>
-        <Names keys={keys} unseen={unseen} />
-        <p>{words('reset.text')}</p>
-        <BatchFoot batch={batch.running} onClose={onClose} label={words('key.reset')} />
-      </form>
-    </Dialog>
+    <FormDialog
+      title={words('reset.title', { n: keys.length })}
+      onSubmit={() => batch.start(keys, ({ key }) => server.resetUser(key))}
+      onClose={onClose}
+    >
+      <Names keys={keys} unseen={unseen} />
+      <p>{words('reset.text')}</p>
+      <BatchFoot batch={batch.running} onClose={onClose} label={words('key.reset')} />
+    </FormDialog>
   );
 }
 
@@ -155,20 +154,17 @@ export function LimitDialog({ keys, unseen, onClose, onDone }: KeysDialogProps) 
   const { server } = useWorkspace();
   const limit = useLimit(null);
   const batch = useKeyBatch('limit', 'setLimit', onDone);
-  const submit = (event: Event) => {
-    event.preventDefault();
+  const submit = () => {
     if (!limit.reading.ok) return;
     const { bytes } = limit.reading;
-    batch.start(event, keys, ({ key }) => server.setLimit(key, bytes));
+    batch.start(keys, ({ key }) => server.setLimit(key, bytes));
   };
   return (
-    <Dialog title={words('limit.title', { n: keys.length })} onClose={onClose}>
-      <form class="dialog-body" onSubmit={submit}>
-        <Names keys={keys} unseen={unseen} />
-        <LimitField draft={limit.draft} reading={limit.reading} onChange={limit.setDraft} autofocus />
-        <BatchFoot batch={batch.running} onClose={onClose} label={words('action.save')} />
-      </form>
-    </Dialog>
+    <FormDialog title={words('limit.title', { n: keys.length })} onSubmit={submit} onClose={onClose}>
+      <Names keys={keys} unseen={unseen} />
+      <LimitField {...limit} autofocus />
+      <BatchFoot batch={batch.running} onClose={onClose} label={words('action.save')} />
+    </FormDialog>
   );
 }
 
@@ -179,8 +175,7 @@ function useKeyBatch(action: Action & keyof typeof DONE, event: Parameters<typeo
   const words = useWords();
   const workspace = useWorkspace();
   const [running, setRunning] = useState<Batch<NamedKey> | null>(null);
-  const start = (submit: Event, keys: readonly NamedKey[], act: (key: NamedKey) => Promise<void>) => {
-    submit.preventDefault();
+  const start = (keys: readonly NamedKey[], act: (key: NamedKey) => Promise<void>) => {
     if (running !== null) return;
     const batch = runBatch(keys, act);
     setRunning(batch);

@@ -7,7 +7,7 @@ import type { NamedKey } from '../../state/named-keys.js';
 import { useWorkspace, type Workspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
-import { Dialog } from '../../ui/dialog.js';
+import { Dialog, FormDialog } from '../../ui/dialog.js';
 import { TextField } from '../../ui/field.js';
 import { Notice } from '../../ui/notice.js';
 import { BatchFoot } from './batch-dialogs.js';
@@ -33,8 +33,7 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
   const number = /^\s*\d{1,5}\s*$/.test(count) ? Number(count) : 0;
   const countProblem = number < 1 || number > MOST ? words('bulk.countProblem') : null;
 
-  const submit = async (event: Event) => {
-    event.preventDefault();
+  const submit = async () => {
     if (batch !== null || countProblem !== null || !limit.reading.ok) return;
     const keys: NamedKey[] = [];
     const order = { count: number, prefix: prefix.trim(), limit: limit.reading.bytes };
@@ -72,33 +71,31 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
     );
   }
   return (
-    <Dialog title={words('bulk.title')} onClose={onClose}>
-      <form class="dialog-body" onSubmit={submit}>
-        {problem !== null && (
-          <Notice tone="bad" urgent>
-            {problem}
-          </Notice>
-        )}
-        {hasBulk === false && <Notice tone="plain">{words('absent.bulk')}</Notice>}
-        <TextField
-          label={words('bulk.count')}
-          problem={countProblem}
-          data-autofocus=""
-          inputMode="numeric"
-          value={count}
-          onType={setCount}
-        />
-        <LimitField draft={limit.draft} reading={limit.reading} onChange={limit.setDraft} />
-        <TextField
-          label={words('bulk.prefix')}
-          hint={words('bulk.prefixHint')}
-          maxLength={200}
-          value={prefix}
-          onType={setPrefix}
-        />
-        <BatchFoot batch={batch} onClose={onClose} label={words('bulk.create')} />
-      </form>
-    </Dialog>
+    <FormDialog title={words('bulk.title')} onSubmit={submit} onClose={onClose}>
+      {problem !== null && (
+        <Notice tone="bad" urgent>
+          {problem}
+        </Notice>
+      )}
+      {hasBulk === false && <Notice tone="plain">{words('absent.bulk')}</Notice>}
+      <TextField
+        label={words('bulk.count')}
+        problem={countProblem}
+        data-autofocus=""
+        inputMode="numeric"
+        value={count}
+        onType={setCount}
+      />
+      <LimitField {...limit} />
+      <TextField
+        label={words('bulk.prefix')}
+        hint={words('bulk.prefixHint')}
+        maxLength={200}
+        value={prefix}
+        onType={setPrefix}
+      />
+      <BatchFoot batch={batch} onClose={onClose} label={words('bulk.create')} />
+    </FormDialog>
   );
 }
 

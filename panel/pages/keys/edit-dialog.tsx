@@ -10,7 +10,7 @@ import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
 import { Button } from '../../ui/button.js';
-import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { Switch, TextField, VERBATIM } from '../../ui/field.js';
 import { Failure, Notice } from '../../ui/notice.js';
 import { LimitField, useLimit } from './limit-field.js';
@@ -58,8 +58,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
     say({ tone: 'good', text: words('edit.saved', { name: labelOf({ key: user.access_key, name }) }) });
     onClose();
   };
-  const submit = async (event: Event) => {
-    event.preventDefault();
+  const submit = async () => {
     if (nameProblem !== null || keyProblem !== null || !limit.reading.ok) return;
     const { bytes } = limit.reading;
     await saving.run(() =>
@@ -72,38 +71,36 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
   };
 
   return (
-    <Dialog title={words(user === null ? 'edit.new' : 'edit.title')} onClose={onClose}>
-      <form class="dialog-body" onSubmit={submit}>
-        {changed && <Notice tone="warn">{words('edit.changed')}</Notice>}
-        <Failure of={saving.error} urgent />
-        {hidesNames && <Switch label={words('edit.nameKeep')} checked={keepName} onChange={setKeepName} />}
+    <FormDialog title={words(user === null ? 'edit.new' : 'edit.title')} onSubmit={submit} onClose={onClose}>
+      {changed && <Notice tone="warn">{words('edit.changed')}</Notice>}
+      <Failure of={saving.error} urgent />
+      {hidesNames && <Switch label={words('edit.nameKeep')} checked={keepName} onChange={setKeepName} />}
+      <TextField
+        label={words('edit.name')}
+        hint={words(hidesNames ? 'edit.nameUnseen' : 'edit.nameHint')}
+        problem={nameProblem}
+        data-autofocus=""
+        disabled={keepName}
+        value={name}
+        onType={setName}
+      />
+      {user === null && (
         <TextField
-          label={words('edit.name')}
-          hint={words(hidesNames ? 'edit.nameUnseen' : 'edit.nameHint')}
-          problem={nameProblem}
-          data-autofocus=""
-          disabled={keepName}
-          value={name}
-          onType={setName}
+          {...VERBATIM}
+          label={words('edit.key')}
+          hint={words('edit.keyHint')}
+          problem={keyProblem}
+          autocapitalize="off"
+          value={key}
+          onType={setKey}
         />
-        {user === null && (
-          <TextField
-            {...VERBATIM}
-            label={words('edit.key')}
-            hint={words('edit.keyHint')}
-            problem={keyProblem}
-            autocapitalize="off"
-            value={key}
-            onType={setKey}
-          />
-        )}
-        <LimitField draft={limit.draft} reading={limit.reading} onChange={limit.setDraft} />
-        <DialogFoot onClose={onClose}>
-          <Button type="submit" kind="primary" aria-disabled={saving.busy}>
-            {words(user === null ? 'edit.create' : 'action.save')}
-          </Button>
-        </DialogFoot>
-      </form>
-    </Dialog>
+      )}
+      <LimitField {...limit} />
+      <DialogFoot onClose={onClose}>
+        <Button type="submit" kind="primary" aria-disabled={saving.busy}>
+          {words(user === null ? 'edit.create' : 'action.save')}
+        </Button>
+      </DialogFoot>
+    </FormDialog>
   );
 }

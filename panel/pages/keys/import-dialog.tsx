@@ -9,7 +9,7 @@ import { useWorkspace } from '../../state/workspace.js';
 import { useStore } from '../../store/store.js';
 import type { Whole } from '../../text/exact-json.js';
 import { visible } from '../../text/visible.js';
-import { Dialog } from '../../ui/dialog.js';
+import { Dialog, FormDialog } from '../../ui/dialog.js';
 import { LinesField } from '../../ui/field.js';
 import { FileButton } from '../../ui/file-button.js';
 import { Notice } from '../../ui/notice.js';
@@ -39,8 +39,7 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
     setPlan(planImport(table, byKey));
   };
   const todo = useMemo(() => plan.filter(({ effect }) => effect === 'create' || effect === 'change'), [plan]);
-  const submit = async (event: Event) => {
-    event.preventDefault();
+  const submit = async () => {
     if (batch !== null || todo.length === 0) return;
     const created: NamedKey[] = [];
     const running = runBatch(todo, async (line) => {
@@ -62,25 +61,23 @@ export function ImportDialog({ onClose }: { readonly onClose: () => void }) {
   };
   if (end !== null) return <Outcome end={end} made={made} onClose={onClose} />;
   return (
-    <Dialog title={words('import.title')} kind="wide" onClose={onClose}>
-      <form class="dialog-body" onSubmit={submit}>
-        <p class="hint">{words('import.text')}</p>
-        <FileButton
-          label={words('import.file')}
-          accept=".csv,.tsv,.txt,text/csv"
-          onFile={async (file) => read(await file.text())}
-        />
-        <LinesField
-          label={words('import.paste')}
-          rows={5}
-          placeholder={'key,name,limit\nguest-7,Guest,50 GiB'}
-          value={text}
-          onType={read}
-        />
-        {plan.length > 0 && <Preview plan={plan} />}
-        <BatchFoot batch={batch} onClose={onClose} label={words('import.apply', { n: todo.length })} />
-      </form>
-    </Dialog>
+    <FormDialog title={words('import.title')} kind="wide" onSubmit={submit} onClose={onClose}>
+      <p class="hint">{words('import.text')}</p>
+      <FileButton
+        label={words('import.file')}
+        accept=".csv,.tsv,.txt,text/csv"
+        onFile={async (file) => read(await file.text())}
+      />
+      <LinesField
+        label={words('import.paste')}
+        rows={5}
+        placeholder={'key,name,limit\nguest-7,Guest,50 GiB'}
+        value={text}
+        onType={read}
+      />
+      {plan.length > 0 && <Preview plan={plan} />}
+      <BatchFoot batch={batch} onClose={onClose} label={words('import.apply', { n: todo.length })} />
+    </FormDialog>
   );
 }
 

@@ -3,7 +3,7 @@ import { useWords, type Words } from '../../i18n/text.js';
 import { narrow, type Whole } from '../../text/exact-json.js';
 import { formatExact, type LimitReading, readLimit, splitLimit, UNITS, type Unit, unitName } from '../../text/sizes.js';
 import { Button } from '../../ui/button.js';
-import { Field } from '../../ui/field.js';
+import { Field, Select } from '../../ui/field.js';
 
 /** The content of a limit field. */
 export interface LimitDraft {
@@ -36,15 +36,10 @@ export function useLimit(initial: Whole | null) {
   return { draft, setDraft, reading: readLimit(draft.amount, draft.unit) };
 }
 
-interface LimitFieldProps {
-  readonly draft: LimitDraft;
-  readonly reading: LimitReading;
-  readonly onChange: (draft: LimitDraft) => void;
-  readonly autofocus?: boolean;
-}
+type Limit = ReturnType<typeof useLimit>;
 
 /** A traffic limit with its unit. Says the exact bytes as they are typed, and why something is no limit. */
-export function LimitField({ draft, reading, onChange, autofocus = false }: LimitFieldProps) {
+export function LimitField({ draft, setDraft, reading, autofocus = false }: Limit & { readonly autofocus?: boolean }) {
   const words = useWords();
   return (
     <Field
@@ -62,23 +57,17 @@ export function LimitField({ draft, reading, onChange, autofocus = false }: Limi
             data-autofocus={autofocus ? '' : undefined}
             value={draft.amount}
             placeholder={words('keys.unlimited')}
-            onInput={(event) => onChange({ ...draft, amount: event.currentTarget.value })}
+            onInput={(event) => setDraft({ ...draft, amount: event.currentTarget.value })}
           />
-          <select
+          <Select
             aria-label={words('edit.unit')}
+            names={UNITS}
             value={draft.unit}
-            onChange={(event) => {
-              const unit = UNITS.find((known) => known === event.currentTarget.value);
-              if (unit !== undefined) onChange({ ...draft, unit });
-            }}
+            onChoose={(unit) => setDraft({ ...draft, unit })}
           >
-            {UNITS.map((unit) => (
-              <option key={unit} value={unit}>
-                {unitName(unit, words.language)}
-              </option>
-            ))}
-          </select>
-          <Button disabled={!reading.ok} onClick={() => reading.ok && onChange(splitLimit(raised(reading.bytes)))}>
+            {(unit) => unitName(unit, words.language)}
+          </Select>
+          <Button disabled={!reading.ok} onClick={() => reading.ok && setDraft(splitLimit(raised(reading.bytes)))}>
             {words('edit.more')}
           </Button>
         </span>

@@ -2,6 +2,7 @@ import type { User } from '../../api/wire.js';
 import { clockTime, useWords } from '../../i18n/text.js';
 import { COLUMN_NAMES, COLUMNS, type Column, type Sorting } from '../../state/key-list.js';
 import { Button } from '../../ui/button.js';
+import { Select } from '../../ui/field.js';
 import { Icon } from '../../ui/icon.js';
 
 /** An order on the screen that is an earlier one, and the way to put it right. */
@@ -104,21 +105,15 @@ export function SortChoice({ sorting, onSort }: Pick<HeadProps, 'sorting' | 'onS
   const words = useWords();
   return (
     <span class="joined sort-choice">
-      <select
+      <Select
         class="grow"
         aria-label={words('keys.sortBy')}
+        names={COLUMN_NAMES}
         value={sorting.column}
-        onChange={(event) => {
-          const column = COLUMN_NAMES.find((name) => name === event.currentTarget.value);
-          if (column !== undefined) onSort({ column, descending: COLUMNS[column].isRising !== true });
-        }}
+        onChoose={(column) => onSort({ column, descending: COLUMNS[column].isRising !== true })}
       >
-        {COLUMN_NAMES.map((column) => (
-          <option key={column} value={column}>
-            {words(COLUMNS[column].long ?? COLUMNS[column].label)}
-          </option>
-        ))}
-      </select>
+        {(column) => words(COLUMNS[column].long ?? COLUMNS[column].label)}
+      </Select>
       <Button
         aria-label={words(sorting.descending ? 'keys.falling' : 'keys.rising')}
         title={words(sorting.descending ? 'keys.falling' : 'keys.rising')}

@@ -7,6 +7,7 @@ import type { NamedKey } from '../../state/named-keys.js';
 import { type Store, useStore } from '../../store/store.js';
 import { formatExact } from '../../text/sizes.js';
 import { Button, IconButton, Segments } from '../../ui/button.js';
+import { Select } from '../../ui/field.js';
 import { Icon } from '../../ui/icon.js';
 import { useNarrow } from '../../ui/width.js';
 import { Handout } from './handout.js';
@@ -115,18 +116,9 @@ function Filters({ users, filter, onFilter }: FiltersProps) {
           </>
         )}
       </Segments>
-      <select
-        class="filter-menu"
-        aria-label={words('keys.filter')}
-        value={filter}
-        onChange={(event) => onFilter(FILTERS.find((name) => name === event.currentTarget.value) ?? 'all')}
-      >
-        {names.map((name) => (
-          <option key={name} value={name}>
-            {`${text(name).label} ${text(name).count}`}
-          </option>
-        ))}
-      </select>
+      <Select class="filter-menu" aria-label={words('keys.filter')} names={names} value={filter} onChoose={onFilter}>
+        {(name) => `${text(name).label} ${text(name).count}`}
+      </Select>
       {blind && <span class="hint">{words('absent.online')}</span>}
     </>
   );

@@ -3,7 +3,7 @@ import type { OutboundRule, RuleAction } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
 import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
 import { Button, IconButton } from '../../ui/button.js';
-import { Dialog, DialogFoot } from '../../ui/dialog.js';
+import { DialogFoot, FormDialog } from '../../ui/dialog.js';
 import { LinesField, TextField } from '../../ui/field.js';
 import { Icon, type IconName } from '../../ui/icon.js';
 import { Empty } from '../../ui/notice.js';
@@ -199,8 +199,7 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
   const [protocol, setProtocol] = useState(rule.protocol ?? '');
   const domainProblem = firstBad(domains, isDomainSuffix, 'rules.badDomain', words);
   const networkProblem = firstBad(networks, isCidr, 'rules.badNetwork', words);
-  const submit = (event: Event) => {
-    event.preventDefault();
+  const submit = () => {
     if (domainProblem !== null || networkProblem !== null) return;
     const trimmed = protocol.trim();
     onApply({
@@ -213,49 +212,47 @@ function RuleDialog({ title, rule, hasProtocol, targets, onClose, onApply }: Rul
     });
   };
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form class="dialog-body" onSubmit={submit}>
-        <fieldset class="choices">
-          <legend>{words('rules.action')}</legend>
-          {choices.map((choice, index) => (
-            <label key={choice.tag ?? choice.action} class={`choice choice-${choice.action}`}>
-              <input type="radio" name="action" checked={index === place} onChange={() => setPlace(index)} />
-              {words(`rules.${choice.action}`)}
-              {choice.tag !== undefined && <span class="quiet">{choice.tag}</span>}
-            </label>
-          ))}
-        </fieldset>
-        <LinesField
-          label={words('rules.domains')}
-          problem={domainProblem}
-          data-autofocus=""
-          rows={4}
-          value={domains}
-          onType={setDomains}
+    <FormDialog title={title} onSubmit={submit} onClose={onClose}>
+      <fieldset class="choices">
+        <legend>{words('rules.action')}</legend>
+        {choices.map((choice, index) => (
+          <label key={choice.tag ?? choice.action} class={`choice choice-${choice.action}`}>
+            <input type="radio" name="action" checked={index === place} onChange={() => setPlace(index)} />
+            {words(`rules.${choice.action}`)}
+            {choice.tag !== undefined && <span class="quiet">{choice.tag}</span>}
+          </label>
+        ))}
+      </fieldset>
+      <LinesField
+        label={words('rules.domains')}
+        problem={domainProblem}
+        data-autofocus=""
+        rows={4}
+        value={domains}
+        onType={setDomains}
+      />
+      <LinesField
+        label={words('rules.networks')}
+        problem={networkProblem}
+        rows={4}
+        value={networks}
+        onType={setNetworks}
+      />
+      {hasProtocol && (
+        <TextField
+          label={words('rules.protocol')}
+          hint={words('rules.protocolHint')}
+          spellcheck={false}
+          value={protocol}
+          onType={setProtocol}
         />
-        <LinesField
-          label={words('rules.networks')}
-          problem={networkProblem}
-          rows={4}
-          value={networks}
-          onType={setNetworks}
-        />
-        {hasProtocol && (
-          <TextField
-            label={words('rules.protocol')}
-            hint={words('rules.protocolHint')}
-            spellcheck={false}
-            value={protocol}
-            onType={setProtocol}
-          />
-        )}
-        <DialogFoot onClose={onClose}>
-          <Button type="submit" kind="primary">
-            {words('rules.apply')}
-          </Button>
-        </DialogFoot>
-      </form>
-    </Dialog>
+      )}
+      <DialogFoot onClose={onClose}>
+        <Button type="submit" kind="primary">
+          {words('rules.apply')}
+        </Button>
+      </DialogFoot>
+    </FormDialog>
   );
 }
 
