@@ -130,7 +130,7 @@ function Credentials({ way, onWay }: CredentialsProps) {
         disabled={hasLogin === false && 'password'}
         onChoose={onWay}
       >
-        {(name) => words(name === 'password' ? 'login.withPassword' : 'login.withToken')}
+        {(name) => words(name === 'password' ? 'login.password' : 'login.withToken')}
       </Segments>
       {hasLogin === false && <p class="hint">{words('absent.login')}</p>}
       {all.length > 1 && (

@@ -64,7 +64,7 @@ export function OverviewPage() {
     <Page title={words('page.overview')} tools={<Health />}>
       {list === null && <Failure of={error} />}
       <dl class="figures">
-        <Fact label={words('overview.keys')}>{status === null ? '…' : whole(status.total_users)}</Fact>
+        <Fact label={words('page.keys')}>{status === null ? '…' : whole(status.total_users)}</Fact>
         <Fact label={words('overview.online')} missing={blind} title={blind ? words('absent.online') : undefined}>
           {summary === null ? '…' : blind ? '—' : whole(summary.connected.length)}
         </Fact>

@@ -66,9 +66,9 @@ function Drawing({ points, label, height = 180 }: ChartProps) {
         )}
       </svg>
       <figcaption>
-        <span class="legend legend-down">{words('overview.down.short')}</span>
-        <span class="legend legend-up">{words('overview.up.short')}</span>
-        {scale.gaps.length > 0 && <span class="legend legend-gap">{words('overview.gap')}</span>}
+        <span class="legend legend-down">{words('keys.down')}</span>
+        <span class="legend legend-up">{words('keys.up')}</span>
+        {scale.gaps.length > 0 && <span class="legend legend-gap">{words('key.notRecorded')}</span>}
         <output>{readout(at ?? points[points.length - 1], words)}</output>
       </figcaption>
     </figure>
@@ -152,7 +152,7 @@ function nearest(points: readonly TrafficPoint[], time: number): number {
 function readout(point: TrafficPoint | undefined, words: Words): string {
   if (point === undefined) return '';
   const side = (name: 'up' | 'down') =>
-    `${words(`overview.${name}.short`)} ${words('overview.perSecond', { size: formatSize(Math.round(rate(point, name)), words.language) })}`;
+    `${words(`keys.${name}`)} ${words('overview.perSecond', { size: formatSize(Math.round(rate(point, name)), words.language) })}`;
   return `${clockTime(startOf(point), words.language)}–${clockTime(point.time, words.language)} · ${side('down')} · ${side('up')}`;
 }
 

@@ -8,7 +8,7 @@ import { Dialog } from './dialog.js';
 export const shortcutsOpen: Store<boolean> = createStore(false);
 
 const SHORTCUTS: readonly { readonly keys: string; readonly does: MessageName }[] = [
-  { keys: '/', does: 'shortcuts.search' },
+  { keys: '/', does: 'keys.searchShort' },
   { keys: '?', does: 'shortcuts.help' },
   { keys: '↑ ↓ Home End', does: 'shortcuts.move' },
   { keys: 'Enter, Q', does: 'shortcuts.open' },
@@ -18,7 +18,7 @@ const SHORTCUTS: readonly { readonly keys: string; readonly does: MessageName }[
   { keys: 'Shift', does: 'shortcuts.range' },
   { keys: 'Delete', does: 'shortcuts.delete' },
   { keys: 'Alt+↑ Alt+↓', does: 'shortcuts.rules' },
-  { keys: 'Esc', does: 'shortcuts.close' },
+  { keys: 'Esc', does: 'action.close' },
 ];
 
 function isTyping(target: EventTarget | null): boolean {

@@ -46,7 +46,7 @@ function ServerForm(form: FormProps) {
   const listens = memberOf(tree, 'listen');
   return (
     <section class="card">
-      <h2>{words('config.server')}</h2>
+      <h2>{words('login.server')}</h2>
       <div class="fields">
         <Choice
           {...form}
@@ -112,9 +112,9 @@ function ListenerForm({ listener, file, ...form }: ListenerFormProps) {
           </>
         )}
         <Line {...form} path={[...listener, 'webpath']} label={words('config.webpath')} />
-        <Line {...form} path={[...listener, 'username']} label={words('config.username')} />
+        <Line {...form} path={[...listener, 'username']} label={words('login.username')} />
         <SecretField
-          label={words('config.token')}
+          label={words('login.token')}
           placeholder={words('config.noToken')}
           autocomplete="off"
           value={textOf(valueAt(tree, token))}
@@ -189,9 +189,7 @@ function OutboundForm(form: FormProps) {
             {...form}
             path={[...path, 'protocol']}
             label={
-              older
-                ? words('config.proxyProtocol')
-                : `${words('config.proxyProtocol')}: ${textOf(valueAt(tree, [...path, 'tag']))}`
+              older ? words('rules.protocol') : `${words('rules.protocol')}: ${textOf(valueAt(tree, [...path, 'tag']))}`
             }
             known={PROTOCOLS}
             optional={older}

@@ -97,7 +97,7 @@ function rowProblem(row: NameRow, rows: readonly NameRow[], words: Words): strin
 
 /** Members that only a file has, or only some servers tell, each with what stands in its place while it is absent. */
 const NUMBERS = [
-  { member: 'local_port', label: 'dns.port', fallback: '50053', most: 65_535 },
+  { member: 'local_port', label: 'config.bindPort', fallback: '50053', most: 65_535 },
   { member: 'refresh_hours', label: 'dns.refreshHours', fallback: '24', most: 576 },
 ] as const;
 
@@ -160,8 +160,8 @@ interface CustomNamesProps {
 }
 
 const COLUMNS = [
-  { member: 'name', label: 'dns.customName', example: '*.home.example' },
-  { member: 'address', label: 'dns.customAddress', example: '192.0.2.1' },
+  { member: 'name', label: 'keys.name', example: '*.home.example' },
+  { member: 'address', label: 'config.bindHost', example: '192.0.2.1' },
 ] as const;
 
 function CustomNames({ rows, problems, onChange }: CustomNamesProps) {

@@ -29,7 +29,7 @@ export function QueryLog({ queries }: { readonly queries: readonly DnsQuery[] })
       .slice(-MOST)
       .reverse();
   }, [queries, part, blockedOnly]);
-  const heads = (['time', 'domain', 'client', 'result'] as const).map((name) => words(`dns.${name}`));
+  const heads = (['audit.time', 'dns.domain', 'dns.client', 'audit.outcome'] as const).map((name) => words(name));
   return (
     <section class="card" aria-label={words('dns.log')}>
       <div class="toolbar-line">

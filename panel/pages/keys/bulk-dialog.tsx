@@ -88,13 +88,13 @@ export function BulkDialog({ onClose }: { readonly onClose: () => void }) {
       />
       <LimitField {...limit} />
       <TextField
-        label={words('bulk.prefix')}
+        label={words('keys.name')}
         hint={words('bulk.prefixHint')}
         maxLength={200}
         value={prefix}
         onType={setPrefix}
       />
-      <BatchFoot batch={batch} onClose={onClose} label={words('bulk.create')} />
+      <BatchFoot batch={batch} onClose={onClose} label={words('edit.create')} />
     </FormDialog>
   );
 }

@@ -76,7 +76,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
       <Failure of={saving.error} urgent />
       {hidesNames && <Switch label={words('edit.nameKeep')} checked={keepName} onChange={setKeepName} />}
       <TextField
-        label={words('edit.name')}
+        label={words('keys.name')}
         hint={words(hidesNames ? 'edit.nameUnseen' : 'edit.nameHint')}
         problem={nameProblem}
         data-autofocus=""
@@ -87,7 +87,7 @@ export function EditDialog({ user: given, onClose }: EditDialogProps) {
       {user === null && (
         <TextField
           {...VERBATIM}
-          label={words('edit.key')}
+          label={words('keys.key')}
           hint={words('edit.keyHint')}
           problem={keyProblem}
           autocapitalize="off"

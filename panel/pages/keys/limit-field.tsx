@@ -43,7 +43,7 @@ export function LimitField({ draft, setDraft, reading, autofocus = false }: Limi
   const words = useWords();
   return (
     <Field
-      label={words('edit.limit')}
+      label={words('keys.limit')}
       hint={hintOf(reading, words)}
       problem={reading.ok ? null : words(`edit.limit.${reading.problem}`)}
     >

@@ -225,8 +225,8 @@ function RowEdit({ user, onClose }: RowEditProps) {
     >
       <input
         class="grow"
-        aria-label={words('edit.name')}
-        placeholder={words(user.name === undefined ? 'keys.untold' : 'edit.name')}
+        aria-label={words('keys.name')}
+        placeholder={words(user.name === undefined ? 'keys.untold' : 'keys.name')}
         title={user.name === undefined ? words('absent.names') : undefined}
         disabled={user.name === undefined}
         autocomplete="off"
@@ -237,7 +237,7 @@ function RowEdit({ user, onClose }: RowEditProps) {
       />
       <input
         class="row-edit-limit"
-        aria-label={words('edit.limit')}
+        aria-label={words('keys.limit')}
         aria-invalid={!reading.ok}
         title={reading.ok ? words('edit.limitHint') : words(`edit.limit.${reading.problem}`)}
         placeholder={words('keys.unlimited')}

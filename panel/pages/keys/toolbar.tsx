@@ -60,7 +60,7 @@ export function Toolbar({ view, users, rows, stale, onSelect, onDo }: ToolbarPro
           {words('keys.bulk')}
         </Button>
         <Button kind="primary" icon="plus" onClick={() => onDo('create')}>
-          {words('keys.create')}
+          {words('edit.new')}
         </Button>
       </div>
       <div class="toolbar-line">
