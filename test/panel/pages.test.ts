@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatSize } from '../../panel/text/sizes.js';
 import { localOf } from '../local-of.js';
 import { expectAccessible, inBrowser, PAGES } from './in-browser.js';
-import { goTo, picture } from './stage.js';
+import { goTo, holdTime, picture } from './stage.js';
 
 const { withPanel } = inBrowser();
 
@@ -115,10 +115,12 @@ it('on a phone the list is the page: one line of header, a menu of filters, and 
       const grid = await box('.grid');
       expect(bar.y).toBeGreaterThanOrEqual(grid.y + grid.height);
       await page.getByRole('button', { name: 'Clear selection' }).click();
+      await holdTime(page);
       await page.getByRole('button', { name: 'Copy link: Guests' }).click();
       await page.locator('.toast').waitFor();
       const nav = await box('nav');
       expect((await box('.toast')).y).toBeGreaterThanOrEqual(nav.y + nav.height);
+      await page.clock.resume();
       await page.getByRole('button', { name: 'Show QR code: Guests' }).click();
       await page.getByRole('img', { name: 'QR code of the link' }).waitFor();
       await page.keyboard.press('Escape');
@@ -126,7 +128,7 @@ it('on a phone the list is the page: one line of header, a menu of filters, and 
       await page.getByRole('button', { name: 'Sign out' }).click();
       await page.getByLabel('Username').waitFor();
     },
-    { viewport: { width: 390, height: 780 }, permissions: ['clipboard-read', 'clipboard-write'] },
+    { viewport: { width: 390, height: 780 }, clock: true, permissions: ['clipboard-read', 'clipboard-write'] },
   );
 });
 
