@@ -67,7 +67,7 @@ async function askForHost({ input, ownAddresses, output }: CommandContext): Prom
 }
 
 /** The first mount with a panel, for a browser, else the first API. */
-function addressOf({ mounts, at }: RunningGateway): string {
+function firstPage({ mounts, at }: RunningGateway): string {
   const withPanel = mounts.find(({ revision }) => revision.capabilities.panel !== undefined);
   return withPanel === undefined ? `API: ${at(`${mounts[0]?.api ?? ''}/`)}` : `Panel: ${at(`${withPanel.base}/`)}`;
 }
@@ -87,7 +87,7 @@ for the address at which clients reach the tunnel server. Prints the panel's add
       announce: (gateway, log) => {
         if (context.output.isTerminal) log.info({}, `listening on ${gateway.url}`);
         else announceListening(gateway, context, log);
-        say(log, { address: addressOf(gateway) }, addressOf(gateway));
+        say(log, { address: firstPage(gateway) }, firstPage(gateway));
       },
     });
   },

@@ -2,7 +2,7 @@ import { DEFAULT_DNS, type DnsConfig, type DnsQuery, type OutboundSettings } fro
 import type { ClockPort, LogPort, RandomPort, ResolverPort } from '../core/ports.js';
 import { hostOf, httpUrl } from '../wire/dns-values.js';
 import { type AnsweringState, createResponder } from './answering.js';
-import { type Blocklists, createBlocklists, type ListState } from './blocklists.js';
+import { type Blocklists, createBlocklists } from './blocklists.js';
 import type { ConnectionsOptions } from './channel.js';
 import { type Connections, createConnections } from './connections.js';
 import { reasonOf } from './failure-reason.js';
@@ -15,33 +15,6 @@ import { createCustomDomains } from './local-answers.js';
 import { createQueryLog } from './query-log.js';
 import { createRateLimit } from './rate-limit.js';
 import { reservedForRedirects, reservedKind } from './reserved-addresses.js';
-
-/** Figures of the resolver, for metrics. Counts are since its creation. */
-export interface ResolverStats {
-  /** The address on which it listens, or null. */
-  readonly listening: { readonly address: string; readonly port: number } | null;
-  readonly queries: number;
-  readonly blocked: number;
-  readonly cacheHits: number;
-  readonly upstreamErrors: number;
-  readonly cachedAnswers: number;
-  readonly lists: readonly ListState[];
-  /** Milliseconds since the epoch, null for never. */
-  readonly lastRefresh: number | null;
-  /** Why a list kept its old content at the last refresh; null when none did. */
-  readonly lastRefreshError: string | null;
-}
-
-/** The embedded DNS server behind the DNS endpoints. */
-export interface Resolver extends ResolverPort {
-  /** From now on the settings are acted upon; before, they are only remembered. Nothing it meets is an error here. */
-  start(): void;
-  /** Resolves when what was ordered so far is done: sockets, kept lists. Refreshes go on in the background. */
-  settled(): Promise<void>;
-  /** Closes sockets and connections and gives up what is under way. */
-  close(): Promise<void>;
-  stats(): ResolverStats;
-}
 
 export interface ResolverOptions {
   /** The folder of the last good copies of lists; made when the first is. Null: they are in memory alone. */
@@ -78,10 +51,11 @@ const RATE = { perSecond: 200, burst: 1000 };
 
 /** Creates a resolver that does nothing until `start`. */
 export function createResolver(options: ResolverOptions): Resolver {
-  return new EmbeddedResolver(options);
+  return new Resolver(options);
 }
 
-class EmbeddedResolver implements Resolver {
+/** The embedded DNS server behind the DNS endpoints. */
+export class Resolver implements ResolverPort {
   readonly #options: ResolverOptions;
   readonly #counts = { queries: 0, blocked: 0, cacheHits: 0, upstreamErrors: 0 };
   readonly #queryLog = createQueryLog(LOGGED_QUERIES);
@@ -152,6 +126,7 @@ class EmbeddedResolver implements Resolver {
     });
   }
 
+  /** From now on the settings are acted upon; before, they are only remembered. Nothing it meets is an error here. */
   start(): void {
     if (this.#phase !== 'new') return;
     this.#phase = 'running';
@@ -159,10 +134,12 @@ class EmbeddedResolver implements Resolver {
     this.#apply();
   }
 
+  /** Resolves when what was ordered so far is done: sockets, kept lists. Refreshes go on in the background. */
   settled(): Promise<void> {
     return this.#work;
   }
 
+  /** Closes sockets and connections and gives up what is under way. */
   async close(): Promise<void> {
     this.#phase = 'closed';
     this.#order(() => this.#follow());
@@ -170,7 +147,8 @@ class EmbeddedResolver implements Resolver {
     await Promise.all([this.#work, this.#blocklists.close(), this.#state.forwarder?.close()]);
   }
 
-  stats(): ResolverStats {
+  /** Figures for metrics. Counts are since its creation. */
+  stats() {
     const open = this.#listener.current();
     const lists = this.#blocklists.states();
     return {
@@ -179,6 +157,7 @@ class EmbeddedResolver implements Resolver {
       cachedAnswers: this.#state.forwarder?.cache.size ?? 0,
       lists,
       lastRefresh: this.#blocklists.refreshedAt(),
+      /** Why a list kept its old content at the last refresh; null when none did. */
       lastRefreshError: lists.find(({ error }) => error !== null)?.error ?? null,
     };
   }

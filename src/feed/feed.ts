@@ -23,17 +23,6 @@ import { readReport } from './report-body.js';
 import { BODY_LIMIT, FEED_PATHS, FEED_ROUTES, type FeedRoute, isFeedRoute, MOST_WAIT } from './routes.js';
 import { createWaiting } from './waiting.js';
 
-/** Counts of the feed since the start. */
-export interface FeedStatus {
-  readonly reports: number;
-  readonly entries: number;
-  readonly repeatedReports: number;
-  readonly unknownKeys: number;
-  /** Reports that were counted and could not be made durable. */
-  readonly notDurable: number;
-  readonly refused: number;
-}
-
 export interface FeedOptions {
   readonly backend: Pick<Backend, 'keys' | 'count' | 'countPosted' | 'replica'>;
   /** Null asks for none: a Unix socket, whose permissions decide. */
@@ -48,10 +37,7 @@ export interface FeedOptions {
 }
 
 /** The data plane's door. */
-export interface Feed {
-  readonly app: FastifyInstance;
-  status(): FeedStatus;
-}
+export type Feed = ReturnType<typeof createFeed>;
 
 /** Milliseconds. */
 const REQUEST_TIMEOUT = 60_000;
@@ -60,9 +46,10 @@ const NO_OPERATOR = { username: '', passwordHash: '' } as const;
 const NO_SESSION = createSession();
 
 /** Makes the feed as an app that does not listen yet (design: "The feed"). */
-export function createFeed(options: FeedOptions): Feed {
+export function createFeed(options: FeedOptions) {
   const { backend, token } = options;
   const { keys, replica } = backend;
+  /** Counts since the start; `notDurable` are reports that were counted and could not be made durable. */
   const status = { reports: 0, entries: 0, repeatedReports: 0, unknownKeys: 0, notDurable: 0, refused: 0 };
   const answers = createKeysAnswers(keys, options.random.bytes(6).toString('hex'));
   const waiting = createWaiting(keys.admissions);

@@ -62,7 +62,7 @@ export function registerConfiguration(registry: Registry): ConfigurationObserver
   };
 }
 
-interface MountLabels {
+export interface MountLabels {
   readonly mount: string;
   readonly revision: string;
 }

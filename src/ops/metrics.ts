@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client';
-import type { ConfigurationObserverPort } from '../core/configuration-observer.js';
 import { type DnsFigures, dnsFamilies } from './dns-metrics.js';
-import { type LoginCounts, registerConfiguration, registerLogins } from './event-metrics.js';
+import { registerConfiguration, registerLogins } from './event-metrics.js';
 import { type Family, registerFamilies } from './family.js';
 import {
   type ConnectionFigures,
@@ -13,9 +12,9 @@ import {
   hasLogin,
   labelsOf,
 } from './gateway-metrics.js';
-import { registerDatabaseDurations, registerUpstreamCalls, type UpstreamCalls } from './home-durations.js';
+import { registerDatabaseDurations, registerUpstreamCalls } from './home-durations.js';
 import { type ProcessFigures, registerProcess } from './process-metrics.js';
-import { createRequestCounts, type RequestCounts, registerRequests } from './request-counts.js';
+import { createRequestCounts, registerRequests } from './request-counts.js';
 
 /** Figures of a gateway and what stands beside it. */
 export interface WatchedFigures {
@@ -30,44 +29,34 @@ export interface WatchedFigures {
 }
 
 /** All that Prometheus is told. */
-export interface Metrics {
-  /** Counts that are taken as it happens. */
-  readonly requests: RequestCounts;
-  readonly logins: LoginCounts;
-  readonly configuration: ConfigurationObserverPort;
-  readonly upstreamCalls: UpstreamCalls;
-  readonly databaseDurations: (operation: string, milliseconds: number) => void;
-  /** Adds what is read when somebody asks; once. */
-  watch(figures: WatchedFigures): void;
-  /** The text format 0.0.4 of Prometheus. Its cost does not depend on the number of keys. */
-  text(): Promise<string>;
-  readonly contentType: string;
-  /** Ends the gathering. */
-  close(): void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Makes metrics in a registry of their own. */
-export function createMetrics(figures: ProcessFigures): Metrics {
+export function createMetrics(figures: ProcessFigures) {
   const registry = new Registry();
   const endProcess = registerProcess(registry, figures);
   const requests = createRequestCounts();
   registerRequests(registry, requests);
   const logins = registerLogins(registry);
   return {
+    /** Counts that are taken as it happens. */
     requests,
     logins,
     configuration: registerConfiguration(registry),
     upstreamCalls: registerUpstreamCalls(registry),
     databaseDurations: registerDatabaseDurations(registry),
-    watch({ gateway, home, connections, feed, dns }) {
+    /** Adds what is read when somebody asks; once. */
+    watch({ gateway, home, connections, feed, dns }: WatchedFigures): void {
       for (const mount of gateway.mounts.filter(hasLogin)) logins.beginAtZero(labelsOf(mount));
       registerFamilies(registry, [...gatewayFamilies(gateway), ...home]);
       if (connections !== null) registerFamilies(registry, connectionFamilies(connections));
       if (feed !== null) registerFamilies(registry, feedFamilies(feed));
       if (dns !== null) registerFamilies(registry, dnsFamilies(dns));
     },
+    /** The text format 0.0.4 of Prometheus. Its cost does not depend on the number of keys. */
     text: () => registry.metrics(),
     contentType: registry.contentType,
+    /** Ends the gathering. */
     close: endProcess,
   };
 }

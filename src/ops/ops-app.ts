@@ -11,7 +11,7 @@ export interface OpsOptions {
   readonly health: Health;
   /** The identity of a state that several gateways share; null, and not told, for others. */
   readonly state?: () => string | null;
-  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+  readonly metrics: { readonly contentType: string } & Pick<Metrics, 'text'>;
   /** Makes the server that listens; absent for a plain one. */
   readonly createServer?: CreateServer;
   readonly log: LogPort;

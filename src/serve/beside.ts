@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import type { LogPort } from '../core/ports.js';
-import { addressClashes, hostAndPort } from '../settings/bind-address.js';
+import { addressClashes, parseHostPort } from '../settings/bind-address.js';
 import type { Prepared } from './prepare.js';
 
 /** A closed port of this machine says so at once. */
@@ -21,7 +21,7 @@ export async function isBesideServer({ settings, gateway, bind }: Prepared, log:
     ]).length > 0;
   if (isOwn || !(await isListening(address))) return false;
   const webpath = listener.webpath.replace(/^\/+|\/+$/g, '');
-  const line = `keyway serve --upstream http://${addressOf(address)}${webpath === '' ? '' : `/${webpath}`}`;
+  const line = `keyway serve --upstream http://${hostPort(address)}${webpath === '' ? '' : `/${webpath}`}`;
   log.warn({ address: listener.bind }, `${BESIDE} ${line}`);
   if (dns?.enabled && settings.embeddedResolver === null) log.info({ port: dns.localPort }, DNS_LEFT);
   return true;
@@ -35,7 +35,7 @@ const DNS_LEFT = "the DNS port is left to the server beside: --resolver asks for
 function reachable(bind: string): { readonly host: string; readonly port: number } | null {
   if (!URL.canParse(`http://${bind}`)) return null;
   const { hostname } = new URL(`http://${bind}`);
-  const { host, port } = hostAndPort(bind);
+  const { host, port } = parseHostPort(bind);
   if (port === 0 || hostname === '') return null;
   return { host: ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host, port };
 }
@@ -53,6 +53,6 @@ async function isListening(address: { readonly host: string; readonly port: numb
   });
 }
 
-function addressOf({ host, port }: { readonly host: string; readonly port: number }): string {
+function hostPort({ host, port }: { readonly host: string; readonly port: number }): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,5 +1,5 @@
 import type { LogPort, RandomPort } from '../core/ports.js';
-import { createFeed, type Feed } from '../feed/feed.js';
+import { createFeed } from '../feed/feed.js';
 import type { Gateway } from '../gateway/compose.js';
 import type { Settings } from '../settings/table.js';
 import type { CreateServer } from '../sockets/http-server.js';
@@ -13,19 +13,15 @@ export interface FeedSettings extends Pick<Settings, 'feedToken'> {
   readonly createServer?: CreateServer;
 }
 
-/** A feed that listens; it closes before the gateway's counters do. */
-export interface RunningFeed {
-  /** `http://host:port` or `unix:PATH`. */
-  readonly url: string;
-  readonly feed: Feed;
-}
-
-/** Opens the data plane's door beside a gateway. Rejects with a `StartError` when the address cannot be had. */
+/**
+ * Opens the data plane's door beside a gateway, which closes before the gateway's counters do; `url` is `http://host:port` or
+ * `unix:PATH`. Rejects with a `StartError` when the address cannot be had.
+ */
 export async function startFeed(
   gateway: Gateway,
   settings: FeedSettings,
   { random, log }: { readonly random: RandomPort; readonly log: LogPort },
-): Promise<RunningFeed> {
+) {
   const { backend, home } = gateway;
   const { feedBind, feedToken: token, createServer } = settings;
   const feed = createFeed({

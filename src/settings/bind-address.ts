@@ -9,7 +9,7 @@ export type ListenAddress =
   | { readonly kind: 'socket'; readonly path: string };
 
 /** Splits `host:port`; an IPv6 host stands in brackets and is given without them. Throws a `StartError`. */
-export function hostAndPort(bind: string): { readonly host: string; readonly port: number } {
+export function parseHostPort(bind: string): { readonly host: string; readonly port: number } {
   const [, bracketed, plain = '', port = ''] = /^(?:\[([^\]]+)\]|(.*)):(\d+)$/.exec(bind) ?? [];
   if (port === '' || Number(port) > 65535)
     throw new StartError([`bind: expected host:port with a port up to 65535, found ${JSON.stringify(bind)}`]);
@@ -19,7 +19,7 @@ export function hostAndPort(bind: string): { readonly host: string; readonly por
 /** Reads `host:port`, or `unix:` and a path. Throws a `StartError`. */
 export function listenAddress(bind: string): ListenAddress {
   if (bind.startsWith(SOCKET)) return { kind: 'socket', path: bind.slice(SOCKET.length) };
-  return { kind: 'port', ...hostAndPort(bind) };
+  return { kind: 'port', ...parseHostPort(bind) };
 }
 
 /** An address and who listens there, as a message names it: a flag, or the file's member. */

@@ -5,7 +5,7 @@ import { readHar } from '../../replay/record/har.js';
 import { type RecordingProxy, startProxy } from '../../replay/record/proxy.js';
 import { RecordingFiles } from '../../replay/record/recording-files.js';
 import { RootedRecorder } from '../../replay/record/rooted-recorder.js';
-import { hostAndPort } from '../../settings/bind-address.js';
+import { parseHostPort } from '../../settings/bind-address.js';
 import type { ParsedFlags } from '../../settings/flags.js';
 import { type Command, type CommandContext, type ExitCode, usageProblem, wordsOf } from '../command.js';
 import {
@@ -56,7 +56,7 @@ function readSettings(reading: FlagReading, { words }: ParsedFlags, { folder }: 
 
 function listenOf(text: string, problems: string[]): { readonly host: string; readonly port: number } {
   try {
-    return hostAndPort(text);
+    return parseHostPort(text);
   } catch {
     problems.push('--listen: expected host:port with a port up to 65535');
     return { host: '', port: 0 };
