@@ -28,7 +28,7 @@ export function followInRootList(
   return beside === 'alone' ? withEveryKeyInRootList(without) : without;
 }
 
-/** Which of these keys stand in the root list beside the inbounds. */
+/** The ones of these keys that stand in the legacy key list. */
 export function keysInRootList(document: ConfigurationDocument, keys: Iterable<string>): readonly string[] {
   const wanted = new Set(keys);
   return elementsOf(document, wanted).flatMap(({ accessKey }) => (wanted.has(accessKey) ? [accessKey] : []));

@@ -8,7 +8,7 @@ import { changeDns, changeRules } from './section-changes.js';
 import { applySplices, type Splice } from './splice.js';
 import type { ObjectNode, Shape } from './tree.js';
 
-/** What a change of rules or DNS settings looks at: anything but keys. */
+/** The parts of a file that a change of rules or DNS settings looks at: anything but keys. */
 const SECTIONS_SHAPE: Shape = { members: { outbound: 'tree', outbounds: 'tree', routing: 'tree', dns: 'tree' } };
 
 /**

@@ -26,7 +26,7 @@ export function commentsBetween(bytes: Buffer, from: number, to: number): readon
   return comments;
 }
 
-/** Where the string that opens here ends, exclusive. */
+/** The end of the string that opens here, exclusive. */
 function stringEnd(bytes: Buffer, open: number): number {
   let at = open + 1;
   while (bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;

@@ -20,21 +20,21 @@ export interface ConfigurationDocument {
   readonly layout: Layout;
   /** The key lists that the file has, in the order in which their keys count. */
   readonly lists: readonly KeyList[];
-  /** Whether the first list is the one that new keys go to; false when that one has yet to be made. */
+  /** True when the first list is the one that new keys go to; false when that one has yet to be made. */
   readonly hasHome: boolean;
-  /** How many places for keys the file has, with or without a list in them. */
+  /** The number of places for keys in the file, with or without a list in them. */
   readonly keyPlaces: number;
   /** A root `access_keys` beside inbounds, whose keys do not count; null where there is none. */
   readonly besideInbounds: ListBesideInbounds | null;
 }
 
-/** Where the elements of a root list beside inbounds stand, and whether a server that has read it goes on reading the file. */
+/** A legacy key list: where its elements stand, and whether a server that has read it goes on reading the file. */
 export interface ListBesideInbounds {
   readonly list: KeyList;
   readonly takenAtReload: boolean;
 }
 
-/** What `readDocument` answers. The document does not hold on to the configuration. */
+/** The answer of `readDocument`. The document does not hold on to the configuration. */
 export interface ReadConfiguration {
   readonly document: ConfigurationDocument;
   readonly configuration: ServerConfiguration;
@@ -52,7 +52,7 @@ export function readDocument(bytes: Buffer): ReadConfiguration {
   return finish(readDocumentSteps(bytes));
 }
 
-/** As `readDocument`. */
+/** Does as `readDocument`, in steps. */
 export function* readDocumentSteps(bytes: Buffer): Steps<ReadConfiguration> {
   const root = yield* readRootSteps(bytes, ROOT_SHAPE);
   const layout = layoutOf(root);
@@ -123,7 +123,7 @@ function* readConfiguration(
   return { mode, keys, listener, listen, outbound, dns, warnings: [...others.list(), ...warnings.list()] };
 }
 
-/** What of the one layout stands in a file of the other where it may be taken for something. */
+/** Warns of parts of the one layout that stand in a file of the other where they may be taken for something. */
 function warnOfOtherLayout(
   bytes: Buffer,
   root: ObjectNode,

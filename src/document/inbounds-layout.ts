@@ -173,7 +173,7 @@ export function readOutbounds(root: ObjectNode, warnings: Warnings): readonly Ou
   });
 }
 
-/** What traffic sent to an outbound of this protocol meets. */
+/** The action that an outbound of this protocol stands for. */
 function actionOf(protocol: string): OutboundAction {
   return protocol === 'direct' || protocol === 'block' ? protocol : 'proxy';
 }

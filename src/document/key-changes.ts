@@ -43,7 +43,7 @@ function withHome(document: ConfigurationDocument): ConfigurationDocument {
   return readDocument(applySplices(document.bytes, splices)).document;
 }
 
-/** What a change of keys comes to in the lists of a file. */
+/** The effect of a change of keys on the lists of a file. */
 interface FoundChanges {
   readonly changed: readonly Splice[];
   /** Per list the indexes of the elements to remove, rising. */
@@ -94,7 +94,7 @@ function hasEmptyKey({ bytes, layout }: ConfigurationDocument, start: number): b
   return key?.kind === 'string' && key.value === '';
 }
 
-/** What the document says of these keys: the record that counts, or null. */
+/** The records of these keys that count in the document, or null. */
 export function recordsOf(
   document: ConfigurationDocument,
   keys: Iterable<string>,
@@ -219,7 +219,7 @@ function lazyStyle(bytes: Buffer, list: KeyList): () => TextStyle {
   };
 }
 
-/** How far from the end of a list an object is looked for whose style a new one copies. */
+/** The distance from the end of a list within which an object is looked for whose style a new one copies. */
 const SAMPLES = 64;
 
 /** The style of the last object near the end of a list, else the list's own. */

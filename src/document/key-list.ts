@@ -15,7 +15,7 @@ import {
   toValue,
 } from '../wire/json/scanner.js';
 
-/** Where the elements of a key list stand, in arrays of numbers: a million keys take twelve megabytes. */
+/** The places of a key list's elements, in arrays of numbers: a million keys take twelve megabytes. */
 export interface KeyList {
   /** The offsets of the brackets. */
   readonly open: number;
@@ -51,7 +51,7 @@ const SAFE_DIGITS = 15;
 const MINUS = 0x2d;
 const ZERO = 0x30;
 
-/** Where a value is not the like: no value, and a fault. */
+/** The expected kinds of values, for the fault of another one, which counts as absent. */
 const EXPECTED: Readonly<Record<KeyFieldKind, string>> = {
   text: 'a string',
   u64: `an integer from 0 to ${MAX_U64}`,
@@ -62,7 +62,7 @@ const MEMBERS = keyFields.map(({ kind, member, noted }) => {
   return { isText: kind === 'text', member, bytes: Buffer.from(member), fault };
 });
 
-/** What is known of the element being read; one object, used again for every element. */
+/** The element being read; one object, used again for every element. */
 interface Element {
   key: string | null;
   hash: number;
@@ -78,7 +78,7 @@ export function readKeys(scanner: JsonScanner, keyMember: string): KeysNode {
 /** Keys that are read in one step. */
 const STEP_KEYS = 4_000;
 
-/** As `readKeys`. */
+/** Does as `readKeys`, in steps. */
 export function* readKeysSteps(scanner: JsonScanner, keyMember: string): Steps<KeysNode> {
   const open = scanner.start;
   const starts = growableUint32();

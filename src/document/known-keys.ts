@@ -9,7 +9,7 @@ import { replaceRootList } from './root-list-change.js';
 export interface WithKnownKeys {
   /** On lines, as servers write it. */
   readonly bytes: Buffer;
-  /** How many keys it has now, how many it did not have before, and how many that it had it has no longer. */
+  /** The number of keys now, of those that it did not have before, and of those that it has no longer. */
   readonly keys: number;
   readonly added: number;
   readonly removed: number;

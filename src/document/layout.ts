@@ -18,33 +18,33 @@ export interface ListHolder {
   readonly owner: ObjectNode;
   readonly member: string;
   readonly value: ValueNode | undefined;
-  /** Whether its absence is worth a warning. */
+  /** Its absence is worth a warning. */
   readonly needed: boolean;
 }
 
-/** Where the list of rules stands, and the member to make on the way when its owner is missing. */
+/** The place of the list of rules, or the member to make on the way when its owner is missing. */
 export type RulesHome = ListHolder | { readonly missing: ListHolder; readonly member: string };
 
 /** The names of the layouts, after the member that tells them apart. */
 export type LayoutName = 'access_keys' | 'inbounds';
 
-/** Where things stand in a file: each rule of a layout in one place. */
+/** The places of things in a file: each rule of a layout in one place. */
 export interface Layout {
   readonly name: LayoutName;
   /** The member of an element that holds the key. */
   readonly keyMember: string;
-  /** Whether a key without name and limit is written as a bare string. */
+  /** A key without name and limit is written as a bare string. */
   readonly bareStrings: boolean;
   /** The root members that this layout looks at. */
   readonly shapes: Readonly<Record<string, Shape>>;
   /** Every object that holds keys, in order. A new key goes to the first. */
   keyHolders(root: ObjectNode): readonly ListHolder[];
-  /** What `keyHolders` being empty means to somebody who wants to add a key. */
+  /** The meaning of an empty `keyHolders` to somebody who wants to add a key. */
   readonly noHolder: string;
   readListener(root: ObjectNode, warnings: Warnings): ListenerConfig | null;
   /** The object that describes the listener; null where there is none. */
   listenerOf(root: ObjectNode): ObjectNode | null;
-  /** What an operator has to add where there is none. */
+  /** The part that an operator has to add where there is none. */
   readonly noListener: string;
   readListen(root: ObjectNode, warnings: Warnings): string | null;
   readOutbound(root: ObjectNode, warnings: Warnings): OutboundSettings | null;

@@ -3,11 +3,11 @@ import { ConfigurationShapeError } from './layout.js';
 import { putMember } from './section-changes.js';
 import { applySplices } from './splice.js';
 
-/** Who signs in at the listener that a file describes. */
+/** The credentials of the operator at the listener that a file describes. */
 export interface Operator {
   /** Null leaves the one that the file has. */
   readonly username: string | null;
-  /** As a file holds it. */
+  /** The hash in the form that a file holds. */
   readonly passwordHash: string;
 }
 

@@ -29,7 +29,7 @@ export function isAbsent(node: ValueNode | undefined): node is undefined | (Valu
   return node === undefined || node.kind === 'null';
 }
 
-/** What the gateway writes and reads in the place of a wrong value: the fallback, with a warning. */
+/** A string; for a wrong value the fallback, with a warning. */
 export function readString<F extends string | null>(
   node: ValueNode | undefined,
   place: string,

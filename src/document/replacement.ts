@@ -36,7 +36,7 @@ export function toReplacement<Reading>(body: Buffer, format: { read(bytes: Buffe
   }
 }
 
-/** As `toReplacement`. */
+/** Does as `toReplacement`, in steps. */
 export function* toReplacementSteps<Reading>(body: Buffer, read: (bytes: Buffer) => Steps<Reading>): Steps<Reading> {
   try {
     return yield* read(yield* textSteps(body));

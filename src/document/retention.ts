@@ -1,6 +1,6 @@
 /** A kept version of the configuration file, as its name tells it. */
 export interface KeptVersion {
-  /** What `restoreVersion` takes: the time and the beginning of the content's SHA-256. */
+  /** The id that `restoreVersion` takes: the time and the beginning of the content's SHA-256. */
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly keptAt: number;

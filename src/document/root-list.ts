@@ -8,11 +8,11 @@ import type { Warnings } from './reading.js';
 /** A root `access_keys` beside inbounds, where servers of that layout write the keys of their own API. */
 export interface RootList {
   readonly elements: number;
-  /** Of equal keys the first, in the order of the list. */
+  /** The first of equal keys, in the order of the list. */
   readonly keys: ReadonlyMap<string, AccessKey>;
   /** Elements without a usable key, by their index. */
   readonly withoutKey: readonly number[];
-  /** How many elements have `key`, as in an inbound, instead of `access_key`. */
+  /** The number of elements that have `key`, as in an inbound, instead of `access_key`. */
   readonly underKey: number;
   /** Elements that are no plain strings. */
   readonly objects: number;
@@ -22,7 +22,7 @@ export interface RootList {
   readonly hashes: Uint32Array;
 }
 
-/** What a root list says that the inbounds do not, and the other way round. */
+/** The differences between a legacy key list and the inbounds. */
 export interface ListDifferences {
   readonly onlyInList: readonly AccessKey[];
   /** Perhaps deleted through the API of a server that keeps such a list. */

@@ -78,7 +78,7 @@ export function changeRules(
   return replaceMiddle(bytes, value, kept, rendered);
 }
 
-/** How many items at the start and at the end of both lists are the same. */
+/** The numbers of items that are the same at the start and at the end of both lists. */
 interface SameEnds {
   readonly head: number;
   readonly tail: number;

@@ -11,7 +11,7 @@ export interface Sequence {
   readonly ends: ArrayLike<number>;
 }
 
-/** How the items of one sequence stand. */
+/** The way in which the items of one sequence stand. */
 export interface SequenceStyle extends TextStyle {
   /** The indentation of a new item's line. */
   readonly indent: string;
@@ -75,7 +75,7 @@ function startOfTail(count: number, removed: readonly number[]): number {
   return tail;
 }
 
-/** Which comma goes with a removed item. */
+/** Chooses the comma that goes with a removed item. */
 function commaOf(item: number, tail: number, followed: boolean): 'behind' | 'before' | 'none' {
   if (item < tail) return 'behind';
   if (item === 0) return 'none'; // There is none before the first.
@@ -180,7 +180,7 @@ function lineOf({ eol, indent }: SequenceStyle): string {
   return `${eol}${indent}`;
 }
 
-/** Where the comments end that follow on the same line; `line` says that the last of them ends with its line. */
+/** The end of the comments that follow on the same line; `line` says that the last of them ends with its line. */
 function commentsOnLine(bytes: Buffer, from: number): { readonly end: number; readonly line: boolean } {
   let end = from;
   let line = false;

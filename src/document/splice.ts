@@ -87,7 +87,7 @@ function firstEndAfter(ends: Uint32Array, offset: number): number {
   return low;
 }
 
-/** Where a byte that no splice removes stands afterwards. */
+/** The offset afterwards of a byte that no splice removes. */
 function shift(at: number, splices: readonly Splice[]): number {
   let delta = 0;
   for (const { from, to, text } of splices) {

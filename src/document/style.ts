@@ -3,19 +3,19 @@ import { createScanner, enter, Token, toValue } from '../wire/json/scanner.js';
 /** A value to write; a map is an object whose members keep the map's order. */
 export type Rendered = string | bigint | number | boolean | null | readonly Rendered[] | ReadonlyMap<string, Rendered>;
 
-/** How a file, or an object in it, is written. */
+/** The way in which a file, or an object in it, is written. */
 export interface TextStyle {
   /** Its line end. */
   readonly eol: string;
   /** One level of indentation. */
   readonly unit: string;
-  /** What stands between a member's name and its value. */
+  /** The text between a member's name and its value. */
   readonly colon: string;
   /** The blanks after a comma on one line. */
   readonly gap: string;
   /** The blanks inside the braces of an object on one line. */
   readonly pad: string;
-  /** Whether items stand on lines of their own. */
+  /** Items stand on lines of their own. */
   readonly manyLines: boolean;
 }
 
@@ -40,7 +40,7 @@ export function hasLineEnd(bytes: Buffer, from: number, to: number): boolean {
   return bytes.subarray(from, to).includes(LF);
 }
 
-/** Where the line that this offset is on starts. */
+/** The start of the line that this offset is on. */
 export function lineStart(bytes: Buffer, at: number): number {
   return at === 0 ? 0 : bytes.lastIndexOf(LF, at - 1) + 1;
 }

@@ -53,7 +53,7 @@ export interface ArrayNode {
 
 export interface MemberNode {
   readonly name: string;
-  /** Where the name starts; the member ends with its value. */
+  /** The start of the name; the member ends with its value. */
   readonly start: number;
   readonly nameEnd: number;
   readonly value: ValueNode;
@@ -70,7 +70,7 @@ export function readValue(scanner: JsonScanner, shape: Shape): ValueNode {
   return shape === 'skip' || shape === 'tree' ? readWhole(scanner, shape) : finish(readValueSteps(scanner, shape));
 }
 
-/** As `readValue`; it pauses within lists of keys. */
+/** Does as `readValue`, pausing within lists of keys. */
 export function* readValueSteps(scanner: JsonScanner, shape: Shape): Steps<ValueNode> {
   if (shape === 'skip' || shape === 'tree') return readWhole(scanner, shape);
   if (scanner.kind === Token.openArray) {

@@ -7,14 +7,14 @@ import { unlessMissing } from '../platform/presence.js';
 import { removeHalfKept } from './kept-versions.js';
 import { createWhole } from './write-file.js';
 
-/** Where a Keyway keeps what belongs to one configuration file: versions, the copy of an overwriting, counters. */
+/** The folder for all that belongs to one configuration file: versions, the copy of an overwriting, counters. */
 export interface DataFolder {
   readonly path: string;
   readonly versions: string;
   readonly inPlaceCopy: string;
   /** The last changes of the file, which a server beside may not have read (`configuration/unread-journal.ts`). */
   readonly unreadChanges: string;
-  /** Which content somebody means the file to have (`meant-content.ts`). */
+  /** The digest of the content that somebody means the file to have (`meant-content.ts`). */
   readonly meantContent: string;
 }
 
@@ -26,7 +26,7 @@ export class DataFolderError extends Error {
   }
 }
 
-/** Where the data folder of a configuration file is unless somebody says otherwise (design: "The data folder"). */
+/** The default path of a configuration file's data folder (design: "The data folder"). */
 export function dataFolderBeside(config: string): string {
   return join(dirname(config), `${basename(config)}.keyway`);
 }
@@ -130,7 +130,7 @@ async function markerFor(fileSystem: FileSystemPort, configurationPath: string):
   return { path, realPath: await fileSystem.realPath(path).catch(() => path) };
 }
 
-/** What a folder of a running server belongs to. */
+/** The owner of a folder in front of a running server. */
 const IS_ADDRESS = /^https?:\/\//;
 
 interface Marker {

@@ -14,7 +14,7 @@ import { otherNames } from './write-file.js';
 export interface FileHold {
   /** Nothing is taken while there is no such file. Rejects with `InUseError`, or an `Error` for people. */
   take(): Promise<void>;
-  /** Whether the path leads to the file that was taken, and its lock is there. */
+  /** True when the path leads to the file that was taken, and its lock is there. */
   isHeld(): Promise<boolean>;
   /** Takes it again where `isHeld` is false. Resolves to whether the lock had been removed; rejects as `take` does. */
   renew(): Promise<boolean>;

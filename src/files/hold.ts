@@ -5,7 +5,7 @@ import { cleanDataFolder, type DataFolder, noFileIn, openDataFolder, unusable } 
 import { createFileHold, type FileHold, holderOfFile } from './file-hold.js';
 import { holderOf, InUseError, type Lock, type LockPlace, type LockPorts, takeLock } from './lock.js';
 
-/** What a Keyway has for itself while it serves: its data folder and, where there is one, its configuration file. */
+/** The exclusive possession of a serving Keyway: its data folder and, where there is one, its configuration file. */
 export interface Hold {
   readonly folder: DataFolder;
   /**
@@ -25,7 +25,7 @@ export interface HoldOptions extends LockPorts {
   readonly configurationPath: string | null;
   /** Whose data folder it is where there is no configuration file: the address of a server. */
   readonly owner?: string;
-  /** How often it is looked whether all is still held, 0 for never by itself. */
+  /** The time between looks whether all is still held, 0 for never by itself. */
   readonly lookMilliseconds: number;
 }
 
@@ -142,7 +142,7 @@ async function inFolder<T>(path: string, take: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whoever is refused because of the file is left no new folder. */
+/** Refuses before it makes anything, so that a start refused because of the file leaves no new folder. */
 async function refuseBeforeMaking(options: HoldOptions, dataFolder: string, configurationPath: string): Promise<void> {
   const isMissing = await options.fileSystem.stat(dataFolder).then(
     () => false,

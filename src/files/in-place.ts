@@ -22,7 +22,7 @@ export interface InPlaceWriting {
 
 export interface InPlaceOptions {
   readonly fileSystem: FileSystemPort;
-  /** Where the durable copy stands while the file is being overwritten. */
+  /** The path of the durable copy while the file is being overwritten. */
   readonly copyPath: string;
   readonly log: LogPort;
   /** Takes a content that must not be lost; resolves when it is durable. */
@@ -35,7 +35,7 @@ interface Copy {
 }
 
 const COPY_MODE = 0o600;
-/** What a disk writes at once; a torn file has whole sectors of one content or the other. */
+/** The bytes that a disk writes at once; a torn file has whole sectors of one content or the other. */
 const SECTOR = 512;
 /** Lengths of both contents (64 bits each), then the SHA-256 of both together, then both. */
 const HEADER = 16 + 32;
@@ -43,7 +43,7 @@ const MOST_COPY_BYTES = HEADER + 2 * FILE_LIMITS.configuration;
 
 export function createInPlaceWriting({ fileSystem, copyPath, log, keep }: InPlaceOptions): InPlaceWriting {
   const folder = dirname(copyPath);
-  /** How an overwriting of ours left the file, while its copy is still there: changed since, it was edited and is not torn. */
+  /** The file's stat after an overwriting of ours whose copy is still there: changed since, it was edited and is not torn. */
   let left: FileStat | null = null;
 
   async function removeCopy(): Promise<void> {

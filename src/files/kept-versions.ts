@@ -24,7 +24,7 @@ export interface KeptVersions {
   find(id: string): Promise<KeptVersion>;
   /** The content of the version that `find` gives. */
   read(id: string): Promise<Buffer>;
-  /** Whether these very bytes are on their way and must stay as they are. */
+  /** True when these very bytes are on their way and must stay as they are. */
   isKeeping(bytes: Buffer): boolean;
   /** The folder was made again, empty: nothing counts as kept any more. */
   forget(): void;
@@ -43,7 +43,7 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{32})(-forever)?\.gz$/;
 const TEMPORARY = '.tmp';
-/** What cannot be packed gets 5 bytes longer for every 16 KiB (RFC 1951, 3.2.4), and has a frame. */
+/** Content that cannot be packed gets 5 bytes longer for every 16 KiB (RFC 1951, 3.2.4), and has a frame. */
 const MOST_PACKED_BYTES = FILE_LIMITS.configuration + FILE_LIMITS.configuration / 1024;
 
 const compress = promisify(gzip);

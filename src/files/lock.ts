@@ -8,11 +8,11 @@ import { createProcesses, type ProcessesPort } from '../platform/processes.js';
 import { parseMembers } from './data-folder.js';
 import { sameFile } from './write-file.js';
 
-/** What may be had by one process alone, and the file that says who has it. */
+/** A thing that one process alone may have, and the file that says which one has it. */
 export interface LockPlace {
   readonly path: string;
   readonly of: 'folder' | 'file';
-  /** What is held, as a sentence begins: `The data folder /var/lib/keyway`. */
+  /** The locked thing, as a sentence begins: `The data folder /var/lib/keyway`. */
   readonly what: string;
 }
 
@@ -29,7 +29,7 @@ export function lockPorts(fileSystem: FileSystemPort): LockPorts {
 
 /** A lock of this process. */
 export interface Lock {
-  /** Whether it is there as it was made. Rejects with the file system's error where that cannot be told. */
+  /** True when it is there as it was made. Rejects with the file system's error where that cannot be told. */
   isHeld(): Promise<boolean>;
   /** Takes it again after somebody has removed it; rejects as `takeLock` does. */
   takeAgain(): Promise<void>;
@@ -73,11 +73,11 @@ async function makeLock(ports: LockPorts, place: LockPlace, content: Buffer): Pr
   for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
     if (await isMade(fileSystem, place.path, content)) return;
     const present = await readLock(fileSystem, place);
-    // Whoever looked at ours gave it back.
+    // Another process that had set ours aside put it back.
     if (present?.equals(content)) return;
     const holder = present === null ? null : await livingHolder(present, processes);
     if (holder !== null) throw new InUseError(place, `process ${holder}`);
-    // Whoever makes it right now has not written into it yet.
+    // A process that is just making it has not written into it yet.
     const isHalfMade = present !== null && holderIn(present) === null && attempt < LOCK_ATTEMPTS / 2;
     if (isHalfMade) await wait(LOCK_WAIT_MS);
     else if (present !== null) await setAside(fileSystem, place, present);
@@ -98,7 +98,7 @@ async function isMade(fileSystem: FileSystemPort, path: string, content: Buffer)
   return true;
 }
 
-/** What whoever wants the place would be told; null when no living process has it. */
+/** The error for a process that wants the place; null when no living process has it. */
 export async function holderOf(
   { fileSystem, processes }: Pick<LockPorts, 'fileSystem' | 'processes'>,
   place: LockPlace,
@@ -113,7 +113,7 @@ async function readLock(fileSystem: FileSystemPort, place: LockPlace): Promise<B
   return fileSystem.read(place.path, FILE_LIMITS.note).catch((error: unknown) => {
     const code = failureCode(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    // Of one that cannot be read nobody knows that its process is gone.
+    // The process of a lock that cannot be read may be alive.
     if (code === 'EACCES' || code === 'EPERM') throw new InUseError(place, 'a process of another user');
     throw error;
   });
@@ -154,7 +154,7 @@ function lockOf(fileSystem: FileSystemPort, path: string, content: Buffer): Omit
   };
 }
 
-/** What a full disk took of a lock would keep later starts waiting for whoever makes it. */
+/** Removes the part of a lock that a full disk took: later starts would wait for its maker. */
 async function removeHalfMade(
   fileSystem: FileSystemPort,
   path: string,

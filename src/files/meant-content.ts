@@ -15,7 +15,7 @@ export async function noteMeantContent(fileSystem: FileSystemPort, folder: DataF
   await createWhole(fileSystem, { path, temporary }, () => fileSystem.create(temporary, digestOf(content), 0o600));
 }
 
-/** Whether these bytes are what was noted last. The note goes with that, and with the first look of a Keyway that starts. */
+/** True when these bytes were noted last. The note goes with that, and with the first look of a Keyway that starts. */
 export async function isMeantContent(
   fileSystem: FileSystemPort,
   folder: DataFolder,

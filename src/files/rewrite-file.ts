@@ -15,7 +15,7 @@ export interface VersionsOptions {
   readonly log: LogPort;
   readonly path: string;
   readonly dataFolder: string;
-  /** As for `createConfigurationFile`. */
+  /** Overwrites the file instead of replacing it: for one that is a mount point. Default false. */
   readonly inPlace?: boolean;
 }
 

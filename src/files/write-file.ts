@@ -9,7 +9,7 @@ import { exists } from '../platform/presence.js';
 export interface TargetFile {
   /** The path as it is configured, possibly a symbolic link. */
   readonly path: string;
-  /** Where the file really is; a replacement goes there, so that links stay. */
+  /** The file's real path; a replacement goes there, so that links stay. */
   readonly realPath: string;
   readonly bytes: Buffer;
   readonly stat: FileStat;
@@ -31,7 +31,7 @@ const READ_ATTEMPTS = 10;
 const WRITE_ATTEMPTS = 20;
 const NEW_FILE_MODE = 0o600;
 
-/** Whether two looks at a path saw the same file, unmodified. */
+/** True when two looks at a path saw the same file, unmodified. */
 export function sameFile(a: FileStat, b: FileStat): boolean {
   return a.dev === b.dev && a.ino === b.ino && a.size === b.size && a.mtimeNs === b.mtimeNs && a.ctimeNs === b.ctimeNs;
 }
@@ -74,7 +74,7 @@ export function checkReadable(path: string, content: Buffer): void {
   if (content.length > FILE_LIMITS.configuration) throw tooLarge(path, FILE_LIMITS.configuration);
 }
 
-/** Whether every later change of the content shows in the stat: it comes with a time after the one of the last content. */
+/** True when every later change of the content shows in the stat: it comes with a time after the one of the last content. */
 export function showsChanges({ mtimeNs, ctimeNs }: FileStat): boolean {
   return ctimeNs > mtimeNs;
 }
@@ -113,7 +113,7 @@ export async function replaceTarget(
   try {
     const prepare = async ({ mtimeNs }: FileStat): Promise<void> => {
       await checkUnchanged(fileSystem, target, mtimeNs);
-      // Where there are no further names, what follows is left out.
+      // A file system without hard links is not protected against what `putBackWritten` looks for.
       await fileSystem.hardLink(realPath, displaced).catch(() => undefined);
     };
     const written = await throughTemporary(fileSystem, { realPath, content, rights }, prepare);
@@ -162,7 +162,7 @@ export async function removeStaleTemporaries(fileSystem: FileSystemPort, realPat
   }
 }
 
-/** How many names the file has besides its own and those that a Keyway gives it while it replaces it. */
+/** The number of the file's names besides its own and those that a Keyway gives it while it replaces it. */
 export async function otherNames(fileSystem: FileSystemPort, realPath: string): Promise<number> {
   const { dev, ino, kind, links } = await fileSystem.stat(realPath);
   if (kind !== 'file' || links === 1) return 0;

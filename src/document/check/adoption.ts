@@ -10,7 +10,7 @@ import { compareRootList, type DifferingKey, type ListDifferences, readRootList 
 import { memberOf } from '../tree.js';
 import { type UnknownMember, unknownInKeys } from './members.js';
 
-/** What of a root `access_keys` the inbounds are to take over (design: "Saving keys"). */
+/** The parts of a legacy key list that the inbounds are to take over (design: "Saving keys"). */
 export interface AdoptionRequest {
   /** Keys that stand only in the list go to the first inbound for keys. */
   readonly add: boolean;
@@ -22,16 +22,16 @@ export interface AdoptionRequest {
   readonly keys: ReadonlySet<string> | null;
 }
 
-/** What an adoption does. */
+/** The effect of an adoption. */
 export interface Adoption {
   readonly added: readonly AccessKey[];
   readonly removed: readonly AccessKey[];
   readonly updated: readonly DifferingKey[];
-  /** What the list and the inbounds say differently afterwards. */
+  /** The differences between the list and the inbounds afterwards. */
   readonly left: ListDifferences;
   /** The indexes of elements of the list that have no key. */
   readonly withoutKey: readonly number[];
-  /** What goes with the list, when it goes: nothing is left in it that the inbounds do not say. */
+  /** The losses with the list, when it goes: nothing is left in it that the inbounds do not say. */
   readonly listRemoved: RemovedList | null;
   /** The file afterwards; the same buffer when nothing changes. */
   readonly bytes: Buffer;

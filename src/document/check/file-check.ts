@@ -8,7 +8,7 @@ import { compareRootList, type ListDifferences, type RootList, readRootList } fr
 import { memberOf } from '../tree.js';
 import { type UnknownMember, unknownInKeys, unknownMembers } from './members.js';
 
-/** What there is to say about a configuration file, for the operator whose file it is: keys stand in it in full. */
+/** The findings about a configuration file, for the operator whose file it is: keys stand in it in full. */
 export interface FileCheck {
   readonly layout: LayoutName;
   readonly configuration: ServerConfiguration;
@@ -18,9 +18,9 @@ export interface FileCheck {
   readonly rootList: (RootList & ListDifferences) | null;
   readonly duplicates: readonly DuplicateKey[];
   readonly unknown: readonly UnknownMember[];
-  /** What was read past, less duplicates and the root list. */
+  /** The parts that were read past, less duplicates and the legacy key list. */
   readonly warnings: readonly string[];
-  /** What servers of the several lines would find. */
+  /** The file as servers of the several lines would find it. */
   readonly offer: FileOffer;
 }
 
@@ -33,7 +33,7 @@ export interface PlacedList {
 export interface DuplicateKey {
   readonly accessKey: string;
   readonly place: string;
-  /** Where the one stands that counts. */
+  /** The place of the one that counts. */
   readonly first: string;
 }
 

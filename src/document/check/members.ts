@@ -19,9 +19,9 @@ export interface UnknownMember {
   /** The first place where it stands, such as `access_keys[3].owner`. */
   readonly place: string;
   readonly name: string;
-  /** How many elements of the same list have it. */
+  /** The number of elements of the same list that have it. */
   readonly count: number;
-  /** What would be looked at there. */
+  /** The members that would be looked at there. */
   readonly known: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import { actionNamed, isAbsent } from '../reading.js';
 import { memberOf, type ObjectNode, type ValueNode } from '../tree.js';
 import { type Losses, loseMembers, TAKEN } from './losses.js';
 
-/** What is read once of a file with a root `access_keys`, to be written anew. */
+/** The values of a file with a root `access_keys` that are read once, to be written anew. */
 export interface Plan {
   /** The address for clients, and that of the listener. */
   readonly listen: Address | null;

@@ -7,7 +7,7 @@ import { toInbounds } from './to-inbounds.js';
 
 /** A file in the other layout. */
 export interface Conversion {
-  /** What has no place there and is left out, or changes its meaning. */
+  /** The members that have no place there and are left out, or change their meaning. */
   readonly losses: readonly Loss[];
   readonly bytes: Buffer;
 }

@@ -25,7 +25,7 @@ export function partsOf(root: ObjectNode): Parts {
   };
 }
 
-/** What is read once, to be written anew. */
+/** The values that are read once, to be written anew. */
 export interface Plan {
   readonly listen: Address | null;
   readonly bind: Address | null;

@@ -38,7 +38,7 @@ export function renameKeys(
   return splices;
 }
 
-/** Where an element that is an object has members of these names. */
+/** The members of these names in an element that is an object. */
 function keyNames(bytes: Buffer, start: number, wanted: readonly string[]) {
   const scanner = createScanner(bytes, true, start);
   const names: { readonly name: string; readonly at: number; readonly end: number }[] = [];

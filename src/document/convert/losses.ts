@@ -16,7 +16,7 @@ export const NO_PLACE = 'it has no place in the other layout; it is left out';
 /** Tags that a conversion gives; those of the outbounds are the actions that they stand for. */
 export const TAGS = { keys: 'ostp-in', listener: 'api-in', proxy: 'proxy', direct: 'direct', block: 'block' } as const;
 
-/** What is found on the way to another layout. */
+/** The losses found on the way to another layout. */
 export interface Losses {
   add(place: string, text: string): void;
   list(): readonly Loss[];

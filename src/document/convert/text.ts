@@ -127,7 +127,7 @@ export function withComments(source: Buffer, draft: Draft, anchor: string): Buff
   return applySplices(bytes, [splice(place, place, texts.join(''))]);
 }
 
-/** Where the text begins, behind a byte order mark. */
+/** The offset of the text, behind a byte order mark. */
 function contentStart(bytes: Buffer): number {
   return bytes[0] === 0xef ? 3 : 0;
 }

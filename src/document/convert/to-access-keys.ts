@@ -170,7 +170,7 @@ function keysText(draft: Draft, { holders }: Parts, style: SequenceStyle): reado
   return [memberText('access_keys', `[${text}]`, style)];
 }
 
-/** What stands between the brackets of a list, with a comma behind its last element when others follow. */
+/** The text between the brackets of a list, with a comma behind its last element when others follow. */
 function innerText(
   { bytes }: Draft,
   { list, start, end }: KeysNode,

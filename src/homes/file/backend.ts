@@ -33,11 +33,11 @@ export interface LocalBackend extends Backend {
   readonly counters: Counters;
   /** Null where nothing outlives the process. */
   readonly keptSessions: KeptSessions | null;
-  /** What commands have asked of it; to be looked at once it is open. */
+  /** The requests of commands; to be looked at once the backend is open. */
   readonly requests: RequestWorker;
 }
 
-/** What is said of the server beside the file. */
+/** The settings about a server beside the file. */
 export type BesideOptions = Pick<ConfigurationFileOptions, 'rootListBeside' | 'unreadMilliseconds'>;
 
 export interface LocalBackendOptions extends BesideOptions {
@@ -45,18 +45,18 @@ export interface LocalBackendOptions extends BesideOptions {
   readonly configPath: string | null;
   /** Default: beside the configuration file; without one nothing outlives the process. */
   readonly dataDir?: string;
-  /** How long counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
+  /** The time that counters of keys that left by the file wait for their return, in milliseconds; default 30 days. */
   readonly keepGone?: number;
-  /** How often counters are written by themselves, in milliseconds, 0 for never; default 400. */
+  /** The time between writes of counters, in milliseconds, 0 for never by itself; default 400. */
   readonly countersWriteMilliseconds?: number;
-  /** Whether tunnel servers keep their counters over a restart; null, as when left out, where nobody has said so. */
+  /** Tunnel servers keep their counters over a restart; null, as when left out, where nobody has said so. */
   readonly keepsCounters?: boolean | null;
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away. */
   readonly guard?: boolean;
-  /** How often the file is looked at for edits, besides being watched; milliseconds, default 500. */
+  /** The time between looks at the file for edits, besides watching it; milliseconds, default 500. */
   readonly pollMilliseconds?: number;
-  /** Whether the system is asked for events of the file's folder, too; default true. */
+  /** The system is asked for events of the file's folder, too; default true. */
   readonly watch?: boolean;
   readonly observer?: ConfigurationObserverPort;
   readonly fileSystem: FileSystemPort;
@@ -120,10 +120,10 @@ export async function openLocalBackend(options: LocalBackendOptions): Promise<Lo
   }
 }
 
-/** What a local backend is made of, open. */
+/** The parts of a local backend, open. */
 export interface LocalBackendParts extends Pick<LocalBackendOptions, 'fileSystem' | 'clock' | 'log' | 'progress'> {
   readonly configuration: ConfigurationFile | null;
-  /** What clients are told where the file names no host; null: nothing. */
+  /** The host that clients are told where the file names none; null: none. */
   readonly publicHost?: string | null;
   /** Loaded for the keys of that configuration. */
   readonly counters: Counters;
@@ -169,7 +169,7 @@ export function createLocalBackend(parts: LocalBackendParts): LocalBackend {
   const save = async (change: Parameters<ConfigurationFile['save']>[0]): Promise<void> =>
     leavingFailureToNextWrite(configuration?.save(change) ?? Promise.resolve());
 
-  /** How durable what was counted is, once it is so. */
+  /** Makes counts as durable as was asked, and says how durable they are. */
   async function durable(acknowledgement: Acknowledgement): Promise<Durability> {
     if (acknowledgement === 'memory' || store === null) return 'memory';
     try {

@@ -8,7 +8,7 @@ import type { ConfigurationFile } from './configuration/configuration-file.js';
 import type { Counters } from './counters/open-counters.js';
 import { recordText } from './counters/recreated-keys.js';
 
-/** What changes keys here: in memory at once, then in the file. */
+/** The operations that change keys: in memory at once, then in the file. */
 export type KeyWrites = Pick<Backend, 'createKey' | 'createBareKeys' | 'updateKey' | 'deleteKey' | 'resetKey'>;
 
 export interface KeyWritesOptions extends Pick<Counters, 'renewals'> {
@@ -29,10 +29,10 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
   const unwritten = new Map<string, Set<string>>();
   /** Deleted keys whose counters go once the file is written, so that a crash leaves both or neither. */
   const deleted = new Set<string>();
-  /** What a write carried is settled once, by whoever of those that shared it comes first. */
+  /** Changes that share one write are finished once, by the first of their callers. */
   const settled = new WeakMap<ConfigurationChange, Promise<void>>();
 
-  /** What an answer says of counters must not come undone by a crash. The store has logged a failure. */
+  /** Makes counters durable, because an answer about them must not come undone by a crash. The store logs a failure. */
   const keepCounters = async (): Promise<void> => store?.flush().catch(() => undefined);
 
   const save = async (change: ConfigurationChange): Promise<ConfigurationChange> =>
@@ -123,7 +123,7 @@ export function createKeyWrites({ keys, renewals, configuration, store }: KeyWri
   };
 }
 
-/** Where the protocol has the answer ignore a write failure: it has been logged, and the next write carries the change. */
+/** Ignores a write failure, as the protocol asks of some answers: it has been logged, and the next write carries the change. */
 export async function leavingFailureToNextWrite(saved: Promise<unknown>): Promise<void> {
   try {
     await saved;

@@ -12,7 +12,7 @@ export const FILE_PROBLEMS = {
   inbounds_not_live: 'own',
 } as const satisfies ProblemKinds;
 
-/** What problems are read from. Null where there is no such thing. */
+/** The sources of problems; null where there is no such thing. */
 export interface ProblemSources {
   readonly configuration:
     | (() => Pick<ConfigurationFileStatus, 'parseError' | 'lastWriteError' | 'inboundsError'>)

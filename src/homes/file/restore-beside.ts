@@ -8,7 +8,7 @@ import type { VersionsOptions } from '../../files/rewrite-file.js';
 import { type RequestKind, type RequestOutcome, requestOutcome, submitRequest } from './requests/folder-requests.js';
 import { decodeWaiting, type WaitingChanges } from './requests/waiting-changes.js';
 
-/** What was restored, and what has become of the changes that a Keyway which serves could not write. */
+/** The restored version, and the fate of the changes that a serving Keyway could not write. */
 export interface RestoredBeside {
   readonly version: KeptVersion;
   /** Null where that Keyway did not say. */
@@ -47,7 +47,7 @@ export async function restoreVersionBeside(
   return { version: await restoreVersion(options, version.id), waiting, dropped: false };
 }
 
-/** Whoever restores must not fail because nobody says what waits. */
+/** Asks for the waiting changes; nobody's telling them is no failure of a restore. */
 async function whatWaits(options: VersionsOptions): Promise<WaitingChanges | null> {
   const outcome = await ask(options, 'waiting', Buffer.alloc(0), TELL_MS).catch(() => null);
   if (outcome === 'nobody') return NOTHING;
@@ -79,7 +79,7 @@ async function ask(
     }
     throw new Error(`the Keyway that serves from ${dataFolder} has not done it within ${limit / 1000} s: see its log`);
   } finally {
-    // Whoever was told that it was not done must not find it done later.
+    // A request that its sender was told had failed must not be done later.
     await fileSystem.remove(request.path).catch(() => undefined);
   }
 }

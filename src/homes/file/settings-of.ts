@@ -6,7 +6,7 @@ import type { AnnouncedServer, ServerConfiguration } from '../../core/model.js';
 import type { FileSystemPort } from '../../core/ports.js';
 import { unlessMissing } from '../../platform/presence.js';
 
-/** What a gateway uses of a configuration besides keys. `publicHost` is what `readPublicHost` gave. */
+/** The settings that a gateway takes from a configuration, besides keys. `publicHost` is what `readPublicHost` gave. */
 export function settingsOf(
   { outbound, dns, listener, listen }: ServerConfiguration,
   publicHost: string | null,
@@ -20,7 +20,7 @@ export function settingsOf(
 /** A server that listens on all its addresses says nothing of the one that clients reach. */
 const EVERY_ADDRESS: ReadonlySet<string> = new Set(['', '0.0.0.0', '[::]', '::', '*']);
 
-/** Where a server writes the host that its own links announce, beside its configuration file. */
+/** The file beside the configuration file into which a server writes the host that its own links announce. */
 const PUBLIC_HOST = '.ostp_public_ip';
 
 /** Null where there is no such file, or no host in it. */

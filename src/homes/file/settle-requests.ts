@@ -57,7 +57,7 @@ export async function settleRequest(
       if (outcome?.refused) throw new Error(outcome.refused);
       if (outcome !== null) return;
       place.stop?.throwIfAborted();
-      // What is done here is done, however long it took.
+      // Work that this process did itself is done, however long it took.
       if (!(await isServed(place, request, configuration))) continue;
       const waited = clock.monotonic() - begun;
       if (waited >= LIMIT_MS) {
@@ -69,7 +69,7 @@ export async function settleRequest(
       await sleep(LOOK_MS);
     }
   } catch (error) {
-    // Whoever was told that it failed must not find it done at the next start.
+    // A request that its sender was told had failed must not be done at the next start.
     await fileSystem.remove(request.path).catch(() => undefined);
     throw error;
   }

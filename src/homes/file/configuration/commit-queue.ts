@@ -55,7 +55,7 @@ export class CommitQueue {
   #start(): void {
     this.#working ??= this.#work().finally(() => {
       this.#working = null;
-      // What came after the worker had looked for the last time would wait for the next caller otherwise.
+      // A change that came after the worker had looked for the last time would wait for the next caller otherwise.
       if (this.#waiting.length > 0) this.#start();
     });
   }

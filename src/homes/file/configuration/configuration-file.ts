@@ -72,9 +72,9 @@ export interface ConfigurationFileStatus {
   readonly lastWriteError: string | null;
   /** Why the file cannot be read as a configuration at present; null when it can. */
   readonly parseError: string | null;
-  /** What of a file with inbounds is not live because a server writes it, too; null while nothing is wrong. */
+  /** The reason why a file with inbounds is not live as it stands, when a server writes it, too; null while nothing is wrong. */
   readonly inboundsError: string | null;
-  /** How many keys, rule lists and DNS settings are changed in memory and not in the file. */
+  /** The number of keys, rule lists and DNS settings that are changed in memory and not in the file. */
   readonly pendingChanges: number;
 }
 
@@ -88,15 +88,15 @@ export interface ConfigurationFileOptions {
   readonly inPlace?: boolean;
   /** Refuses to replace a file with inbounds for keys by one without; default: it is done, and logged as an error. */
   readonly guard?: boolean;
-  /** What its servers read of a root list beside inbounds; default `union`. */
+  /** The reading of a legacy key list by the file's servers; default `union`. */
   readonly rootListBeside?: RootListBeside;
-  /** How long a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
+  /** The time that a server beside may take to read a change of the file, in milliseconds; 0 where there is none. Default 7 s. */
   readonly unreadMilliseconds?: number;
-  /** How often the file is looked at, 0 for never; default 500. */
+  /** The time between looks at the file, in milliseconds, 0 for never; default 500. */
   readonly pollMilliseconds?: number;
-  /** Whether the system is asked for events of the folder, too; default true. */
+  /** The system is asked for events of the folder, too; default true. */
   readonly watch?: boolean;
-  /** Who holds the file and its data folder; by default as `/proc` tells it, which needs Linux: elsewhere give `createProcesses(pid)`. */
+  /** The processes that may hold the file; by default as `/proc` tells them, which needs Linux: elsewhere give `createProcesses(pid)`. */
   readonly processes?: ProcessesPort;
   readonly observer?: ConfigurationObserverPort;
   /** Waits before the file is read again; for tests. */
@@ -217,7 +217,7 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
     await writePending();
     const lost = changeCount(state.pending);
     if (lost > 0) log.error({ file: path, changes: lost }, 'changes were not written into the configuration file');
-    // What the file holds may be the last good content before whatever comes.
+    // The next edit may be bad, and this the last good content before it.
     if (writes.hasWritten) await versions.keep(file.document.bytes).catch(() => undefined);
     await versions.idle();
     await hold.release().catch((error: unknown) => {

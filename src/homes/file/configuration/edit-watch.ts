@@ -23,7 +23,7 @@ export class EditWatch {
   #checksAgain = false;
   #debounce: NodeJS.Timeout | undefined;
   #lastSeen: string | null = null;
-  /** How long polling has seen the same; milliseconds. */
+  /** The time for which polling has seen the same, in milliseconds. */
   #seenFor = 0;
   #isSettled = false;
 

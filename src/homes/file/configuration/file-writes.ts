@@ -170,7 +170,7 @@ export class FileWrites {
     const file = this.#file;
     const assumed = mayAssume ? await file.assumed() : null;
     const found = assumed ?? (await this.#reading(() => file.settled()));
-    // What this reading has shown to be taken back goes with it.
+    // Changes that this reading has shown to be taken back go with it.
     const change = mergeChanges(state.pending, asked);
     const { document, refused } = this.#applyParts(found.document, change);
     // Only before a replacement is compared what was assumed.

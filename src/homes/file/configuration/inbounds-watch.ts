@@ -6,7 +6,7 @@ import type { RootListBeside } from '../../../wire/traits/file-reading.js';
 interface InboundsWatchOptions {
   readonly path: string;
   readonly log: LogPort;
-  /** What the file's servers read of a root list beside inbounds. */
+  /** The reading of a legacy key list by the file's servers. */
   readonly rootListBeside: RootListBeside;
 }
 

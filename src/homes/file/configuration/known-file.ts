@@ -14,7 +14,7 @@ export interface FoundFile {
 
 /** The file holds something that is no configuration. */
 export class BrokenFileError extends Error {
-  // Whatever prints an error prints its own members: the file's content, with its secrets, must not be one.
+  // Printing an error prints its own members: the file's content, with its secrets, must not be one.
   readonly #bytes: Buffer;
 
   constructor(bytes: Buffer, options: ErrorOptions) {
@@ -60,7 +60,7 @@ export class KnownFile {
   readonly #onEdit: EditListener;
   #document: ConfigurationDocument;
   #stat: FileStat | null;
-  /** What is found may still be in the system's memory alone, written by a Keyway that was killed before its sync. */
+  /** False for a file as it was found: a Keyway that was killed before its sync may have left it in the system's memory alone. */
   #isDurable = false;
   #attempted: ConfigurationDocument | null = null;
 
@@ -95,7 +95,7 @@ export class KnownFile {
     return { target, document: this.#document, touched };
   }
 
-  /** As `look`, but gives a program that is writing the file up to 1 s to come to its end. */
+  /** Looks, giving a program that is writing the file up to 1 s to come to its end. */
   settled(): Promise<FoundFile> {
     return patiently(this.#served.wait, () => this.look());
   }
@@ -119,7 +119,7 @@ export class KnownFile {
     }
   }
 
-  /** Whether a file with this stat holds what is known: then there is nothing to look for. */
+  /** True when a file with this stat holds what is known: then there is nothing to look for. */
   isKnown(stat: FileStat): boolean {
     return this.#stat !== null && sameFile(this.#stat, stat) && showsChanges(stat);
   }

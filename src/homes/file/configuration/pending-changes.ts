@@ -9,7 +9,7 @@ export function mergeChanges(older: ConfigurationChange, newer: ConfigurationCha
   return { ...(keys && { keys }), ...(rules && { rules }), ...(dns && { dns }) };
 }
 
-/** How many things a change changes: its keys, the rules, the DNS settings. */
+/** The number of things that a change changes: its keys, the rules, the DNS settings. */
 export function changeCount(change: ConfigurationChange): number {
   return (change.keys?.size ?? 0) + (change.rules ? 1 : 0) + (change.dns ? 1 : 0);
 }
@@ -39,7 +39,7 @@ function layKeysOver(keys: readonly AccessKey[], changes: ReadonlyMap<string, Ac
   return result;
 }
 
-/** What makes the one configuration of the other, and back, as far as changes can say it. */
+/** The changes that make one configuration of the other, and back, as far as changes can say it. */
 export function differences(
   before: ServerConfiguration,
   after: ServerConfiguration,
@@ -69,7 +69,7 @@ export function differences(
   return { former: of(former, before), written: of(written, after) };
 }
 
-/** How many keys of `before` are gone in `after`. */
+/** The number of keys of `before` that are gone in `after`. */
 export function removedKeys(before: ServerConfiguration, after: ServerConfiguration): number {
   const left = new Set(after.keys.map((key) => key.accessKey));
   return before.keys.reduce((count, key) => (left.has(key.accessKey) ? count : count + 1), 0);

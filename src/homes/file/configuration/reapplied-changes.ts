@@ -24,7 +24,7 @@ export interface UnreadChanges {
   isAny(): boolean;
   /** The keys that were deleted. */
   deleted(): readonly string[];
-  /** What stands in the file now is meant so. */
+  /** Forgets all changes: the file is meant to hold what it holds now. */
   letGo(): void;
 }
 
@@ -50,7 +50,7 @@ export function createUnreadChanges(now: () => number, milliseconds: number): Un
   const keys = new Map<string, Chain<Record>>();
   const dns = new Map<keyof DnsConfig, Chain<unknown>>();
   let rules: Chain<readonly OutboundRule[]> | null = null;
-  /** When all of it has been read. */
+  /** The time by which all of it has been read. */
   let last = Number.NEGATIVE_INFINITY;
 
   function letGo(): void {
@@ -131,7 +131,7 @@ function isTakenBack<T>(chain: Chain<T> | null, found: T | undefined, at: number
   return alive(chain, at).some((former) => isDeepStrictEqual(former, found));
 }
 
-/** What a key's record is to be: each column is a value of its own, of which one may be somebody's change. */
+/** Merges the records of one key: each column is a value of its own, of which one may be somebody's change. */
 function recordAgain(found: Record, written: Record, formers: readonly Record[]): Record {
   if (found === null || written === null) return formers.some((one) => isDeepStrictEqual(one, found)) ? written : found;
   const isFormer = (name: KeyFieldName) => formers.some((one) => one !== null && one[name] === found[name]);

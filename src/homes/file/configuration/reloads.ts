@@ -80,7 +80,7 @@ export class Reloads {
     versions.keepNewestForever(content).catch((error: unknown) => this.#notKept(error));
   }
 
-  /** How many keys are live now and would not be with this configuration. */
+  /** The number of keys that are live now and would not be with this configuration. */
   wouldRemove(configuration: ServerConfiguration): number {
     const { state } = this.#served;
     return isServer(configuration) ? removedKeys(state.live(), layOver(configuration, state.unwritten())) : 0;

@@ -70,7 +70,7 @@ async function note({ folder, fileSystem, clock, log }: ReplaceContentOptions, c
   const boot = await lockPorts(fileSystem).processes.boot();
   const path = folder.unreadChanges;
   const journal = createUnreadJournal({ path, boot, milliseconds: SETTLED_AFTER, fileSystem, clock, log });
-  // What the Keyway before has noted stays with it.
+  // The changes that the Keyway before has noted stay.
   await journal.read();
   await journal.add({ at: clock.now(), ...change });
 }

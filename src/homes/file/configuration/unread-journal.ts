@@ -21,7 +21,7 @@ export interface JournalLine {
  * again. Not synced: after a fall of the system no server runs that has not read the file.
  */
 export interface UnreadJournal {
-  /** What was written by a Keyway of the same boot of the system, oldest first. Of what is damaged the rest counts. */
+  /** The changes that a Keyway of the same boot of the system has written, oldest first. Damaged lines are passed over. */
   read(): Promise<readonly JournalLine[]>;
   /** Never rejects: the change is in the file, whatever becomes of this. */
   add(line: JournalLine): Promise<void>;
@@ -31,7 +31,7 @@ export interface UnreadJournalOptions {
   readonly path: string;
   /** Names this boot of the system; empty where it does not tell, which it takes for another one. */
   readonly boot: string;
-  /** How long a line counts. */
+  /** The time that a line counts. */
   readonly milliseconds: number;
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
@@ -39,7 +39,7 @@ export interface UnreadJournalOptions {
 }
 
 const MODE = 0o600;
-/** What no longer counts may take so many bytes before the rest is written anew. */
+/** Lines that no longer count may take so many bytes before the rest is written anew. */
 const SPARE_BYTES = 256 * 1024;
 
 /** A line that counts, as it stands in the file. */
@@ -63,7 +63,7 @@ export function createUnreadJournal(options: UnreadJournalOptions): UnreadJourna
     spare = 0;
   }
 
-  /** Whatever becomes of an append, all that counts is written where it fails: to a folder that was made again, too. */
+  /** Appends a line, or writes all that counts where that fails, also to a folder that was made again. */
   async function put(text: Buffer): Promise<void> {
     if (spare > SPARE_BYTES) return writeAnew();
     await fileSystem.append(path, text).catch(writeAnew);
@@ -93,7 +93,7 @@ export function createUnreadJournal(options: UnreadJournalOptions): UnreadJourna
         await put(added.text);
         isFailing = false;
       } catch (error) {
-        // Whatever stands there, the next one writes all of it.
+        // The next one writes all of it, because nobody knows what stands there.
         spare = Number.POSITIVE_INFINITY;
         if (!isFailing) log.warn({ file: path, reason: failureWords(error) }, NOT_NOTED);
         isFailing = true;

@@ -26,7 +26,7 @@ export interface StoreFormat {
 
 /** The formats that this Keyway reads, oldest first; it writes the last. */
 export const STORE_FORMATS: readonly StoreFormat[] = [
-  // What came with the next one are further kinds of records.
+  // The next format has further kinds of records and is read alike.
   { format: 1, read: readStore },
   { format: FORMAT, read: readStore },
 ];

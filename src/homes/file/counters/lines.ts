@@ -29,7 +29,7 @@ export class LinesError extends Error {
 
 /** The formats that are read. Without a source the first is written, which an earlier Keyway reads too. */
 const FORMATS = [1n, 2n] as const;
-/** What is written is put together up to this many characters at a time. */
+/** Text is put together up to this many characters at a time. */
 const PIECE_CHARACTERS = 64 * 1024;
 /** A multiple of 3, so that the base64 of one slice goes on with that of the next. */
 const SLICE_BYTES = 3 * 16 * 1024;
@@ -124,14 +124,14 @@ export async function readState(text: Pieces): Promise<StoredState> {
   return { ...rest, counters };
 }
 
-/** As `readState`, without the configuration, which the caller has. */
+/** Reads a state without the configuration, which the caller has. Rejects with `LinesError`. */
 export async function readBesides(text: Pieces): Promise<Omit<StoredState, 'configuration'>> {
   const counters = new PackedCounters();
   const { reports, sources } = await readParts(text, (one) => counters.push(one), { skipsConfiguration: true });
   return { counters, reports, sources };
 }
 
-/** As `readState`, keeping no counters: so many are whole. */
+/** Reads a state without keeping its counters, and returns how many are whole. Rejects with `LinesError`. */
 export async function checkState(
   text: Pieces,
 ): Promise<Pick<StoredState, 'configuration'> & { readonly counters: number }> {

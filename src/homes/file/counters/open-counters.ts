@@ -18,13 +18,13 @@ export interface Counters {
   readonly sources: PostedCounters;
   /** Null where nothing outlives the process. */
   readonly store: CountersStore | null;
-  /** Where that is. */
+  /** The folder of the store. */
   readonly dataFolder: string | null;
   /** Writes what is left and gives back what was taken. */
   close(): Promise<void>;
 }
 
-/** What the configuration file says of keys at present. */
+/** The keys of the configuration file at present. */
 export interface RegisteredKeys {
   readonly path: string;
   readonly keys: readonly AccessKey[];
@@ -38,9 +38,9 @@ export interface CountersPlace {
   readonly configuration: RegisteredKeys | null;
   /** Milliseconds. */
   readonly keepGone?: number;
-  /** How often changes are written, in milliseconds, 0 for never by itself. */
+  /** The time between writes of changes, in milliseconds, 0 for never by itself. */
   readonly writeMilliseconds?: number;
-  /** As `PostedCounters` takes it. */
+  /** The option of `PostedCounters`. */
   readonly keepsCounters?: boolean | null;
   readonly fileSystem: FileSystemPort;
   readonly clock: ClockPort;
@@ -129,7 +129,7 @@ function followSources(sources: PostedCounters, log: LogPort): () => void {
   return () => clearInterval(timer);
 }
 
-/** How often it is looked whether the folder is still there. */
+/** The time between looks whether the folder is still there. */
 const LOOK_MS = 500;
 
 async function holdFolder({

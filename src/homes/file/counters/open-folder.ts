@@ -17,7 +17,7 @@ export interface OpenedFolder {
   readonly stateNumber: number;
   readonly stateBytes: number;
   readonly logBytes: number;
-  /** What was handed out does not stand in this folder yet. */
+  /** The records that were handed out do not stand in this folder yet. */
   readonly mustRewrite: boolean;
   readonly movedAside: string | null;
 }
@@ -53,7 +53,7 @@ async function open(options: OpenFolderOptions, each: (record: StoreRecord) => v
     if (isUnfinishedState(name)) await fileSystem.remove(join(folder, name));
   }
   const source = await findSource(fileSystem, dataFolder, formats);
-  // What a Keyway that was killed has left may be in the system's memory alone: a repeated report is acknowledged by it.
+  // A Keyway that was killed may have left bytes in the system's memory alone: a repeated report is acknowledged by them.
   for (const { name } of source.files) await fileSystem.sync(join(source.folder, name));
   // A file whose removal is not durable would come back.
   await fileSystem.syncFolder(source.folder);
@@ -142,7 +142,7 @@ async function lastAside(fileSystem: FileSystemPort, dataFolder: string): Promis
   return Math.max(0, ...names.map((name) => Number(ASIDE_NAME.exec(name)?.[1] ?? 0)));
 }
 
-/** Where the damaged store is; null for a sound one. */
+/** Returns the folder of the damaged store; null for a sound one. */
 async function asideOf(options: OpenFolderOptions, source: Source, damage: readonly string[]): Promise<string | null> {
   if (source.isAside) return source.folder;
   return damage.length > 0 ? moveAside(options, source.folder, damage) : null;

@@ -13,7 +13,7 @@ export interface StoreFileName {
   readonly size: number;
 }
 
-/** What reading a store found besides its records. */
+/** The findings of reading a store, besides its records. */
 export interface StoreReading {
   /** The state that was read; null when there is none yet. */
   readonly state: StoreFileName | null;
@@ -22,7 +22,7 @@ export interface StoreReading {
   readonly logBytes: number;
   /** Bytes at the end of the last log that were never finished: a write that a crash interrupted. */
   readonly unfinished: number;
-  /** What cannot come about by crashes, one sentence each; then whatever could be read was handed out. */
+  /** Faults that cannot come about by crashes, one sentence each; then whatever could be read was handed out. */
   readonly damage: readonly string[];
   /** Every file of the store, also those that are of no use any more. */
   readonly files: readonly StoreFileName[];

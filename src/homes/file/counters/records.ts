@@ -45,7 +45,7 @@ const TOTAL = 4;
 const BY_UPTIME = 8;
 const HAS_COMPARED_FROM = 16;
 
-/** How a text's characters stand: as UTF-16 units, or as one byte each. */
+/** The flag of a text that stands as UTF-16 units, not as one byte each. */
 const WIDE = 1;
 const MOST_NARROW = 0x7f;
 /** Tag, lengths of two names, and as many numbers and times as any record has. */

@@ -13,7 +13,7 @@ export interface Renewal {
   readonly records: readonly string[];
   /** The counters that creates before have dropped; null when none has. */
   readonly before: KeptCounters | null;
-  /** Whether the key's counters are those since the create already; before, they are the ones that it will drop. */
+  /** The key's counters are those since the create already; before, they are the ones that it will drop. */
   readonly isApplied: boolean;
 }
 
@@ -81,7 +81,7 @@ export function createRenewals(): Renewals {
 
 const NOTHING = { bytesUp: 0n, bytesDown: 0n, connections: 0n } as const;
 
-/** What the configuration file says of a key, as a text that is the same for the same record; empty for no key. */
+/** The record of a key in the configuration file as a text, the same for the same record; empty for no key. */
 export function recordText(key: KeyFieldValues | undefined): string {
   return key === undefined
     ? ''
@@ -93,7 +93,7 @@ export function recordText(key: KeyFieldValues | undefined): string {
 
 const valueText = (value: KeyFieldValue): string => (typeof value === 'string' ? JSON.stringify(value) : `${value}`);
 
-/** What takes the counters over that a renewal leaves. */
+/** The owner of the counters that a renewal leaves. */
 export interface KeptCountersOwner {
   kept(accessKey: string): KeptCounters | null;
   takeOver(kept: KeptCounters): void;

@@ -9,7 +9,7 @@ export interface RememberedReports {
   all(): readonly string[];
   /** Replaces everything, oldest first. */
   restore(ids: readonly string[]): void;
-  /** What a store has to follow since the last call. */
+  /** Returns the changes since the last call that a store has to follow. */
   takeChanges(): ReportChanges;
 }
 

@@ -17,7 +17,7 @@ export interface ReplaceStoreOptions {
   readonly log: LogPort;
 }
 
-/** What becomes of a store; of reports and sources that are null it keeps its own. */
+/** The content that a store is to have; of reports and sources that are null it keeps its own. */
 export interface ReplacedStore extends Omit<StoredState, 'configuration'> {
   /** A report that is remembered besides: that of the replacement itself. */
   readonly report: string;

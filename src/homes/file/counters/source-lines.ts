@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../wire/json/json.js';
 import type { Base, Source } from './posted-counters.js';
 import type { KnownRun } from './source-run.js';
 
-/** What is posted of tunnel servers, in a backup. */
+/** The posted counters of tunnel servers, in a backup. */
 export interface StoredSources {
   readonly sources: readonly Source[];
   readonly bases: readonly Base[];

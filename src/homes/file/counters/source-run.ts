@@ -4,10 +4,10 @@ import type { SourceRun } from '../../../core/posted-counters.js';
 /** The run of a source that is counted at present. */
 export type KnownRun =
   | { readonly kind: 'epoch'; readonly epoch: bigint }
-  /** When it began, by the age that it told, in milliseconds of any clock that only rises; and that age, in seconds. */
+  /** The begin by the age that it told, in milliseconds of any clock that only rises; and that age, in seconds. */
   | { readonly kind: 'uptime'; readonly startedAt: number; readonly uptimeSeconds: bigint };
 
-/** How far two ages of one run may differ: they are told in whole seconds, and a post takes its time. Milliseconds. */
+/** The most that two ages of one run may differ: they are told in whole seconds, and a post takes its time. Milliseconds. */
 const TOLERANCE = 5_000;
 /** No post is on its way for longer; milliseconds. */
 const LONGEST_DELAY = 60_000;
@@ -48,7 +48,7 @@ function comparedAges(known: Age, posted: Age): 'same' | 'later' | 'ended' {
     : 'ended';
 }
 
-/** What is known of the same run after another post: it began no later than any of them says. */
+/** The same run after another post: it began no later than any of them says. */
 export function sameRun(known: KnownRun, posted: KnownRun): KnownRun {
   if (known.kind !== 'uptime' || posted.kind !== 'uptime') return known;
   return { ...posted, startedAt: Math.min(known.startedAt, posted.startedAt) };

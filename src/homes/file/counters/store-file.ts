@@ -101,12 +101,12 @@ export function batchAt(bytes: Buffer, at: number, salt: number): Buffer | null 
   return crc32(records, salt) === bytes.readUInt32LE(at + MARK.length + 8) ? records : null;
 }
 
-/** Where the batch that begins here ends. */
+/** The end of the batch that begins here. */
 export function batchEnd(at: number, records: Buffer): number {
   return at + BATCH_HEADER_BYTES + records.length;
 }
 
-/** Where the next whole batch begins, from `at` on; null when there is none. */
+/** The beginning of the next whole batch, from `at` on; null when there is none. */
 export function nextBatch(bytes: Buffer, at: number, salt: number): number | null {
   for (let found = bytes.indexOf(MARK, at); found !== -1; found = bytes.indexOf(MARK, found + 1)) {
     if (batchAt(bytes, found, salt) !== null) return found;

@@ -7,7 +7,7 @@ import type { ReportChanges } from './remembered-reports.js';
 import type { StoredParts } from './stored.js';
 import { sourceRecords } from './write-state.js';
 
-/** What operations may know of the writing. */
+/** The writing as operations see it. */
 export interface WritesStatus {
   /** Why the last batch could not be written; null after one that could. */
   readonly lastWriteError: string | null;
@@ -21,9 +21,9 @@ export interface WritesStatus {
 /** The writing of what changed. */
 export interface StoreWrites {
   status(): WritesStatus;
-  /** Whether the folder holds everything, so that what changed can be added to it. */
+  /** True when the folder holds everything, so that changes can be added to it. */
   hasState(): boolean;
-  /** What was written is gone: the next batch is everything. */
+  /** Notes that all that was written is gone: the next batch is everything. */
   startOver(): void;
   /** Resolves once everything that changed before the call is durable. Rejects with words for people; it is tried again. */
   flush(): Promise<void>;
@@ -37,9 +37,9 @@ interface StoreWritesOptions extends StoredParts {
   readonly dataFolder: string;
 }
 
-/** Where batches go. */
+/** The place that batches go to. */
 export interface StoreTarget {
-  /** Whether the folder holds everything at first. */
+  /** The folder holds everything at first. */
   readonly hasState: boolean;
   /** Resolves when the folder may be written to; `startOver` may be called meanwhile. */
   ready(): Promise<void>;
@@ -135,7 +135,7 @@ export function createStoreWrites(
       if (!hasState && !isWhole) gathered = gatherAll();
       const before = startedOver;
       await (hasState ? target.add(gathered.records) : target.begin(gathered.records));
-      // What was lost meanwhile took this batch with it.
+      // A folder that was lost meanwhile took this batch with it.
       hasState = before === startedOver;
       unwrittenKeys = new Set();
       unwrittenReports = NO_REPORTS;

@@ -10,9 +10,9 @@ import { createStoreWrites, type WritesStatus } from './store-writes.js';
 import { type StoredParts, take } from './stored.js';
 import { finishState, writeFirstState, writeState } from './write-state.js';
 
-/** What operations may know of the store. */
+/** The store as operations see it. */
 export interface CountersStatus extends WritesStatus {
-  /** Where a damaged store was moved at start; null when it was sound. */
+  /** The folder that a damaged store was moved to at the start; null when it was sound. */
   readonly movedAside: string | null;
 }
 
@@ -37,9 +37,9 @@ export interface CountersStoreOptions extends StoredParts {
   readonly hold?: Pick<Hold, 'renew' | 'onMadeAgain'>;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  /** How long counters of keys that left by the file are kept, in milliseconds; default 30 days. */
+  /** The time that counters of keys that left by the file are kept, in milliseconds; default 30 days. */
   readonly keepGone?: number;
-  /** How often changes are written, in milliseconds, 0 for never by itself; default 400. */
+  /** The time between writes of changes, in milliseconds, 0 for never by itself; default 400. */
   readonly writeMilliseconds?: number;
   /** Bytes of log after which the state is written anew, unless twice the state is more; default 32 MiB. */
   readonly compactBytes?: number;
@@ -65,14 +65,14 @@ const COMPACT_BYTES = 32 * 1024 * 1024;
 export async function openCountersStore(options: CountersStoreOptions): Promise<CountersStore> {
   const { fileSystem, dataFolder, reports, renewals, sources, log, formats = STORE_FORMATS } = options;
   const opened = await openStoreFolder({ fileSystem, dataFolder, formats, log }, (record) => take(record, options));
-  // Where all of it is written anew, what changed is among it.
+  // All changes are in the state that is written anew in the other case.
   if (!opened.mustRewrite) {
     reports.takeChanges();
     renewals.takeChanges();
     sources.takeChanges();
   }
   const store = serve(options, opened);
-  // What was salvaged or read in an older format goes into the new folder at once; a failure has been logged.
+  // Salvaged counters, or those of an older format, go into the new folder at once; a failure has been logged.
   if (opened.mustRewrite) await store.flush().catch(() => undefined);
   return store;
 }
@@ -86,7 +86,7 @@ function serve(options: CountersStoreOptions, opened: Opened): CountersStore {
   let stateBytes = opened.stateBytes;
   let isNew = opened.mustRewrite;
 
-  /** Where nothing is yet, or no longer: a compaction that lost its folder may still have the number of its state. */
+  /** Writes the first state, also after the folder was lost: a compaction may still have the number of its state then. */
   async function begin(records: Buffer): Promise<void> {
     await makeStoreFolder(fileSystem, dataFolder, folder);
     const number = isNew ? tail.turn() : tail.startOver();

@@ -66,7 +66,7 @@ async function readOnce(
   // A file that is being overwritten in place is half the old one and half the new.
   if (configurationPath !== null && (await exists(fileSystem, dataFolderAt(dataFolder).inPlaceCopy))) return null;
   const file = configurationPath === null ? null : await readConfiguration(fileSystem, configurationPath);
-  // What an earlier Keyway has left there is not what counts.
+  // Files that an earlier Keyway has left there do not count.
   await newestFormat(fileSystem, dataFolder, STORE_FORMATS);
   const { format, folder, files } = await findSource(fileSystem, dataFolder, STORE_FORMATS);
   if (file !== null && !sameFile(file.stat, await fileSystem.stat(file.realPath))) return null;
@@ -93,10 +93,10 @@ async function readConfiguration(fileSystem: FileSystemPort, path: string): Prom
   });
 }
 
-/** What can be read of a store in this folder, such as a damaged one that was moved aside. */
+/** The readable part of a store in this folder, such as a damaged one that was moved aside. */
 export interface Salvage {
   readonly counters: readonly KeptCounters[];
-  /** What could not be read, one sentence each. */
+  /** The unreadable parts, one sentence each. */
   readonly damage: readonly string[];
 }
 

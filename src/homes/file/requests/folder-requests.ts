@@ -86,7 +86,7 @@ export async function refuseRequest(
   await finishRequest(fileSystem, dataFolder, request);
 }
 
-/** What has become of a request that is gone: why it was refused, or what the answer was. */
+/** The outcome of a request that is gone: the reason why it was refused, or the answer. */
 export interface RequestOutcome {
   readonly refused: string | null;
   readonly answer: Buffer | null;

@@ -23,11 +23,11 @@ export interface RequestWorkerOptions {
   readonly counters: Counters;
   readonly clock: ClockPort;
   readonly log: LogPort;
-  /** Whoever waits for the requests, where somebody does. */
+  /** The terminal that waits for the requests, where one does. */
   readonly progress?: ProgressPort;
 }
 
-/** What commands put into the data folder of a Keyway, and its doing of it. */
+/** Does the requests that commands put into the data folder of a Keyway. */
 export interface RequestWorker {
   /** Does what waits; rejects when it could not be made durable, the request then waiting on. */
   look(): Promise<void>;
@@ -40,7 +40,7 @@ export interface RequestWorker {
 
 const LOOK_MS = 250;
 
-/** What the log says of it; null where nothing was changed. */
+/** The words of the log for a request that was done; null where nothing was changed. */
 const DONE: Readonly<Record<RequestKind, string | null>> = {
   restore: 'a backup was restored',
   import: 'counters were imported',
@@ -59,7 +59,7 @@ function reasonOf(error: unknown): string {
 export function createRequestWorker(options: RequestWorkerOptions): RequestWorker {
   const { fileSystem, configuration, counters, clock, log, progress } = options;
   const { keys, usage, renewals, sources, store, dataFolder } = counters;
-  /** What is to be done as soon as a restored configuration is live. */
+  /** The work that is due as soon as a restored configuration is live. */
   let withConfiguration: (() => void) | null = null;
   let looking: Promise<void> | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -100,7 +100,7 @@ export function createRequestWorker(options: RequestWorkerOptions): RequestWorke
     return state;
   }
 
-  /** What each kind does with the request's file; resolves to the answer, where there is one. */
+  /** The work for each kind of request; resolves to the answer, where there is one. */
   const doing: Readonly<Record<RequestKind, (path: string, name: string) => Promise<Buffer | null>>> = {
     restore: async (path, name) => {
       await restore(await stateIn(path), name);

@@ -3,7 +3,7 @@ import type { ConfigurationChange } from '../../../core/model.js';
 import { parseMembers } from '../../../files/data-folder.js';
 import { changeCount } from '../configuration/pending-changes.js';
 
-/** What waits for a write, told without a secret: a key by its digest, as in a log. */
+/** The changes that wait for a write, told without a secret: a key by its digest, as in a log. */
 export interface WaitingChanges {
   readonly count: number;
   /** One line each, at most `MOST_LINES`. */
