@@ -1,11 +1,11 @@
 import type { Allocate } from '../core/buffer-reuse.js';
 import type { ConfigurationChange } from '../core/model.js';
 import type { RootListBeside } from '../wire/traits/file-reading.js';
-import { followInRootList } from './beside-inbounds.js';
 import { type ConfigurationDocument, readRoot } from './document.js';
 import { changeKeys, spliced } from './key-changes.js';
 import { changeDns, changeRules } from './section-changes.js';
 import { applySplices, type Splice } from './splice.js';
+import { syncLegacyList } from './sync-legacy-list.js';
 import type { ObjectNode, Shape } from './tree.js';
 
 /** The parts of a file that a change of rules or DNS settings looks at: anything but keys. */
@@ -28,7 +28,7 @@ export function changeDocument(
   let changed = document;
   if (keys !== undefined && keys.size > 0) {
     changed = changeKeys(document, keys, allocate);
-    if (beside !== null) changed = followInRootList(changed, keys, beside);
+    if (beside !== null) changed = syncLegacyList(changed, keys, beside);
   }
   if (rules !== undefined) changed = changeSections(changed, (outline, root) => changeRules(outline, root, rules));
   if (dns !== undefined) changed = changeSections(changed, (outline, root) => changeDns(outline, root, dns));
@@ -40,8 +40,8 @@ function changeSections(
   document: ConfigurationDocument,
   change: (outline: ConfigurationDocument, root: ObjectNode) => readonly Splice[],
 ): ConfigurationDocument {
-  const { bytes, lists, besideInbounds } = document;
-  const contents = [...lists, ...(besideInbounds === null ? [] : [besideInbounds.list])]
+  const { bytes, lists, legacyList } = document;
+  const contents = [...lists, ...(legacyList === null ? [] : [legacyList.list])]
     .map(({ open, close }) => ({ from: open + 1, to: close, text: NOTHING }))
     .sort((one, other) => one.from - other.from);
   const outline = applySplices(bytes, contents);

@@ -8,8 +8,8 @@ import { firstOfEachSteps, type PlacedKeys } from './first-keys.js';
 import { inboundsLayout } from './inbounds-layout.js';
 import type { KeyList } from './key-list.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
+import { compareLegacyList, readLegacyList, warnOfLegacyList } from './legacy-list.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
-import { compareRootList, readRootList, warnOfRootList } from './root-list.js';
 import { memberOf, type ObjectNode, readValueSteps, type Shape } from './tree.js';
 
 export { ConfigurationShapeError } from './layout.js';
@@ -25,11 +25,11 @@ export interface ConfigurationDocument {
   /** The number of places for keys in the file, with or without a list in them. */
   readonly keyPlaces: number;
   /** A root `access_keys` beside inbounds, whose keys do not count; null where there is none. */
-  readonly besideInbounds: ListBesideInbounds | null;
+  readonly legacyList: PlacedLegacyList | null;
 }
 
 /** A legacy key list: where its elements stand, and whether a server that has read it goes on reading the file. */
-export interface ListBesideInbounds {
+export interface PlacedLegacyList {
   readonly list: KeyList;
   readonly takenAtReload: boolean;
 }
@@ -58,16 +58,16 @@ export function* readDocumentSteps(bytes: Buffer): Steps<ReadConfiguration> {
   const layout = layoutOf(root);
   const holders = layout.keyHolders(root);
   const lists = holders.flatMap(listOf);
-  const besideInbounds = layout === inboundsLayout ? listBesideInbounds(bytes, root) : null;
+  const legacyList = layout === inboundsLayout ? legacyListOf(bytes, root) : null;
   const hasHome = isKeyList(holders[0]);
-  const document = { bytes, layout, lists, hasHome, keyPlaces: holders.length, besideInbounds };
+  const document = { bytes, layout, lists, hasHome, keyPlaces: holders.length, legacyList };
   return { document, configuration: yield* readConfiguration(bytes, root, layout, holders) };
 }
 
-function listBesideInbounds(bytes: Buffer, root: ObjectNode): ListBesideInbounds | null {
+function legacyListOf(bytes: Buffer, root: ObjectNode): PlacedLegacyList | null {
   const node = memberOf(root, 'access_keys');
   if (node?.kind !== 'keys') return null;
-  const { hashes, takenAtReload } = readRootList(bytes, node);
+  const { hashes, takenAtReload } = readLegacyList(bytes, node);
   return { list: { ...node.list, hashes }, takenAtReload };
 }
 
@@ -133,7 +133,7 @@ function warnOfOtherLayout(
 ): void {
   if (layout === inboundsLayout) {
     const list = memberOf(root, 'access_keys');
-    if (list?.kind === 'keys') warnOfRootList(compareRootList(readRootList(bytes, list), keys), warnings);
+    if (list?.kind === 'keys') warnOfLegacyList(compareLegacyList(readLegacyList(bytes, list), keys), warnings);
     else if (!isAbsent(list)) warnings.add('access_keys', 'it stands beside inbounds and is not read');
   } else if (!isAbsent(memberOf(root, 'inbounds'))) {
     warnings.add('inbounds', 'expected an array; it is ignored, and the keys are those of access_keys');

@@ -3,7 +3,7 @@ import type { AccessKey } from '../core/model.js';
 import { createScanner } from '../wire/json/scanner.js';
 import type { Layout } from './layout.js';
 import { isAbsent } from './reading.js';
-import { hasComment, insertItems, removeItems, type Sequence, sequenceStyle } from './sequence.js';
+import { commentsBetween, insertItems, removeItems, type Sequence, sequenceStyle } from './sequence.js';
 import { applySplices, type Splice, splice } from './splice.js';
 import { objectStyle, type Rendered, renderMember, renderValue, type TextStyle } from './style.js';
 import { memberOf, type ObjectNode, readValue } from './tree.js';
@@ -56,7 +56,7 @@ function asBareString(element: Buffer, keyMember: string): Buffer {
   const node = readElement(element);
   const key = memberOf(node, keyMember);
   const bare = node.members.every(({ name, value }) => name === keyMember || (KNOWN.has(name) && isAbsent(value)));
-  if (!bare || key === undefined || hasComment(element, 0, element.length)) return element;
+  if (!bare || key === undefined || commentsBetween(element, 0, element.length).length > 0) return element;
   return element.subarray(key.start, key.end);
 }
 

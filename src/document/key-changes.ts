@@ -154,9 +154,9 @@ export function spliced(
   if (unsorted.length === 0) return document;
   const splices = sortSplices(unsorted);
   const lists = document.lists.map((list, position) => shiftList(list, splices, removals[position] ?? []));
-  const beside = document.besideInbounds;
-  const besideInbounds = beside && { ...beside, list: shiftList(beside.list, splices, []) };
-  return { ...document, bytes: applySplices(document.bytes, splices, allocate), lists, besideInbounds };
+  const beside = document.legacyList;
+  const legacyList = beside && { ...beside, list: shiftList(beside.list, splices, []) };
+  return { ...document, bytes: applySplices(document.bytes, splices, allocate), lists, legacyList };
 }
 
 /** Hashes to look for; the bits answer "surely not" for nearly every element without a look at the set. */

@@ -3,7 +3,7 @@ import type { AccessKey } from '../core/model.js';
 import { prettyJson } from '../wire/json/json.js';
 import { changeDocument } from './change.js';
 import { readDocument } from './document.js';
-import { replaceRootList } from './root-list-change.js';
+import { replaceLegacyList } from './sync-legacy-list.js';
 
 /** A configuration with other keys than it had. */
 export interface WithKnownKeys {
@@ -16,7 +16,7 @@ export interface WithKnownKeys {
 }
 
 /**
- * A configuration with exactly these keys. Beside inbounds the root list has them, too, as plain strings
+ * A configuration with exactly these keys. Beside inbounds the legacy key list has them, too, as plain strings
  * which every live reload reads. Throws `JsonSyntaxError` and `ConfigurationShapeError`.
  */
 export function withKnownKeys(content: Buffer, known: ReadonlyMap<string, AccessKey>): WithKnownKeys {
@@ -26,7 +26,7 @@ export function withKnownKeys(content: Buffer, known: ReadonlyMap<string, Access
   const changes = new Map<string, AccessKey | null>([...gone.map((accessKey) => [accessKey, null] as const), ...known]);
   const changed = changeDocument(document, { keys: changes });
   const plain = [...known.keys()].map((accessKey) => recordOf(accessKey));
-  const whole = changed.besideInbounds === null ? changed : replaceRootList(changed, plain);
+  const whole = changed.legacyList === null ? changed : replaceLegacyList(changed, plain);
   const added = [...known.keys()].filter((accessKey) => !present.has(accessKey)).length;
   return { bytes: prettyJson(whole.bytes), keys: known.size, added, removed: gone.length };
 }

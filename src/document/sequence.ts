@@ -21,6 +21,7 @@ const QUOTE = 0x22;
 const LF = 0x0a;
 const HASH = 0x23;
 const SLASH = 0x2f;
+const BACKSLASH = 0x5c;
 
 /** The style of a sequence: of its last items, or, where it has none, of the line that it is on. */
 export function sequenceStyle(bytes: Buffer, sequence: Sequence, base: TextStyle): SequenceStyle {
@@ -214,17 +215,30 @@ function skipBlanks(bytes: Buffer, from: number): number {
   return at;
 }
 
-/** True when a comment stands between two offsets of a valid text, outside its strings. */
-export function hasComment(bytes: Buffer, from: number, to: number): boolean {
-  for (let at = from; at < to; at += 1) {
-    if (bytes[at] === QUOTE) at = stringEnd(bytes, at);
-    else if (bytes[at] === HASH || bytes[at] === SLASH) return true;
-  }
-  return false;
-}
-
+/** The end of the string that opens here, exclusive. */
 function stringEnd(bytes: Buffer, open: number): number {
   let at = open + 1;
-  while (bytes[at] !== QUOTE) at += bytes[at] === 0x5c ? 2 : 1;
-  return at;
+  while (bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at + 1;
+}
+
+/** A comment with its span, a line comment without its line end. */
+export interface Comment {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** The comments between two offsets of a valid text, neither of which is inside a string or a comment. */
+export function commentsBetween(bytes: Buffer, from: number, to: number): readonly Comment[] {
+  const comments: Comment[] = [];
+  for (let at = from; at < to; ) {
+    const byte = bytes[at];
+    if (byte === HASH || byte === SLASH) {
+      const end = commentEnd(bytes, at);
+      comments.push({ start: at, end, text: bytes.toString('utf8', at, end) });
+      at = end;
+    } else at = byte === QUOTE ? stringEnd(bytes, at) : at + 1;
+  }
+  return comments;
 }

@@ -1,12 +1,12 @@
 import type { AccessKey } from '../../core/model.js';
-import { withoutRootList } from '../beside-inbounds.js';
 import { changeDocument } from '../change.js';
-import { commentsBetween } from '../comments.js';
 import { ROOT_SHAPE, readDocument, readRoot } from '../document.js';
 import type { KeysNode } from '../key-list.js';
 import { ConfigurationShapeError } from '../layout.js';
+import { compareLegacyList, type DifferingKey, type ListDifferences, readLegacyList } from '../legacy-list.js';
 import { isAbsent } from '../reading.js';
-import { compareRootList, type DifferingKey, type ListDifferences, readRootList } from '../root-list.js';
+import { commentsBetween } from '../sequence.js';
+import { replaceLegacyList } from '../sync-legacy-list.js';
 import { memberOf } from '../tree.js';
 import { type UnknownMember, unknownInKeys } from './members.js';
 
@@ -50,10 +50,10 @@ export interface RemovedList {
  */
 export function planAdoption(bytes: Buffer, request: AdoptionRequest): Adoption | null {
   const { document, configuration } = readDocument(bytes);
-  const node = rootListOf(bytes, document.layout.name === 'inbounds');
+  const node = legacyListIn(bytes, document.layout.name === 'inbounds');
   if (node === null) return null;
-  const list = readRootList(bytes, node);
-  const found = compareRootList(list, configuration.keys);
+  const list = readLegacyList(bytes, node);
+  const found = compareLegacyList(list, configuration.keys);
   refuseUnknown([...list.keys.values(), ...configuration.keys], request.keys);
   const asked = ({ accessKey }: AccessKey) => request.keys?.has(accessKey) ?? true;
   const added = request.add ? found.onlyInList.filter(asked) : [];
@@ -65,7 +65,7 @@ export function planAdoption(bytes: Buffer, request: AdoptionRequest): Adoption 
     ...added.map((key) => [key.accessKey, key] as const),
   ]);
   const changed = keys.size === 0 ? bytes : changeDocument(document, { keys }).bytes;
-  const left = compareRootList(list, readDocument(changed).configuration.keys);
+  const left = compareLegacyList(list, readDocument(changed).configuration.keys);
   const isEmpty = left.onlyInList.length + left.differing.length + list.withoutKey.length === 0;
   const listGoes = isEmpty && (request.add || request.remove || request.update);
   return {
@@ -75,11 +75,11 @@ export function planAdoption(bytes: Buffer, request: AdoptionRequest): Adoption 
     left,
     withoutKey: list.withoutKey,
     listRemoved: listGoes ? goesWith(bytes, node) : null,
-    bytes: listGoes ? withoutRootList(readDocument(changed).document).bytes : changed,
+    bytes: listGoes ? replaceLegacyList(readDocument(changed).document, null).bytes : changed,
   };
 }
 
-function rootListOf(bytes: Buffer, hasInbounds: boolean): KeysNode | null {
+function legacyListIn(bytes: Buffer, hasInbounds: boolean): KeysNode | null {
   const list = memberOf(readRoot(bytes, ROOT_SHAPE), 'access_keys');
   if (!hasInbounds) {
     throw new ConfigurationShapeError(

@@ -4,7 +4,7 @@ import { ROOT_SHAPE, readDocument, readRoot } from '../document.js';
 import { DUPLICATE_KEY } from '../first-keys.js';
 import type { KeysNode } from '../key-list.js';
 import type { LayoutName } from '../layout.js';
-import { compareRootList, type ListDifferences, type RootList, readRootList } from '../root-list.js';
+import { compareLegacyList, type LegacyList, type ListDifferences, readLegacyList } from '../legacy-list.js';
 import { memberOf } from '../tree.js';
 import { type UnknownMember, unknownInKeys, unknownMembers } from './members.js';
 
@@ -15,7 +15,7 @@ export interface FileCheck {
   /** The lists of keys that count, in their order. */
   readonly lists: readonly PlacedList[];
   /** A root `access_keys` beside inbounds, or null. */
-  readonly rootList: (RootList & ListDifferences) | null;
+  readonly rootList: (LegacyList & ListDifferences) | null;
   readonly duplicates: readonly DuplicateKey[];
   readonly unknown: readonly UnknownMember[];
   /** The parts that were read past, less duplicates and the legacy key list. */
@@ -46,9 +46,9 @@ export function checkFile(bytes: Buffer): FileCheck {
     return value?.kind === 'keys' ? [{ place, node: value }] : [];
   });
   const rootNode = memberOf(root, 'access_keys');
-  const list = rootNode?.kind === 'keys' ? readRootList(bytes, rootNode) : null;
+  const list = rootNode?.kind === 'keys' ? readLegacyList(bytes, rootNode) : null;
   const hasInbounds = layout.name === 'inbounds';
-  const beside = hasInbounds && list !== null ? { ...list, ...compareRootList(list, configuration.keys) } : null;
+  const beside = hasInbounds && list !== null ? { ...list, ...compareLegacyList(list, configuration.keys) } : null;
   return {
     layout: layout.name,
     configuration,
@@ -102,8 +102,8 @@ function countKeys(keys: readonly AccessKey[]): KeyCount {
   };
 }
 
-function offerOf(list: RootList, inbounds: readonly AccessKey[]) {
-  const { onlyInList, onlyInInbounds } = compareRootList(list, inbounds);
+function offerOf(list: LegacyList, inbounds: readonly AccessKey[]) {
+  const { onlyInList, onlyInInbounds } = compareLegacyList(list, inbounds);
   const { underKey, objects, takenAtReload } = list;
   return { underKey, objects, takenAtReload, missing: onlyInInbounds.length, besides: onlyInList.length };
 }

@@ -1,8 +1,7 @@
-import { commentsBetween } from '../comments.js';
 import { ROOT_SHAPE, readRoot } from '../document.js';
 import { membersOf, styleOf } from '../element.js';
 import { ConfigurationShapeError } from '../layout.js';
-import { insertItems, removeItems, type SequenceStyle, sequenceStyle } from '../sequence.js';
+import { commentsBetween, insertItems, removeItems, type SequenceStyle, sequenceStyle } from '../sequence.js';
 import { applySplices, type Splice, sortSplices, splice } from '../splice.js';
 import { fileStyle, lineIndent, renderItems } from '../style.js';
 import type { ObjectNode, ValueNode } from '../tree.js';

@@ -6,7 +6,7 @@ import type { AccessKey, OutboundRule } from '../../core/model.js';
 import type { ClockPort, LogPort } from '../../core/ports.js';
 import { changeDocument } from '../../document/change.js';
 import type { ConfigurationDocument } from '../../document/document.js';
-import { replaceRootList } from '../../document/root-list-change.js';
+import { replaceLegacyList } from '../../document/sync-legacy-list.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { SETTLED_AFTER } from '../../wire/traits/storing.js';
 import type { ConfigurationAccess } from './configuration.js';
@@ -149,7 +149,7 @@ export function createKeyPersister(options: KeyPersisterOptions) {
     const stored = rules === null ? withKeys : withRules(withKeys, rules, options);
     rules = null;
     const needsList = server.line()?.storing.needsRootList(server.version() ?? '') === true;
-    return replaceRootList(stored, needsList ? records : null);
+    return replaceLegacyList(stored, needsList ? records : null);
   }
 
   /** The list once the server has read the file. */

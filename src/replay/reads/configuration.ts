@@ -1,7 +1,7 @@
 import { keyFields, type NamedKeyField } from '../../core/keys/key-record.js';
 import type { AccessKey, OutboundRule, ServerConfiguration } from '../../core/model.js';
 import { ConfigurationShapeError, ROOT_SHAPE, readDocument, readRoot } from '../../document/document.js';
-import { readRootList } from '../../document/root-list.js';
+import { readLegacyList } from '../../document/legacy-list.js';
 import { memberOf } from '../../document/tree.js';
 import { isJsonObject, type JsonObject, JsonSyntaxError, type JsonValue, parseJson } from '../../wire/json/json.js';
 import { type Encodable, encodeJson, writeJson } from '../../wire/json/write-json.js';
@@ -54,10 +54,10 @@ function readFile(config: JsonValue) {
     const { configuration, document } = readDocument(bytes);
     // Servers that store less than all do not start from the layout without inbounds.
     const isRootLayout = document.layout.name === 'access_keys';
-    if (document.besideInbounds === null) return { configuration, isRootLayout, beside: [] };
-    // The keys of a root list beside inbounds.
+    if (document.legacyList === null) return { configuration, isRootLayout, beside: [] };
+    // The keys of a legacy key list.
     const list = memberOf(readRoot(bytes, ROOT_SHAPE), 'access_keys');
-    const beside = list?.kind === 'keys' ? [...readRootList(bytes, list).keys.values()] : [];
+    const beside = list?.kind === 'keys' ? [...readLegacyList(bytes, list).keys.values()] : [];
     return { configuration, isRootLayout, beside };
   } catch (error) {
     if (error instanceof JsonSyntaxError || error instanceof ConfigurationShapeError) return null;

@@ -1,6 +1,6 @@
 import type { LogPort } from '../../../core/ports.js';
-import { rootListTrouble } from '../../../document/beside-inbounds.js';
 import type { ConfigurationDocument } from '../../../document/document.js';
+import { legacyListTrouble } from '../../../document/sync-legacy-list.js';
 import type { RootListBeside } from '../../../wire/traits/file-reading.js';
 
 interface InboundsWatchOptions {
@@ -54,7 +54,7 @@ export class InboundsWatch {
   #troubleOf(document: ConfigurationDocument): string | null {
     if (document.layout.name !== 'inbounds') return null;
     const trouble =
-      rootListTrouble(document, this.#options.rootListBeside) ?? (this.#isTakenBack ? 'is taken back' : null);
+      legacyListTrouble(document, this.#options.rootListBeside) ?? (this.#isTakenBack ? 'is taken back' : null);
     return trouble === null ? null : TROUBLES[trouble];
   }
 }

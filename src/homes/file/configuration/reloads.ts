@@ -2,8 +2,8 @@ import type { ReloadReason } from '../../../core/backend.js';
 import { keyDigest } from '../../../core/key-digest.js';
 import type { ConfigurationChange, ServerConfiguration } from '../../../core/model.js';
 import { areMany, reportRemoved } from '../../../core/replace-policy.js';
-import { keysInRootList } from '../../../document/beside-inbounds.js';
 import type { ReadConfiguration } from '../../../document/document.js';
+import { keysInLegacyList } from '../../../document/sync-legacy-list.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import type { ServedFile } from './file-state.js';
 import { BrokenFileError } from './known-file.js';
@@ -40,7 +40,7 @@ export class Reloads {
   giveAgain({ document, configuration }: ReadConfiguration, at?: number): void {
     const { path, state, inbounds, log, observer } = this.#served;
     const inInbounds = state.unread.takenBack(configuration, at);
-    const revived = keysInRootList(document, state.unread.deleted()).map((key) => [key, null] as const);
+    const revived = keysInLegacyList(document, state.unread.deleted()).map((key) => [key, null] as const);
     const again = revived.length === 0 ? inInbounds : mergeChanges({ keys: new Map(revived) }, inInbounds);
     const changes = changeCount(again);
     if (changes === 0) return;

@@ -5,8 +5,8 @@ import { createScanner } from '../wire/json/scanner.js';
 import { type KeysNode, readKeys } from './key-list.js';
 import type { Warnings } from './reading.js';
 
-/** A root `access_keys` beside inbounds, where servers of that layout write the keys of their own API. */
-export interface RootList {
+/** A legacy key list: a root `access_keys` beside inbounds, where servers of that layout write the keys of their own API. */
+export interface LegacyList {
   readonly elements: number;
   /** The first of equal keys, in the order of the list. */
   readonly keys: ReadonlyMap<string, AccessKey>;
@@ -38,8 +38,8 @@ export interface DifferingKey {
 
 const QUOTE = 0x22;
 
-/** Reads a root list that was read for `access_key` once more for `key`, where elements have that. */
-export function readRootList(bytes: Buffer, node: KeysNode): RootList {
+/** Reads a legacy key list that was read for `access_key` once more for `key`, where elements have that. */
+export function readLegacyList(bytes: Buffer, node: KeysNode): LegacyList {
   const { hashes, starts } = node.list;
   const other = hashes.includes(0) ? readKeys(createScanner(bytes, true, node.start), 'key') : null;
   const keys = new Map<string, AccessKey>();
@@ -66,8 +66,8 @@ export function readRootList(bytes: Buffer, node: KeysNode): RootList {
   return { elements: hashes.length, keys, withoutKey, underKey, objects, takenAtReload, hashes: either };
 }
 
-/** Compares a root list with the keys of the inbounds. */
-export function compareRootList({ keys }: RootList, inbounds: readonly AccessKey[]): ListDifferences {
+/** Compares a legacy key list with the keys of the inbounds. */
+export function compareLegacyList({ keys }: LegacyList, inbounds: readonly AccessKey[]): ListDifferences {
   const onlyInInbounds: AccessKey[] = [];
   const differing: DifferingKey[] = [];
   const left = new Map(keys);
@@ -83,11 +83,11 @@ export function compareRootList({ keys }: RootList, inbounds: readonly AccessKey
 /** So many keys of a kind are named in a warning. */
 const SHOWN = 20;
 
-/** Says what a root list is about, keys as they show in a log. */
-export function warnOfRootList(differences: ListDifferences, warnings: Warnings): void {
+/** Says what a legacy key list is about, keys as they show in a log. */
+export function warnOfLegacyList(differences: ListDifferences, warnings: Warnings): void {
   const { onlyInList, onlyInInbounds, differing } = differences;
   const place = 'access_keys';
-  warnings.add(place, ROOT_LIST_UNREAD);
+  warnings.add(place, LEGACY_LIST_UNREAD);
   if (onlyInList.length > 0) warnings.add(place, `${countText(onlyInList.length)} only there: ${digests(onlyInList)}`);
   if (onlyInInbounds.length > 0) {
     const what = "only in inbounds, perhaps deleted through a server's own API";
@@ -100,7 +100,7 @@ export function warnOfRootList(differences: ListDifferences, warnings: Warnings)
   }
 }
 
-const ROOT_LIST_UNREAD =
+const LEGACY_LIST_UNREAD =
   'it stands beside inbounds and is not read; "keyway config check" shows it, "keyway config adopt" takes it over';
 
 function countText(count: number): string {

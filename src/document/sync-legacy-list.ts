@@ -1,53 +1,54 @@
+import { isBare } from '../core/keys/key-record.js';
 import type { AccessKey } from '../core/model.js';
 import { createScanner } from '../wire/json/scanner.js';
 import type { RootListBeside } from '../wire/traits/file-reading.js';
 import { type ConfigurationDocument, ROOT_SHAPE, readDocument, readRoot } from './document.js';
-import { membersOf } from './element.js';
+import { membersFor, membersOf } from './element.js';
 import { candidates, wantedHashes } from './key-changes.js';
 import type { KeyList } from './key-list.js';
-import { readRootList } from './root-list.js';
+import { readLegacyList } from './legacy-list.js';
 import { putMember } from './section-changes.js';
 import { insertItems, removeItems, sequenceStyle } from './sequence.js';
-import { applySplices } from './splice.js';
-import { fileStyle } from './style.js';
+import { applySplices, type Splice } from './splice.js';
+import { fileStyle, type Rendered } from './style.js';
 import { memberOf, readValue } from './tree.js';
 
 /**
- * Makes a root list beside inbounds follow a change of keys there, as its servers need it (design: "Saving keys"). A key that
+ * Makes a legacy key list follow a change of keys there, as its servers need it (design: "Saving keys"). A key that
  * goes leaves the list as well. Where servers read the list `alone`, every key stands in it, as a plain string: they take no
  * other element.
  */
-export function followInRootList(
+export function syncLegacyList(
   document: ConfigurationDocument,
   keys: ReadonlyMap<string, AccessKey | null>,
   beside: RootListBeside,
 ): ConfigurationDocument {
   if (document.layout.name !== 'inbounds') return document;
   const gone = [...keys].flatMap(([accessKey, record]) => (record === null ? [accessKey] : []));
-  const without = withoutInRootList(document, gone);
-  return beside === 'alone' ? withEveryKeyInRootList(without) : without;
+  const without = withoutInLegacyList(document, gone);
+  return beside === 'alone' ? withEveryKeyInLegacyList(without) : without;
 }
 
 /** The ones of these keys that stand in the legacy key list. */
-export function keysInRootList(document: ConfigurationDocument, keys: Iterable<string>): readonly string[] {
+export function keysInLegacyList(document: ConfigurationDocument, keys: Iterable<string>): readonly string[] {
   const wanted = new Set(keys);
   return elementsOf(document, wanted).flatMap(({ accessKey }) => (wanted.has(accessKey) ? [accessKey] : []));
 }
 
-function withoutInRootList(document: ConfigurationDocument, keys: readonly string[]): ConfigurationDocument {
+function withoutInLegacyList(document: ConfigurationDocument, keys: readonly string[]): ConfigurationDocument {
   const wanted = new Set(keys);
   const indexes = elementsOf(document, wanted).flatMap(({ accessKey, index }) =>
     wanted.has(accessKey) ? [index] : [],
   );
-  const list = document.besideInbounds?.list;
+  const list = document.legacyList?.list;
   if (list === undefined || indexes.length === 0) return document;
   return readDocument(applySplices(document.bytes, removeItems(document.bytes, list, indexes))).document;
 }
 
 /** The elements that may have one of these keys, by the hash. */
-function elementsOf({ bytes, besideInbounds }: ConfigurationDocument, keys: ReadonlySet<string>) {
-  if (besideInbounds === null || keys.size === 0) return [];
-  const { list } = besideInbounds;
+function elementsOf({ bytes, legacyList }: ConfigurationDocument, keys: ReadonlySet<string>) {
+  if (legacyList === null || keys.size === 0) return [];
+  const { list } = legacyList;
   return candidates(list, wantedHashes(keys)).map((index) => {
     const node = readValue(createScanner(bytes, true, list.starts[index] ?? 0), 'tree');
     const key = node.kind === 'object' ? (memberOf(node, 'access_key') ?? memberOf(node, 'key')) : node;
@@ -55,14 +56,14 @@ function elementsOf({ bytes, besideInbounds }: ConfigurationDocument, keys: Read
   });
 }
 
-function withEveryKeyInRootList(document: ConfigurationDocument): ConfigurationDocument {
+function withEveryKeyInLegacyList(document: ConfigurationDocument): ConfigurationDocument {
   const { bytes } = document;
   const root = readRoot(bytes, ROOT_SHAPE);
   const keys = readDocument(bytes).configuration.keys.map(({ accessKey }) => accessKey);
   const node = memberOf(root, 'access_keys');
   if (node?.kind !== 'keys')
     return readDocument(applySplices(bytes, putMember(bytes, root, 'access_keys', keys))).document;
-  const listed = readRootList(bytes, node).keys;
+  const listed = readLegacyList(bytes, node).keys;
   const missing = keys.filter((key) => !listed.has(key)).map((key) => JSON.stringify(key));
   if (missing.length === 0) return document;
   const style = sequenceStyle(bytes, node.list, fileStyle(bytes));
@@ -71,13 +72,13 @@ function withEveryKeyInRootList(document: ConfigurationDocument): ConfigurationD
 }
 
 /** Why servers do not read, or not keep, what stands in a file with inbounds; null where they do. */
-export function rootListTrouble(
-  { besideInbounds, lists }: ConfigurationDocument,
+export function legacyListTrouble(
+  { legacyList, lists }: ConfigurationDocument,
   beside: RootListBeside,
 ): 'ends reloads' | 'is there' | 'lacks keys' | null {
-  if (besideInbounds !== null && !besideInbounds.takenAtReload) return 'ends reloads';
-  if (beside === 'union') return besideInbounds === null ? null : 'is there';
-  const [listed, inInbounds] = [hashesOf(besideInbounds === null ? [] : [besideInbounds.list]), hashesOf(lists)];
+  if (legacyList !== null && !legacyList.takenAtReload) return 'ends reloads';
+  if (beside === 'union') return legacyList === null ? null : 'is there';
+  const [listed, inInbounds] = [hashesOf(legacyList === null ? [] : [legacyList.list]), hashesOf(lists)];
   if (!hasAll(inInbounds, listed)) return 'is there';
   return hasAll(listed, inInbounds) ? null : 'lacks keys';
 }
@@ -91,10 +92,26 @@ function hasAll(all: ReadonlySet<number>, some: ReadonlySet<number>): boolean {
   return true;
 }
 
-/** The document without a root list beside its inbounds. */
-export function withoutRootList(document: ConfigurationDocument): ConfigurationDocument {
+/**
+ * The document with these keys in its legacy key list, as servers write it, or without such a list for null; the same document when
+ * nothing differs. For a file with inbounds alone: in the other layout that list is where the keys are.
+ */
+export function replaceLegacyList(
+  document: ConfigurationDocument,
+  keys: readonly AccessKey[] | null,
+): ConfigurationDocument {
   const root = readRoot(document.bytes, ROOT_SHAPE);
   const indexes = root.members.flatMap(({ name }, index) => (name === 'access_keys' ? [index] : []));
-  if (indexes.length === 0) return document;
-  return readDocument(applySplices(document.bytes, removeItems(document.bytes, membersOf(root), indexes))).document;
+  const splices: readonly Splice[] =
+    keys === null
+      ? removeItems(document.bytes, membersOf(root), indexes)
+      : putMember(document.bytes, root, 'access_keys', keys.map(elementOf));
+  if (splices.length === 0) return document;
+  const bytes = applySplices(document.bytes, splices);
+  return bytes.equals(document.bytes) ? document : readDocument(bytes).document;
+}
+
+/** A string where the key is all there is to say. */
+function elementOf(record: AccessKey): Rendered {
+  return isBare(record) ? record.accessKey : membersFor(record, 'access_key');
 }
