@@ -9,7 +9,7 @@ import { toInbounds } from '../../../src/document/convert/to-inbounds.js';
 import { readDocument } from '../../../src/document/document.js';
 import { createMemoryFiles } from '../../../src/embedded/memory-files.js';
 import { openLocalBackend } from '../../../src/homes/file/backend.js';
-import { createUnreadChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
+import { ReappliedChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
 import { createUnreadJournal } from '../../../src/homes/file/configuration/unread-journal.js';
 import { recordText } from '../../../src/homes/file/counters/recreated-keys.js';
 import { openWriteJournal } from '../../../src/homes/upstream/write-journal.js';
@@ -125,12 +125,12 @@ it('a made-up column that another program takes back is made again, also after a
   const former = { keys: new Map([['a', made('a', 'x', 1n)]]) };
   const written = { keys: new Map([['a', made('a', 'y', 1n)]]) };
   await createUnreadJournal(options).add({ at: clock.now(), former, written });
-  const unread = createUnreadChanges(clock.now, 7_000);
-  for (const line of await createUnreadJournal(options).read()) unread.wrote(line.former, line.written, line.at);
+  const unread = new ReappliedChanges(clock.now, 7_000);
+  for (const line of await createUnreadJournal(options).read()) unread.record(line.former, line.written, line.at);
   const { outbound, dns } = readDocument(Buffer.from('{"mode":"server","access_keys":[]}')).configuration;
   // The limit is somebody's change, the column is as it was before.
   const found = { keys: [made('a', 'x', 2n)], outbound, dns };
-  expect(unread.takenBack(found).keys?.get('a')).toEqual(made('a', 'y', 2n));
+  expect(unread.findReverted(found).keys?.get('a')).toEqual(made('a', 'y', 2n));
 });
 
 it('a made-up column tells records apart', () => {

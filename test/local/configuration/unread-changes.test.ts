@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type AccessKey, type ConfigurationChange, DEFAULT_DNS, type DnsConfig } from '../../../src/core/model.js';
-import { createUnreadChanges, type FoundValues } from '../../../src/homes/file/configuration/reapplied-changes.js';
+import { type FoundValues, ReappliedChanges } from '../../../src/homes/file/configuration/reapplied-changes.js';
 
 const WINDOW = 7_000;
 
@@ -19,10 +19,10 @@ const of = (accessKey: string, record: AccessKey | null): ConfigurationChange =>
 
 /** Changes that were written one after the other, each with its time. */
 function written(...steps: readonly (readonly [number, AccessKey | null, AccessKey | null])[]) {
-  const unread = createUnreadChanges(() => 0, WINDOW);
-  for (const [at, former, record] of steps) unread.wrote(of('a', former), of('a', record), at);
+  const unread = new ReappliedChanges(() => 0, WINDOW);
+  for (const [at, former, record] of steps) unread.record(of('a', former), of('a', record), at);
   return (record: AccessKey | null, at: number) => {
-    const { keys } = unread.takenBack(found(record === null ? [] : [record]), at);
+    const { keys } = unread.findReverted(found(record === null ? [] : [record]), at);
     return keys?.get('a');
   };
 }
@@ -64,17 +64,17 @@ describe('what another program took back within 7 s', () => {
   });
 
   it('covers DNS settings one by one, and rules', () => {
-    const unread = createUnreadChanges(() => 0, WINDOW);
+    const unread = new ReappliedChanges(() => 0, WINDOW);
     const domains = new Map([['a.example', '192.0.2.1']]);
-    unread.wrote(
+    unread.record(
       { dns: { customDomains: new Map(), enabled: false } },
       { dns: { customDomains: domains, enabled: true } },
     );
-    expect(unread.takenBack(found([], { ...DEFAULT_DNS, enabled: true })).dns).toEqual({ customDomains: domains });
+    expect(unread.findReverted(found([], { ...DEFAULT_DNS, enabled: true })).dns).toEqual({ customDomains: domains });
     const rule = { domainSuffix: ['.a'], ipCidr: [], protocol: null, action: 'block' } as const;
-    unread.wrote({ rules: [] }, { rules: [rule] });
+    unread.record({ rules: [] }, { rules: [rule] });
     const outbound = { enabled: true, protocol: '', address: '', port: 0, defaultAction: 'direct', rules: [] } as const;
-    expect(unread.takenBack({ ...found([]), outbound }).rules).toEqual([rule]);
+    expect(unread.findReverted({ ...found([]), outbound }).rules).toEqual([rule]);
   });
 });
 
@@ -95,7 +95,7 @@ describe('a server that has read changes up to some moment and writes its memory
     });
     fc.assert(
       fc.property(stories, ({ steps, wait, age }) => {
-        const unread = createUnreadChanges(() => 0, WINDOW);
+        const unread = new ReappliedChanges(() => 0, WINDOW);
         let now = 0;
         /** Every state of the file with the time of its end. */
         const states: { keys: Map<string, AccessKey>; until: number }[] = [];
@@ -108,12 +108,12 @@ describe('a server that has read changes up to some moment and writes its memory
           file = new Map(file);
           if (next === null) file.delete(accessKey);
           else file.set(accessKey, next);
-          unread.wrote(of(accessKey, former), of(accessKey, next), now);
+          unread.record(of(accessKey, former), of(accessKey, next), now);
         }
         now += wait;
         // Its memory is what stood in the file when it last read it.
         const memory = states.find(({ until }) => until > now - age)?.keys ?? file;
-        const { keys = new Map() } = unread.takenBack(found([...memory.values()]), now);
+        const { keys = new Map() } = unread.findReverted(found([...memory.values()]), now);
         const after = new Map(memory);
         for (const [accessKey, record] of keys) {
           if (record === null) after.delete(accessKey);

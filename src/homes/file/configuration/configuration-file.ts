@@ -24,7 +24,7 @@ import { FileWrites } from './file-writes.js';
 import { InboundsWatch } from './inbounds-watch.js';
 import { BrokenFileError, type FoundFile, KnownFile, readFirst } from './known-file.js';
 import { changeCount } from './pending-changes.js';
-import { createUnreadChanges, type UnreadChanges } from './reapplied-changes.js';
+import { ReappliedChanges } from './reapplied-changes.js';
 import { type ReloadListener, Reloads } from './reloads.js';
 import { createUnreadJournal, type UnreadJournal } from './unread-journal.js';
 
@@ -136,13 +136,13 @@ export async function createConfigurationFile(options: ConfigurationFileOptions)
     const versions = createKeptVersions({ fileSystem, folder: folder.versions, clock });
     const overwriting = createInPlaceWriting({ fileSystem, copyPath: folder.inPlaceCopy, log, keep: versions.keep });
     const first = await openFile({ fileSystem, path, wait, log }, overwriting);
-    const { unread, journal } = await openUnread(options, processes, hold, first);
+    const { reapplied, journal } = await openUnread(options, processes, hold, first);
     const { observer, watch = true, guard = false, rootListBeside = 'union' } = options;
     const served: ServedFile = {
       ...{ path, fileSystem, clock, log, wait, pollMilliseconds, watch, guard, rootListBeside },
       ...(observer && { observer }),
       ...{ hold, versions, journal, overwriting: options.inPlace ? overwriting : null },
-      state: new FileState(first.configuration, unread),
+      state: new FileState(first.configuration, reapplied),
       inbounds: new InboundsWatch({ path, log, rootListBeside }),
     };
     return serve(served, first);
@@ -177,14 +177,14 @@ async function openUnread(
   processes: ProcessesPort,
   { folder }: Hold,
   { target }: FirstReading,
-): Promise<{ readonly unread: UnreadChanges; readonly journal: UnreadJournal }> {
-  const unread = createUnreadChanges(clock.monotonic, milliseconds);
+): Promise<{ readonly reapplied: ReappliedChanges; readonly journal: UnreadJournal }> {
+  const reapplied = new ReappliedChanges(clock.monotonic, milliseconds);
   const boot = await processes.boot();
   const journal = createUnreadJournal({ path: folder.unreadChanges, boot, milliseconds, fileSystem, clock, log });
   const isMeant = await isMeantContent(fileSystem, folder, target.bytes, { atStart: true });
   for (const { at, former, written } of isMeant ? [] : await journal.read())
-    unread.wrote(former, written, onMonotonicClock(clock, at));
-  return { unread, journal };
+    reapplied.record(former, written, onMonotonicClock(clock, at));
+  return { reapplied, journal };
 }
 
 /** A time in milliseconds since the epoch on the clock of this process that only rises. */
@@ -196,7 +196,7 @@ function serve(served: ServedFile, first: FirstReading): ConfigurationFile {
   const { fileSystem, clock, path, log, hold, versions, overwriting, state, inbounds } = served;
   inbounds.look(first.document);
   const reloads = new Reloads(served);
-  reloads.giveAgain(first, onMonotonicClock(clock, Number(first.target.stat.mtimeNs / 1_000_000n)));
+  reloads.reapply(first, onMonotonicClock(clock, Number(first.target.stat.mtimeNs / 1_000_000n)));
   const file = new KnownFile(served, first, (...edit) => reloads.found(...edit));
   const writes = new FileWrites(served, file, reloads);
   const queue = new CommitQueue((changes) => writes.commit(changes));

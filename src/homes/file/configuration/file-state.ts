@@ -7,7 +7,7 @@ import type { KeptVersions } from '../../../files/kept-versions.js';
 import type { RootListBeside } from '../../../wire/traits/file-reading.js';
 import type { InboundsWatch } from './inbounds-watch.js';
 import { changeCount, layOver, mergeChanges } from './pending-changes.js';
-import type { UnreadChanges } from './reapplied-changes.js';
+import type { ReappliedChanges } from './reapplied-changes.js';
 import type { UnreadJournal } from './unread-journal.js';
 
 /** A configuration file that is served, as every part that serves it is handed it. */
@@ -44,7 +44,7 @@ const GATHERED = 4096;
 /** The configuration of a file that is served: what the file holds, and the changes that it does not hold yet. */
 export class FileState {
   /** The changes that a server beside need not have read. */
-  readonly unread: UnreadChanges;
+  readonly reapplied: ReappliedChanges;
   /** Changes that are asked for and not written yet, in their order, those on their way first. */
   readonly accepted = new Set<ConfigurationChange>();
   /** The changes that wait for a write: those whose write failed, and those that another program took back. */
@@ -55,9 +55,9 @@ export class FileState {
   #read: ServerConfiguration;
   #writtenSince: ConfigurationChange = {};
 
-  constructor(read: ServerConfiguration, unread: UnreadChanges) {
+  constructor(read: ServerConfiguration, reapplied: ReappliedChanges) {
     this.#read = read;
-    this.unread = unread;
+    this.reapplied = reapplied;
   }
 
   /** The configuration as the file holds it. */

@@ -128,7 +128,7 @@ export class FileWrites {
   /** Notes, so that a killed Keyway knows it, what a server beside may take back. Never rejects. */
   async #note(former: ConfigurationChange, written: ConfigurationChange): Promise<void> {
     const { state, journal, clock } = this.#served;
-    state.unread.wrote(former, written);
+    state.reapplied.record(former, written);
     await journal.add({ at: clock.now(), former, written });
   }
 

@@ -25,7 +25,7 @@ export class InboundsWatch {
   readonly #options: InboundsWatchOptions;
   #trouble: string | null = null;
   /** Another program took changes of Keyway's back: only a start of Keyway's can tell that it is gone. */
-  #isTakenBack = false;
+  #isReverted = false;
 
   constructor(options: InboundsWatchOptions) {
     this.#options = options;
@@ -46,15 +46,15 @@ export class InboundsWatch {
   }
 
   /** Notes that another program's write, which the file holds now, took changes of Keyway's back. */
-  tookBack(document: ConfigurationDocument): void {
-    this.#isTakenBack = true;
+  reverted(document: ConfigurationDocument): void {
+    this.#isReverted = true;
     this.look(document);
   }
 
   #troubleOf(document: ConfigurationDocument): string | null {
     if (document.layout.name !== 'inbounds') return null;
     const trouble =
-      legacyListTrouble(document, this.#options.rootListBeside) ?? (this.#isTakenBack ? 'is taken back' : null);
+      legacyListTrouble(document, this.#options.rootListBeside) ?? (this.#isReverted ? 'is taken back' : null);
     return trouble === null ? null : TROUBLES[trouble];
   }
 }

@@ -145,7 +145,7 @@ export class KnownFile {
 
   async #isMeant(bytes: Buffer): Promise<boolean> {
     const { fileSystem, hold, state } = this.#served;
-    return state.unread.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
+    return state.reapplied.isAny() && isMeantContent(fileSystem, hold.folder, bytes);
   }
 
   #is(document: ConfigurationDocument, stat: FileStat | null, isDurable: boolean): void {

@@ -20,8 +20,8 @@ export class Reloads {
   #seen: Buffer | string | null = null;
   #isLogged = false;
   #parseError: string | null = null;
-  /** Changes that were taken back and made again, since the start. */
-  #givenAgain = 0;
+  /** The count of changes that were made again, since the start. */
+  #reapplied = 0;
 
   constructor(served: ServedFile) {
     this.#served = served;
@@ -36,19 +36,19 @@ export class Reloads {
     this.#listeners.push(listener);
   }
 
-  /** Has what another program's write took back made again; the file holds `reading`, written at `at`. */
-  giveAgain({ document, configuration }: ReadConfiguration, at?: number): void {
+  /** Has the changes made again that another program's write at `at` has reverted; the file holds `reading`. */
+  reapply({ document, configuration }: ReadConfiguration, at?: number): void {
     const { path, state, inbounds, log, observer } = this.#served;
-    const inInbounds = state.unread.takenBack(configuration, at);
-    const revived = keysInLegacyList(document, state.unread.deleted()).map((key) => [key, null] as const);
-    const again = revived.length === 0 ? inInbounds : mergeChanges({ keys: new Map(revived) }, inInbounds);
+    const reverted = state.reapplied.findReverted(configuration, at);
+    const revived = keysInLegacyList(document, state.reapplied.deleted()).map((key) => [key, null] as const);
+    const again = revived.length === 0 ? reverted : mergeChanges({ keys: new Map(revived) }, reverted);
     const changes = changeCount(again);
     if (changes === 0) return;
     state.pending = mergeChanges(again, state.pending);
-    this.#givenAgain += changes;
-    inbounds.tookBack(document);
+    this.#reapplied += changes;
+    inbounds.reverted(document);
     observer?.gaveAgain(changes);
-    log.warn({ file: path, changes, total: this.#givenAgain, ...namedIn(again) }, TAKEN_BACK);
+    log.warn({ file: path, changes, total: this.#reapplied, ...namedIn(again) }, TAKEN_BACK);
   }
 
   /** Makes live what the file holds now and nobody here has written; `isMeant` where a person said so. */
@@ -56,8 +56,8 @@ export class Reloads {
     const { state, inbounds } = this.#served;
     state.keepsNext = true;
     inbounds.look(reading.document);
-    if (isMeant) state.unread.letGo();
-    else this.giveAgain(reading);
+    if (isMeant) state.reapplied.forget();
+    else this.reapply(reading);
     const removed = this.#goLive(reading, 'edited');
     if (areMany(removed)) this.keep(before, true);
     this.keep(reading.document.bytes);

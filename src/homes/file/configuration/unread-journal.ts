@@ -9,7 +9,7 @@ import { unlessMissing } from '../../../platform/presence.js';
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '../../../wire/json/json.js';
 import { type Encodable, encodeJson } from '../../../wire/json/write-json.js';
 
-/** A change of the file, as `UnreadChanges.wrote` takes it, with its time in milliseconds since the epoch. */
+/** A change of the file, as `ReappliedChanges.record` takes it, with its time in milliseconds since the epoch. */
 export interface JournalLine {
   readonly at: number;
   readonly former: ConfigurationChange;
