@@ -13,7 +13,8 @@ import { freePorts } from '../free-ports.js';
 import { isInstalled } from '../installed.js';
 import { openRaw, rawRequest } from '../raw-client.js';
 import { folderForTest } from '../serve/serve-here.js';
-import { answering, bodyOf, envelope, STATUS } from '../southbound/called-server.js';
+import { envelope, STATUS } from '../southbound/called-server.js';
+import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
 import { type Running, runKeyway, startKeyway } from './process.js';
 import { CTRL_C, startOnTerminal } from './terminal.js';
 
@@ -127,7 +128,7 @@ describe("a replacement of a server's configuration that is under way when Keywa
     const isAnswered = new Promise<void>((resolve) => {
       answer = resolve;
     });
-    const { origin } = await answering(async (request, response) => {
+    const { origin } = await scriptedServer(async (request, response) => {
       const isReplacement = request.method === 'PUT';
       if (isReplacement) {
         taken.push(await bodyOf(request));

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { compactJson } from '../../src/wire/json/json.js';
 import { PASSWORD, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
-import { answering } from '../southbound/called-server.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
 import { type RanHere, runHere } from './context.js';
 
 const BY_LOGIN = { KEYWAY_UPSTREAM_USERNAME: USERNAME, KEYWAY_UPSTREAM_PASSWORD: PASSWORD };
@@ -188,7 +188,7 @@ describe('keyway serve --upstream', () => {
   });
 
   it('starts while the server is away, and answers 502 with the server and the time', async () => {
-    const { origin, close } = await answering(() => {});
+    const { origin, close } = await scriptedServer(() => {});
     await close();
     const front = await serveInFront(origin, BY_TOKEN);
     const { status, body } = await front.ask('GET', '/panel/api/users/a', `Bearer ${TOKEN}`);

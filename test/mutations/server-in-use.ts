@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Caller } from '../../src/client/call.js';
 import { createCaller } from '../../src/client/caller.js';
 import { createControl } from '../../src/client/signed-in-caller.js';
@@ -10,6 +8,7 @@ import { createMemoryFiles } from '../../src/embedded/memory-files.js';
 import { createFixedClock } from '../../src/embedded/stage.js';
 import { createGateway } from '../../src/index.js';
 import { revisionNamed } from '../replay/live-server.js';
+import { bytesOf, startScriptedServer } from '../stand-in/scripted-server.js';
 import type { Asked, Forward, Mutation, Reply, Site } from './mutation.js';
 
 export const OPERATOR = { username: 'boss', password: 'live-password-7' };
@@ -124,14 +123,11 @@ export async function startMutatedServer(line: string, queries: readonly DnsQuer
       const origin = await app.listen({ host: '127.0.0.1', port: 0 });
       // Without a socket paths would be rewritten.
       const behind = createCaller({ origin, timeoutMilliseconds: 10_000, connections: 4 });
-      const proxy = await listening((asked) =>
-        mutation === null ? behind.send(asked) : mutation.answer(asked, (next) => behind.send(next)),
-      );
-      opened.push(
-        () => closed(proxy),
-        async () => behind.close(),
-      );
-      return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+      const wrong: Forward = (asked) =>
+        mutation === null ? behind.send(asked) : mutation.answer(asked, (next) => behind.send(next));
+      const proxy = await startScriptedServer(scriptOf(wrong));
+      opened.push(proxy.close, async () => behind.close());
+      return proxy.origin;
     },
     async close() {
       for (const end of opened) await end();
@@ -151,13 +147,6 @@ function remembering(forward: Forward, moving: string): Forward {
     known.set(id, reply);
     return reply;
   };
-}
-
-async function closed(server: Server): Promise<void> {
-  const end = once(server, 'close');
-  server.close();
-  server.closeAllConnections();
-  await end;
 }
 
 const INDEX_PAGE = '<!doctype html><title>panel</title><script type="module" src="./assets/app.js"></script>\n';
@@ -186,8 +175,8 @@ function namedHeaders(
   );
 }
 
-async function listening(forward: Forward): Promise<Server> {
-  const server = createServer((request, response) => {
+function scriptOf(forward: Forward): RequestListener {
+  return (request, response) => {
     askedBy(request)
       .then(forward)
       .then(({ status, headers, body }) => {
@@ -196,21 +185,17 @@ async function listening(forward: Forward): Promise<Server> {
         response.end(request.method === 'HEAD' ? undefined : body);
       })
       .catch(() => response.destroy());
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return server;
+  };
 }
 
 async function askedBy(request: IncomingMessage): Promise<Asked> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
+  const body = await bytesOf(request);
   const headers = namedHeaders(request.headers);
-  const hasBody = chunks.length > 0 || request.headers['content-length'] !== undefined;
+  const hasBody = body.length > 0 || request.headers['content-length'] !== undefined;
   return {
     method: request.method ?? '',
     path: request.url ?? '',
     headers: new Map([...headers].filter(([name]) => name !== 'connection' && name !== 'transfer-encoding')),
-    body: hasBody ? Buffer.concat(chunks) : undefined,
+    body: hasBody ? body : undefined,
   };
 }

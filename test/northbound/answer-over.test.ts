@@ -1,23 +1,17 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { whenAnswerIsOver } from '../../src/northbound/answer-over.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 /** More than the system takes of an answer that nobody reads. */
 const LONG = Buffer.alloc(16 * 1024 * 1024);
 
 async function stage(answer: (request: IncomingMessage, response: ServerResponse) => void) {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  await once(server, 'listening');
-  const address = server.address();
-  if (typeof address !== 'object' || address === null) throw new Error('no address');
-  const client = connect(address.port, '127.0.0.1');
+  const { port } = await scriptedServer(answer);
+  const client = connect(port, '127.0.0.1');
   client.on('error', () => undefined);
   await once(client, 'connect');
   return client;

@@ -1,8 +1,9 @@
 import { randomFillSync } from 'node:crypto';
-import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { sendBody } from '../../src/northbound/answers.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
 import { gatewayForTest, listen } from './gateway.js';
 
 const options = { mounts: [{ revision: 'current' }] };
@@ -54,17 +55,13 @@ const LARGE = 64 * MIB;
 async function bodies(onLarge: (response: ServerResponse) => void = () => undefined) {
   const body = randomFillSync(Buffer.allocUnsafe(LARGE));
   const responses: ServerResponse[] = [];
-  const server = createServer((request, response) => {
+  const { port } = await scriptedServer((request, response) => {
     if (request.url !== '/large') return sendBody(response, 'small', 5);
     responses.push(response);
     onLarge(response);
     response.writeHead(200, { 'content-length': LARGE });
     sendBody(response, body, LARGE);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  // A server that listens on a port has an address of this form.
-  const { port } = server.address() as AddressInfo;
   return { body, port, response: () => responses[0] };
 }
 

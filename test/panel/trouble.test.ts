@@ -1,7 +1,6 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Page, Request } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { startScriptedServer } from '../stand-in/scripted-server.js';
 import { inBrowser, setHidden } from './in-browser.js';
 import { goTo, picture, refreshNow, startStage } from './stage.js';
 
@@ -12,7 +11,7 @@ describe('a server that answers badly', () => {
   async function badServer(
     answer: () => { readonly status: number; readonly type: string; readonly body: string } | 'cut',
   ) {
-    const server = createServer((request, response) => {
+    return startScriptedServer((request, response) => {
       response.setHeader('access-control-allow-origin', '*');
       response.setHeader('access-control-allow-headers', 'authorization, content-type');
       if (request.method === 'OPTIONS') return response.end();
@@ -29,9 +28,6 @@ describe('a server that answers badly', () => {
       response.writeHead(given.status, { 'content-type': given.type });
       return response.end(given.body);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    return { origin: `http://127.0.0.1:${port}`, close: () => server.close() };
   }
 
   it('says so in words, keeps the page working, and goes on when the server is well again', async () => {

@@ -1,5 +1,3 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -15,6 +13,7 @@ import { readScenarioFiles } from '../../src/replay/play/scenario-files.js';
 import { runHere } from '../cli/context.js';
 import { ROOT } from '../clone.js';
 import { apiOf, CREDENTIALS, fileOf } from '../stand-in/files.js';
+import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
 import type { StandIn } from '../stand-in/stand-in.js';
 import { standInOf } from '../stand-in/test-stand-in.js';
 import { PASSWORD, playerOn, revisionNamed, startLiveServer, TOKEN, USERNAME } from './live-server.js';
@@ -43,17 +42,11 @@ function controlOf({ origin, webpath, credentials }: Pick<TargetOptions, 'origin
   return createControl(caller, { target: { origin, apiRoot: api, base }, revision, credentials });
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of request.setEncoding('utf8')) text += chunk;
-  return text;
-}
-
 /** A server of 0.2.96 that is wrong in one thing, and the bodies that were sent to it. */
 async function wrongServer(front: Front) {
   const standIn = await standInOf('0.2.96', { pauseMilliseconds: 0, clock: createFixedClock() });
   const bodies: string[] = [];
-  const http = createServer(async (request, response) => {
+  const { origin } = await scriptedServer(async (request, response) => {
     const { method = '', url: path = '' } = request;
     const body = await bodyOf(request);
     bodies.push(body);
@@ -73,13 +66,7 @@ async function wrongServer(front: Front) {
     const bytes = Buffer.from(await passed.arrayBuffer());
     response.writeHead(passed.status, Object.fromEntries(passed.headers)).end(bytes);
   });
-  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  const { port } = http.address() as AddressInfo; // It listens on a port.
-  return { standIn, bodies, url: `http://127.0.0.1:${port}/panel` };
+  return { standIn, bodies, url: `${origin}/panel` };
 }
 
 /** A server of which so many reads fail from a moment on, the player that met it before, and the pauses that it made. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { Agent, createServer, type IncomingMessage, request } from 'node:http';
+import { Agent, type IncomingMessage, type RequestListener, request } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ import { readHar } from '../../src/replay/record/har.js';
 import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { Recorder } from '../../src/replay/record/recorder.js';
 import { RecordingFiles } from '../../src/replay/record/recording-files.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
 import { PASSWORD, playerOn, SERVER_FILE, startLiveServer, TOKEN, USERNAME } from './live-server.js';
 
 const OPTIONS = {
@@ -39,15 +40,8 @@ async function proxyTo(origin: string) {
   return { url: proxy.url, passed, failures, close: proxy.close };
 }
 
-async function serverThat(answer: Parameters<typeof createServer>[1]): Promise<string> {
-  const server = createServer({}, answer);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+async function serverThat(script: RequestListener): Promise<string> {
+  return (await scriptedServer(script)).origin;
 }
 
 /** Everything that comes back for these bytes, until the other side closes. */

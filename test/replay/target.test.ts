@@ -1,5 +1,4 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createFileSystem } from '../../src/platform/file-system.js';
@@ -9,6 +8,7 @@ import type { TargetPlayer } from '../../src/replay/live/target-player.js';
 import { readScenarioFiles, type ScenarioFile } from '../../src/replay/play/scenario-files.js';
 import { type ProxiedExchange, startProxy } from '../../src/replay/record/proxy.js';
 import { ROOT } from '../clone.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
 import { playerOn, SERVER_FILE, startLiveServer } from './live-server.js';
 
 const PACKS = [
@@ -87,18 +87,6 @@ describe.each(PACKS)('the scenarios of %s on a running gateway', (revision, fold
   });
 });
 
-/** A server that answers every request in its own way. */
-async function startServer(answer: Parameters<typeof createServer>[1]): Promise<{ origin: string; server: Server }> {
-  const server = createServer({}, answer);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo; // It listens on a port.
-  return { origin: `http://127.0.0.1:${port}`, server };
-}
-
 const STATUS_SCENARIO: Scenario = readScenario(
   JSON.stringify({
     title: 'a status without a credential',
@@ -132,14 +120,14 @@ describe('a target that misbehaves', () => {
   });
 
   test('which is no such server is an error at the start', async () => {
-    const { origin } = await startServer((_request, response) => response.writeHead(404).end('nothing'));
+    const { origin } = await scriptedServer((_request, response) => response.writeHead(404).end('nothing'));
     await expect(playerOn(origin, 'current', { credentials: NOBODY })).rejects.toThrow('answers 404');
   });
 
   /** The first answer is the one that the player asks for at the start. */
-  async function resultAfterFirst(misbehave: Parameters<typeof createServer>[1], timeoutMilliseconds = 10_000) {
+  async function resultAfterFirst(misbehave: RequestListener, timeoutMilliseconds = 10_000) {
     let count = 0;
-    const { origin } = await startServer((request, response) => {
+    const { origin } = await scriptedServer((request, response) => {
       count += 1;
       if (count === 1) response.writeHead(401, { 'content-type': 'application/json' }).end('{"ok":false}');
       else misbehave?.(request, response);

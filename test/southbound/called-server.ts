@@ -1,5 +1,3 @@
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
 import { resolveRevision } from '../../revisions/index.js';
@@ -53,41 +51,6 @@ export function call(origin: string, options: Partial<RunningServerOptions> = {}
   return server;
 }
 
-/** A server on a real socket that answers as it is told to. */
-export async function answering(listener: RequestListener): Promise<{
-  readonly origin: string;
-  readonly seen: string[];
-  readonly sockets: Set<Socket>;
-  close(): Promise<void>;
-}> {
-  const seen: string[] = [];
-  const sockets = new Set<Socket>();
-  const server = createServer((request, response) => {
-    seen.push(`${request.method} ${request.url}`);
-    listener(request, response);
-  });
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo; // It listens on a port.
-  const close = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    });
-  onTestFinished(close);
-  return { origin: `http://127.0.0.1:${port}`, seen, sockets, close };
-}
-
 export const STATUS = { version: '0.2.96', uptime_seconds: 5, active_users: 0, total_users: 0 };
 
 export const envelope = (data: unknown): string => JSON.stringify({ ok: true, data });
-
-/** The body of a request, whole. */
-export async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}

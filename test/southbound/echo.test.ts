@@ -1,19 +1,18 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RunningServerOptions } from '../../src/client/running-server.js';
 import { Secrets, STRUCK } from '../../src/client/secrets.js';
 import type { CallOutcome, UpstreamServer } from '../../src/client/server.js';
 import { createGateway } from '../../src/index.js';
-import { answering, bodyOf, call, envelope, keptLog, LINES, STATUS } from './called-server.js';
+import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
+import { call, envelope, keptLog, LINES, STATUS } from './called-server.js';
 
 /** What an echoing server puts everything that it was sent into. */
 type Place = 'key' | 'name' | 'version' | 'error' | 'content type' | 'location' | 'page' | 'audit' | 'rule' | 'session';
 
 /** A server that answers with what it was sent: head, body, and both once more as a JSON text. */
 async function echoing(place: Place): Promise<string> {
-  const server = createServer(async (request, response) => {
+  const { origin } = await scriptedServer(async (request, response) => {
     const sent = `${request.url} ${JSON.stringify(request.rawHeaders)} ${await bodyOf(request)}`;
     const echo = `${request.headers.authorization ?? ''} ${sent} ${JSON.stringify(sent)}`;
     const path = (request.url ?? '').replace('/panel/api', '');
@@ -42,12 +41,7 @@ async function echoing(place: Place): Promise<string> {
     if (path.startsWith('/users/')) return ok(snapshot('a', echo));
     return response.writeHead(400).end(JSON.stringify({ ok: false, error: echo }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // It listens on a port.
+  return origin;
 }
 
 const PLACES: readonly Place[] = [
@@ -118,7 +112,7 @@ describe('a server that echoes everything it gets', () => {
   it('has no part of a credential told where a text is cut off, or where its version holds one', async () => {
     const token = 'QZ7KPW9YMNB3';
     const told = async (location: string, version: string, revision: RunningServerOptions['revision']) => {
-      const { origin } = await answering((request, response) => {
+      const { origin } = await scriptedServer((request, response) => {
         if (request.url?.endsWith('/server/status') === true) response.end(envelope({ ...STATUS, version }));
         else response.writeHead(302, { location }).end();
       });
@@ -157,7 +151,7 @@ describe('a text with a credential in it', () => {
   it('is written back as the server has it where it comes as it was shown, and is refused where it comes otherwise', async () => {
     const token = 'token-of-the-server';
     const written: string[] = [];
-    const { origin } = await answering(async (request, response) => {
+    const { origin } = await scriptedServer(async (request, response) => {
       const name = `has ${token}`;
       const key = {
         access_key: 'a',
@@ -253,7 +247,7 @@ describe('what is struck out', () => {
     const token = 'token-of-the-server';
     const key = { ...{ access_key: `k ${token}`, name: null, bytes_up: 0, bytes_down: 0 } };
     const snapshot = { ...key, connections: 0, limit_bytes: null, online: false };
-    const { origin } = await answering((request, response) => {
+    const { origin } = await scriptedServer((request, response) => {
       if (request.url?.endsWith('/status') === true) response.end(envelope(STATUS));
       else response.end(envelope(request.url?.endsWith('/users') === true ? [snapshot] : snapshot));
     });

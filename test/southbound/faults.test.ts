@@ -9,7 +9,8 @@ import type { CallOutcome, UpstreamServer } from '../../src/client/server.js';
 import { UpstreamError } from '../../src/client/upstream-error.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../dns/certificate.js';
 import { TOKEN } from '../replay/live-server.js';
-import { answering, BY_TOKEN, call, envelope, handClock, keptLog, STATUS } from './called-server.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
+import { BY_TOKEN, call, envelope, handClock, keptLog, STATUS } from './called-server.js';
 
 const pace = (milliseconds: number): Pace => ({
   firstByteMilliseconds: milliseconds,
@@ -18,7 +19,7 @@ const pace = (milliseconds: number): Pace => ({
 });
 
 /** Answers the status as 0.2.96 would, and leaves the rest to what is tested. */
-const besideStatus: (rest: Parameters<typeof answering>[0]) => Parameters<typeof answering>[0] =
+const besideStatus: (rest: Parameters<typeof scriptedServer>[0]) => Parameters<typeof scriptedServer>[0] =
   (rest) => (request, response) => {
     if (request.url !== '/panel/api/server/status') rest(request, response);
     else response.setHeader('content-type', 'application/json').end(envelope(STATUS));
@@ -54,8 +55,8 @@ describe('what is no answer of the API', () => {
     ['nothing', 204, json, '', true],
     ['what is no UTF-8', 200, json, Buffer.from([0x7b, 0xff, 0x7d]), true],
   ])('%s is a 502, asked for once more by a single read, and never by a list or a write', async (_, status, type, body, mayHaveHappened) => {
-    const elsewhere = await answering((_request, response) => response.end(envelope([])));
-    const { origin, seen } = await answering(
+    const elsewhere = await scriptedServer((_request, response) => response.end(envelope([])));
+    const { origin, seen } = await scriptedServer(
       besideStatus((_request, response) => {
         response.writeHead(status, { 'content-type': type, location: `${elsewhere.origin}/` }).end(body);
       }),
@@ -88,7 +89,7 @@ describe('what is no answer of the API', () => {
     ],
     ['a byte order mark', {}, Buffer.from(`\ufeff${envelope([])}`), 'with a byte order mark'],
   ])('is named where it is %s', async (_, headers, body, words) => {
-    const { origin } = await answering(
+    const { origin } = await scriptedServer(
       besideStatus((_request, response) => {
         response.writeHead(200, headers).end(body);
       }),
@@ -97,7 +98,7 @@ describe('what is no answer of the API', () => {
   });
 
   it('is named where it is a redirect, with where that leads', async () => {
-    const { origin } = await answering((_request, response) => {
+    const { origin } = await scriptedServer((_request, response) => {
       response.writeHead(308, { location: 'https://vpn.example/panel/' }).end();
     });
     expect((await failureOf(readOne(call(origin)))).detail).toContain(
@@ -107,7 +108,7 @@ describe('what is no answer of the API', () => {
 
   it('is said by server and time, with one log line when it goes and one when it is back', async () => {
     let isGone = true;
-    const { origin } = await answering(
+    const { origin } = await scriptedServer(
       besideStatus((_request, response) => {
         response.end(isGone ? PAGE : envelope([]));
       }),
@@ -130,7 +131,7 @@ describe('what is no answer of the API', () => {
   });
 
   it('is data of another shape, which names the member', async () => {
-    const { origin } = await answering(
+    const { origin } = await scriptedServer(
       besideStatus((_request, response) => {
         response.end(envelope([{ access_key: 'a', name: null, bytes_up: -1 }]));
       }),
@@ -142,7 +143,7 @@ describe('what is no answer of the API', () => {
 
 describe('a connection', () => {
   it('that nobody takes is a 502, and a write did not happen', async () => {
-    const { origin, close } = await answering(() => {});
+    const { origin, close } = await scriptedServer(() => {});
     await close();
     const failure = await failureOf(write(call(origin)));
     expect(failure).toMatchObject({ code: 'upstreamAway', mayHaveHappened: false });
@@ -150,7 +151,7 @@ describe('a connection', () => {
   });
 
   it('that ends within an answer is a 502: a single read is tried once more, a list and a write are not', async () => {
-    const { origin, seen } = await answering(
+    const { origin, seen } = await scriptedServer(
       besideStatus((request, response) => {
         request.resume();
         response.writeHead(200, { 'content-length': 1000 });
@@ -172,7 +173,7 @@ describe('a connection', () => {
 
   it('that the server closes as a request comes costs a read nothing, and a write is not sent again', async () => {
     let closing = true;
-    const { origin, seen } = await answering(
+    const { origin, seen } = await scriptedServer(
       besideStatus((request, response) => {
         if (closing) request.socket.destroy();
         else response.end(envelope([]));
@@ -187,7 +188,7 @@ describe('a connection', () => {
   });
 
   it('that is silent is a 504, at which nothing is tried again', async () => {
-    const { origin, seen } = await answering(besideStatus((request) => request.resume()));
+    const { origin, seen } = await scriptedServer(besideStatus((request) => request.resume()));
     const patient = createCaller({ origin, timeoutMilliseconds: 60_000 });
     const caller = createCaller({ origin, timeoutMilliseconds: 60_000, pace: pace(500), connections: 4 });
     const send: Caller['send'] = (asked) => (asked.path.endsWith('/status') ? patient : caller).send(asked);
@@ -201,7 +202,7 @@ describe('a connection', () => {
   });
 
   it('may take its time as long as bytes come', async () => {
-    const { origin } = await answering(
+    const { origin } = await scriptedServer(
       besideStatus(async (_request, response) => {
         for (const piece of ['{"ok"', ':true,', '"data"', ':[]}']) {
           response.write(piece);
@@ -215,7 +216,7 @@ describe('a connection', () => {
   });
 
   it('is not kept waiting by one whose answers come drop by drop', async () => {
-    const { origin } = await answering((_request, response) => {
+    const { origin } = await scriptedServer((_request, response) => {
       const drops = setInterval(() => response.write(' '), 10);
       response.on('close', () => clearInterval(drops));
     });
@@ -226,7 +227,7 @@ describe('a connection', () => {
   });
 
   it('brings no more than is meant to be read', async () => {
-    const { origin } = await answering((_request, response) => response.end('x'.repeat(2000)));
+    const { origin } = await scriptedServer((_request, response) => response.end('x'.repeat(2000)));
     const caller = createCaller({ origin, timeoutMilliseconds: 5_000, answerLimit: 1000 });
     onTestFinished(() => caller.close());
     const sent = caller.send({ method: 'GET', path: '/', headers: new Map(), body: undefined });
@@ -265,7 +266,7 @@ describe('a server with a certificate', () => {
 
 describe('a server that refuses the token', () => {
   it('is asked no more than a search a second, and no caller is told 401', async () => {
-    const { origin, seen } = await answering((_request, response) => {
+    const { origin, seen } = await scriptedServer((_request, response) => {
       response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
     });
     const server = call(origin, { credentials: BY_TOKEN, clock: handClock() });
@@ -280,7 +281,7 @@ describe('a server that refuses the token', () => {
 
   it('after it took it has changed it: a read and a write are refused', async () => {
     let isRight = true;
-    const { origin, seen } = await answering((_request, response) => {
+    const { origin, seen } = await scriptedServer((_request, response) => {
       if (isRight) response.end(envelope(STATUS));
       else response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
     });
@@ -305,7 +306,7 @@ it('nothing secret is in an error or the log, whatever happens', async () => {
   const operator = { username: 'boss', password: 'geheim-Passwort' };
   const answers = ['401', 'html', '500', 'reset', 'login'];
   for (const kind of answers) {
-    const { origin } = await answering((request, response) => {
+    const { origin } = await scriptedServer((request, response) => {
       if (kind === 'reset') request.socket.destroy();
       else if (kind === 'html') response.end('<html>');
       else if (kind === '500') response.writeHead(500).end('{"ok":false,"error":"internal"}');

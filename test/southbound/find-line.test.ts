@@ -3,7 +3,8 @@ import { REVISIONS } from '../../revisions/all.js';
 import { createCaller } from '../../src/client/caller.js';
 import { type FindOptions, findLine } from '../../src/client/find-line.js';
 import { PASSWORD, revisionNamed, startLiveServer, TOKEN, USERNAME } from '../replay/live-server.js';
-import { answering, BY_LOGIN, BY_TOKEN, call, envelope, handClock, keptLog, LINES, STATUS } from './called-server.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
+import { BY_LOGIN, BY_TOKEN, call, envelope, handClock, keptLog, LINES, STATUS } from './called-server.js';
 
 const find = async (origin: string, options: Partial<FindOptions> = {}) => {
   const caller = createCaller({ origin, timeoutMilliseconds: 5_000 });
@@ -24,7 +25,7 @@ const find = async (origin: string, options: Partial<FindOptions> = {}) => {
 
 /** Answers one path with a status of this version, and all others with the page of a panel. */
 const reporting = (version: string, path = '/panel/api/server/status') =>
-  answering((request, response) => {
+  scriptedServer((request, response) => {
     response.end(request.url === path ? envelope({ ...STATUS, version }) : '<!doctype html>');
   });
 
@@ -172,7 +173,7 @@ describe('a server that lets in', () => {
 describe('a server that was updated underneath', () => {
   it('is taken over as its new line by the next status, and said', async () => {
     let version = '0.2.96';
-    const { origin } = await answering((request, response) => {
+    const { origin } = await scriptedServer((request, response) => {
       response.end(request.url?.endsWith('/users') ? envelope([]) : envelope({ ...STATUS, version }));
     });
     const log = keptLog();
@@ -188,7 +189,7 @@ describe('a server that was updated underneath', () => {
 
   it('is found where its new line has its API, and by whom it lets in now', async () => {
     let isNew = false;
-    const { origin, seen } = await answering((request, response) => {
+    const { origin, seen } = await scriptedServer((request, response) => {
       const { url = '', headers } = request;
       const root = isNew ? '/panel/api' : '/api';
       if (!url.startsWith(`${root}/`)) return response.end('<!doctype html>');
@@ -209,7 +210,7 @@ describe('a server that was updated underneath', () => {
 
   it('whose write met the change is told that nothing came of it, and the next one goes where it should', async () => {
     let isNew = false;
-    const { origin, seen } = await answering((request, response) => {
+    const { origin, seen } = await scriptedServer((request, response) => {
       const { url = '' } = request;
       if (!url.startsWith(isNew ? '/panel/api/' : '/api/')) return response.writeHead(405).end('');
       return response.end(

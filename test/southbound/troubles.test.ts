@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamError } from '../../src/client/upstream-error.js';
-import { answering, BY_LOGIN, call, envelope, handClock, keptLog, STATUS } from './called-server.js';
+import { scriptedServer } from '../stand-in/scripted-server.js';
+import { BY_LOGIN, call, envelope, handClock, keptLog, STATUS } from './called-server.js';
 
 const fails = (asked: Promise<unknown>) => expect(asked).rejects.toBeInstanceOf(UpstreamError);
 
 /** A server of which some paths are broken. */
 async function partlyBroken() {
   const broken = new Set<string>();
-  const { origin } = await answering((request, response) => {
+  const { origin } = await scriptedServer((request, response) => {
     const [path = ''] = (request.url ?? '').replace('/panel/api', '').split('?');
     if (broken.has(`${request.method} ${path}`)) response.end('<html>');
     else if (path === '/server/status') response.end(envelope(STATUS));
@@ -53,7 +54,7 @@ describe('the health of a server', () => {
   });
 
   it('has a sign-in that is no answer as such', async () => {
-    const { origin } = await answering((request, response) => {
+    const { origin } = await scriptedServer((request, response) => {
       if (request.url?.endsWith('/login')) response.end('<html>');
       else response.writeHead(401).end('{"ok":false,"error":"unauthorized"}');
     });
@@ -63,7 +64,7 @@ describe('the health of a server', () => {
   });
 
   it('has a list that the server refuses in its own words', async () => {
-    const { origin } = await answering((request, response) => {
+    const { origin } = await scriptedServer((request, response) => {
       if (request.url?.endsWith('/status')) response.end(envelope(STATUS));
       else response.writeHead(400).end('{"ok":false,"error":"user not found"}');
     });

@@ -11,6 +11,7 @@ import {
 import { createServer as createSecureServer } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../free-ports.js';
+import { bytesOf } from './scripted-server.js';
 
 /**
  * What goes wrong with one request.
@@ -124,10 +125,4 @@ async function forward(request: IncomingMessage, body: Buffer, { origin, agent }
   outgoing.end(body);
   const [answer]: [IncomingMessage] = (await once(outgoing, 'response')) as [IncomingMessage];
   return { status: answer.statusCode ?? 0, headers: answer.headers, body: await bytesOf(answer) };
-}
-
-async function bytesOf(stream: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }

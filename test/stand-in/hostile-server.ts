@@ -1,5 +1,6 @@
-import type { AddressInfo } from 'node:net';
-import { createServer, type Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { startScriptedServer } from './scripted-server.js';
 
 /** What a server does with a connection once a request has come. */
 export interface Misdeed {
@@ -12,7 +13,7 @@ export interface Misdeed {
   readonly afterwards: 'keeps it open' | 'ends' | 'resets';
 }
 
-/** A server on a raw socket that says whatever it is told to. */
+/** A scripted server that writes whatever bytes it is told to. */
 export interface HostileServer {
   readonly origin: string;
   /** Connections that are open. */
@@ -22,48 +23,36 @@ export interface HostileServer {
   close(): Promise<void>;
 }
 
-/** `misdeedOf` is given the request's head; null is answered by nothing. */
+/** `misdeedOf` is given the request's head; null is answered by nothing. Bodies are read and thrown away. */
 export async function startHostileServer(
   misdeedOf: (head: string) => Misdeed | null,
   port = 0,
 ): Promise<HostileServer> {
-  const sockets = new Set<Socket>();
   let sent = 0;
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => undefined);
-    let come = '';
-    socket.on('data', (bytes) => {
-      come += bytes.toString('latin1');
-      const end = come.indexOf('\r\n\r\n');
-      if (end < 0) return;
-      const head = come.slice(0, end);
-      // What follows is the body, or the next request: nobody looks at it.
-      come = '';
-      const misdeed = misdeedOf(head);
-      if (misdeed !== null)
-        play(socket, misdeed, (length) => {
-          sent += length;
-        });
+  const server = await startScriptedServer((request) => {
+    request.resume();
+    const misdeed = misdeedOf(headOf(request));
+    request.socket.on('error', () => undefined);
+    if (misdeed === null) return;
+    play(request.socket, misdeed, (length) => {
+      sent += length;
     });
-  });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const address = server.address() as AddressInfo; // It listens on a port.
+  }, port);
   return {
-    origin: `http://127.0.0.1:${address.port}`,
+    origin: server.origin,
     get open() {
-      return sockets.size;
+      return server.sockets.size;
     },
     get sent() {
       return sent;
     },
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
+    close: server.close,
   };
+}
+
+function headOf({ method, url, rawHeaders }: IncomingMessage): string {
+  const fields = rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${rawHeaders[at + 1]}`] : []));
+  return [`${method} ${url} HTTP/1.1`, ...fields].join('\r\n');
 }
 
 function play(

@@ -1,9 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createLines, startWith, temporaryFolder } from '../ops/stage.js';
-import { bodyOf } from '../southbound/called-server.js';
+import { bodyOf, scriptedServer } from '../stand-in/scripted-server.js';
 
 const TOKEN = 'to"ken\\of/the=server';
 const PASSWORD = 'the pass%word of "Keyway"';
@@ -84,19 +83,14 @@ async function hostileServer(version: string, root: string) {
     if (path in data) return void ok(data[path]);
     fails(400, `no such key: ${LOOT}`);
   }
-  const server = createServer(async (request, response) => {
+  const { origin } = await scriptedServer(async (request, response) => {
     const body = await bodyOf(request);
     const path = (request.url ?? '').split('?')[0] ?? '';
     if (request.method !== 'GET' && !path.endsWith('/login')) state.written.push(`${path} ${body}`);
     if (path.startsWith(`${root}/`)) answer(path.slice(root.length), request, response);
     else response.writeHead(404, { 'x-echo': IN_HEADER }).end(LOOT);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { state, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }; // It listens on a port.
+  return { state, origin };
 }
 
 const READS = [
