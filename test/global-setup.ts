@@ -7,6 +7,7 @@ import { bundledChromium, type Chromium } from '../bench/browser.js';
 import { type Binaries, type Postgres, postgresBinaries, postgresOnPath, startPostgres } from '../bench/postgres.js';
 import { buildIfOlder, buildPanelIfOlder } from './building.js';
 import { createPortGiver } from './free-ports.js';
+import { keepTemporaryFilesInMemory } from './memory-folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -21,6 +22,7 @@ declare module 'vitest' {
 
 /** What the test files of a run share. Only the panel is always looked after; the rest is made when the first of them asks. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const removeTemporaryFiles = await keepTemporaryFilesInMemory();
   await buildPanelIfOlder();
   const browser = createSharedBrowser();
   const givePort = inTurn(await createPortGiver());
@@ -51,6 +53,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await browser.close();
     await postgres.close();
     await installed.close();
+    await removeTemporaryFiles();
   };
 }
 

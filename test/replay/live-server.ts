@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { access, constants, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -50,12 +50,6 @@ export function unhurried() {
   };
 }
 
-/** A file system in memory where there is one: what is played makes hundreds of durable writes one after the other. */
-const QUICK = await access('/dev/shm', constants.W_OK).then(
-  () => '/dev/shm',
-  () => tmpdir(),
-);
-
 export interface LiveServer {
   readonly origin: string;
   readonly app: Awaited<ReturnType<typeof createGateway>>;
@@ -79,7 +73,7 @@ export async function openLiveServer(
   panel: Readonly<Record<string, string>> = {},
   options: Partial<GatewayOptions> = {},
 ): Promise<LiveServer> {
-  const folder = await mkdtemp(join(QUICK, 'keyway-live-'));
+  const folder = await mkdtemp(join(tmpdir(), 'keyway-live-'));
   const configPath = join(folder, 'server.jsonc');
   await writeFile(configPath, SERVER_FILE);
   const panelDir = join(folder, 'panel');
