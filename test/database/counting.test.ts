@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createCounting, MOST_WAITING } from '../../src/homes/database/counting.js';
+import { Counting, MOST_WAITING } from '../../src/homes/database/counting.js';
 import type { Written } from '../../src/homes/database/writes.js';
 import { systemClock } from '../../src/platform/system-ports.js';
 import { silent } from './gateways.js';
@@ -10,7 +10,7 @@ const ENTRIES = 1_000;
 function stage(clock = systemClock, counted: () => Promise<void> = async () => undefined) {
   const unread: string[] = [];
   const ends: ((written: Written) => void)[] = [];
-  const counting = createCounting({
+  const counting = new Counting({
     gateway: '',
     writes: { write: () => new Promise((resolve) => ends.push(resolve)) },
     incarnation: () => 1,

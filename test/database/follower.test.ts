@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../src/core/keys/registry.js';
 import { type Connections, openConnections } from '../../src/homes/database/connection.js';
 import { Follower } from '../../src/homes/database/follower.js';
 import { createReplica } from '../../src/homes/database/replica.js';
@@ -13,7 +13,7 @@ async function stage() {
   const writer = await openBackend(url);
   const connections = openConnections({ url, most: 4 });
   onTestFinished(() => connections.close());
-  const keys = createKeyRegistry(systemClock.now);
+  const keys = new KeyRegistry(systemClock.now);
   let held: { readonly text: string; readonly until: Promise<void> } | null = null;
   let isHeld = false;
   const run: Connections['run'] = async (text, deadline) => {

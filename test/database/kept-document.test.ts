@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../src/core/keys/registry.js';
 import type { KeyReader } from '../../src/core/keys/types.js';
 import type { DnsChange, OutboundRule } from '../../src/core/model.js';
 import { inTurns } from '../../src/core/steps.js';
@@ -18,7 +18,7 @@ function stage(text: string, wrap: (keys: Keys) => Keys = (keys) => keys, onFres
   let rules: readonly OutboundRule[] = [];
   let dnsChanges: readonly DnsChange[] = [];
   let outbound = { rules };
-  const registry = createKeyRegistry(() => 0);
+  const registry = new KeyRegistry(() => 0);
   const observers: KeptDocument[] = [];
   const replica = createReplica(registry, {
     recordChanged: (key) => observers.map((each) => each.recordChanged(key)),

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../src/core/keys/registry.js';
 import { finish } from '../../src/core/steps.js';
 import { createReplica, type KeyRow } from '../../src/homes/database/replica.js';
 
 function stage() {
-  const keys = createKeyRegistry(() => 0);
+  const keys = new KeyRegistry(() => 0);
   const heard = { keys: 0, all: 0 };
   const one = () => {
     heard.keys += 1;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../src/core/errors.js';
-import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../src/core/keys/registry.js';
 import type { AccessKey } from '../../src/core/model.js';
 import { createRenewals } from '../../src/homes/file/counters/recreated-keys.js';
 import { createKeyWrites } from '../../src/homes/file/key-writes.js';
@@ -25,7 +25,7 @@ function gate() {
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function stage() {
-  const keys = createKeyRegistry(() => 7);
+  const keys = new KeyRegistry(() => 7);
   const renewals = createRenewals();
   const saves = gate();
   const flushes = gate();

@@ -2,8 +2,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { REVISIONS } from '../../revisions/all.js';
-import { createKeyRegistry } from '../../src/core/keys/registry.js';
-import type { KeyRegistry } from '../../src/core/keys/types.js';
+import { KeyRegistry } from '../../src/core/keys/registry.js';
 import { acceptedCoding, createListBody } from '../../src/northbound/list-body.js';
 import type { Revision } from '../../src/wire/traits/revision.js';
 import { removeFrom } from '../core/keys/remove-from.js';
@@ -25,7 +24,7 @@ describe('the list body', () => {
         fc.array(fc.array(aChange, { maxLength: 8 }), { maxLength: 12 }),
         (revision, rounds) => {
           const time = { now: 0 };
-          const registry = createKeyRegistry(() => 0);
+          const registry = new KeyRegistry(() => 0);
           const list = createListBody(registry, revision, clockAt(time));
           for (const round of rounds) {
             for (const [number, what, value] of round) {
@@ -56,7 +55,7 @@ describe('the list body', () => {
         fc.array(fc.tuple(fc.nat(40), fc.constantFrom('create', 'remove', 'usage'), fc.nat(3)), { maxLength: 40 }),
         (steps) => {
           const time = { now: 0 };
-          const registry = createKeyRegistry(() => 0);
+          const registry = new KeyRegistry(() => 0);
           const [revision] = REVISIONS;
           if (revision === undefined) throw new Error('no revision');
           const list = createListBody(registry, revision, clockAt(time));
@@ -84,7 +83,7 @@ describe('the list body', () => {
 
   it('that is held stays, however many later ones are built', () => {
     const time = { now: 0 };
-    const registry = createKeyRegistry(() => 0);
+    const registry = new KeyRegistry(() => 0);
     const [revision] = REVISIONS;
     if (revision === undefined) throw new Error('no revision');
     const list = createListBody(registry, revision, clockAt(time));
@@ -102,7 +101,7 @@ describe('the list body', () => {
 
   it('that is given back gives its memory to a later one', () => {
     const time = { now: 0 };
-    const registry = createKeyRegistry(() => 0);
+    const registry = new KeyRegistry(() => 0);
     const [revision] = REVISIONS;
     if (revision === undefined) throw new Error('no revision');
     const list = createListBody(registry, revision, clockAt(time));
@@ -120,7 +119,7 @@ describe('the list body', () => {
 
   it('shows an answered change at once, and what the data plane reports within 200 ms', () => {
     const time = { now: 1000 };
-    const registry = createKeyRegistry(() => 0);
+    const registry = new KeyRegistry(() => 0);
     const [revision] = REVISIONS;
     if (revision === undefined) throw new Error('no revision');
     const list = createListBody(registry, revision, clockAt(time));
@@ -139,7 +138,7 @@ describe('the list body', () => {
   });
 
   it('is compressed once per change and decompresses to the plain body', async () => {
-    const registry = createKeyRegistry(() => 0);
+    const registry = new KeyRegistry(() => 0);
     const [revision] = REVISIONS;
     if (revision === undefined) throw new Error('no revision');
     const list = createListBody(registry, revision, clockAt({ now: 0 }));

@@ -1,7 +1,7 @@
 import { type Audit, createAudit } from '../../src/core/audit.js';
 import type { Backend, BackendSettings, ChangeReason, KeyUpdate, UsageReport } from '../../src/core/backend.js';
 import { DomainError } from '../../src/core/errors.js';
-import { createKeyRegistry } from '../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../src/core/keys/registry.js';
 import type { CounterValues } from '../../src/core/keys/types.js';
 import { type AccessKey, DEFAULT_DNS, type KeySnapshot, type OutboundSettings } from '../../src/core/model.js';
 import { createSession, type LocalSession, type Session } from '../../src/core/session.js';
@@ -48,7 +48,7 @@ export interface MemoryBackendOptions {
 export function createMemoryBackend(options: MemoryBackendOptions): MemoryBackend {
   const { hasLiveReads, isReplica = false, isShared = false } = options;
   const held = new Map<string, Held>();
-  const keys = createKeyRegistry(() => CREATED_AT);
+  const keys = new KeyRegistry(() => CREATED_AT);
   const known = new Set<string>();
   const listeners: ((reason: ChangeReason) => void)[] = [];
   let settings: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {} };

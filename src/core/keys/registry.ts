@@ -6,7 +6,15 @@ import { Entry, fetchEntries } from './entry.js';
 import { assignFields, sameFields } from './key-record.js';
 import { createOrderedKeys } from './order.js';
 import { RemovedKeys } from './removed-keys.js';
-import type { CounterValues, KeptCounters, KeyEntry, KeyRegistry, UsageEntry, UsageOutcome } from './types.js';
+import type {
+  CounterSource,
+  CounterValues,
+  KeptCounters,
+  KeyEntry,
+  KeyReader,
+  UsageEntry,
+  UsageOutcome,
+} from './types.js';
 
 export interface KeyRegistryOptions {
   /** Remembers changed counters for `takeChanged`; default false. */
@@ -30,12 +38,8 @@ const KEPT_ALREADY: Origin = { isAnswered: true, isUnkept: false };
 const COUNTED: Origin = { isAnswered: false, isUnkept: true };
 const LOADED: Origin = { isAnswered: false, isUnkept: false };
 
-/** Creates an empty registry. `now` gives milliseconds since the epoch, for `createdAt` and `leftAt`. */
-export function createKeyRegistry(now: () => number, { tracksChanges = false }: KeyRegistryOptions = {}): KeyRegistry {
-  return new Registry(now, tracksChanges);
-}
-
-class Registry implements KeyRegistry {
+/** The set of access keys with their counters (protocol: "Access key lifecycle"). */
+export class KeyRegistry implements KeyReader, CounterSource {
   readonly admissions = createAdmissionLog();
   readonly counts = { active: 0, overLimit: 0, withCounters: 0, connected: 0 };
   readonly #now: () => number;
@@ -50,7 +54,8 @@ class Registry implements KeyRegistry {
   #generation = 0;
   #answeredGeneration = 0;
 
-  constructor(now: () => number, tracksChanges: boolean) {
+  /** Begins empty. `now` gives milliseconds since the epoch, for `createdAt` and `leftAt`. */
+  constructor(now: () => number, { tracksChanges = false }: KeyRegistryOptions = {}) {
     this.#now = now;
     this.#changed = createChangedKeys(tracksChanges, this.#table, (accessKey) => this.kept(accessKey));
     this.#removed = new RemovedKeys(this.#table, this.#changed.listName);
@@ -72,6 +77,7 @@ class Registry implements KeyRegistry {
     return this.#answeredGeneration;
   }
 
+  /** The number of keys that were registered when their counters were kept, and have not come with a configuration since. */
   get missing(): number {
     return this.#removed.unstamped();
   }
@@ -88,11 +94,13 @@ class Registry implements KeyRegistry {
     return this.#order.read(this.#entries, this.#generation);
   }
 
+  /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */
   create(key: AccessKey): void {
     this.#removed.forget(key.accessKey);
     this.#put(key, (entry) => this.#startAtZero(entry));
   }
 
+  /** Registers without counters (bulk creation). */
   createWithoutCounters(key: AccessKey): void {
     this.#removed.forget(key.accessKey);
     this.#put(key, (entry) => {
@@ -101,12 +109,14 @@ class Registry implements KeyRegistry {
     });
   }
 
+  /** Overwrites name and limit, counters kept, created where absent; false when the key is unknown. */
   update(key: AccessKey): boolean {
     if (!this.#entries.has(key.accessKey)) return false;
     this.#put(key, (entry) => this.#giveCounters(entry));
     return true;
   }
 
+  /** Sets traffic to zero, limit kept; false when the key is unknown or has no counters. */
   reset(accessKey: string): boolean {
     const entry = this.#entries.get(accessKey);
     if (entry === undefined || !entry.hasCounters) return false;
@@ -114,6 +124,7 @@ class Registry implements KeyRegistry {
     return true;
   }
 
+  /** Drops the record; the counters wait as if the key had left by the configuration. False when the key is unknown. */
   setAside(accessKey: string): boolean {
     const entry = this.#entries.get(accessKey);
     if (entry === undefined) return false;
@@ -121,14 +132,17 @@ class Registry implements KeyRegistry {
     return true;
   }
 
+  /** Drops counters that wait for their key. */
   forget(accessKey: string): void {
     this.#removed.forget(accessKey);
   }
 
+  /** Drops the counters of keys that left at or before this time; returns how many. */
   forgetRemoved(leftUntil: number): number {
     return this.#removed.forgetLeft(leftUntil);
   }
 
+  /** Takes over the keys of a configuration: counters of those that stay are kept, of those that go set aside until they return. */
   replaceAll(keys: readonly AccessKey[]): void {
     if (keys !== this.#asConfigured) {
       this.#dropAllBut(keys);
@@ -138,6 +152,7 @@ class Registry implements KeyRegistry {
     this.#removed.stampRemoved(this.#now());
   }
 
+  /** Sets what the data plane reports as present values of one key; false when the key is unknown. */
   setCounters(accessKey: string, values: CounterValues): boolean {
     const entry = this.#entries.get(accessKey);
     if (entry === undefined) return false;
@@ -148,6 +163,7 @@ class Registry implements KeyRegistry {
     return true;
   }
 
+  /** Counts a report, whole: no reader sees a part of it. */
   addUsage(report: readonly UsageEntry[]): UsageOutcome {
     const unknown: string[] = [];
     const full: string[] = [];
@@ -172,6 +188,10 @@ class Registry implements KeyRegistry {
     return { unknown, full };
   }
 
+  /**
+   * Takes over the counters of one key as they were kept; while the key is not registered they wait for it. One without
+   * a time of leaving that the next configuration does not have leaves with that.
+   */
   takeOver(counters: KeptCounters): void {
     const entry = this.#entries.get(counters.accessKey);
     if (entry === undefined) {
@@ -180,6 +200,7 @@ class Registry implements KeyRegistry {
     } else this.#change(entry, ASKED_FOR, () => this.#become(entry, counters));
   }
 
+  /** Does as `takeOver` for counters that the store has already: no change, unless the key has come back meanwhile. */
   load(counters: KeptCounters): void {
     const entry = this.#entries.get(counters.accessKey);
     if (entry === undefined) {
@@ -192,6 +213,7 @@ class Registry implements KeyRegistry {
     if (counters.leftAt !== null) this.#changed.list(entry);
   }
 
+  /** The store has dropped the counters that it had of this key: a registered one starts at zero. */
   loadDropped(accessKey: string): void {
     this.#removed.forget(accessKey);
     const entry = this.#entries.get(accessKey);
@@ -200,6 +222,7 @@ class Registry implements KeyRegistry {
     this.#changed.list(entry);
   }
 
+  /** Sets every registered key to what was kept, or to zero; what else was kept waits for its key. */
   restore(all: Iterable<KeptCounters>): void {
     for (const entry of this.#entries.values()) this.#change(entry, ASKED_FOR, () => this.#startAtZero(entry));
     for (const one of all) {

@@ -1,4 +1,4 @@
-import type { AccessKey, KeySnapshot } from '../model.js';
+import type { KeySnapshot } from '../model.js';
 import type { AdmissionReader } from './admission-log.js';
 
 /** A key as the registry holds it. Fields are replaced in place; readers must not keep an entry over an await. */
@@ -93,41 +93,4 @@ export interface CounterSource {
    * many that they are better written with everything else.
    */
   takeUnlisted(): boolean;
-}
-
-/** The set of access keys with their counters (protocol: "Access key lifecycle"). */
-export interface KeyRegistry extends KeyReader, CounterSource {
-  /** The number of keys that were registered when their counters were kept, and have not come with a configuration since. */
-  readonly missing: number;
-  /** Registers with counters at zero, replacing record and counters of an existing key, which keeps its place. */
-  create(key: AccessKey): void;
-  /** Registers without counters (bulk creation). */
-  createWithoutCounters(key: AccessKey): void;
-  /** Overwrites name and limit, counters kept, created where absent; false when the key is unknown. */
-  update(key: AccessKey): boolean;
-  /** Sets traffic to zero, limit kept; false when the key is unknown or has no counters. */
-  reset(accessKey: string): boolean;
-  /** Drops the record; the counters wait as if the key had left by the configuration. False when the key is unknown. */
-  setAside(accessKey: string): boolean;
-  /** Drops counters that wait for their key. */
-  forget(accessKey: string): void;
-  /** Takes over the keys of a configuration: counters of those that stay are kept, of those that go set aside until they return. */
-  replaceAll(keys: readonly AccessKey[]): void;
-  /** The data plane's door: present values of one key; false when the key is unknown. */
-  setCounters(accessKey: string, values: CounterValues): boolean;
-  /** Counts a report, whole: no reader sees a part of it. */
-  addUsage(entries: readonly UsageEntry[]): UsageOutcome;
-  /**
-   * Takes over the counters of one key as they were kept; while the key is not registered they wait for it. One without
-   * a time of leaving that the next configuration does not have leaves with that.
-   */
-  takeOver(kept: KeptCounters): void;
-  /** Does as `takeOver` for counters that the store has already: no change, unless the key has come back meanwhile. */
-  load(kept: KeptCounters): void;
-  /** The store has dropped the counters that it had of this key: a registered one starts at zero. */
-  loadDropped(accessKey: string): void;
-  /** Sets every registered key to what was kept, or to zero; what else was kept waits for its key. */
-  restore(all: Iterable<KeptCounters>): void;
-  /** Drops the counters of keys that left at or before this time; returns how many. */
-  forgetRemoved(leftUntil: number): number;
 }

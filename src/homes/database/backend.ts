@@ -12,15 +12,15 @@ import type {
   UsageReport,
 } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
-import { createKeyRegistry } from '../../core/keys/registry.js';
-import type { KeyEntry, KeyRegistry } from '../../core/keys/types.js';
+import { KeyRegistry } from '../../core/keys/registry.js';
+import type { KeyEntry } from '../../core/keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from '../../core/maybe-async.js';
 import type { AccessKey, DnsChange, OutboundRule } from '../../core/model.js';
 import type { ClockPort, LogPort, ProgressPort, RandomPort } from '../../core/ports.js';
 import type { KeptVersion } from '../../document/retention.js';
 import { failureWords } from '../../platform/failure-words.js';
 import { type Connections, type ConnectionsUse, openConnections } from './connection.js';
-import { type Counting, type CountingStatus, createCounting } from './counting.js';
+import { Counting, type CountingStatus } from './counting.js';
 import { DatabaseDocument, readVersions } from './document.js';
 import { Follower, type FollowerStatus } from './follower.js';
 import { Heartbeat, type StateFigures } from './heartbeat.js';
@@ -175,7 +175,7 @@ class SharedState implements DatabaseBackend {
     this.#opened = opened;
     this.#gateway = gateway;
     this.#jitter = createJitter(random);
-    this.keys = createKeyRegistry(clock.now);
+    this.keys = new KeyRegistry(clock.now);
     const keys = this.keys;
     const jitter = this.#jitter;
     const seen = () => this.#follower.status().seen;
@@ -226,7 +226,7 @@ class SharedState implements DatabaseBackend {
     this.#batches = this.#writesOver(batching, 'batch');
     const [writes, follower] = [this.#writes, this.#follower];
     this.#own = new OwnWrites({ writes, follower, committed: () => this.#hints?.changed(), clock, jitter, log });
-    this.#counting = createCounting({
+    this.#counting = new Counting({
       gateway,
       writes: this.#batches,
       incarnation: replica.incarnation,

@@ -10,18 +10,6 @@ import type { UsedRow } from './replica.js';
 import { type Seen, type UsageBatch, WRITES } from './statements.js';
 import type { Done, Patience, Writes, Written } from './writes.js';
 
-/** Gathers reports and writes them in batches, of which one is on its way at a time. */
-export interface Counting {
-  /**
-   * Resolves once the report is committed, or is gathered where that is all that is asked for. Rejects with `backendAway`
-   * where it was not counted, and with `outcomeUnknown` where that could not be found out in time.
-   */
-  count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome>;
-  status(): CountingStatus;
-  /** Writes what is gathered; gives up after some seconds. */
-  close(): Promise<void>;
-}
-
 export interface CountingStatus {
   /** Counts since the start. */
   readonly batches: number;
@@ -75,74 +63,119 @@ interface Gathered {
   readonly incarnations: readonly (number | null)[] | null;
 }
 
-export function createCounting(options: CountingOptions): Counting {
-  const { writes, clock, log } = options;
-  const status = { batches: 0, entries: 0, failed: 0 };
+/** Gathers reports and writes them in batches, of which one is on its way at a time. */
+export class Counting {
+  readonly #options: CountingOptions;
+  readonly #status = { batches: 0, entries: 0, failed: 0 };
   /** Bytes. */
-  const waiting = { durable: 0, memory: 0 };
+  readonly #waiting = { durable: 0, memory: 0 };
   /** Acknowledged reports are tried for as long as Keyway runs. */
-  const lasting = { until: Number.POSITIVE_INFINITY };
-  const told = createToldConnections(options);
-  let isClosing = false;
+  readonly #lasting = { until: Number.POSITIVE_INFINITY };
+  readonly #told: ToldConnections;
+  #isClosing = false;
   // A report that waits for its commit does not wait for those that nobody waits for.
-  const durable = createLane(
+  readonly #durable = createLane(
     takeBatch,
-    leaving('durable', (batch) => writeDurable(withoutLate(batch))),
+    this.#leaving('durable', (batch) => this.#writeDurable(this.#withoutLate(batch))),
   );
-  const memory = createLane(takeBatch, leaving('memory', writeAcknowledged));
+  readonly #memory = createLane(
+    takeBatch,
+    this.#leaving('memory', (batch) => this.#writeAcknowledged(batch)),
+  );
+
+  constructor(options: CountingOptions) {
+    this.#options = options;
+    this.#told = createToldConnections(options);
+  }
+
+  status(): CountingStatus {
+    return { ...this.#status, waitingBytes: this.#waiting.memory };
+  }
+
+  /**
+   * Resolves once the report is committed, or is gathered where that is all that is asked for. Rejects with `backendAway`
+   * where it was not counted, and with `outcomeUnknown` where that could not be found out in time.
+   */
+  async count(report: UsageReport, acknowledgement: Acknowledgement): Promise<ReportOutcome> {
+    if (this.#isClosing) throw new DomainError('backendAway', 'Keyway is shutting down');
+    const bytes = report.entries.reduce((sum, { accessKey }) => sum + ENTRY_BYTES + accessKey.length, 0);
+    if (this.#waiting[acknowledgement] + bytes > MOST_WAITING)
+      throw new DomainError('backendAway', 'too many reports wait for the database');
+    this.#waiting[acknowledgement] += bytes;
+    const gathered = { report, bytes, since: this.#options.clock.monotonic() };
+    if (acknowledgement === 'durable')
+      return new Promise((resolve, reject) =>
+        this.#durable.add({ ...gathered, answer: { resolve, reject }, incarnations: null }),
+      );
+    const incarnations = report.entries.map(({ accessKey }) => this.#options.incarnation(accessKey));
+    const unknown = report.entries.flatMap(({ accessKey }, at) => (incarnations[at] === null ? [accessKey] : []));
+    this.#memory.add({ ...gathered, answer: null, incarnations });
+    return { repeated: false, unknownKeys: [...new Set(unknown)], durability: 'memory' };
+  }
+
+  /** Writes what is gathered; gives up after some seconds. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#lasting.until = this.#options.clock.monotonic() + CLOSING_PATIENCE;
+    await Promise.all([this.#durable.idle(), this.#memory.idle()]);
+  }
 
   /** Subtracts the bytes of a batch once it is written. */
-  function leaving(acknowledgement: Acknowledgement, write: (batch: readonly Gathered[]) => Promise<void>) {
+  #leaving(acknowledgement: Acknowledgement, write: (batch: readonly Gathered[]) => Promise<void>) {
     return async (batch: readonly Gathered[]): Promise<void> => {
       await write(batch);
-      waiting[acknowledgement] -= batch.reduce((sum, { bytes }) => sum + bytes, 0);
+      this.#waiting[acknowledgement] -= batch.reduce((sum, { bytes }) => sum + bytes, 0);
     };
   }
 
-  async function writeBatch(batch: readonly Gathered[], patience: Patience) {
-    const { made, committed } = makeBatch(batch, { gateway: options.gateway, seen: options.seen(), told });
-    const written = await writes.write(WRITES.countUsage(made), patience);
+  async #writeBatch(batch: readonly Gathered[], patience: Patience) {
+    const { made, committed } = makeBatch(batch, {
+      gateway: this.#options.gateway,
+      seen: this.#options.seen(),
+      told: this.#told,
+    });
+    const written = await this.#options.writes.write(WRITES.countUsage(made), patience);
     if (written.kind === 'done') {
-      status.batches += 1;
-      status.entries += batch.reduce((sum, { report }) => sum + report.entries.length, 0);
+      this.#status.batches += 1;
+      this.#status.entries += batch.reduce((sum, { report }) => sum + report.entries.length, 0);
       committed();
-    } else status.failed += 1;
+    } else this.#status.failed += 1;
     return { written, made };
   }
 
   /** Refuses those that have waited for as long as they may: none of them was sent. */
-  function withoutLate(batch: readonly Gathered[]): readonly Gathered[] {
-    const isLate = ({ since }: Gathered) => since + PATIENCE <= clock.monotonic();
+  #withoutLate(batch: readonly Gathered[]): readonly Gathered[] {
+    const isLate = ({ since }: Gathered) => since + PATIENCE <= this.#options.clock.monotonic();
     const error = new DomainError('backendAway', 'the report is not counted: the database is away, or too slow');
     for (const { answer } of batch.filter(isLate)) answer?.reject(error);
     return batch.filter((one) => !isLate(one));
   }
 
-  async function writeDurable(batch: readonly Gathered[]): Promise<void> {
+  async #writeDurable(batch: readonly Gathered[]): Promise<void> {
     if (batch.length === 0) return;
     const oldest = Math.min(...batch.map(({ since }) => since));
-    const until = Math.max(oldest + PATIENCE, clock.monotonic() + LEAST_PATIENCE);
-    const { written, made } = await writeBatch(batch, { until });
+    const until = Math.max(oldest + PATIENCE, this.#options.clock.monotonic() + LEAST_PATIENCE);
+    const { written, made } = await this.#writeBatch(batch, { until });
     if (written.kind === 'done') {
       // The next batch need not wait until this one shows.
-      void shown(made, written).then(async () => {
-        const unknown = await unknownIn(written, made);
-        for (const { answer, report } of batch) answer?.resolve(countedOf(report, unknown));
+      void this.#shown(made, written).then(async () => {
+        const unknown = await this.#unknownIn(written, made);
+        for (const { answer, report } of batch) answer?.resolve(this.#countedOf(report, unknown));
       });
       return;
     }
     const repeated = repeatedIn(batch, written);
     if (repeated.length > 0) {
-      const isRead = await options.counted(null).then(
+      const isRead = await this.#options.counted(null).then(
         () => true,
         () => false,
       );
       for (const { answer, report } of repeated) {
-        if (isRead) answer?.resolve({ ...countedOf(report, null), repeated: true });
+        if (isRead) answer?.resolve({ ...this.#countedOf(report, null), repeated: true });
         else
           answer?.reject(new DomainError('outcomeUnknown', 'the report was counted before, and cannot be read back'));
       }
-      await writeDurable(batch.filter((one) => !repeated.includes(one)));
+      await this.#writeDurable(batch.filter((one) => !repeated.includes(one)));
       return;
     }
     const error =
@@ -153,30 +186,32 @@ export function createCounting(options: CountingOptions): Counting {
   }
 
   /** The keys of a batch that were not registered; null where that cannot be found out. */
-  async function unknownIn({ number, rest: [count] }: Done, { keys }: UsageBatch): Promise<ReadonlySet<string> | null> {
+  async #unknownIn({ number, rest: [count] }: Done, { keys }: UsageBatch): Promise<ReadonlySet<string> | null> {
     if (count === '0') return new Set();
-    const places = await options.unknownOf(number).catch(() => null);
+    const places = await this.#options.unknownOf(number).catch(() => null);
     return places === null ? null : new Set(placesOf(places).map((place) => keys[place - 1] ?? ''));
   }
 
   /** Resolves once a committed batch shows; where it cannot be read back, its own increments show. */
-  const shown = (made: UsageBatch, done: Done): Promise<void> =>
-    options.counted(readCounted(made, done)).catch(() => options.addUnread(usedOf(made), Number(done.number)));
+  #shown(made: UsageBatch, done: Done): Promise<void> {
+    const { counted, addUnread } = this.#options;
+    return counted(readCounted(made, done)).catch(() => addUnread(usedOf(made), Number(done.number)));
+  }
 
   /** Returns the outcome of a report: its unregistered keys are those of its batch, or, where `unknown` is null, those unregistered now. */
-  function countedOf({ entries }: UsageReport, unknown: ReadonlySet<string> | null): ReportOutcome {
-    const isUnknown = (key: string) => (unknown === null ? options.incarnation(key) === null : unknown.has(key));
+  #countedOf({ entries }: UsageReport, unknown: ReadonlySet<string> | null): ReportOutcome {
+    const isUnknown = (key: string) => (unknown === null ? this.#options.incarnation(key) === null : unknown.has(key));
     const unknownKeys = entries.map(({ accessKey }) => accessKey).filter(isUnknown);
     return { repeated: false, unknownKeys: [...new Set(unknownKeys)], durability: 'durable' };
   }
 
-  async function writeAcknowledged(batch: readonly Gathered[]): Promise<void> {
+  async #writeAcknowledged(batch: readonly Gathered[]): Promise<void> {
     let left = batch;
     while (left.length > 0) {
-      const { written, made } = await writeBatch(left, lasting);
+      const { written, made } = await this.#writeBatch(left, this.#lasting);
       const repeated = repeatedIn(left, written);
       if (written.kind === 'done') {
-        void shown(made, written);
+        void this.#shown(made, written);
         break;
       }
       if (repeated.length > 0) {
@@ -184,41 +219,16 @@ export function createCounting(options: CountingOptions): Counting {
         continue;
       }
       // A batch that may have been counted is not sent again.
-      if (written.kind === 'unknown' || clock.monotonic() > lasting.until) {
-        log.error(
+      if (written.kind === 'unknown' || this.#options.clock.monotonic() > this.#lasting.until) {
+        this.#options.log.error(
           { reports: left.length },
           'reports that were acknowledged from memory may be lost: the database was away for too long',
         );
         break;
       }
-      await pause(options.jitter(AGAIN));
+      await pause(this.#options.jitter(AGAIN));
     }
   }
-
-  return {
-    status: () => ({ ...status, waitingBytes: waiting.memory }),
-    async count(report, acknowledgement) {
-      if (isClosing) throw new DomainError('backendAway', 'Keyway is shutting down');
-      const bytes = report.entries.reduce((sum, { accessKey }) => sum + ENTRY_BYTES + accessKey.length, 0);
-      if (waiting[acknowledgement] + bytes > MOST_WAITING)
-        throw new DomainError('backendAway', 'too many reports wait for the database');
-      waiting[acknowledgement] += bytes;
-      const gathered = { report, bytes, since: clock.monotonic() };
-      if (acknowledgement === 'durable')
-        return new Promise((resolve, reject) =>
-          durable.add({ ...gathered, answer: { resolve, reject }, incarnations: null }),
-        );
-      const incarnations = report.entries.map(({ accessKey }) => options.incarnation(accessKey));
-      const unknown = report.entries.flatMap(({ accessKey }, at) => (incarnations[at] === null ? [accessKey] : []));
-      memory.add({ ...gathered, answer: null, incarnations });
-      return { repeated: false, unknownKeys: [...new Set(unknown)], durability: 'memory' };
-    },
-    async close() {
-      isClosing = true;
-      lasting.until = clock.monotonic() + CLOSING_PATIENCE;
-      await Promise.all([durable.idle(), memory.idle()]);
-    },
-  };
 }
 
 /** The next reports, at least one; never two of one id. */

@@ -1,5 +1,5 @@
 import { sameFields } from '../../core/keys/key-record.js';
-import type { KeyRegistry } from '../../core/keys/types.js';
+import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, TrafficCounters } from '../../core/model.js';
 import { pieces, type Steps } from '../../core/steps.js';
 import type { Row } from './connection.js';

@@ -8,7 +8,7 @@ import type {
 } from '../../core/backend.js';
 import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
 import { DomainError } from '../../core/errors.js';
-import type { KeyRegistry } from '../../core/keys/types.js';
+import type { KeyRegistry } from '../../core/keys/registry.js';
 import { DEFAULT_DNS, type ServerConfiguration } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
 import { dataFolderBeside } from '../../files/data-folder.js';

@@ -1,7 +1,7 @@
 import type { Backend } from '../../core/backend.js';
 import { DomainError } from '../../core/errors.js';
 import { changedRecord } from '../../core/keys/key-record.js';
-import type { KeyRegistry } from '../../core/keys/types.js';
+import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, ConfigurationChange } from '../../core/model.js';
 import { PerKeyQueue } from '../../core/per-key-queue.js';
 import type { ConfigurationFile } from './configuration/configuration-file.js';

@@ -1,5 +1,5 @@
 import type { UpstreamServer } from '../../client/server.js';
-import { createKeyRegistry } from '../../core/keys/registry.js';
+import { KeyRegistry } from '../../core/keys/registry.js';
 import type { ClockPort, LogPort, ProgressPort } from '../../core/ports.js';
 import { createKeyFreshness } from './freshness.js';
 import type { Tells } from './key-state.js';
@@ -41,7 +41,7 @@ export function createServerKeys(options: ServerKeysOptions) {
   const { server, journal, clock, timers, log, progress, tells, readsNames, onTaken, onGone, onWritten } = options;
   const lostCreates = createLostCreates({ server, rule: options.settle, clock });
   const report = createRevertedReport(log);
-  const keys = createKeyRegistry(clock.now);
+  const keys = new KeyRegistry(clock.now);
   const freshness = createKeyFreshness();
   const queue = createWriteQueue();
   const kinds = createKeyWriteKinds(server);

@@ -1,6 +1,6 @@
 import type { Sent } from '../../client/server.js';
 import { changedRecord, recordBy, sameFields } from '../../core/keys/key-record.js';
-import type { KeyRegistry } from '../../core/keys/types.js';
+import type { KeyRegistry } from '../../core/keys/registry.js';
 import type { AccessKey, KeySnapshot } from '../../core/model.js';
 import type { KeyFreshness } from './freshness.js';
 import { type KeyState, stateOf, type Tells } from './key-state.js';

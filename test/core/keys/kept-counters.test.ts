@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import type { KeptCounters, KeyRegistry } from '../../../src/core/keys/types.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
+import type { KeptCounters } from '../../../src/core/keys/types.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import { removeFrom } from './remove-from.js';
 
@@ -128,7 +128,7 @@ describe('what a registry keeps of its counters', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(aStep, fc.boolean()), { maxLength: 40 }), (story) => {
         const now = { at: 10 };
-        const registry = createKeyRegistry(() => now.at, { tracksChanges: true });
+        const registry = new KeyRegistry(() => now.at, { tracksChanges: true });
         const world = { registry, model: new Map<string, Known>(), now };
         const stored = new Map<string, KeptCounters>();
         const follow = () =>
@@ -168,7 +168,7 @@ describe('what a registry keeps of its counters', () => {
       );
     fc.assert(
       fc.property(fc.uniqueArray(aKey), fc.array(aUsage), aKept, (registered, usage, kept) => {
-        const registry = createKeyRegistry(() => 7);
+        const registry = new KeyRegistry(() => 7);
         registry.replaceAll(registered.map(record));
         registry.addUsage(usage);
         registry.restore(kept);
@@ -187,7 +187,7 @@ describe('what a registry keeps of its counters', () => {
   });
 
   it('is not followed unless it was asked for', () => {
-    const registry = createKeyRegistry(() => 7);
+    const registry = new KeyRegistry(() => 7);
     registry.create(record('a'));
     registry.takeChanged(() => expect.unreachable());
     expect(registry.kept('a')).toMatchObject({ accessKey: 'a', createdAt: 7 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import type { KeptCounters, KeyRegistry } from '../../../src/core/keys/types.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
+import type { KeptCounters } from '../../../src/core/keys/types.js';
 import type { AccessKey } from '../../../src/core/model.js';
 import { removeFrom } from './remove-from.js';
 
@@ -34,7 +34,7 @@ const configured = fc.uniqueArray(
 );
 
 function registry(): KeyRegistry {
-  return createKeyRegistry(() => NOW, { tracksChanges: true });
+  return new KeyRegistry(() => NOW, { tracksChanges: true });
 }
 
 function shown(keys: KeyRegistry) {

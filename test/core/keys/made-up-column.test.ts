@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { FILE_LIMITS } from '../../../src/core/file-limits.js';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import type { AccessKey } from '../../../src/core/model.js';
 import type { LogPort } from '../../../src/core/ports.js';
 import { createLosses } from '../../../src/document/convert/losses.js';
@@ -135,7 +135,7 @@ it('a made-up column that another program takes back is made again, also after a
 
 it('a made-up column tells records apart', () => {
   expect(recordText(made('a', 'x'))).not.toBe(recordText(made('a', 'y')));
-  const registry = createKeyRegistry(() => 0);
+  const registry = new KeyRegistry(() => 0);
   registry.replaceAll([made('a', 'x')]);
   registry.replaceAll([made('a', 'y')]);
   expect(registry.get('a')).toMatchObject({ madeUp: 'y' });

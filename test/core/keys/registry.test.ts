@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import type { KeyRegistry } from '../../../src/core/keys/types.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import { removeFrom } from './remove-from.js';
 
@@ -114,7 +113,7 @@ describe('the key registry', () => {
   it('after any sequence of changes lists, counts and reads as a plain model does', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(aStep, fc.boolean()), { maxLength: 60 }), (steps) => {
-        const registry = createKeyRegistry(() => 7);
+        const registry = new KeyRegistry(() => 7);
         const model = new Map<string, Model>();
         let order = 0;
         for (const [step, readsBetween] of steps) {
@@ -139,7 +138,7 @@ describe('the key registry', () => {
   });
 
   it('when a configuration takes a key away and brings it back, its counters come back with it', () => {
-    const registry = createKeyRegistry(() => 7);
+    const registry = new KeyRegistry(() => 7);
     const a = { accessKey: 'a', name: null, limitBytes: null };
     registry.replaceAll([a]);
     registry.setCounters('a', { bytesUp: 1n, bytesDown: 2n, connections: 3n });
@@ -158,7 +157,7 @@ describe('the key registry', () => {
   });
 
   it.each(['remove', 'create'] as const)('after %s the counters that a configuration set aside are dropped', (how) => {
-    const registry = createKeyRegistry(() => 7);
+    const registry = new KeyRegistry(() => 7);
     const a = { accessKey: 'a', name: null, limitBytes: null };
     registry.replaceAll([a]);
     registry.setCounters('a', { bytesUp: 1n, bytesDown: 2n, connections: 3n });
@@ -170,7 +169,7 @@ describe('the key registry', () => {
   });
 
   it('a key read from a file gets counters at zero, also when it was a bulk key before', () => {
-    const registry = createKeyRegistry(() => 7);
+    const registry = new KeyRegistry(() => 7);
     const a = { accessKey: 'a', name: null, limitBytes: 5n };
     registry.createWithoutCounters(a);
     registry.replaceAll([a]);

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import { openCountersStore } from '../../../src/homes/file/counters/store.js';
 import { FORMAT } from '../../../src/homes/file/counters/store-file.js';
 import { createStoredParts } from '../../../src/homes/file/counters/stored.js';
@@ -22,7 +22,7 @@ const MANY = Array.from({ length: 10_000 }, (_, index) => ({
 }));
 
 async function open(now: () => number, monotonic: () => number) {
-  const keys = createKeyRegistry(now, { tracksChanges: true });
+  const keys = new KeyRegistry(now, { tracksChanges: true });
   keys.replaceAll(MANY);
   const clock = { now, monotonic };
   const fileSystem = createFileSystem();

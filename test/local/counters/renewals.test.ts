@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import type { KeptCounters } from '../../../src/core/keys/types.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import { PerKeyQueue } from '../../../src/core/per-key-queue.js';
@@ -14,7 +14,7 @@ const OLD = recordText(key('old'));
 
 /** The key's counters after a start that finds this in the file, where the store has these. */
 function decided(present: KeptCounters, renewals = createRenewals(), file = [key('old')]) {
-  const keys = createKeyRegistry(() => 9);
+  const keys = new KeyRegistry(() => 9);
   keys.takeOver(present);
   const count = decideRenewals(renewals, keys, file, 9);
   expect(renewals.all()).toEqual([]);

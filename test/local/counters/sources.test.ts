@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import { MAX_U64 } from '../../../src/core/model.js';
 import type { CountersPost } from '../../../src/core/posted-counters.js';
 import { PostedCounters } from '../../../src/homes/file/counters/posted-counters.js';
@@ -12,7 +12,7 @@ function stage(
   options: Partial<ConstructorParameters<typeof PostedCounters>[0]> = {},
 ) {
   const clock = { time: 1_000_000_000, now: () => clock.time, monotonic: () => clock.time - 900_000_000 };
-  const registry = createKeyRegistry(clock.now, { tracksChanges: true });
+  const registry = new KeyRegistry(clock.now, { tracksChanges: true });
   for (const accessKey of keys) registry.create({ accessKey, name: null, limitBytes: null });
   const sources = new PostedCounters({
     keys: registry,

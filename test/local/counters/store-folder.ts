@@ -2,8 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import type { KeyRegistry } from '../../../src/core/keys/types.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import type { StoreFormat } from '../../../src/homes/file/counters/formats.js';
 import {
   createRememberedReports,
@@ -38,7 +37,7 @@ export async function openStore(
   registered: readonly string[],
   options: { readonly compactBytes?: number; readonly formats?: readonly StoreFormat[] } = {},
 ): Promise<OpenStore> {
-  const keys = createKeyRegistry(() => 7, { tracksChanges: true });
+  const keys = new KeyRegistry(() => 7, { tracksChanges: true });
   const records = registered.map((accessKey) => ({ accessKey, name: null, limitBytes: null }));
   keys.replaceAll(records);
   const reports = createRememberedReports();

@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import { createKeyRegistry } from '../../../src/core/keys/registry.js';
-import type { KeyRegistry } from '../../../src/core/keys/types.js';
+import { KeyRegistry } from '../../../src/core/keys/registry.js';
 import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { PostedCounters } from '../../../src/homes/file/counters/posted-counters.js';
 import { createRenewals, type Renewals } from '../../../src/homes/file/counters/recreated-keys.js';
@@ -70,7 +69,7 @@ export async function play(story: Story): Promise<void> {
   let living: Living | null = null;
 
   async function open(): Promise<Living> {
-    const keys = createKeyRegistry(clock.now, { tracksChanges: true });
+    const keys = new KeyRegistry(clock.now, { tracksChanges: true });
     const reports = createRememberedReports(8);
     const renewals = createRenewals();
     const sources = new PostedCounters({ keys, count: (report) => keys.addUsage(report), clock });

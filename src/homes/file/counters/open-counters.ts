@@ -1,6 +1,5 @@
 import { dirname } from 'node:path';
-import { createKeyRegistry } from '../../../core/keys/registry.js';
-import type { KeyRegistry } from '../../../core/keys/types.js';
+import { KeyRegistry } from '../../../core/keys/registry.js';
 import type { AccessKey } from '../../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import { type Hold, holdForServing } from '../../../files/hold.js';
@@ -59,7 +58,7 @@ export async function openCounters(place: CountersPlace): Promise<Counters> {
     clock,
     log,
   } = place;
-  const keys = createKeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
+  const keys = new KeyRegistry(() => clock.now(), { tracksChanges: dataFolder !== null });
   const usage = createUsage(keys, log);
   const renewals = createRenewals();
   const sources = new PostedCounters({

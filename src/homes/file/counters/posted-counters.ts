@@ -1,6 +1,7 @@
 import { DomainError } from '../../../core/errors.js';
 import { type CounterTable, createCounterTable } from '../../../core/keys/counter-table.js';
-import type { CounterValues, KeyRegistry, UsageEntry } from '../../../core/keys/types.js';
+import type { KeyRegistry } from '../../../core/keys/registry.js';
+import type { CounterValues, UsageEntry } from '../../../core/keys/types.js';
 import { PerKeyQueue } from '../../../core/per-key-queue.js';
 import type { ClockPort, LogPort } from '../../../core/ports.js';
 import type { CountersOutcome, CountersPost } from '../../../core/posted-counters.js';

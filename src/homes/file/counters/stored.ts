@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createKeyRegistry } from '../../../core/keys/registry.js';
-import type { KeptCounters, KeyRegistry } from '../../../core/keys/types.js';
+import { KeyRegistry } from '../../../core/keys/registry.js';
+import type { KeptCounters } from '../../../core/keys/types.js';
 import type { AccessKey } from '../../../core/model.js';
 import type { FileSystemPort } from '../../../core/ports.js';
 import { readDocument } from '../../../document/document.js';
@@ -119,7 +119,7 @@ export interface StoredParts {
 
 /** Empty parts to read a store into. */
 export function createStoredParts(): StoredParts {
-  const keys = createKeyRegistry(() => 0);
+  const keys = new KeyRegistry(() => 0);
   // Without clocks of its own: times are as they were kept.
   const clock = { now: () => 0, monotonic: () => 0 };
   const sources = new PostedCounters({ keys, count: (report) => keys.addUsage(report), clock });

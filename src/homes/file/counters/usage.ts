@@ -1,6 +1,6 @@
 import type { ReportOutcome, UsageReport } from '../../../core/backend.js';
 import { keyDigest } from '../../../core/key-digest.js';
-import type { KeyRegistry } from '../../../core/keys/types.js';
+import type { KeyRegistry } from '../../../core/keys/registry.js';
 import type { LogPort } from '../../../core/ports.js';
 import { createRememberedReports, type RememberedReports } from './remembered-reports.js';
 
