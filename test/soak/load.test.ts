@@ -25,7 +25,8 @@ it(
       expect(summary.lost.slice(0, 20)).toEqual([]);
       expect(summary.errors).toEqual([]);
       expect(summary.exitCode).toBe(0);
-      expect(summary.answers).toBeGreaterThan(500);
+      // There was load at all: how much of it gets an answer depends on the machine.
+      expect(summary.answers, 'answers').toBeGreaterThan(50);
       if (isLong) expect(growth(summary)).toBeLessThanOrEqual(MOST_GROWTH);
     } finally {
       await rm(folder, { recursive: true, force: true });
