@@ -49,7 +49,7 @@ function DnsControl() {
   return (
     <Page title={words('page.dns')} tools={tools}>
       <Failure of={error} />
-      {draft === null && error === null && <Loading />}
+      {(draft === null || queries === null) && error === null && <Loading />}
       {draft !== null && (
         <form class="card" onSubmit={submit}>
           <h2>{words('dns.settings')}</h2>
