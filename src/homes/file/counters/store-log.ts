@@ -6,27 +6,16 @@ import { batch, headerLine, type PreviousLog } from './store-file.js';
 
 export const FILE_MODE = 0o600;
 
-/** The end of the store: batches are added to a log, each durable before the next. */
-export interface StoreLog {
-  /** Resolves once the batch is durable; after a rejection it counts as not written, and the next goes to a new log. */
-  add(records: Buffer): Promise<void>;
-  /** The next batch begins a new log, whose number this returns. */
-  turn(): number;
-  /** The folder was lost: all goes into a new one, behind a state of the number that this returns, which nobody has used. */
-  startOver(): number;
-  /** There is a later state now: logs that begin from now on name it. */
-  goesOnFrom(state: number): void;
-  /** Bytes added since this was made or last turned. */
-  readonly bytes: number;
-}
-
-/** `previous` is the last log that was read, whose end may be unfinished: this never adds to it. */
+/**
+ * The end of the store: batches are added to a log, each durable before the next. `previous` is the last log that was read,
+ * whose end may be unfinished: this never adds to it.
+ */
 export function createStoreLog(
   fileSystem: FileSystemPort,
   folder: string,
   format: number,
   start: { readonly nextNumber: number; readonly previous: PreviousLog | null; readonly stateNumber: number },
-): StoreLog {
+) {
   let { nextNumber, previous, stateNumber } = start;
   let open: { readonly path: string; readonly number: number; readonly salt: number; length: number } | null = null;
   let bytes = 0;
@@ -70,14 +59,17 @@ export function createStoreLog(
   }
 
   return {
-    add: (records) => (open === null ? begin(records) : append(open, records)),
-    turn() {
+    /** Resolves once the batch is durable; after a rejection it counts as not written, and the next goes to a new log. */
+    add: (records: Buffer): Promise<void> => (open === null ? begin(records) : append(open, records)),
+    /** Begins a new log with the next batch, and returns its number. */
+    turn(): number {
       open = null;
       bytes = 0;
       turns += 1;
       return nextNumber;
     },
-    startOver() {
+    /** Puts all into a new folder after the old one was lost, behind a state of the returned number, which nobody has used. */
+    startOver(): number {
       open = null;
       previous = null;
       bytes = 0;
@@ -85,9 +77,11 @@ export function createStoreLog(
       nextNumber += 1;
       return nextNumber;
     },
-    goesOnFrom(state) {
+    /** Names a later state in the logs that begin from now on. */
+    goesOnFrom(state: number): void {
       stateNumber = state;
     },
+    /** Bytes added since this was made or last turned. */
     get bytes() {
       return bytes;
     },

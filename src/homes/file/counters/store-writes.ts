@@ -18,19 +18,6 @@ export interface WritesStatus {
   readonly failedBatches: number;
 }
 
-/** The writing of what changed. */
-export interface StoreWrites {
-  status(): WritesStatus;
-  /** True when the folder holds everything, so that changes can be added to it. */
-  hasState(): boolean;
-  /** Notes that all that was written is gone: the next batch is everything. */
-  startOver(): void;
-  /** Resolves once everything that changed before the call is durable. Rejects with words for people; it is tried again. */
-  flush(): Promise<void>;
-  /** Resolves once no batch is on its way. */
-  idle(): Promise<void>;
-}
-
 interface StoreWritesOptions extends StoredParts {
   readonly clock: ClockPort;
   readonly log: LogPort;
@@ -56,7 +43,7 @@ export interface StoreTarget {
 export function createStoreWrites(
   { keys, reports, renewals, sources, clock, log, dataFolder }: StoreWritesOptions,
   target: StoreTarget,
-): StoreWrites {
+) {
   let unwrittenKeys: ReadonlySet<string> = new Set();
   let unwrittenReports = NO_REPORTS;
   let unwrittenRenewals: ReadonlySet<string> = new Set();
@@ -181,15 +168,18 @@ export function createStoreWrites(
   }
 
   return {
-    status: () => status,
+    status: (): WritesStatus => status,
+    /** True when the folder holds everything, so that changes can be added to it. */
     hasState: () => hasState,
+    /** Notes that all that was written is gone: the next batch is everything. */
     startOver: () => {
       hasState = false;
       startedOver += 1;
     },
-    /** A batch that is on its way was gathered before this call: the next one has what the caller means. */
+    /** Resolves once everything that changed before the call is durable. Rejects with words for people; it is tried again. */
     flush(): Promise<void> {
       if (running === null) return start();
+      // A batch that is on its way was gathered before this call.
       next ??= running
         .catch(() => undefined)
         .then(() => {
@@ -198,6 +188,7 @@ export function createStoreWrites(
         });
       return next;
     },
+    /** Resolves once no batch is on its way. */
     idle: async () => {
       while (running !== null || next !== null) await (next ?? running)?.catch(() => undefined);
     },

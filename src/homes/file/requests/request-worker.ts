@@ -17,7 +17,7 @@ import {
 } from './folder-requests.js';
 import { encodeWaiting, waitingChanges } from './waiting-changes.js';
 
-export interface RequestWorkerOptions {
+interface RequestWorkerOptions {
   readonly fileSystem: FileSystemPort;
   readonly configuration: ConfigurationFile | null;
   readonly counters: Counters;
@@ -28,15 +28,7 @@ export interface RequestWorkerOptions {
 }
 
 /** Does the requests that commands put into the data folder of a Keyway. */
-export interface RequestWorker {
-  /** Does what waits; rejects when it could not be made durable, the request then waiting on. */
-  look(): Promise<void>;
-  /** Looks by itself from now on, every quarter of a second. */
-  follow(): void;
-  /** A restored configuration has become live: what was restored with it does too, in the same turn of the event loop. */
-  restored(): void;
-  close(): Promise<void>;
-}
+export type RequestWorker = ReturnType<typeof createRequestWorker>;
 
 const LOOK_MS = 250;
 
@@ -56,7 +48,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Nothing is ever asked where there is no data folder. */
-export function createRequestWorker(options: RequestWorkerOptions): RequestWorker {
+export function createRequestWorker(options: RequestWorkerOptions) {
   const { fileSystem, configuration, counters, clock, log, progress } = options;
   const { keys, usage, renewals, sources, store, dataFolder } = counters;
   /** The work that is due as soon as a restored configuration is live. */
@@ -153,17 +145,20 @@ export function createRequestWorker(options: RequestWorkerOptions): RequestWorke
   }
 
   return {
+    /** Does the requests that wait; rejects when one could not be made durable, which then waits on. */
     look,
-    follow() {
+    /** Looks by itself from now on, every quarter of a second. */
+    follow(): void {
       timer ??= setInterval(() => {
         look().catch((error: unknown) => log.debug({ reason: failureWords(error) }, 'a request waits for the disk'));
       }, LOOK_MS).unref();
     },
-    restored() {
+    /** Makes live what was restored with a configuration, in the turn of the event loop in which that became live. */
+    restored(): void {
       withConfiguration?.();
       withConfiguration = null;
     },
-    async close() {
+    async close(): Promise<void> {
       clearInterval(timer);
       await looking?.catch(() => undefined);
     },
