@@ -34,10 +34,7 @@ export function openChannel(route: 'direct' | 'proxy', options: ConnectionsOptio
 }
 
 /** Requests to one origin on one way. */
-export interface Channel {
-  dispatcherFor(url: URL): Dispatcher;
-  destroy(): Promise<void>;
-}
+export type Channel = ReturnType<typeof createChannel>;
 
 type Connector = buildConnector.connector;
 
@@ -48,7 +45,7 @@ type TlsOptions = buildConnector.BuildOptions & { readonly allowH2: boolean };
  * One origin on one way. HTTP/2 is offered first, as RFC 8484 section 5.2 wants; with a server that does not take it,
  * questions spread over several HTTP/1.1 connections instead.
  */
-function createChannel(connectorFor: (allowH2: boolean) => Connector): Channel {
+function createChannel(connectorFor: (allowH2: boolean) => Connector) {
   let multiplexed = true;
   const offering = connectorFor(true);
   const noting: Connector = (target, callback) => {
@@ -62,8 +59,8 @@ function createChannel(connectorFor: (allowH2: boolean) => Connector): Channel {
   const one = new Agent({ ...shared, allowH2: true, connections: 1, pipelining: MOST_STREAMS, connect: noting });
   const many = new Agent({ ...shared, connections: MOST_CONNECTIONS, pipelining: 1, connect: connectorFor(false) });
   return {
-    dispatcherFor: (url) => (multiplexed && url.protocol === 'https:' ? one : many),
-    async destroy() {
+    dispatcherFor: (url: URL): Dispatcher => (multiplexed && url.protocol === 'https:' ? one : many),
+    async destroy(): Promise<void> {
       await Promise.all([one.destroy(), many.destroy()]);
     },
   };

@@ -21,10 +21,7 @@ export interface DohMessage {
 export class UpstreamError extends Error {}
 
 /** DNS over HTTPS with one server (RFC 8484). */
-export interface DohUpstream {
-  /** One exchange. Rejects with an error whose message is one clause. */
-  ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage>;
-}
+export type DohUpstream = ReturnType<typeof createDohUpstream>;
 
 const MEDIA_TYPE = 'application/dns-message';
 /** A URI template's variable (RFC 8484 section 4.1.1); URLs keep it in this form. */
@@ -38,7 +35,7 @@ const UDP_BYTES = 4096;
  * Asks by POST, or by GET when the URL ends in `{?dns}` and with servers that refuse POST. The id is always 0, so that
  * equal questions are equal requests (RFC 8484 section 4.1).
  */
-export function createDohUpstream(upstream: string, connections: Connections): DohUpstream {
+export function createDohUpstream(upstream: string, connections: Connections) {
   const url = new URL(upstream.replace(TEMPLATE, ''));
   let byGet = TEMPLATE.test(upstream);
 
@@ -56,7 +53,8 @@ export function createDohUpstream(upstream: string, connections: Connections): D
   }
 
   return {
-    async ask(question, signal) {
+    /** One exchange. Rejects with an error whose message is one clause. */
+    async ask(question: DohQuestion, signal: AbortSignal): Promise<DohMessage> {
       let response = await exchange(question, signal);
       if (!byGet && (response.statusCode === 405 || response.statusCode === 501)) {
         await discard(response);

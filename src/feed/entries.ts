@@ -17,19 +17,17 @@ import { createQuickEntries } from './quick-entry.js';
 const U64 = 'an unsigned 64-bit integer';
 
 /** Entries of counters in an array, read straight from their bytes, some at a time. */
-export interface EntryReader {
-  /** At most so many of the next ones; empty once the array has ended, and the scanner is behind it. */
-  next(most: number): UsageEntry[];
-}
+export type EntryReader = ReturnType<typeof readEntries>;
 
 /** The scanner must be at the array; `name` is what errors call it. Members that are not known are passed over. */
-export function readEntries(scanner: JsonScanner, name: string): EntryReader {
+export function readEntries(scanner: JsonScanner, name: string) {
   if (scanner.kind !== Token.openArray) throw invalid(name, 'an array of entries');
   const quick = createQuickEntries();
   let more = enter(scanner);
   let index = 0;
   return {
-    next(most) {
+    /** At most so many of the next ones; empty once the array has ended, and the scanner is behind it. */
+    next(most: number): UsageEntry[] {
       const entries: UsageEntry[] = [];
       for (; more && entries.length < most; more = another(scanner, Token.closeArray)) {
         const entry = quick.read(scanner.bytes, scanner.start);

@@ -19,14 +19,7 @@ export interface LogLinesOptions {
  * is slow they wait; beyond the backlog, and at any failure, they are lost and counted. Only whole lines are lost: of one
  * that was partly written the rest goes out first.
  */
-export interface LogLines {
-  /** One line, or several that belong together, with their end. */
-  write(line: string): void;
-  /** Lines lost since the start. */
-  lost(): number;
-  /** Resolves when all are out or lost, or when nothing has gone out for a second; after 5 seconds in any case. */
-  flush(): Promise<void>;
-}
+export type LogLines = ReturnType<typeof createLogLines>;
 
 const LONGEST_BACKLOG = 16 * 1024 * 1024;
 /** Bytes; no more than what the readers of pipes take at once. */
@@ -64,7 +57,7 @@ export function createLogLines({
   notice,
   longestBacklog = LONGEST_BACKLOG,
   wait = (milliseconds) => pause(milliseconds, undefined, { ref: false }),
-}: LogLinesOptions): LogLines {
+}: LogLinesOptions) {
   let waiting: (Buffer | Gap)[] = [];
   let backlog = 0;
   let batch: Batch | null = null;
@@ -161,7 +154,8 @@ export function createLogLines({
   }
 
   return {
-    write(line) {
+    /** One line, or several that belong together, with their end. */
+    write(line: string): void {
       const bytes = Buffer.from(line);
       isFull ||= backlog + bytes.length > longestBacklog;
       if (isFull) {
@@ -172,8 +166,10 @@ export function createLogLines({
       backlog += bytes.length;
       if (!isRunning) void run();
     },
-    lost: () => lost,
-    async flush() {
+    /** Lines lost since the start. */
+    lost: (): number => lost,
+    /** Resolves when all are out or lost, or when nothing has gone out for a second; after 5 seconds in any case. */
+    async flush(): Promise<void> {
       wake();
       await pause(0);
       let last = -1;

@@ -25,15 +25,7 @@ export interface OpsSettings extends Pick<Settings, 'allowHosts'> {
 }
 
 /** The operator's listener. It opens before the gateway is composed and closes after it, to tell of both. */
-export interface RunningOps {
-  /** `http://host:port` or `unix:PATH`. */
-  readonly url: string;
-  /** For the composition of the gateway. */
-  readonly observer: GatewayObserver;
-  /** From now on health and metrics are those of this gateway, and of what stands beside it. Once. */
-  watch(gateway: Gateway, beside: Beside): void;
-  close(): Promise<void>;
-}
+export type RunningOps = Awaited<ReturnType<typeof startOps>>;
 
 /** Null where there is none. */
 export interface Beside {
@@ -42,7 +34,7 @@ export interface Beside {
 }
 
 /** Opens the operator's listener. Rejects with a `StartError` when the address cannot be had. */
-export async function startOps(settings: OpsSettings, log: CountedLog): Promise<RunningOps> {
+export async function startOps(settings: OpsSettings, log: CountedLog) {
   const { opsBind: bind, version, readiness, allowHosts, connections } = settings;
   const metrics = createMetrics({ version, linesLost: log.linesLost });
   let present: Health = { problems: async () => [], kinds: () => ({}) };
@@ -62,9 +54,12 @@ export async function startOps(settings: OpsSettings, log: CountedLog): Promise<
     const url = await listenAt(app, bind, WORDS, log);
     log.info({ ops: url }, `health and metrics are served on ${url}`);
     return {
+      /** `http://host:port` or `unix:PATH`. */
       url,
+      /** For the composition of the gateway. */
       observer: observerOf(metrics),
-      watch(gateway, beside) {
+      /** From now on health and metrics are those of this gateway, and of what stands beside it. Once. */
+      watch(gateway: Gateway, beside: Beside): void {
         const { backend, home } = gateway;
         present = { problems: () => backend.problems(), kinds: () => home.problemKinds };
         state = home.identity;

@@ -59,15 +59,7 @@ export function awaitsBody(request: IncomingMessage): boolean {
   return awaited.has(request) && !request.complete;
 }
 
-/** Looks after the bodies that come to one server. */
-export interface AwaitedBodies {
-  /** To be called before anybody may accept the request. */
-  begin(request: IncomingMessage): void;
-  /** The request is answered. */
-  answered(request: IncomingMessage): void;
-}
-
-export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace): AwaitedBodies {
+export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace) {
   const requests = new Set<IncomingMessage>();
   let timer: NodeJS.Timeout | null = null;
 
@@ -96,7 +88,8 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace): Aw
   }
 
   return {
-    begin(request) {
+    /** To be called before anybody may accept the request. */
+    begin(request: IncomingMessage): void {
       const { headers, socket } = request;
       if (headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0') return;
       const now = performance.now();
@@ -105,7 +98,8 @@ export function createAwaitedBodies({ whole, window, leastBytes }: BodyPace): Aw
       requests.add(request);
       keepLooking();
     },
-    answered(request) {
+    /** The request is answered. */
+    answered(request: IncomingMessage): void {
       const body = awaited.get(request);
       if (request.complete) requests.delete(request);
       // Nobody can be told of the rest of it.
