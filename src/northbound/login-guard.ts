@@ -11,16 +11,10 @@ export const DEFAULT_LOGIN_GUARD: LoginGuardLimit = { failures: 5, window: 5 * 6
 /** Networks remembered at most, so that guessing from many does not fill the memory. */
 const MOST_NETWORKS = 10_000;
 
-/** Slows the guessing of passwords, per network (as `Caller` says it). */
-export interface LoginGuard {
-  /** Seconds until the network may try again, or null when it may now. */
-  retryAfter(network: string): number | null;
-  failed(network: string): void;
-  succeeded(network: string): void;
-}
+export type LoginGuard = ReturnType<typeof createLoginGuard>;
 
 /** Without a limit it never closes. */
-export function createLoginGuard(limit: LoginGuardLimit | 'off', clock: ClockPort): LoginGuard {
+export function createLoginGuard(limit: LoginGuardLimit | 'off', clock: ClockPort) {
   const failures = new Map<string, readonly number[]>();
 
   function recent(network: string, window: number): readonly number[] {
@@ -29,14 +23,15 @@ export function createLoginGuard(limit: LoginGuardLimit | 'off', clock: ClockPor
   }
 
   return {
-    retryAfter(network) {
+    /** Seconds until the network may try again, or null when it may now. */
+    retryAfter(network: string): number | null {
       if (limit === 'off') return null;
       const times = recent(network, limit.window);
       const oldest = times.at(-limit.failures);
       if (oldest === undefined) return null;
       return Math.max(1, Math.ceil((oldest + limit.window - clock.monotonic()) / 1000));
     },
-    failed(network) {
+    failed(network: string): void {
       if (limit === 'off') return;
       const times = [...recent(network, limit.window), clock.monotonic()].slice(-limit.failures);
       failures.delete(network);
@@ -46,7 +41,7 @@ export function createLoginGuard(limit: LoginGuardLimit | 'off', clock: ClockPor
         failures.delete(oldest);
       }
     },
-    succeeded(network) {
+    succeeded(network: string): void {
       failures.delete(network);
     },
   };

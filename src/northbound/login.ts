@@ -10,18 +10,7 @@ import type { Mount } from './mount.js';
 import type { Caller } from './peers.js';
 import type { RequestsObserver } from './request-observer.js';
 
-/** The operator login (protocol: "Login"). */
-export interface Login {
-  /**
-   * Begins the mount's session and resolves to its token. Rejects with `authNotConfigured`, or `unauthorized`, the latter
-   * also where `retryAfter` keeps the caller waiting: the password is then not looked at; and as the session's begin does.
-   */
-  begin(mount: Mount, caller: Caller, username: string, password: string): Promise<string>;
-  /** The same as `retryAfter` before a body is read: the attempt counts as one that was kept waiting. */
-  keepsWaiting(mount: Mount, caller: Caller): number | null;
-  /** Seconds that the guard, or passwords that are looked at before, keep the caller waiting, or null. */
-  retryAfter(caller: Caller): number | null;
-}
+export type Login = ReturnType<typeof createLogin>;
 
 /** Attempts whose passwords are looked at or wait for that, and those of one network, so that it holds up no other. */
 const MOST_WAITING = 32;
@@ -33,13 +22,14 @@ function isConfigured({ username, passwordHash }: Credentials): boolean {
   return username !== '' && passwordHash !== '';
 }
 
+/** The operator login (protocol: "Login"). */
 export function createLogin(
   credentials: () => Credentials,
   guard: LoginGuard,
   tokens: Pick<TokenGuard, 'handedOut'>,
   random: RandomPort,
   observer?: Pick<RequestsObserver, 'login'>,
-): Login {
+) {
   const queue = new PerKeyQueue();
   let waiting = 0;
   const waitingOf = new Map<string, number>();
@@ -78,13 +68,19 @@ export function createLogin(
   }
 
   return {
-    retryAfter: ({ network }) => retryAfter(network),
-    keepsWaiting(mount, { network }) {
+    /** Seconds that the guard, or passwords that are looked at before, keep the caller waiting, or null. */
+    retryAfter: ({ network }: Caller): number | null => retryAfter(network),
+    /** The same as `retryAfter` before a body is read: the attempt counts as one that was kept waiting. */
+    keepsWaiting(mount: Mount, { network }: Caller): number | null {
       const wait = isConfigured(credentials()) ? retryAfter(network) : null;
       if (wait !== null) observer?.login(mount, 'waiting');
       return wait;
     },
-    async begin(mount, { network }, username, password) {
+    /**
+     * Begins the mount's session and resolves to its token. Rejects with `authNotConfigured`, or `unauthorized`, the latter
+     * also where `retryAfter` keeps the caller waiting: the password is then not looked at; and as the session's begin does.
+     */
+    async begin(mount: Mount, { network }: Caller, username: string, password: string): Promise<string> {
       const configured = credentials();
       if (!isConfigured(configured)) throw new DomainError('authNotConfigured');
       const refused = (outcome: 'waiting' | 'refused'): DomainError => {

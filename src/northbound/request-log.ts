@@ -5,18 +5,13 @@ import type { ClockPort, LogPort } from '../core/ports.js';
 import type { CallerOf } from './caller.js';
 import type { Caller } from './peers.js';
 
-/** One line per request, also where nobody waited for the answer. */
-export interface RequestLog {
-  /** The request begins: takes down who calls, which the system may not tell later. */
-  begun(request: FastifyRequest): void;
-  /** It has its answer; the line is written when that has gone out, or cannot any more. */
-  answered(request: FastifyRequest, reply: FastifyReply): void;
-}
+export type RequestLog = ReturnType<typeof createRequestLog>;
 
 /** The path is the route's template: a key in it shows as its digest (design: "Secrets in logs"). */
-export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: CallerOf): RequestLog {
+export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: CallerOf) {
   const whenClosed = createClosings();
 
+  /** The request begins: takes down who calls, which the system may not tell later. */
   function begun(request: FastifyRequest): void {
     request.caller ??= callerOf(request.raw);
   }
@@ -40,7 +35,8 @@ export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: Calle
 
   return {
     begun,
-    answered(request, reply) {
+    /** It has its answer; the line is written when that has gone out, or cannot any more. */
+    answered(request: FastifyRequest, reply: FastifyReply): void {
       begun(request);
       const { socket } = request.raw;
       if (socket.destroyed) {

@@ -17,25 +17,15 @@ const UNKNOWN = 64 * 1024;
 /** Networks that are remembered; one forgotten begins anew. */
 const MOST_NETWORKS = 10_000;
 
-/** Bounds what anyone is sent for a few bytes: static files and the audit list, per network (IPv6: one /56). */
-export interface StrangerRate {
-  /** Seconds until this caller may ask again; null where it may now, as one of this machine always may. */
-  retryAfter(request: IncomingMessage): number | null;
-  /** Takes down that an answer with so many bytes of body goes out. */
-  sends(request: IncomingMessage, bytes: number): void;
-  /**
-   * Takes down that an answer is on its way whose length is told later, once, to the function returned: until then it counts
-   * for 64 KiB, since many requests of one packet are looked at before the first of their answers.
-   */
-  begins(request: IncomingMessage): (bytes: number) => void;
-}
+export type StrangerRate = ReturnType<typeof createStrangerRate>;
 
 interface Allowance {
   bytes: number;
   at: number;
 }
 
-export function createStrangerRate(clock: ClockPort, callerOf: CallerOf): StrangerRate {
+/** Bounds what anyone is sent for a few bytes: static files and the audit list, per network (IPv6: one /56). */
+export function createStrangerRate(clock: ClockPort, callerOf: CallerOf) {
   const allowances = new Map<string, Allowance>();
 
   /** Null for a caller that has no bound. A proxy on this machine speaks for others. */
@@ -62,12 +52,18 @@ export function createStrangerRate(clock: ClockPort, callerOf: CallerOf): Strang
   }
 
   return {
-    retryAfter(request) {
+    /** Seconds until this caller may ask again; null where it may now, as one of this machine always may. */
+    retryAfter(request: IncomingMessage): number | null {
       const { bytes } = allowanceOf(request) ?? { bytes: BURST };
       return bytes > 0 ? null : Math.max(1, Math.ceil(-bytes / PER_SECOND));
     },
-    sends: (request, bytes) => take(request, bytes + HEAD),
-    begins(request) {
+    /** Takes down that an answer with so many bytes of body goes out. */
+    sends: (request: IncomingMessage, bytes: number): void => take(request, bytes + HEAD),
+    /**
+     * Takes down that an answer is on its way whose length is told later, once, to the function returned: until then it counts
+     * for 64 KiB, since many requests of one packet are looked at before the first of their answers.
+     */
+    begins(request: IncomingMessage): (bytes: number) => void {
       take(request, UNKNOWN);
       return (bytes) => take(request, bytes + HEAD - UNKNOWN);
     },
