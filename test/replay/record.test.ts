@@ -266,7 +266,7 @@ describe('a recorded session', () => {
       expect(result.differences).toEqual([]);
       expect(result.outcome).toBe('equal');
     }
-  });
+  }, 240_000);
 
   test('replays equal on an embedded core, which stands in the state that the answers told', async () => {
     const file = await recordSession();
