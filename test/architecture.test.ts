@@ -55,7 +55,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'src/client': ['src/core', 'src/wire'],
   'src/homes/upstream': ['src/client', 'src/core', 'src/document', 'src/files', 'src/platform', 'src/wire'],
   'src/homes/database': ['src/core', 'src/document', 'src/platform', 'src/wire'],
-  'src/northbound': ['src/core', 'src/sockets', 'src/wire'],
+  'src/subscription': ['src/core', 'src/wire'],
+  'src/northbound': ['src/core', 'src/sockets', 'src/subscription', 'src/wire'],
   'src/dns': ['src/core', 'src/sockets', 'src/wire'],
   'src/feed': ['src/core', 'src/sockets', 'src/wire'],
   'src/ops': ['src/core', 'src/sockets', 'src/wire'],
@@ -98,6 +99,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'src/platform',
     'src/settings',
     'src/sockets',
+    'src/subscription',
     'src/wire',
   ],
   'src/serve': [

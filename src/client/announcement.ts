@@ -2,6 +2,7 @@ import { isJsonObject, type JsonValue } from '../wire/json/json.js';
 import { checked, SchemaError } from '../wire/schema-check.js';
 import { object, text } from '../wire/schemas.js';
 import type { Revision } from '../wire/traits/revision.js';
+import { percentEncoded } from '../wire/traits/share-link-codec.js';
 import type { Exchange } from './exchange.js';
 import type { Purpose, Sent, UpstreamAnnouncement } from './server.js';
 
@@ -71,9 +72,4 @@ export function linkOf(data: JsonValue, accessKey: string, { shareQuery }: Revis
   const query = rest.includes('?') ? rest.slice(rest.indexOf('?')) : '';
   const { configured, dnsEnabled } = shareQuery.read(query);
   return { shareScheme: link.slice(0, end), shareQuery: configured, ownDns: dnsEnabled };
-}
-
-/** Every byte of UTF-8 but unreserved characters (RFC 3986, 2.3). */
-function percentEncoded(text: string): string {
-  return encodeURIComponent(text).replaceAll(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 }

@@ -12,6 +12,7 @@ import type {
   ListenerConfig,
   OutboundRule,
   OutboundSettings,
+  Published,
 } from './model.js';
 import type { CountersOutcome, CountersPost } from './posted-counters.js';
 import type { Session } from './session.js';
@@ -93,6 +94,7 @@ export interface BackendSettings {
   readonly listener: ListenerConfig | null;
   /** The tunnel server as clients are told, as far as it stands there. */
   readonly announced: Partial<AnnouncedServer>;
+  readonly published: Published;
 }
 
 /** `saved`: this gateway changed something; the others come from outside, or replace everything. */
@@ -165,6 +167,10 @@ export interface Replica {
   lastKnown(milliseconds?: number): MaybeAsync<void>;
   /** One key as last known; one that is not is looked for, too many of them together. Rejects as `lastKnown` does. */
   find(accessKey: string): MaybeAsync<KeyEntry | undefined>;
+  /** Asks for keys that are not known here, for somebody who shows no credential. Rejects as `lastKnown` does. */
+  lookForKeys(): MaybeAsync<void>;
+  /** To be awaited before `published` is gone by; asks for it where nobody has read it. Never rejects. */
+  learnPublished(): MaybeAsync<void>;
 }
 
 /** The counts of the status, and how long whoever holds the state has been running; null where the gateway's own time counts. */

@@ -4,7 +4,7 @@ import { DomainError } from './errors.js';
 import { createKeyOperations, type KeyOperations } from './keys/operations.js';
 import type { KeyReader } from './keys/types.js';
 import { type MaybeAsync, mapMaybeAsync } from './maybe-async.js';
-import type { AccessKey, DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule } from './model.js';
+import type { DnsChange, DnsConfig, DnsQuery, KeySnapshot, OutboundRule, Published } from './model.js';
 import type { ClockPort, RandomPort, ResolverPort } from './ports.js';
 
 /** Ports and options of the core. */
@@ -27,7 +27,11 @@ export interface Core extends KeyOperations {
   /** Undefined for an unknown key. */
   key(accessKey: string): MaybeAsync<KeySnapshot | undefined>;
   /** Returns a key as last known, for its subscription; undefined for an unknown one. */
-  subscriber(accessKey: string): MaybeAsync<AccessKey | undefined>;
+  subscriber(accessKey: string): MaybeAsync<KeySnapshot | undefined>;
+  /** Asks for keys that are not known here, for somebody who shows no credential; null where all are known. */
+  readonly lookForKeys: (() => MaybeAsync<void>) | null;
+  /** Tells where clients find the server and their subscriptions. */
+  published(): MaybeAsync<Published>;
   /** Tells whether subscriptions name the server's own resolver, as last known. */
   hasOwnDns(): boolean;
   /** Awaited before `keys` are given out as a list. */
@@ -82,6 +86,8 @@ export function createCore({ backend, clock, random, resolver }: CoreOptions): C
     resolver,
     key,
     subscriber: replica === null ? key : replica.find,
+    lookForKeys: replica?.lookForKeys ?? null,
+    published: () => mapMaybeAsync(replica?.learnPublished(), () => backend.settings().published),
     hasOwnDns: () => backend.settings().dns.enabled,
     staleKeys: () => replica?.stale() ?? null,
     freshenKeys: replica === null ? () => undefined : replica.freshen,

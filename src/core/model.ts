@@ -133,6 +133,7 @@ export interface ServerConfiguration {
   /** Null when outbound routing is not configured. */
   readonly outbound: OutboundSettings | null;
   readonly dns: DnsConfig;
+  readonly published: Published;
   /** One sentence each, naming the place, about things that were read past (a duplicate key, a wrong type). */
   readonly warnings: readonly string[];
 }
@@ -160,4 +161,35 @@ export const DEFAULT_ANNOUNCED: AnnouncedServer = {
   port: 50000,
   shareScheme: 'ostp',
   shareQuery: '',
+};
+
+/** What a server's configuration says, from 0.4.6 on, of where clients find the server and their subscriptions. */
+export interface Published {
+  readonly domain: string | null;
+  /** The host that the server has found to be its own; it stands beside the configuration. */
+  readonly foundHost: string | null;
+  /** Null where the server has no TLS for clients. */
+  readonly tls: { readonly port: number; readonly path: string | null } | null;
+  readonly subscription: SubscriptionSettings;
+}
+
+export interface SubscriptionSettings {
+  /** The path before the tokens, with a slash at its beginning and none at its end. */
+  readonly prefix: string;
+  readonly name: string | null;
+  /** Hours after which clients ask again. */
+  readonly interval: number;
+  /** The carriers that have a link. */
+  readonly include: readonly Carrier[];
+}
+
+/** How clients reach the tunnel server. */
+export type Carrier = 'tls' | 'udp';
+
+/** What holds where a configuration says nothing. */
+export const DEFAULT_PUBLISHED: Published = {
+  domain: null,
+  foundHost: null,
+  tls: null,
+  subscription: { prefix: '/sub', name: null, interval: 12, include: ['tls', 'udp'] },
 };

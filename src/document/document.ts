@@ -9,6 +9,7 @@ import { inboundsLayout } from './inbounds-layout.js';
 import type { KeyList } from './key-list.js';
 import { ConfigurationShapeError, type Layout, type ListHolder } from './layout.js';
 import { compareLegacyList, readLegacyList, warnOfLegacyList } from './legacy-list.js';
+import { PUBLISHED_SHAPES, readPublished } from './published-sections.js';
 import { createWarnings, isAbsent, readString, type Warnings } from './reading.js';
 import { memberOf, type ObjectNode, readValueSteps, type Shape } from './tree.js';
 
@@ -41,7 +42,9 @@ export interface ReadConfiguration {
 }
 
 /** All that either layout looks at; of the rest the names. */
-export const ROOT_SHAPE: Shape = { members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes } };
+export const ROOT_SHAPE: Shape = {
+  members: { ...accessKeysLayout.shapes, ...inboundsLayout.shapes, ...PUBLISHED_SHAPES },
+};
 
 /**
  * Reads a configuration file (protocol: "Configuration file"), JSON with comments. Values of a wrong type never throw: they
@@ -120,7 +123,8 @@ function* readConfiguration(
   const listen = layout.readListen(root, warnings);
   const outbound = layout.readOutbound(root, warnings);
   const dns = readDns(root, warnings);
-  return { mode, keys, listener, listen, outbound, dns, warnings: [...others.list(), ...warnings.list()] };
+  const published = readPublished(root, warnings);
+  return { mode, keys, listener, listen, outbound, dns, published, warnings: [...others.list(), ...warnings.list()] };
 }
 
 /** Warns of parts of the one layout that stand in a file of the other where they may be taken for something. */

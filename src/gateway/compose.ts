@@ -11,6 +11,7 @@ import { type CallerOf, createCallerOf } from '../northbound/caller.js';
 import { embeddedPanel } from '../northbound/embedded-panel.js';
 import { createMount, type Mount, mountClashes, subscriptionsOf, webpathProblem } from '../northbound/mount.js';
 import { panelFolder } from '../northbound/panel-files.js';
+import { SubscriptionDoor } from '../subscription/door.js';
 import type { Home, HomeParts } from './homes/home.js';
 import { openHome } from './homes/open.js';
 import type { ComposeOptions } from './options.js';
@@ -73,6 +74,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
   const announced = () => announcedBy(options, backend.settings().announced);
   const tokens = options.loginGuard === 'off' ? NO_TOKEN_GUARD : createTokenGuard(clock, random);
   const callerOf = createCallerOf(options.trustProxy ?? []);
+  const door = new SubscriptionDoor({ core, announced, givenHost: options.announced?.host ?? null, clock });
   const appOptions: AppOptions = {
     ...DEFAULT_APP_SETTINGS,
     ...given,
@@ -82,6 +84,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     announced,
     tokens,
     callerOf,
+    subscriptions: given.subscriptionTokens === true ? { door, hidesRest: false } : null,
     ...(observer === undefined ? {} : { observer: observer.requests }),
     refusesOpen: (mount) => refusesOpen?.(mount, { mounts, credentials: listener.credentials() }) ?? false,
   };
@@ -101,7 +104,13 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
     announced,
     tokens,
     callerOf,
-    subscriptions: (own) => createApp({ ...appOptions, ...own, mounts: mounts.map(subscriptionsOf) }),
+    subscriptions: (own) =>
+      createApp({
+        ...appOptions,
+        ...own,
+        mounts: mounts.map(subscriptionsOf),
+        subscriptions: options.subscriptionTokens === false ? null : { door, hidesRest: true },
+      }),
     control: () =>
       createApp({
         ...appOptions,
@@ -110,6 +119,7 @@ function assemble(options: AssembleOptions, home: Home): Gateway {
         credentials: () => NO_CREDENTIALS,
         tokens: NO_TOKEN_GUARD,
         loginGuard: 'off',
+        subscriptions: null,
         refusesOpen: () => false,
       }),
   };

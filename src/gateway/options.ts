@@ -72,6 +72,11 @@ export interface GatewayOptions extends Partial<AppSettings> {
   readonly ownVersion?: string;
   /** The address that serves subscriptions alone, for the URLs that the embedded panel hands out; default the API's own. */
   readonly subscriptions?: SubscriptionAddress | null;
+  /**
+   * Whether subscriptions are answered by their tokens: true on the API's listener, too, false nowhere; default, and null, on the
+   * listener for subscriptions alone.
+   */
+  readonly subscriptionTokens?: boolean | null;
   readonly inPlace?: boolean;
   /** Refuses a replacement of the file that would take its inbounds with keys away; default false: it is only logged. */
   readonly guardConfig?: boolean;

@@ -7,6 +7,7 @@ import type { CallerOf } from './caller.js';
 import { DEFAULT_LOGIN_GUARD, type LoginGuardLimit } from './login-guard.js';
 import type { Mount } from './mount.js';
 import type { RequestsObserver } from './request-observer.js';
+import type { ServedSubscriptions } from './subscriptions.js';
 
 /** The settings that the northbound side reads by itself, each under the name of its row in the table of settings. */
 export interface AppSettings {
@@ -41,6 +42,8 @@ export interface AppOptions extends AppSettings {
   /** Asked wherever a token is. */
   readonly tokens: TokenGuard;
   readonly callerOf: CallerOf;
+  /** Null where no subscription is answered by its token. */
+  readonly subscriptions: ServedSubscriptions | null;
   /** Told of every answer and login. */
   readonly observer?: RequestsObserver;
   /** Tells whether a mount that its own rule leaves open must refuse everyone all the same (design: "A mount that its own rule leaves open"). */

@@ -20,6 +20,7 @@ import { createRequestLog } from './request-log.js';
 import { createObserving } from './request-observer.js';
 import { serveOperations } from './routes.js';
 import { createStrangerRate } from './stranger-rate.js';
+import { type AnswerSubscription, serveSubscriptions } from './subscriptions.js';
 
 /** Milliseconds. A configuration of 256 MiB may take its time. */
 const REQUEST_TIMEOUT = 300_000;
@@ -43,14 +44,19 @@ export function createApp(options: AppOptions): FastifyInstance {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: MAX_HEADER_SIZE },
     frameworkErrors(error, request, reply) {
-      sendFailure(reply, 400, error.code === 'FST_ERR_BAD_URL' ? NOT_UTF8 : error.message);
-      other.answered(request, reply);
+      const refuse = () => {
+        sendFailure(reply, 400, error.code === 'FST_ERR_BAD_URL' ? NOT_UTF8 : error.message);
+        other.answered(request, reply);
+      };
+      if (answerSubscription === null) refuse();
+      else answerSubscription(request, reply, refuse);
     },
     clientErrorHandler: answerBrokenConnections,
   });
   app.decorateRequest('sentContentType', undefined);
   app.decorateRequest('begunAt', null);
   app.decorateRequest('caller', null);
+  app.decorateRequest('subscriber', null);
   allowHalfClose(app.server);
   notePeers(app.server);
   receiveBodies(app);
@@ -62,12 +68,16 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
   app.setNotFoundHandler(other.around((request, reply) => answerUnmatched(mounts, request, reply)));
   refuseOtherHosts(app, options.allowHosts, other);
+  const rate = createStrangerRate(options.clock, options.callerOf);
+  const answerSubscription: AnswerSubscription | null =
+    options.subscriptions === null
+      ? null
+      : serveSubscriptions(app, options.subscriptions, { mounts, rate, observer: observing('subscription', null) });
   servePreflights(app, mounts, other);
 
   const guard = createLoginGuard(options.loginGuard, options.clock);
   const login = createLogin(options.credentials, guard, options.tokens, options.random, options.observer);
   const audit = createAuditBody(core.audit);
-  const rate = createStrangerRate(options.clock, options.callerOf);
   for (const mount of mounts) {
     const list = createListBody(core.keys, mount.revision, options.clock);
     serveOperations(app, mount, { ...options, login, list, audit, rate, observing });

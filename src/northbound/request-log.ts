@@ -7,6 +7,9 @@ import type { Caller } from './peers.js';
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
+/** How the path of a subscription shows: its token is a secret, and so is the way to it. */
+const SUBSCRIPTION_PATH = '(subscription)';
+
 /** The path is the route's template: a key in it shows as its digest (design: "Secrets in logs"). */
 export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: CallerOf) {
   const whenClosed = createClosings();
@@ -18,11 +21,12 @@ export function createRequestLog(log: LogPort, clock: ClockPort, callerOf: Calle
 
   function write(request: FastifyRequest, reply: FastifyReply, taken: boolean): void {
     const now = clock.monotonic();
-    const key = keyIn(request.params);
+    const { subscriber } = request;
+    const key = subscriber ?? keyIn(request.params);
     log.info(
       {
         method: request.method,
-        path: request.routeOptions.url ?? '(unmatched)',
+        path: subscriber === null ? (request.routeOptions.url ?? '(unmatched)') : SUBSCRIPTION_PATH,
         ...(key === undefined ? {} : { key: keyDigest(key) }),
         status: reply.raw.statusCode,
         milliseconds: Math.round((now - (request.begunAt ?? now)) * 10) / 10,

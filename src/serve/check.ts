@@ -1,4 +1,5 @@
 import type { LogPort } from '../core/ports.js';
+import { methodsAt } from '../northbound/matching.js';
 import { UNIX_PEER } from '../northbound/peers.js';
 import { StartError } from '../platform/start-error.js';
 import { addressClashes, isLoopback } from '../settings/bind-address.js';
@@ -20,6 +21,7 @@ export async function check(prepared: Prepared, ports: ServePorts): Promise<void
   await home.report(mounts.map(({ revision }) => revision));
   reportHost(prepared, ports.log);
   reportCallers(prepared.settings, ports.log);
+  reportSubscriptions(prepared, ports.log);
 }
 
 /** One sentence for each mount that must not be served as it is now. */
@@ -64,5 +66,15 @@ function reportCallers(settings: Settings, log: LogPort): void {
   log.warn(
     {},
     'all callers of a Unix socket count as one for the login guard: where the proxy sets X-Forwarded-For, add --trust-proxy unix',
+  );
+}
+
+/** A mount's own paths win, so that subscriptions below them are never answered. */
+function reportSubscriptions({ settings, gateway: { backend, mounts } }: Prepared, log: LogPort): void {
+  const { prefix } = backend.settings().published.subscription;
+  if (settings.subscriptionTokens !== true || methodsAt(mounts, `${prefix}/`).length === 0) return;
+  log.warn(
+    { mounts: mounts.map(({ label }) => label) },
+    'the web path of a mount is where subscriptions would be: give it another one, or serve them on --subscription-bind',
   );
 }

@@ -276,6 +276,15 @@ export const SETTINGS = {
     description:
       'A further address where the subscriptions of every revision are served and nothing else, so that the API need not face the Internet.',
   }),
+  // Null: on --subscription-bind.
+  subscriptionTokens: one(kinds.onOrOff, {
+    flag: 'subscriptions',
+    negation: { flag: 'no-subscriptions', value: false },
+    default: null,
+    defaultText: 'on --subscription-bind alone',
+    description:
+      "Answer subscriptions at the addresses that servers from 0.4.6 on hand out, /sub/TOKEN, on the API's address, too. With --no-subscriptions nowhere.",
+  }),
   token: one(kinds.anyText, {
     flag: 'token',
     placeholder: 'TOKEN',

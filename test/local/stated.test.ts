@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_DNS } from '../../src/core/model.js';
+import { DEFAULT_DNS, DEFAULT_PUBLISHED } from '../../src/core/model.js';
 import { readPublicHost, settingsOf } from '../../src/homes/file/settings-of.js';
 
 const configuration = (listen: string | null) => ({
@@ -9,6 +9,7 @@ const configuration = (listen: string | null) => ({
   listen,
   outbound: null,
   dns: DEFAULT_DNS,
+  published: DEFAULT_PUBLISHED,
   warnings: [],
 });
 
@@ -21,6 +22,10 @@ describe('what clients are told', () => {
     [null, { host: '203.0.113.7' }],
   ])('of a file with listen %s beside a server that knows its public host is %j', (listen, announced) => {
     expect(settingsOf(configuration(listen), '203.0.113.7').announced).toEqual(announced);
+  });
+
+  it('has the found host beside it, whatever the file listens on', () => {
+    expect(settingsOf(configuration('198.51.100.1:50000'), '203.0.113.7').published.foundHost).toBe('203.0.113.7');
   });
 
   it('is the address of the file alone where no such host is known', () => {
@@ -41,6 +46,7 @@ describe('the host that a server has noted', () => {
   it.each([
     ['203.0.113.7\n', '203.0.113.7'],
     ['vpn.example.org', 'vpn.example.org'],
+    ['\r\n203.0.113.7\r\n2001:db8::7\n', '203.0.113.7'],
     ['2001:db8::7', '[2001:db8::7]'],
     ['<html>', null],
     ['', null],

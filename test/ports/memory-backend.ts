@@ -3,7 +3,13 @@ import type { Backend, BackendSettings, ChangeReason, KeyUpdate, UsageReport } f
 import { DomainError } from '../../src/core/errors.js';
 import { KeyRegistry } from '../../src/core/keys/registry.js';
 import type { CounterValues } from '../../src/core/keys/types.js';
-import { type AccessKey, DEFAULT_DNS, type KeySnapshot, type OutboundSettings } from '../../src/core/model.js';
+import {
+  type AccessKey,
+  DEFAULT_DNS,
+  DEFAULT_PUBLISHED,
+  type KeySnapshot,
+  type OutboundSettings,
+} from '../../src/core/model.js';
 import { createSession, type LocalSession, type Session } from '../../src/core/session.js';
 import { systemRandom } from '../../src/platform/system-ports.js';
 
@@ -51,7 +57,13 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
   const keys = new KeyRegistry(() => CREATED_AT);
   const known = new Set<string>();
   const listeners: ((reason: ChangeReason) => void)[] = [];
-  let settings: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {} };
+  let settings: BackendSettings = {
+    outbound: null,
+    dns: DEFAULT_DNS,
+    listener: null,
+    announced: {},
+    published: DEFAULT_PUBLISHED,
+  };
   let isAway = false;
   /** What the keys in memory do not show yet. */
   let unseen: (() => void)[] = [];
@@ -195,6 +207,8 @@ export function createMemoryBackend(options: MemoryBackendOptions): MemoryBacken
           stale: () => null,
           lastKnown: () => undefined,
           find: async (accessKey) => keys.get(accessKey) ?? asked(() => keys.get(accessKey)),
+          lookForKeys: () => asked(() => undefined),
+          learnPublished: () => undefined,
         }
       : null,
     refreshBlocklists: null,

@@ -119,6 +119,7 @@ describe('settings with nothing given', () => {
       tlsCert: null,
       tlsKey: null,
       subscriptionBind: null,
+      subscriptionTokens: null,
       token: null,
       webpath: null,
       username: null,

@@ -271,6 +271,8 @@ class SharedState implements DatabaseBackend {
       freshen: () => this.#expectYoungerThan(stale),
       lastKnown: () => this.#expectYoungerThan(LAST_KNOWN),
       find: (accessKey) => this.#find(accessKey, LAST_KNOWN),
+      lookForKeys: () => this.#lookUp(),
+      learnPublished: () => undefined,
     };
   }
 

@@ -34,8 +34,10 @@ export function* configurationProblem(configuration: ServerConfiguration): Steps
     }
     yield;
   }
-  const { outbound, dns, listener: api, announced: listen } = storedSettings(configuration);
-  const problems = Object.entries({ outbound, dns, api, listen }).map(([member, value]) => valueProblem(value, member));
+  const { outbound, dns, listener: api, announced: listen, published } = storedSettings(configuration);
+  const problems = Object.entries({ outbound, dns, api, listen, published }).map(([member, value]) =>
+    valueProblem(value, member),
+  );
   return problems.find((problem) => problem !== null) ?? null;
 }
 

@@ -1,6 +1,7 @@
 import type { BackendSettings } from '../../core/backend.js';
 import {
   DEFAULT_DNS,
+  DEFAULT_PUBLISHED,
   type DnsChange,
   type DnsConfig,
   type OutboundSettings,
@@ -17,6 +18,7 @@ export interface StoredSettings {
   readonly dnsFirst?: StoredDns;
   readonly listener?: BackendSettings['listener'];
   readonly announced?: BackendSettings['announced'];
+  readonly published?: BackendSettings['published'];
 }
 
 /** Members of an object that PostgreSQL stores have no order of their own, and that of the domains counts. */
@@ -25,8 +27,9 @@ export type StoredDns = Omit<DnsChange, 'customDomains'> & {
 };
 
 export function storedSettings(configuration: ServerConfiguration): StoredSettings {
-  const { outbound, dns, listener, listen } = configuration;
-  return { outbound, dns: storedDns(dns), listener, announced: listen === null ? {} : announcedBy(listen) };
+  const { outbound, dns, listener, listen, published } = configuration;
+  const announced = listen === null ? {} : announcedBy(listen);
+  return { outbound, dns: storedDns(dns), listener, announced, published };
 }
 
 export function storedDns({ customDomains, ...others }: DnsChange): StoredDns {
@@ -38,8 +41,9 @@ export function readSettings({
   dns = {},
   listener = null,
   announced = {},
+  published = DEFAULT_PUBLISHED,
 }: StoredSettings): BackendSettings {
-  return { outbound, dns: readDns(dns), listener, announced };
+  return { outbound, dns: readDns(dns), listener, announced, published };
 }
 
 function readDns(dns: StoredDns): DnsConfig {

@@ -9,7 +9,7 @@ import type {
 import type { ConfigurationObserverPort } from '../../core/configuration-observer.js';
 import { DomainError } from '../../core/errors.js';
 import type { KeyRegistry } from '../../core/keys/registry.js';
-import { DEFAULT_DNS, type ServerConfiguration } from '../../core/model.js';
+import { DEFAULT_DNS, DEFAULT_PUBLISHED, type ServerConfiguration } from '../../core/model.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../core/ports.js';
 import { dataFolderBeside } from '../../files/data-folder.js';
 import { failureWords } from '../../platform/failure-words.js';
@@ -65,7 +65,13 @@ export interface LocalBackendOptions extends BesideOptions {
   readonly progress?: ProgressPort;
 }
 
-const NOTHING_CONFIGURED: BackendSettings = { outbound: null, dns: DEFAULT_DNS, listener: null, announced: {} };
+const NOTHING_CONFIGURED: BackendSettings = {
+  outbound: null,
+  dns: DEFAULT_DNS,
+  listener: null,
+  announced: {},
+  published: DEFAULT_PUBLISHED,
+};
 
 /** Opens the file and loads what is kept beside it. Rejects with an `Error` whose message is for people. */
 export async function openLocalBackend(options: LocalBackendOptions): Promise<LocalBackend> {

@@ -8,13 +8,13 @@ import { unlessMissing } from '../../platform/presence.js';
 
 /** The settings that a gateway takes from a configuration, besides keys. `publicHost` is what `readPublicHost` gave. */
 export function settingsOf(
-  { outbound, dns, listener, listen }: ServerConfiguration,
+  { outbound, dns, listener, listen, published }: ServerConfiguration,
   publicHost: string | null,
 ): BackendSettings {
   const stated = listen === null ? {} : announcedBy(listen);
   const isNowhere = stated.host === undefined || EVERY_ADDRESS.has(stated.host);
   const announced = publicHost !== null && isNowhere ? { ...stated, host: publicHost } : stated;
-  return { outbound, dns, listener, announced };
+  return { outbound, dns, listener, announced, published: { ...published, foundHost: publicHost } };
 }
 
 /** A server that listens on all its addresses says nothing of the one that clients reach. */
@@ -23,7 +23,7 @@ const EVERY_ADDRESS: ReadonlySet<string> = new Set(['', '0.0.0.0', '[::]', '::',
 /** The file beside the configuration file into which a server writes the host that its own links announce. */
 const PUBLIC_HOST = '.ostp_public_ip';
 
-/** Null where there is no such file, or no host in it. */
+/** The first line that is not empty; null where there is no such file, or no host in that line. */
 export async function readPublicHost(
   configPath: string | null,
   fileSystem: Pick<FileSystemPort, 'read'>,
@@ -31,7 +31,8 @@ export async function readPublicHost(
   if (configPath === null) return null;
   const path = join(dirname(configPath), PUBLIC_HOST);
   const bytes = await unlessMissing(fileSystem.read(path, FILE_LIMITS.note)).catch(() => null);
-  const host = bytes?.toString('utf8').trim() ?? '';
+  const lines = bytes?.toString('utf8').split('\n') ?? [];
+  const host = lines.map((line) => line.trim()).find((line) => line !== '') ?? '';
   if (/^[A-Za-z0-9.-]+$/.test(host)) return host;
   return isIPv6(host) ? `[${host}]` : null;
 }

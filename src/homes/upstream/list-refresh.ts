@@ -177,6 +177,13 @@ export function createListRefresh(options: ListRefreshOptions) {
       look();
       return undefined;
     },
+    /** For keys that are not known, of whoever shows no credential; rejects where the last list could not be had. */
+    lookForKeys(): MaybeAsync<void> {
+      const now = clock.monotonic();
+      if (running !== null || (isDue(now) && !hasJustFailed(now))) return start('poll').then(() => undefined);
+      if (failure !== null) throw failure.error;
+      return undefined;
+    },
     /** A list that is sent after this call, at once. */
     async fresh(purpose: Purpose): Promise<TakenList> {
       while (running !== null) await running.catch(() => undefined);

@@ -19,6 +19,7 @@ import { createStatusKeeper } from './live-status.js';
 import type { SettleRule } from './lost-creates.js';
 import { createNames } from './names-from-configuration.js';
 import { createKeyPersister } from './persist-keys.js';
+import { createKnownPublished } from './published.js';
 import { createReconnect } from './reconnect.js';
 import { createRulesAndDns } from './rules-and-dns.js';
 import { createRulesWrite } from './rules-write.js';
@@ -128,6 +129,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     onReplaced: (next) => {
       rulesAndDns.take(next);
       listener.take(next);
+      published.take(next);
       names.replaced(next.keys, clock.monotonic());
       changed('replaced');
     },
@@ -150,6 +152,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
     onChange: () => changed('edited'),
     log,
   });
+  const published = createKnownPublished({ server, configuration, clock });
   const names = createNames({
     configuration,
     replica,
@@ -198,6 +201,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
   /** Learns anew what may have become something else. */
   function mayBeAnother(): void {
     announcement.forget();
+    published.forget();
     void listener.learn();
   }
 
@@ -235,6 +239,7 @@ export function createServerState(options: ServerStateOptions): ServerState {
       dns: rulesAndDns.knownDns(),
       listener: listener.now(),
       announced: announcement.known() ?? {},
+      published: published.now(),
     }),
     onChange: (listener) => {
       listeners.push(listener);
@@ -255,7 +260,14 @@ export function createServerState(options: ServerStateOptions): ServerState {
       dns: rulesAndDns.dns,
       queries: rulesAndDns.queries,
     },
-    replica: { freshen: listRefresh.freshen, stale: listRefresh.stale, lastKnown: listRefresh.lastKnown, find },
+    replica: {
+      freshen: listRefresh.freshen,
+      stale: listRefresh.stale,
+      lastKnown: listRefresh.lastKnown,
+      find,
+      lookForKeys: listRefresh.lookForKeys,
+      learnPublished: published.learn,
+    },
     refreshBlocklists: rulesAndDns.refreshBlocklists,
     problems: async () =>
       problemsOf(server, journal, { stale: listRefresh.stale(), isUnreadable: kept?.isUnreadable() === true }),

@@ -1,0 +1,66 @@
+import { type Carrier, DEFAULT_PUBLISHED, type Published, type SubscriptionSettings } from '../core/model.js';
+import { isAbsent, isObjectHere, readBoolean, readPort, readString, readStrings, type Warnings } from './reading.js';
+import { memberOf, type ObjectNode, type Shape, type ValueNode } from './tree.js';
+
+/** The root members that say where clients find a server from 0.4.6 on; they stand in either layout, and nothing writes them. */
+export const PUBLISHED_SHAPES: Readonly<Record<string, Shape>> = { domain: 'tree', tls: 'tree', subscription: 'tree' };
+
+const MOST_HOURS = 720n;
+const TLS_PORT = 443;
+/** Servers that end TLS themselves have no path of their own. */
+const BUILT_IN = 'builtin';
+
+/** What a root says of them, defaults where it has nothing usable. */
+export function readPublished(root: ObjectNode, warnings: Warnings): Published {
+  return {
+    ...DEFAULT_PUBLISHED,
+    domain: textIn(root, 'domain', '', warnings),
+    tls: readTls(memberOf(root, 'tls'), warnings),
+    subscription: readSubscription(memberOf(root, 'subscription'), warnings),
+  };
+}
+
+function readTls(tls: ValueNode | undefined, warnings: Warnings): Published['tls'] {
+  if (!isObjectHere(tls, 'tls', warnings)) return null;
+  if (!readBoolean(memberOf(tls, 'enabled'), 'tls.enabled', false, warnings)) return null;
+  const port = readPort(memberOf(tls, 'public_port'), 'tls.public_port', TLS_PORT, warnings);
+  const frontend = readString(memberOf(tls, 'frontend'), 'tls.frontend', BUILT_IN, warnings);
+  return { port, path: frontend === BUILT_IN ? null : textIn(tls, 'ws_path', 'tls.', warnings) };
+}
+
+function readSubscription(node: ValueNode | undefined, warnings: Warnings): SubscriptionSettings {
+  const { subscription: fallback } = DEFAULT_PUBLISHED;
+  if (!isObjectHere(node, 'subscription', warnings)) return fallback;
+  const path = textIn(node, 'path', 'subscription.', warnings)?.replace(/^\/*|\/+$/g, '') ?? '';
+  return {
+    prefix: path === '' ? fallback.prefix : `/${path}`,
+    name: textIn(node, 'name', 'subscription.', warnings),
+    interval: readHours(memberOf(node, 'update_interval_hours'), warnings),
+    include: readCarriers(memberOf(node, 'include'), warnings),
+  };
+}
+
+function readHours(node: ValueNode | undefined, warnings: Warnings): number {
+  const { interval } = DEFAULT_PUBLISHED.subscription;
+  if (isAbsent(node)) return interval;
+  if (node.kind === 'integer' && node.value >= 1n && node.value <= MOST_HOURS) return Number(node.value);
+  warnings.add(
+    'subscription.update_interval_hours',
+    `expected a whole number of hours from 1 to ${MOST_HOURS}; it is ignored`,
+  );
+  return interval;
+}
+
+function readCarriers(node: ValueNode | undefined, warnings: Warnings): readonly Carrier[] {
+  if (isAbsent(node)) return DEFAULT_PUBLISHED.subscription.include;
+  return readStrings(node, 'subscription.include', warnings).filter(isCarrier);
+}
+
+function isCarrier(text: string): text is Carrier {
+  return text === 'tls' || text === 'udp';
+}
+
+/** A text that is not empty; null for another value. */
+function textIn(owner: ObjectNode, member: string, place: string, warnings: Warnings): string | null {
+  return readString(memberOf(owner, member), `${place}${member}`, '', warnings).trim() || null;
+}

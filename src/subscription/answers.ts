@@ -1,0 +1,110 @@
+import { type KeySnapshot, MAX_U64 } from '../core/model.js';
+import { encodeJson } from '../wire/json/write-json.js';
+import { linksOf, type Offer } from './offer.js';
+import { languageOf, PAGE_POLICY, subscriptionPage, type Usage } from './page.js';
+
+/** An answer with its header fields, names and values in turn and in their order. */
+export interface SubscriptionAnswer {
+  readonly status: number;
+  readonly fields: readonly string[];
+  readonly body: Buffer;
+}
+
+/** What of a request decides its form. */
+export interface WantedForm {
+  /** Without its `?`. */
+  readonly query: string;
+  readonly accept: string;
+  readonly acceptLanguage: string;
+}
+
+/** The subscription of a key in the form that is wanted. */
+export function subscriptionAnswer(key: KeySnapshot, offer: Offer, wanted: WantedForm): SubscriptionAnswer {
+  const { type, body, fields } = contentOf(key, offer, wanted);
+  const bytes = Buffer.from(body);
+  const { counters, limitBytes } = key;
+  return answer(200, type, bytes, [
+    ...['Cache-Control', 'no-store'],
+    ...['Profile-Update-Interval', `${offer.interval}`],
+    ...['Profile-Title', headerText(offer.name)],
+    ...fields,
+    // The servers themselves say upload=0, and everything as download.
+    ...(counters === null
+      ? []
+      : [
+          'Subscription-Userinfo',
+          `upload=${counters.bytesUp}; download=${counters.bytesDown}; total=${limitBytes ?? 0}; expire=0`,
+        ]),
+  ]);
+}
+
+/** What everything else is answered with that is asked where subscriptions are: nothing tells it from a plain web server. */
+export const DECOY: SubscriptionAnswer = answer(
+  404,
+  'text/html',
+  Buffer.from('<html><body><h1>404 Not Found</h1></body></html>'),
+  [],
+);
+
+/** It cannot be told now whether there is such a subscription: a client is not to take it for gone. */
+export function unavailable(retryAfter: number | null): SubscriptionAnswer {
+  return answer(503, 'text/plain; charset=utf-8', Buffer.alloc(0), [
+    ...['Cache-Control', 'no-store'],
+    ...['Retry-After', `${retryAfter ?? 5}`],
+  ]);
+}
+
+function answer(status: number, type: string, body: Buffer, fields: readonly string[]): SubscriptionAnswer {
+  return {
+    status,
+    fields: ['Content-Type', type, 'Content-Length', `${body.length}`, ...fields, 'Connection', 'close'],
+    body,
+  };
+}
+
+interface Content {
+  readonly type: string;
+  readonly body: string;
+  readonly fields: readonly string[];
+}
+
+function contentOf(key: KeySnapshot, offer: Offer, { query, accept, acceptLanguage }: WantedForm): Content {
+  const types = accept.toLowerCase();
+  const links = linksOf(offer, key);
+  const usage = usageOf(key);
+  if (types.includes('application/json') || query.split('&').includes('format=json')) {
+    const { name, interval } = offer;
+    const body = encodeJson({
+      name,
+      update_interval_hours: interval,
+      links: links.map(({ link }) => link),
+      ...(usage === null ? {} : { usage: { used_bytes: usage.used, limit_bytes: usage.limit } }),
+    });
+    return { type: 'application/json', body, fields: [] };
+  }
+  if (types.includes('text/html')) {
+    const body = subscriptionPage({ title: offer.name, user: key.name, usage, links }, languageOf(acceptLanguage));
+    return { type: 'text/html; charset=utf-8', body, fields: PAGE_FIELDS };
+  }
+  return { type: 'text/plain; charset=utf-8', body: links.map(({ link }) => `${link}\n`).join(''), fields: [] };
+}
+
+const PAGE_FIELDS = [
+  ...['X-Robots-Tag', 'noindex, nofollow'],
+  ...['Referrer-Policy', 'no-referrer'],
+  ...['X-Content-Type-Options', 'nosniff'],
+  ...['X-Frame-Options', 'DENY'],
+  ...['Content-Security-Policy', PAGE_POLICY],
+];
+
+/** Null for a key without counters. */
+function usageOf({ counters, limitBytes }: KeySnapshot): Usage | null {
+  if (counters === null) return null;
+  const used = counters.bytesUp + counters.bytesDown;
+  return { used: used > MAX_U64 ? MAX_U64 : used, limit: limitBytes };
+}
+
+/** A text in a header field: visible ASCII and blanks as they stand, anything else in base64. */
+function headerText(text: string): string {
+  return /^[\x20-\x7e]*$/.test(text) ? text : `base64:${Buffer.from(text).toString('base64')}`;
+}

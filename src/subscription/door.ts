@@ -1,0 +1,84 @@
+import type { Core } from '../core/core.js';
+import { DomainError } from '../core/errors.js';
+import { type MaybeAsync, mapMaybeAsync } from '../core/maybe-async.js';
+import type { AnnouncedServer, KeySnapshot, Published } from '../core/model.js';
+import type { ClockPort } from '../core/ports.js';
+import { DECOY, type SubscriptionAnswer, subscriptionAnswer, unavailable, type WantedForm } from './answers.js';
+import { offerOf } from './offer.js';
+import { Subscribers } from './subscribers.js';
+import { tokenIn } from './token.js';
+
+export interface SubscriptionDoorOptions {
+  readonly core: Pick<Core, 'keys' | 'subscriber' | 'lookForKeys' | 'published' | 'hasOwnDns'>;
+  readonly announced: () => AnnouncedServer;
+  /** The host that an operator has given; null where the state is to say it. */
+  readonly givenHost: string | null;
+  readonly clock: ClockPort;
+}
+
+/** What a request asks of the door. */
+export interface SubscriptionRequest extends Omit<WantedForm, 'query'> {
+  readonly method: string;
+  /** The request target as it came. */
+  readonly url: string;
+}
+
+/** What came of a request: the answer, and the key that it is about; null for none. */
+export interface SubscriptionOutcome {
+  readonly answer: SubscriptionAnswer;
+  readonly accessKey: string | null;
+}
+
+/** What came of a request that is answered as if nothing were there. */
+export const DECOYED: SubscriptionOutcome = { answer: DECOY, accessKey: null };
+
+/** Answers `<prefix>/<token>` as servers from 0.4.6 on do; `/subscribe/{key}` of the API is none of its affairs. */
+export class SubscriptionDoor {
+  readonly #options: SubscriptionDoorOptions;
+  readonly #subscribers: Subscribers;
+
+  constructor(options: SubscriptionDoorOptions) {
+    this.#options = options;
+    this.#subscribers = new Subscribers(options.core, options.clock);
+  }
+
+  /** What answers the request; null where it is for a path that is not below the prefix. */
+  open(request: SubscriptionRequest): MaybeAsync<(() => MaybeAsync<SubscriptionOutcome>) | null> {
+    return mapMaybeAsync(this.#options.core.published(), (published) => {
+      const [path = '', query = ''] = withoutAuthority(request.url).split(/\?(.*)/s, 2);
+      const { prefix } = published.subscription;
+      if (path !== prefix && !path.startsWith(`${prefix}/`)) return null;
+      const token = READING.has(request.method) ? tokenIn(path.slice(prefix.length + 1)) : null;
+      return () => (token === null ? DECOYED : this.#answer(token, published, { ...request, query }));
+    });
+  }
+
+  #answer(token: string, published: Published, wanted: WantedForm): MaybeAsync<SubscriptionOutcome> {
+    const told = (key: KeySnapshot | undefined) => (key === undefined ? DECOYED : this.#tell(key, published, wanted));
+    try {
+      const found = this.#subscribers.find(token);
+      return found instanceof Promise ? found.then(told).catch(undecided) : told(found);
+    } catch (error) {
+      return undecided(error);
+    }
+  }
+
+  #tell(key: KeySnapshot, published: Published, wanted: WantedForm): SubscriptionOutcome {
+    const { core, announced, givenHost } = this.#options;
+    // Where the state is elsewhere, finding the key may be what tells how its server is announced.
+    const offer = offerOf({ published, announced: announced(), givenHost, ownDns: core.hasOwnDns() });
+    return { answer: subscriptionAnswer(key, offer, wanted), accessKey: key.accessKey };
+  }
+}
+
+const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+function undecided(error: unknown): SubscriptionOutcome {
+  if (!(error instanceof DomainError)) throw error;
+  return { answer: unavailable(error.retryAfter), accessKey: null };
+}
+
+/** The path and query of a target, of one in absolute form, too (RFC 9112, 3.2.2). */
+function withoutAuthority(url: string): string {
+  return url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '');
+}

@@ -1,0 +1,276 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { listen } from '../northbound/gateway.js';
+import { exchange } from '../northbound/raw-exchange.js';
+import { openRaw } from '../raw-client.js';
+import { bodyOf, DECOY, requestOf, servedFile, TOKEN_A, TOKEN_B, tokenOf, WORKED } from './stage.js';
+
+const SECURE =
+  'ostp://key-a@vpn.example.com:443?type=uot&tls=1&path=%2Fs3cr3tpath&name=vpn.example.com%20%C2%B7%20alice%20%C2%B7%20TLS';
+const PLAIN = 'ostp://key-a@vpn.example.com:50000?type=udp&name=vpn.example.com%20%C2%B7%20alice%20%C2%B7%20UDP';
+
+async function worked(content: Readonly<Record<string, unknown>> = WORKED) {
+  const served = await servedFile(content);
+  served.keys?.setCounters('key-a', { bytesUp: 10n, bytesDown: 32n, connections: 0n });
+  return served;
+}
+
+describe('the subscription of a key', () => {
+  it('is as plain text what a server of 0.4.6 answers, but for upload and download', async () => {
+    const { ask } = await worked();
+    const expected = [
+      'HTTP/1.1 200 OK',
+      'Content-Type: text/plain; charset=utf-8',
+      'Content-Length: 217',
+      'Cache-Control: no-store',
+      'Profile-Update-Interval: 6',
+      'Profile-Title: vpn.example.com',
+      'Subscription-Userinfo: upload=10; download=32; total=1000; expire=0',
+      'Connection: close',
+      '',
+      `${SECURE}\n${PLAIN}\n`,
+    ].join('\r\n');
+    expect(await ask(`/sub/${TOKEN_A}`)).toBe(expected);
+    expect(await ask(`/sub/${TOKEN_A.toUpperCase()}?x=1&format=jso`, ['Accept: text/plain'])).toBe(expected);
+    expect(await ask(`http://vpn.example.com/sub/${TOKEN_A}`)).toBe(expected);
+  });
+
+  it('is as JSON what a server of 0.4.6 answers, asked for by Accept in any case or by the query', async () => {
+    const { ask } = await worked();
+    const expected = [
+      'HTTP/1.1 200 OK',
+      'Content-Type: application/json',
+      'Content-Length: 328',
+      'Cache-Control: no-store',
+      'Profile-Update-Interval: 6',
+      'Profile-Title: vpn.example.com',
+      'Subscription-Userinfo: upload=10; download=32; total=1000; expire=0',
+      'Connection: close',
+      '',
+      `{"name":"vpn.example.com","update_interval_hours":6,"links":["${SECURE}","${PLAIN}"],"usage":{"used_bytes":42,"limit_bytes":1000}}`,
+    ].join('\r\n');
+    expect(await ask(`/sub/${TOKEN_A}?a=b&format=json`)).toBe(expected);
+    expect(await ask(`/sub/${TOKEN_A}`, ['Accept: text/html, APPLICATION/JSON'])).toBe(expected);
+  });
+
+  it('has the same head and no body for HEAD', async () => {
+    const { ask } = await worked();
+    for (const path of [`/sub/${TOKEN_A}`, `/sub/${TOKEN_A}?format=json`, '/sub/none']) {
+      const whole = await ask(path);
+      expect(await ask(path, [], 'HEAD')).toBe(whole.slice(0, whole.length - bodyOf(whole).length));
+    }
+  });
+
+  it('names only the carriers that the file includes, and of a key without counters no usage', async () => {
+    const { app, ask } = await worked({ ...WORKED, subscription: { ...WORKED.subscription, include: ['tls'] } });
+    const [made = ''] = (await app.keyway.core.bulkCreateUsers(1n, null)) ?? [];
+    const answer = await ask(`/sub/${tokenOf(made)}?format=json`);
+    expect(answer).not.toContain('Subscription-Userinfo');
+    expect(JSON.parse(bodyOf(answer))).toEqual({
+      name: 'vpn.example.com',
+      update_interval_hours: 6,
+      links: [
+        `ostp://${made}@vpn.example.com:443?type=uot&tls=1&path=%2Fs3cr3tpath&name=vpn.example.com%20%C2%B7%20TLS`,
+      ],
+    });
+  });
+
+  it('tells a key without a limit total=0 and a limit of null, and is there beyond the limit', async () => {
+    const { ask, keys } = await worked();
+    keys?.setCounters('key-a', { bytesUp: 2n ** 64n - 1n, bytesDown: 2n ** 64n - 1n, connections: 0n });
+    expect(await ask(`/sub/${TOKEN_A}`)).toContain(
+      'Subscription-Userinfo: upload=18446744073709551615; download=18446744073709551615; total=1000; expire=0\r\n',
+    );
+    expect(await ask(`/sub/${TOKEN_A}?format=json`)).toContain('"used_bytes":18446744073709551615,"limit_bytes":1000}');
+    expect(await ask(`/sub/${TOKEN_B}`)).toContain('upload=0; download=0; total=0; expire=0\r\n');
+    expect(await ask(`/sub/${TOKEN_B}?format=json`)).toContain('"usage":{"used_bytes":0,"limit_bytes":null}}');
+  });
+
+  it('has a title that is no ASCII in base64, and links with every byte of a key and a name encoded', async () => {
+    const accessKey = 'a b/ключ';
+    const access_keys = [{ access_key: accessKey, name: 'Анна' }];
+    const { ask } = await servedFile({
+      ...WORKED,
+      access_keys,
+      subscription: { name: 'Мой VPN' },
+      dns: { enabled: true },
+    });
+    const answer = await ask(`/sub/${tokenOf(accessKey)}`);
+    expect(answer).toContain('Profile-Title: base64:0JzQvtC5IFZQTg==\r\n');
+    expect(answer).toContain('Profile-Update-Interval: 12\r\n');
+    expect(bodyOf(answer).split('\n')[1]).toBe(
+      `ostp://${encodeURIComponent(accessKey)}@vpn.example.com:50000?type=udp&owndns=true&name=${encodeURIComponent('Мой VPN · Анна · UDP')}`,
+    );
+  });
+
+  it('follows the file: its prefix, its keys and its domain', async () => {
+    const { app, ask } = await worked();
+    expect(await ask(`/sub/${TOKEN_B}`)).toContain('200 OK');
+    await app.keyway.core.deleteUser('key-b');
+    expect(await ask(`/sub/${TOKEN_B}`)).toBe(DECOY);
+    await app.keyway.core.createUser({ accessKey: 'key-b' });
+    expect(await ask(`/sub/${TOKEN_B}`)).toContain('200 OK');
+    const next = { ...WORKED, domain: 'new.example.com', subscription: { path: 'my/links/' } };
+    await app.keyway.core.replaceConfig(Buffer.from(JSON.stringify(next)));
+    await expect.poll(() => ask(`/my/links/${TOKEN_B}`)).toContain('ostp://key-b@new.example.com:50000?');
+    expect(await ask(`/sub/${TOKEN_B}`)).toBe(DECOY);
+  });
+});
+
+describe('the host of a link', () => {
+  const bare = { mode: 'server', listen: '[2001:db8::9]:5000', access_keys: ['key-a'] };
+  const link = async (...given: Parameters<typeof servedFile>) =>
+    bodyOf(await (await servedFile(...given)).ask(`/sub/${TOKEN_A}`)).trim();
+
+  it('is the one given, else the domain, else the first line of .ostp_public_ip, else that of listen', async () => {
+    const announced = { host: 'given.example.com' };
+    const found = '\n 203.0.113.7 \n2001:db8::7\n';
+    expect(await link({ ...bare, domain: 'd.example.com' }, { announced }, found)).toBe(
+      'ostp://key-a@given.example.com:5000?type=udp&name=d.example.com%20%C2%B7%20UDP',
+    );
+    expect(await link({ ...bare, domain: 'd.example.com' }, {}, found)).toContain('@d.example.com:5000?');
+    expect(await link(bare, {}, found)).toBe('ostp://key-a@203.0.113.7:5000?type=udp&name=OSTP%20%C2%B7%20UDP');
+    expect(await link(bare, {}, '2001:db8::7')).toContain('@[2001:db8::7]:5000?');
+    expect(await link(bare)).toContain('@[2001:db8::9]:5000?');
+  });
+
+  it('has a TLS link only where TLS is enabled and there is a domain', async () => {
+    const tls = { enabled: true, public_port: 8443, ws_path: '/notused1' };
+    expect(await link({ ...bare, tls })).not.toContain('tls=1');
+    expect(await link({ ...bare, domain: 'd.example.com', tls: { ...tls, enabled: false } })).not.toContain('tls=1');
+    expect(await link({ ...bare, domain: 'd.example.com', tls })).toContain(
+      'ostp://key-a@d.example.com:8443?type=uot&tls=1&name=',
+    );
+  });
+});
+
+describe('the page of a subscription', () => {
+  const HTML = ['Accept: text/html,application/xhtml+xml,*/*;q=0.8'];
+
+  it('shows what is used and left, the links and their codes, and runs nothing', async () => {
+    const { ask } = await worked();
+    const answer = await ask(`/sub/${TOKEN_A}`, HTML);
+    const page = bodyOf(answer);
+    const style = /<style>(.*)<\/style>/s.exec(page)?.[1] ?? '';
+    expect(answer.slice(0, -page.length).split('\r\n')).toEqual([
+      'HTTP/1.1 200 OK',
+      'Content-Type: text/html; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(page)}`,
+      'Cache-Control: no-store',
+      'Profile-Update-Interval: 6',
+      'Profile-Title: vpn.example.com',
+      'X-Robots-Tag: noindex, nofollow',
+      'Referrer-Policy: no-referrer',
+      'X-Content-Type-Options: nosniff',
+      'X-Frame-Options: DENY',
+      `Content-Security-Policy: default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      'Subscription-Userinfo: upload=10; download=32; total=1000; expire=0',
+      'Connection: close',
+      '',
+      '',
+    ]);
+    expect(page).toContain('<html lang="en">');
+    expect(page).toContain('<dt>Used</dt><dd>42 B</dd><dt>Left</dt><dd>958 B of 1000 B</dd>');
+    for (const link of [SECURE, PLAIN]) expect(page).toContain(`<a href="${link.replaceAll('&', '&amp;')}">`);
+    expect(page.match(/<svg /g)).toHaveLength(2);
+    expect(page).not.toMatch(/<script|\son\w+=|\sstyle=|<img|<link|https?:\/\/(?!www\.w3\.org\/2000\/svg")/);
+  });
+
+  it.each([
+    ['ru-RU,ru;q=0.9,en;q=0.8', 'ru'],
+    ['de, ru;q=0.3', 'ru'],
+    ['en;q=0.5, RU', 'ru'],
+    ['en-GB,en;q=0.9,ru;q=0.8', 'en'],
+    ['rue, runic', 'en'],
+    ['*', 'en'],
+    ['', 'en'],
+  ])('answers Accept-Language: %s in %s', async (languages, expected) => {
+    const { ask } = await worked();
+    const page = bodyOf(await ask(`/sub/${TOKEN_A}`, [...HTML, `Accept-Language: ${languages}`]));
+    expect(page).toContain(`<html lang="${expected}">`);
+    expect(page).toContain(expected === 'ru' ? '<dt>Использовано</dt>' : '<dt>Used</dt>');
+  });
+
+  it('shows names as text, sizes in their unit, and no code for a link that no camera reads', async () => {
+    const name = '<img src=x onerror=alert(1)>"\'&';
+    const access_keys = [{ access_key: 'key-a', name, limit_bytes: 5 * 1024 ** 3 }, { access_key: 'k'.repeat(2_000) }];
+    const { ask, keys } = await servedFile({ ...WORKED, access_keys });
+    keys?.setCounters('key-a', { bytesUp: 1024n ** 3n, bytesDown: 512n * 1024n ** 2n, connections: 0n });
+    const page = bodyOf(await ask(`/sub/${TOKEN_A}`, HTML));
+    expect(page).toContain('<p>&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;</p>');
+    expect(page).toContain('<dd>1.5 GiB</dd><dt>Left</dt><dd>3.5 GiB of 5 GiB</dd>');
+    const long = bodyOf(await ask(`/sub/${tokenOf('k'.repeat(2_000))}`, HTML));
+    expect(long).toContain('no limit');
+    expect(long).not.toContain('<svg');
+  });
+});
+
+describe('everything else at the door of subscriptions', () => {
+  it.each([
+    ['GET', '/sub/key-a'],
+    ['GET', '/sub'],
+    ['GET', '/sub/'],
+    ['GET', '/'],
+    ['GET', `/other/${TOKEN_A}`],
+    ['GET', `/sub/${TOKEN_A}/`],
+    ['GET', `/sub/${TOKEN_A}0`],
+    ['GET', `/sub//${TOKEN_A}`],
+    ['GET', `/Sub/${TOKEN_A}`],
+    ['GET', `/sub/%34${TOKEN_A.slice(1)}`],
+    ['GET', '/sub/%ff'],
+    ['GET', '/sub/00000000000000000000000000000000'],
+    ['POST', `/sub/${TOKEN_A}`],
+    ['DELETE', `/sub/${TOKEN_A}`],
+    ['OPTIONS', `/sub/${TOKEN_A}`],
+    ['PROPFIND', `/sub/${TOKEN_A}`],
+    ['GET', '/panel/api/users'],
+    ['GET', '/panel/'],
+  ])('is answered by the decoy, byte for byte: %s %s', async (method, path) => {
+    const { ask } = await worked();
+    expect(await ask(path, [], method)).toBe(DECOY);
+  });
+
+  it('does not wait for a body before the decoy, however long it is to be', async () => {
+    const { port } = await worked();
+    const client = await openRaw({ host: '127.0.0.1', port });
+    client.socket.write(requestOf(`/sub/${TOKEN_A}`, ['Content-Length: 1000000000'], 'POST'));
+    expect(await client.received(/<\/html>$/)).toBe(DECOY);
+  });
+
+  it('ends the connection behind each answer, whatever else was sent on it', async () => {
+    const { port } = await worked();
+    const many = requestOf('/x', ['Content-Length: 5'], 'POST');
+    expect(await exchange(port, `${many}12345${requestOf(`/sub/${TOKEN_A}`)}`)).toBe(DECOY);
+  });
+
+  it('leaves the subscription of the API as it is, on the listener that is for both', async () => {
+    const { ask } = await worked();
+    const answer = await ask('/panel/api/subscribe/key-a', ['Accept: text/plain', 'Connection: close']);
+    expect(answer).toContain('200 OK');
+    expect(JSON.parse(bodyOf(answer))).toEqual({ ok: true, data: 'ostp://key-a@0.0.0.0:50000?type=udp' });
+    expect(await ask('/panel/api/subscribe/nobody', ['Connection: close'])).toContain('{"ok":false,');
+    expect(await ask('/panel/api/subscribe/key-a', ['Connection: close'], 'PUT')).toContain('405 Method Not Allowed');
+  });
+});
+
+describe('subscriptions by token', () => {
+  const statuses = async (subscriptionTokens?: boolean) => {
+    const { app, ask } = await servedFile(WORKED, subscriptionTokens === undefined ? {} : { subscriptionTokens });
+    const port = await listen(app);
+    const onApi = (path: string) => exchange(port, requestOf(path, ['Connection: close']));
+    const status = (answer: string) => Number(answer.slice(9, 12));
+    return {
+      alone: status(await ask(`/sub/${TOKEN_A}`, ['Connection: close'])),
+      onApi: status(await onApi(`/sub/${TOKEN_A}`)),
+      decoyed: (await onApi('/sub/none')) === DECOY,
+      beside: bodyOf(await onApi('/subx')),
+    };
+  };
+  const beside = '{"ok":false,"error":"not found"}';
+
+  it('are answered on the listener for subscriptions, on the API too where that is asked for, and nowhere else', async () => {
+    expect(await statuses()).toEqual({ alone: 200, onApi: 404, decoyed: false, beside });
+    expect(await statuses(true)).toEqual({ alone: 200, onApi: 200, decoyed: true, beside });
+    expect(await statuses(false)).toEqual({ alone: 404, onApi: 404, decoyed: false, beside });
+  });
+});
