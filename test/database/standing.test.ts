@@ -6,6 +6,7 @@ import { openConnections } from '../../src/homes/database/connection.js';
 import { migrate } from '../../src/homes/database/schema.js';
 import {
   forget,
+  LOAD,
   leaveGateway,
   notify,
   seeGateway,
@@ -93,7 +94,7 @@ describeDatabase('a gateway that stands still', () => {
 
     it('while it loads everything, holds up no write of another', async () => {
       const { proxy, other, quiet } = await stage();
-      proxy.standAround('fetch 20000', where);
+      proxy.standAround(LOAD.fetch, where);
       const opened = openBackend(proxy.url, quiet);
       await whileStanding(proxy, () => writeAll(other));
       expect((await opened).keys.size).toBe(3);
