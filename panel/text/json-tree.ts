@@ -61,7 +61,13 @@ function problemAt(code: ParseErrorCode, text: string, offset: number, length: n
   if ((begun > 0 && /[\w.+-]/.test(text.charAt(offset))) || text[offset] === '-') {
     return new JsonProblem('number', text, offset - begun);
   }
-  return new JsonProblem(KINDS[name] ?? 'unexpected', text, offset);
+  const kind = KINDS[name] ?? 'unexpected';
+  if (kind !== 'string') return new JsonProblem(kind, text, offset);
+  // The end of a line ends the string, and is not part of it. A bad escape is told at the string's beginning.
+  const control = text
+    .slice(offset, offset + length + (name === 'UnexpectedEndOfString' ? 1 : 0))
+    .search(/[^ -\uffff]/);
+  return new JsonProblem(kind, text, offset + Math.max(0, control));
 }
 
 /**
@@ -78,7 +84,8 @@ export function parseTree(text: string, duplicates: 'reject' | 'keep' = 'reject'
   const enter = (offset: number, value: JsonNode, take: (value: JsonNode) => void) => {
     add(value);
     open.push(take);
-    if (open.length > DEEPEST) throw new JsonProblem('deep', text, offset);
+    // The first of them takes the root: it is no level.
+    if (open.length > DEEPEST + 1) throw new JsonProblem('deep', text, offset);
   };
   visit(
     text,

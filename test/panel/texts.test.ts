@@ -90,13 +90,20 @@ describe('the configuration as a tree', () => {
     ['{"a": 1', 'end', 1],
     ['{} {}', 'after', 1],
     ['{"a": tru}', 'unexpected', 1],
-  ])('says what is wrong with %j and where', (source, kind, line) => {
+    ['{\n  "a": "b\tc"\n}', 'string', 2, 10],
+    ['{\n  "a": "bcd\n}', 'string', 2, 12],
+  ])('says what is wrong with %j and where', (source, kind, line, column?: number) => {
     try {
       parseTree(source);
       expect.unreachable();
     } catch (error) {
-      expect(error).toMatchObject({ kind, line });
+      expect(error).toMatchObject({ kind, line, ...(column !== undefined && { column }) });
     }
+  });
+
+  it('takes a thousand levels and refuses one more', () => {
+    expect(parseTree('['.repeat(1000) + ']'.repeat(1000))).toMatchObject({ kind: 'array' });
+    expect(() => parseTree('['.repeat(1001) + ']'.repeat(1001))).toThrow(/^deep at line 1, column 1001: \[/);
   });
 });
 
