@@ -66,14 +66,18 @@ export function useServerDraft<T>({ draftOf, read, write, isSame, event, count =
   const [meanwhile, setMeanwhile] = useState(false);
   const saving = useTask();
   const loadError = useRefreshed(async () => {
+    const before = store.get();
     const fresh = await read(workspace.server);
     const known = store.get();
-    if (known === null || (isSame(known.base, known.now) && !isEqual(known.base, fresh))) {
-      store.set({ base: fresh, now: fresh });
-    } else setMeanwhile(!isEqual(known.base, fresh));
+    // Saved or begun anew since it was asked: the answer may be older than that.
+    if (known?.base !== before?.base) return;
+    const isOther = known === null || !isEqual(known.base, fresh);
+    const isUntouched = known === null || isSame(known.base, known.now);
+    if (isOther && isUntouched) store.set({ base: fresh, now: fresh });
+    setMeanwhile(isOther && !isUntouched);
   });
-  const begin = (now: T) => {
-    store.set({ base: now, now });
+  const begin = (base: T, now: T) => {
+    store.set({ base, now });
     setMeanwhile(false);
     void workspace.contact.now();
   };
@@ -91,7 +95,8 @@ export function useServerDraft<T>({ draftOf, read, write, isSame, event, count =
     /** Begins anew with a copy, other than before though equal, so that fields forget what was typed. */
     discard: () => {
       saving.forget();
-      if (draft !== null) begin(structuredClone(draft.base));
+      const base = structuredClone(draft?.base);
+      if (base !== undefined) begin(base, base);
     },
     save: () =>
       saving.run(async () => {
@@ -104,7 +109,10 @@ export function useServerDraft<T>({ draftOf, read, write, isSame, event, count =
           throw problem;
         }
         note(workspace, event, true, { n: count(now) });
-        begin(now);
+        const known = store.get();
+        // An edit that was made meanwhile stays one.
+        const isUntouched = known === null || known.now === now || known.now === known.base;
+        begin(now, isUntouched ? now : known.now);
         say({ tone: 'good', text: words(saved) });
       }),
   };

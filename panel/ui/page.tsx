@@ -4,7 +4,7 @@ import { Empty } from './notice.js';
 
 interface PageProps {
   readonly title: string;
-  /** Stands beside the title, and whatever follows `Gap` at the other end of the line. */
+  /** Stands beside the title, and whatever follows `.grow` at the other end of the line. */
   readonly tools?: ComponentChildren;
   readonly children: ComponentChildren;
 }

@@ -335,6 +335,100 @@ it('rules are ordered by dragging, and a change on the server meanwhile is told'
   );
 });
 
+/** Holds the answers to the page's calls of one method until each is let go. */
+async function hold(page: Page, held: string, path: string): Promise<(() => void)[]> {
+  const waiting: (() => void)[] = [];
+  await page.route(`**${path}`, async (route) => {
+    if (route.request().method() !== held) return route.continue();
+    const response = await route.fetch();
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return route.fulfill({ response });
+  });
+  return waiting;
+}
+
+it('rules that are changed while earlier ones are being saved stay under edit', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Rules');
+    const rules = page.locator('.rule');
+    const saves = await hold(page, 'PUT', '/router/rules');
+    await page.getByRole('button', { name: 'Remove rule 1' }).click();
+    await page.getByRole('button', { name: 'Save rules' }).click();
+    await expect.poll(() => saves.length).toBe(1);
+    await page.getByRole('button', { name: 'Remove rule 1' }).click();
+    saves[0]?.();
+    await page.getByText('Rules saved.').waitFor();
+    expect(await rules.count()).toBe(1);
+    await page.getByText('Unsaved changes').waitFor();
+    expect(await stage.call('GET', '/router/rules')).toHaveLength(2);
+  });
+});
+
+it('a file that is changed while an earlier one is being saved stays under edit', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Configuration');
+    const level = page.getByLabel('Log level');
+    const saves = await hold(page, 'PUT', '/server/config');
+    await level.selectOption('debug');
+    await page.getByRole('button', { name: 'Review changes' }).click();
+    await page.getByRole('button', { name: 'Save to server' }).click();
+    await expect.poll(() => saves.length).toBe(1);
+    await page.keyboard.press('Escape');
+    await level.selectOption('trace');
+    saves[0]?.();
+    await page.getByText('Configuration saved.').waitFor();
+    expect(await level.inputValue()).toBe('trace');
+    await page.getByText('Unsaved changes').waitFor();
+    expect(await stage.fileText()).toContain('"log_level": "debug"');
+  });
+});
+
+it('an answer that was asked for before a save does not take the place of what was saved', async () => {
+  await withPanel('current', async (page) => {
+    await goTo(page, 'Rules');
+    const rules = page.locator('.rule');
+    await expect.poll(() => rules.count()).toBe(3);
+    const answers = await hold(page, 'GET', '/router/rules');
+    await refreshNow(page);
+    await expect.poll(() => answers.length).toBe(1);
+    await page.getByRole('button', { name: 'Remove rule 1' }).click();
+    await page.getByRole('button', { name: 'Save rules' }).click();
+    await page.getByText('Rules saved.').waitFor();
+    answers[0]?.();
+    // The next refresh begins when the one before it is done.
+    await expect.poll(() => answers.length).toBe(2);
+    expect(await rules.count()).toBe(2);
+    answers[1]?.();
+  });
+});
+
+it('a rule in its window stays the one that is edited, whatever becomes of the rules on the server', async () => {
+  await withPanel('current', async (page, stage) => {
+    await goTo(page, 'Rules');
+    const rules = page.locator('.rule');
+    await page.getByRole('button', { name: 'Edit rule 2' }).click();
+    await page.getByLabel('Domain suffixes').fill('typed.example');
+    const [, second, third] = Array.from(Object(await stage.call('GET', '/router/rules')));
+    await stage.call('PUT', '/router/rules', [second, third]);
+    await refreshNow(page);
+    await expect.poll(() => rules.count()).toBe(2);
+    await page.getByRole('dialog', { name: 'Rule 1' }).getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('button', { name: 'Save rules' }).click();
+    await page.getByText('Rules saved.').waitFor();
+    expect(await stage.call('GET', '/router/rules')).toMatchObject([
+      { action: 'block', domain_suffix: ['typed.example'] },
+      { action: 'direct', domain_suffix: ['.example.org'] },
+    ]);
+    await page.getByRole('button', { name: 'Edit rule 1' }).click();
+    await page.getByLabel('Domain suffixes').fill('again.example');
+    await stage.call('PUT', '/router/rules', []);
+    await refreshNow(page);
+    await expect.poll(() => rules.count()).toBe(0);
+    await page.getByRole('dialog', { name: 'New rule' }).getByRole('button', { name: 'Apply' }).click();
+    await rules.filter({ hasText: 'again.example' }).waitFor();
+  });
+});
+
 it('rules of a server without operations for them are edited in its file, and those that only move keep their spelling', async () => {
   const file = SERVER_FILE.replace('"domain_suffix": [".onion"],', '"domain_suffix": [".onion"], "weight": 1.50,');
   await withPanel(

@@ -111,7 +111,10 @@ export function useFile() {
       note(workspace, 'saveConfig', false);
       throw problem;
     }
-    begin(known.now, known.now);
+    const edited = store.get();
+    // An edit that was made meanwhile stays one.
+    if (edited !== null && isDirty(edited) && edited.now !== known.now) patch({ base: known.now });
+    else begin(known.now, known.now);
     note(workspace, 'saveConfig', true);
     setReview(null);
     say({ tone: 'good', text: words(again === null ? 'config.saved' : 'config.savedSignedIn') });

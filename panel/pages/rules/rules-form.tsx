@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { OutboundRule, RuleAction } from '../../api/wire.js';
 import { useWords, type Words } from '../../i18n/text.js';
+import { encodeExact } from '../../text/exact-json.js';
 import { isCidr, isDomainSuffix, linesOf } from '../../text/networks.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { DialogFoot, FormDialog } from '../../ui/dialog.js';
@@ -24,14 +25,14 @@ interface RulesFormProps {
 /** Shows rules in order and edits each in a dialog, wherever they are kept. */
 export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, onAdded }: RulesFormProps) {
   const words = useWords();
-  const [editing, setEditing] = useState<number | null>(null);
-  const edited = editing === null ? undefined : rules[editing];
+  const [editing, setEditing] = useState<OutboundRule | null>(null);
+  const place = editing === null ? -1 : placeOf(editing, rules);
   const close = () => {
     setEditing(null);
     onAdded();
   };
   const apply = (rule: OutboundRule) => {
-    onChange(edited === undefined ? [...rules, rule] : rules.map((old) => (old === edited ? rule : old)));
+    onChange(place < 0 ? [...rules, rule] : rules.map((old, index) => (index === place ? rule : old)));
     close();
   };
   return (
@@ -46,10 +47,10 @@ export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, 
           <RuleList rules={rules} onChange={onChange} onEdit={setEditing} />
         </>
       )}
-      {(adding || edited !== undefined) && (
+      {(adding || editing !== null) && (
         <RuleDialog
-          title={editing === null ? words('rules.new') : words('rules.edit', { n: editing + 1 })}
-          rule={edited ?? newRule(targets)}
+          title={place < 0 ? words('rules.new') : words('rules.edit', { n: place + 1 })}
+          rule={editing ?? newRule(targets)}
           hasProtocol={hasProtocol}
           targets={targets}
           onClose={close}
@@ -60,6 +61,12 @@ export function RulesForm({ rules, onChange, hasProtocol, targets = [], adding, 
   );
 }
 
+/** The place of a rule, also among rules that were read anew meanwhile; -1 where it is gone. */
+function placeOf(rule: OutboundRule, rules: readonly OutboundRule[]): number {
+  const same = rules.indexOf(rule);
+  return same < 0 ? rules.findIndex((other) => encodeExact(other) === encodeExact(rule)) : same;
+}
+
 function newRule([target]: readonly Target[]): OutboundRule {
   return { domain_suffix: [], ip_cidr: [], action: target?.action ?? 'proxy', ...(target && { outbound: target.tag }) };
 }
@@ -67,7 +74,7 @@ function newRule([target]: readonly Target[]): OutboundRule {
 interface RuleListProps {
   readonly rules: readonly OutboundRule[];
   readonly onChange: (rules: readonly OutboundRule[]) => void;
-  readonly onEdit: (index: number) => void;
+  readonly onEdit: (rule: OutboundRule) => void;
 }
 
 /** The rules in order. A rule moves by dragging, by its buttons, or by Alt with the arrow keys. */
@@ -138,7 +145,7 @@ function RuleList({ rules, onChange, onEdit }: RuleListProps) {
             <span class="rule-buttons">
               {button('up', 'up', words('rules.up', { n: index + 1 }), () => move(index, index - 1))}
               {button('down', 'down', words('rules.down', { n: index + 1 }), () => move(index, index + 1))}
-              {button('edit', 'edit', words('rules.editOne', { n: index + 1 }), () => onEdit(index))}
+              {button('edit', 'edit', words('rules.editOne', { n: index + 1 }), () => onEdit(rule))}
               {button('trash', 'remove', words('rules.removeOne', { n: index + 1 }), () => remove(index))}
             </span>
           </li>
