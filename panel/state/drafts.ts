@@ -49,7 +49,7 @@ interface ServerSettings<T> {
   readonly write: (server: Server, now: T) => Promise<void>;
   /** Returns true where nothing is to be saved. */
   readonly isSame: (base: T, now: T) => boolean;
-  /** Is noted with this number, and told, when they are saved. */
+  /** The event that is noted with their count, saved or not. */
   readonly event: EventName;
   readonly count?: (now: T) => number;
   readonly saved: MessageName;

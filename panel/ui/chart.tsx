@@ -152,7 +152,7 @@ function nearest(points: readonly TrafficPoint[], time: number): number {
 function readout(point: TrafficPoint | undefined, words: Words): string {
   if (point === undefined) return '';
   const side = (name: 'up' | 'down') =>
-    `${words(`keys.${name}`)} ${words('overview.perSecond', { size: formatSize(Math.round(rate(point, name)), words.language) })}`;
+    `${words(name === 'up' ? 'keys.up' : 'keys.down')} ${words('overview.perSecond', { size: formatSize(Math.round(rate(point, name)), words.language) })}`;
   return `${clockTime(startOf(point), words.language)}–${clockTime(point.time, words.language)} · ${side('down')} · ${side('up')}`;
 }
 
