@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { AuditEntry } from '../api/wire.js';
 import { sentence, useWords } from '../i18n/text.js';
 import { useRefreshed } from '../state/tasks.js';
@@ -27,10 +27,17 @@ function AuditList() {
   const { server } = useWorkspace();
   const [entries, setEntries] = useState<readonly AuditEntry[] | null>(null);
   const [asking, setAsking] = useState(false);
-  const error = useRefreshed(async () => setEntries(await server.audit()));
+  const clearings = useRef(0);
+  const error = useRefreshed(async () => {
+    const asked = clearings.current;
+    const fresh = await server.audit();
+    // Cleared since it was asked: the answer may be older than that.
+    if (clearings.current === asked) setEntries(fresh);
+  });
   const clear = async () => {
     try {
       await server.clearAudit();
+      clearings.current += 1;
       setEntries([]);
       say({ tone: 'good', text: words('audit.cleared') });
     } catch (problem) {

@@ -500,3 +500,23 @@ it('the audit list shows the language of the viewer, and is cleared for everybod
     expect(await stage.call('GET', '/audit')).toEqual([]);
   });
 });
+
+it('the audit list stays empty after it was cleared, though an answer was asked for before', async () => {
+  await withPanel('current', async (page, stage) => {
+    await stage.call('POST', '/audit', { eventEn: 'Door opened', eventRu: '', success: true });
+    await goTo(page, 'Audit');
+    await page.getByRole('row', { name: /Door opened/ }).waitFor();
+    const answers = await hold(page, 'GET', '/audit');
+    await refreshNow(page);
+    await expect.poll(() => answers.length).toBe(1);
+    await page.getByRole('button', { name: 'Clear log' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Clear log' }).click();
+    await page.getByText('No entries').waitFor();
+    await refreshNow(page);
+    answers[0]?.();
+    // The next refresh begins when the one before it is done.
+    await expect.poll(() => answers.length).toBe(2);
+    expect(await page.getByRole('row', { name: /Door opened/ }).count()).toBe(0);
+    answers[1]?.();
+  });
+});
