@@ -169,7 +169,7 @@ export interface Replica {
   find(accessKey: string): MaybeAsync<KeyEntry | undefined>;
   /** Asks for keys that are not known here, for somebody who shows no credential. Rejects as `lastKnown` does. */
   lookForKeys(): MaybeAsync<void>;
-  /** To be awaited before `published` is gone by; asks for it where nobody has read it. Never rejects. */
+  /** To be awaited before `published` is gone by; asks for it where nobody has read it. Rejects where it never could be. */
   learnPublished(): MaybeAsync<void>;
 }
 

@@ -30,7 +30,7 @@ export interface Core extends KeyOperations {
   subscriber(accessKey: string): MaybeAsync<KeySnapshot | undefined>;
   /** Asks for keys that are not known here, for somebody who shows no credential; null where all are known. */
   readonly lookForKeys: (() => MaybeAsync<void>) | null;
-  /** Tells where clients find the server and their subscriptions. */
+  /** Tells where clients find the server and their subscriptions. Rejects with a `DomainError` where that cannot be told. */
   published(): MaybeAsync<Published>;
   /** Tells whether subscriptions name the server's own resolver, as last known. */
   hasOwnDns(): boolean;

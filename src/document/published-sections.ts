@@ -52,8 +52,8 @@ function readHours(node: ValueNode | undefined, warnings: Warnings): number {
 }
 
 function readCarriers(node: ValueNode | undefined, warnings: Warnings): readonly Carrier[] {
-  if (isAbsent(node)) return DEFAULT_PUBLISHED.subscription.include;
-  return readStrings(node, 'subscription.include', warnings).filter(isCarrier);
+  const carriers = readStrings(node, 'subscription.include', warnings).filter(isCarrier);
+  return node?.kind === 'array' ? carriers : DEFAULT_PUBLISHED.subscription.include;
 }
 
 function isCarrier(text: string): text is Carrier {

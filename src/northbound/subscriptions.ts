@@ -47,7 +47,7 @@ export function serveSubscriptions(
     }
     return mapMaybeAsync(answer(), (outcome) => {
       request.subscriber = outcome.accessKey;
-      rate.sends(request.raw, request.method === 'HEAD' ? 0 : outcome.answer.body.length);
+      rate.sends(request.raw, outcome.answer.cost);
       send(reply, outcome);
       observer.answered(request, reply);
     });

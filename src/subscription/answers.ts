@@ -8,6 +8,8 @@ export interface SubscriptionAnswer {
   readonly status: number;
   readonly fields: readonly string[];
   readonly body: Buffer;
+  /** Bytes that it counts for against what a stranger may be sent, without its body, too. */
+  readonly cost: number;
 }
 
 /** What of a request decides its form. */
@@ -20,10 +22,9 @@ export interface WantedForm {
 
 /** The subscription of a key in the form that is wanted. */
 export function subscriptionAnswer(key: KeySnapshot, offer: Offer, wanted: WantedForm): SubscriptionAnswer {
-  const { type, body, fields } = contentOf(key, offer, wanted);
-  const bytes = Buffer.from(body);
+  const { type, body, fields, effort = 0 } = contentOf(key, offer, wanted);
   const { counters, limitBytes } = key;
-  return answer(200, type, bytes, [
+  const given = answer(200, type, Buffer.from(body), [
     ...['Cache-Control', 'no-store'],
     ...['Profile-Update-Interval', `${offer.interval}`],
     ...['Profile-Title', headerText(offer.name)],
@@ -36,6 +37,7 @@ export function subscriptionAnswer(key: KeySnapshot, offer: Offer, wanted: Wante
           `upload=${counters.bytesUp}; download=${counters.bytesDown}; total=${limitBytes ?? 0}; expire=0`,
         ]),
   ]);
+  return { ...given, cost: given.cost + effort };
 }
 
 /** What everything else is answered with that is asked where subscriptions are: nothing tells it from a plain web server. */
@@ -59,6 +61,7 @@ function answer(status: number, type: string, body: Buffer, fields: readonly str
     status,
     fields: ['Content-Type', type, 'Content-Length', `${body.length}`, ...fields, 'Connection', 'close'],
     body,
+    cost: body.length,
   };
 }
 
@@ -66,7 +69,12 @@ interface Content {
   readonly type: string;
   readonly body: string;
   readonly fields: readonly string[];
+  /** Bytes that the making of it counts for. */
+  readonly effort?: number;
 }
+
+/** The codes of a page take some 20 ms to draw: one network has at most 8 of them drawn a second. */
+const PAGE_EFFORT = 64 * 1024;
 
 function contentOf(key: KeySnapshot, offer: Offer, { query, accept, acceptLanguage }: WantedForm): Content {
   const types = accept.toLowerCase();
@@ -84,7 +92,7 @@ function contentOf(key: KeySnapshot, offer: Offer, { query, accept, acceptLangua
   }
   if (types.includes('text/html')) {
     const body = subscriptionPage({ title: offer.name, user: key.name, usage, links }, languageOf(acceptLanguage));
-    return { type: 'text/html; charset=utf-8', body, fields: PAGE_FIELDS };
+    return { type: 'text/html; charset=utf-8', body, fields: PAGE_FIELDS, effort: PAGE_EFFORT };
   }
   return { type: 'text/plain; charset=utf-8', body: links.map(({ link }) => `${link}\n`).join(''), fields: [] };
 }

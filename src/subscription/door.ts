@@ -44,23 +44,25 @@ export class SubscriptionDoor {
 
   /** What answers the request; null where it is for a path that is not below the prefix. */
   open(request: SubscriptionRequest): MaybeAsync<(() => MaybeAsync<SubscriptionOutcome>) | null> {
-    return mapMaybeAsync(this.#options.core.published(), (published) => {
-      const [path = '', query = ''] = withoutAuthority(request.url).split(/\?(.*)/s, 2);
+    const [path = '', query = ''] = withoutAuthority(request.url).split(/\?(.*)/s, 2);
+    const opened = (published: Published) => {
       const { prefix } = published.subscription;
       if (path !== prefix && !path.startsWith(`${prefix}/`)) return null;
       const token = READING.has(request.method) ? tokenIn(path.slice(prefix.length + 1)) : null;
       return () => (token === null ? DECOYED : this.#answer(token, published, { ...request, query }));
-    });
+    };
+    // Any path may be below a prefix that is not known: what ends like a subscription is not said to be gone.
+    const isLikeOne = READING.has(request.method) && tokenIn(path.slice(path.lastIndexOf('/') + 1)) !== null;
+    const unopened = (error: unknown) => {
+      const outcome = undecided(error);
+      return isLikeOne ? () => outcome : null;
+    };
+    return ifDecided(() => mapMaybeAsync(this.#options.core.published(), opened), unopened);
   }
 
   #answer(token: string, published: Published, wanted: WantedForm): MaybeAsync<SubscriptionOutcome> {
     const told = (key: KeySnapshot | undefined) => (key === undefined ? DECOYED : this.#tell(key, published, wanted));
-    try {
-      const found = this.#subscribers.find(token);
-      return found instanceof Promise ? found.then(told).catch(undecided) : told(found);
-    } catch (error) {
-      return undecided(error);
-    }
+    return ifDecided(() => mapMaybeAsync(this.#subscribers.find(token), told), undecided);
   }
 
   #tell(key: KeySnapshot, published: Published, wanted: WantedForm): SubscriptionOutcome {
@@ -72,6 +74,16 @@ export class SubscriptionDoor {
 }
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/** What is decided, or what comes of the failure to. */
+function ifDecided<T>(decide: () => MaybeAsync<T>, otherwise: (error: unknown) => T): MaybeAsync<T> {
+  try {
+    const decided = decide();
+    return decided instanceof Promise ? decided.catch(otherwise) : decided;
+  } catch (error) {
+    return otherwise(error);
+  }
+}
 
 function undecided(error: unknown): SubscriptionOutcome {
   if (!(error instanceof DomainError)) throw error;

@@ -75,6 +75,11 @@ describe('the subscription of a key', () => {
     });
   });
 
+  it('names every carrier where what the file includes is no list', async () => {
+    const { ask } = await worked({ ...WORKED, subscription: { ...WORKED.subscription, include: 'tls' } });
+    expect(bodyOf(await ask(`/sub/${TOKEN_A}`))).toBe(`${SECURE}\n${PLAIN}\n`);
+  });
+
   it('tells a key without a limit total=0 and a limit of null, and is there beyond the limit', async () => {
     const { ask, keys } = await worked();
     keys?.setCounters('key-a', { bytesUp: 2n ** 64n - 1n, bytesDown: 2n ** 64n - 1n, connections: 0n });

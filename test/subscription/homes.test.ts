@@ -109,42 +109,74 @@ describeDatabase('subscriptions by token over a database', () => {
   });
 });
 
-describe('unknown tokens in front of a server', () => {
-  const [revision] = REVISIONS.filter(({ id }) => id === 'current');
-  if (revision === undefined) throw new Error('there is no such line');
-
-  it('wait for one list a second together, and take nobody the session', async () => {
-    let now = 0;
-    const monotonic = () => now;
+describe('in front of a server', () => {
+  /** A gateway in front of a server that has one key, its clock standing still. */
+  async function inFront(configuration?: Readonly<Record<string, unknown>>, trouble: 'away' | 'there' = 'there') {
+    const [revision] = REVISIONS.filter(({ id }) => id === 'current');
+    if (revision === undefined) throw new Error('there is no such line');
+    const time = { now: 0 };
+    const monotonic = () => time.now;
     const clock = { now: () => 7, monotonic };
-    const server = createFakeServer({ revision, monotonic, sleep: () => Promise.resolve() });
+    const given = configuration === undefined ? {} : { configuration: JSON.stringify(configuration) };
+    const server = createFakeServer({ revision, monotonic, sleep: () => Promise.resolve(), ...given });
     server.outside({ put: { accessKey: 'key-a', name: null, limitBytes: null } });
+    server.becomes(trouble);
     const timers = { after: () => () => undefined, wait: () => Promise.resolve(), pause: () => Promise.resolve() };
     const files = createMemoryFiles();
     const ports = { clock, random: systemRandom, log: silent, timers };
     const backend = await openUpstreamBackend({ server, dataFolder: null, fileSystem: files, ...ports });
     onTestFinished(() => backend.close());
-    const { ask } = await served({ backend, clock });
+    return { server, time, ...(await served({ backend, clock })) };
+  }
+
+  const LINKS = { ...WORKED, access_keys: ['key-a'], subscription: { path: '/links' } };
+
+  it('says of no subscription that it is gone while it is not known where they are', async () => {
+    const { ask } = await inFront(LINKS, 'away');
+    for (const prefix of ['/links', '/sub', '/a/b']) expect((await ask(`${prefix}/${TOKEN_A}`)).status).toBe(503);
+    for (const path of ['/links/none', `/links/${TOKEN_A}/x`, '/']) expect((await ask(path)).status).toBe(404);
+  });
+
+  it('asks again after a while for a configuration that could not be read', async () => {
+    const { ask, server, time } = await inFront(LINKS);
+    server.becomes('away');
+    expect((await ask(`/links/${TOKEN_A}`)).status).toBe(503);
+    server.becomes('there');
+    time.now += 5_000;
+    expect((await ask(`/links/${TOKEN_A}`)).text).toContain('ostp://key-a@vpn.example.com:');
+    expect((await ask(`/sub/${TOKEN_A}`)).status).toBe(404);
+    server.becomes('away');
+    expect((await ask(`/links/${TOKEN_A}`)).status).toBe(200);
+  });
+
+  it('goes by the defaults where the server has no configuration that can be read', async () => {
+    const { ask, server } = await inFront();
+    server.configuration = 'none';
+    expect((await ask(`/sub/${TOKEN_A}`)).text).toContain('ostp://key-a@');
+  });
+
+  it('has unknown tokens wait for one list a second together, and takes nobody the session', async () => {
+    const { ask, server, time } = await inFront();
     const lists = () => server.calls.filter((call) => call === 'list').length;
     expect((await ask(`/sub/${TOKEN_A}`)).status).toBe(200);
     const before = lists();
     const unknown = Array.from({ length: 50 }, (_, n) => `/sub/${tokenOf(`guess ${n}`)}`);
     for (const second of [1, 2, 3]) {
-      now += 60_000;
+      time.now += 60_000;
       expect(new Set((await Promise.all(unknown.map(ask))).map(({ status }) => status))).toEqual(new Set([404]));
       for (const path of unknown.slice(0, 5)) await ask(path);
       expect(lists() - before).toBe(second);
-      now += 999;
+      time.now += 999;
       await ask(unknown[0] ?? '');
       expect(lists() - before).toBe(second);
     }
     server.outside({ put: { accessKey: 'guess 7', name: null, limitBytes: null } });
-    now += 60_000;
+    time.now += 60_000;
     expect((await Promise.all(unknown.map(ask))).map(({ status }) => status).filter((one) => one === 200)).toEqual([
       200,
     ]);
     server.becomes('away');
-    now += 60_000;
+    time.now += 60_000;
     expect((await ask(unknown[0] ?? '')).status).toBe(503);
     expect((await ask(unknown[1] ?? '')).status).toBe(503);
     expect((await ask(unknown[7] ?? '')).status).toBe(200);

@@ -81,20 +81,22 @@ it('tells the log neither a token nor the path before it, and a key by its diges
   expect(lines.join('\n')).not.toMatch(new RegExp(`hidden-path|${TOKEN_A}|key-a|alice`));
 });
 
-it('counts what a network is sent without a credential, and refuses it beyond its rate', async () => {
+it.each([
+  'GET',
+  'HEAD',
+] as const)('draws few pages for one network, whether they are sent or not, and refuses it beyond that: %s', async (method) => {
   let now = 0;
   const clock = { now: () => 0, monotonic: () => now };
   const app = await gatewayForTest({ mounts: [{ revision: 'current' }], subscriptionTokens: true, clock });
   await app.keyway.core.createUser({ accessKey: 'key-a' });
   const ask = (remoteAddress: string) =>
-    app.inject({ url: `/sub/${TOKEN_A}`, headers: { accept: 'text/html' }, remoteAddress });
-  let bytes = 0;
-  for (;;) {
+    app.inject({ method, url: `/sub/${TOKEN_A}`, headers: { accept: 'text/html' }, remoteAddress });
+  for (let pages = 0; ; pages += 1) {
     const answer = await ask('203.0.113.5');
     if (answer.statusCode === 429) break;
     expect(answer.statusCode).toBe(200);
-    bytes += answer.rawPayload.length;
-    expect(bytes).toBeLessThan(3 * 1024 * 1024);
+    // 2 MiB of 64 KiB each.
+    expect(pages).toBeLessThan(32);
   }
   expect((await ask('203.0.113.6')).statusCode).toBe(200);
   now += 10_000;

@@ -1,8 +1,9 @@
 import type { UpstreamServer } from '../../client/server.js';
+import { DomainError } from '../../core/errors.js';
 import type { MaybeAsync } from '../../core/maybe-async.js';
 import { DEFAULT_PUBLISHED, type Published, type ServerConfiguration } from '../../core/model.js';
 import type { ClockPort } from '../../core/ports.js';
-import type { ConfigurationAccess } from './configuration.js';
+import { type ConfigurationAccess, REPLACEABLE } from './configuration.js';
 
 export interface KnownPublishedOptions {
   readonly server: Pick<UpstreamServer, 'line'>;
@@ -10,46 +11,55 @@ export interface KnownPublishedOptions {
   readonly clock: ClockPort;
 }
 
-/** After a failure, ms. */
-const AGAIN = 60_000;
+/** After a failure, ms: while something is known, and before. */
+const AGAIN = { known: 60_000, unknown: 5_000 };
 
 /** Where clients find the server and their subscriptions, as its configuration says: read when it is first asked for. */
 export function createKnownPublished({ server, configuration, clock }: KnownPublishedOptions) {
-  let known = DEFAULT_PUBLISHED;
-  let isKnown = false;
+  let known: Published | null = null;
+  let isCurrent = false;
+  let failure: unknown = new DomainError('upstreamAway', 'nothing is known of the server yet', 5);
   let askedAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | null = null;
 
   /** What a configuration says of it. */
   function take({ published }: Pick<ServerConfiguration, 'published'>): void {
     known = published;
-    isKnown = true;
+    isCurrent = true;
   }
 
   async function ask(): Promise<void> {
     askedAt = clock.monotonic();
     try {
       take((await configuration.read('poll')).value.configuration);
-    } catch {
-      // What was known goes on.
+    } catch (error) {
+      // What was known goes on; a server that has nothing to be read publishes nothing.
+      if (error instanceof DomainError && REPLACEABLE.has(error.code)) known ??= DEFAULT_PUBLISHED;
+      failure = error;
     } finally {
       asking = null;
     }
   }
 
+  function expectKnown(): void {
+    if (known === null) throw failure;
+  }
+
   return {
-    now: (): Published => known,
+    now: (): Published => known ?? DEFAULT_PUBLISHED,
     take,
-    /** Reads it where it is not known. Never rejects. */
+    /** Reads it where it is not known. Rejects where that failed and it never was. */
     learn(): MaybeAsync<void> {
-      if (isKnown || server.line()?.capabilities.config === undefined) return undefined;
-      if (asking === null && clock.monotonic() - askedAt < AGAIN) return undefined;
+      const line = server.line();
+      if (isCurrent || (line !== null && line.capabilities.config === undefined)) return undefined;
+      const wait = known === null ? AGAIN.unknown : AGAIN.known;
+      if (line === null || (asking === null && clock.monotonic() - askedAt < wait)) return expectKnown();
       asking ??= ask();
-      return asking;
+      return asking.then(expectKnown);
     },
     /** The server may say something else from now on. */
     forget(): void {
-      isKnown = false;
+      isCurrent = false;
       askedAt = Number.NEGATIVE_INFINITY;
     },
   };
