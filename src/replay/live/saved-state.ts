@@ -125,7 +125,7 @@ async function othersKeys({ control, own }: Restoring): Promise<readonly AccessK
 }
 
 /** The most times that a configuration is sent while others go on changing keys. */
-const ROUNDS = 3;
+export const ROUNDS = 3;
 
 /**
  * Puts a configuration there with others' keys of now, which are read right before, unless it is what stands there. It is

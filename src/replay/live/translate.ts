@@ -11,6 +11,7 @@ import { movedPlace } from '../format/parse-place.js';
 import type { GivenServer } from '../format/scenario.js';
 import { withKeysOfNow } from './keys-of-now.js';
 import type { OwnKeys } from './own-keys.js';
+import { ROUNDS } from './saved-state.js';
 import { untilReloaded } from './take-over.js';
 import type { Announcement } from './target-facts.js';
 
@@ -69,7 +70,8 @@ export function translate(caller: Caller, translation: Translation): Caller {
           body,
         });
       const keysOfNow = async () => (name === 'putConfig' ? listedAs(call, caller, translation) : []);
-      const body = bodyOut(call.body, name, translation, await keysOfNow());
+      const wanted = async () => bodyOut(call.body, name, translation, await keysOfNow());
+      let body = await wanted();
       const answer = await send(body);
       if (name === 'login') {
         wrong.count = answer.status === 401 ? wrong.count + 1 : 0;
@@ -78,8 +80,12 @@ export function translate(caller: Caller, translation: Translation): Caller {
       if (name === 'putConfig' && answer.status === 200) {
         replaced(call.body, translation);
         // Keys that others changed in that instant: from its next reload on, a server goes by the file alone.
-        const again = bodyOut(call.body, name, translation, await keysOfNow());
-        if (body !== undefined && again?.equals(body) === false) await send(again);
+        for (let round = 1; round < ROUNDS; round += 1) {
+          const again = await wanted();
+          if (body === undefined || again?.equals(body) !== false) break;
+          await send(again);
+          body = again;
+        }
         // With the scenario's own credential: a login of the run's would end its session.
         await untilReloaded((path) => readAs(call, path, caller, translation));
       }
