@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { arraysOf } from '../../src/homes/database/key-columns.js';
 import { forget, WRITES } from '../../src/homes/database/statements.js';
 import { describeDatabase, freshDatabase, holding, query, waiting } from './database.js';
 import { key, openBackend, report } from './gateways.js';
@@ -136,7 +137,7 @@ describeDatabase('writes that wait', () => {
     await query(url, `insert into keyway.contents (id, content) values ('${content}', '')`);
     const statement =
       write === 'a configuration without keys'
-        ? WRITES.putDocument({ expected: state, content, settings: {}, keys: [], version: null })
+        ? WRITES.putDocument({ expected: state, content, settings: {}, keys: arraysOf([]), version: null })
         : WRITES.createKeys(
             ['c', 'b', 'a'].map((name) => key(name, 'again')),
             true,

@@ -7,7 +7,7 @@ describeDatabase('the configuration in a database', () => {
     const { document, close } = await openBackend(await freshDatabase(), { guard, log });
     await document.put(Buffer.from(before));
     return {
-      replace: document.replace,
+      replace: (body) => document.replace(body),
       versions: async () => (await document.versions()).map(({ forever }) => forever),
       close,
     };
