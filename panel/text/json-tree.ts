@@ -51,8 +51,11 @@ const KINDS: Readonly<Record<string, JsonProblemKind>> = {
 };
 
 /** Tells what the parser stopped at, where a person would see the mistake. */
-function problemAt(code: ParseErrorCode, text: string, offset: number, length: number): JsonProblem {
+function problemAt(code: ParseErrorCode, text: string, start: number, length: number): JsonProblem {
   const name = printParseErrorCode(code);
+  // A word that goes on behind its end, as `truex` does, is read as one thing.
+  const word = name === 'InvalidSymbol' ? /^(?:true|false|null)/.exec(text.slice(start, start + length))?.[0] : '';
+  const offset = start + (word?.length ?? 0);
   const isOpenString = name === 'UnexpectedEndOfString' && offset + length >= text.length;
   if (offset >= text.length || isOpenString) return new JsonProblem('end', text, text.length);
   if (text[offset] === '#') return new JsonProblem('comment', text, offset);

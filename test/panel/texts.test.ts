@@ -89,7 +89,9 @@ describe('the configuration as a tree', () => {
     ['{"a": 01}', 'number', 1],
     ['{"a": 1', 'end', 1],
     ['{} {}', 'after', 1],
-    ['{"a": tru}', 'unexpected', 1],
+    ['{"a": tru}', 'unexpected', 1, 7],
+    ['{"a": truex}', 'unexpected', 1, 11],
+    ['{"a": null#b\n}', 'comment', 1, 11],
     ['{\n  "a": "b\tc"\n}', 'string', 2, 10],
     ['{\n  "a": "bcd\n}', 'string', 2, 12],
   ])('says what is wrong with %j and where', (source, kind, line, column?: number) => {
