@@ -5,7 +5,7 @@ import { createCounterTable } from './counter-table.js';
 import { Entry, fetchEntries } from './entry.js';
 import { assignFields, sameFields } from './key-record.js';
 import { createOrderedKeys } from './order.js';
-import { RemovedKeys } from './removed-keys.js';
+import { RemovedKeys, stampRemoved } from './removed-keys.js';
 import type {
   CounterSource,
   CounterValues,
@@ -149,7 +149,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
       this.#registerAll(keys);
       this.#asConfigured = keys;
     }
-    this.#removed.stampRemoved(this.#now());
+    this.#removed.stampAll(this.#now());
   }
 
   /** Sets what the data plane reports as present values of one key; false when the key is unknown. */
@@ -226,7 +226,7 @@ export class KeyRegistry implements KeyReader, CounterSource {
   restore(all: Iterable<KeptCounters>): void {
     for (const entry of this.#entries.values()) this.#change(entry, ASKED_FOR, () => this.#startAtZero(entry));
     for (const one of all) {
-      this.takeOver(this.#entries.has(one.accessKey) ? one : { ...one, leftAt: one.leftAt ?? this.#now() });
+      this.takeOver(this.#entries.has(one.accessKey) ? one : stampRemoved(one, this.#now()));
     }
   }
 

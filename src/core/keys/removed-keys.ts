@@ -59,7 +59,7 @@ export class RemovedKeys {
   }
 
   /** Stamps `now` on every key that has no removal time yet. */
-  stampRemoved(now: number): void {
+  stampAll(now: number): void {
     for (const accessKey of this.#slots.keys()) {
       if (this.#times.has(accessKey)) continue;
       this.#times.set(accessKey, now);
@@ -81,4 +81,9 @@ export class RemovedKeys {
     for (const [accessKey] of old) this.forget(accessKey);
     return old.length;
   }
+}
+
+/** Stamps `now` on the kept counters of a removed key that has no removal time yet. */
+export function stampRemoved(kept: KeptCounters, now: number): KeptCounters {
+  return { ...kept, leftAt: kept.leftAt ?? now };
 }

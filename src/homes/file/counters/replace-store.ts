@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { stampRemoved } from '../../../core/keys/removed-keys.js';
 import type { KeptCounters } from '../../../core/keys/types.js';
 import type { ClockPort, FileSystemPort, LogPort } from '../../../core/ports.js';
 import { failureWords } from '../../../platform/failure-words.js';
@@ -6,7 +7,7 @@ import { STORE_FORMATS } from './formats.js';
 import type { StoredState } from './lines.js';
 import { makeStoreFolder, openStoreFolder } from './open-folder.js';
 import { listStore } from './read-store.js';
-import { createStoredParts, stampRemoved, take } from './stored.js';
+import { createStoredParts, take } from './stored.js';
 import { discardState, finishState, writeState } from './write-state.js';
 
 export interface ReplaceStoreOptions {

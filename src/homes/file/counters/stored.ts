@@ -126,11 +126,6 @@ export function createStoredParts(): StoredParts {
   return { keys, reports: createRememberedReports(), renewals: createRenewals(), sources };
 }
 
-/** Stamps `now` on the kept counters of a removed key that has no removal time yet. */
-export function stampRemoved(kept: KeptCounters, now: number): KeptCounters {
-  return { ...kept, leftAt: kept.leftAt ?? now };
-}
-
 function storedSources(sources: PostedCounters): StoredSources {
   const all = sources.all();
   return { sources: all, bases: all.flatMap(({ name }) => [...sources.bases(name)]) };

@@ -1,13 +1,13 @@
 import { basename } from 'node:path';
 import { DomainError } from '../../../core/errors.js';
 import { FILE_LIMITS } from '../../../core/file-limits.js';
+import { stampRemoved } from '../../../core/keys/removed-keys.js';
 import type { ClockPort, FileSystemPort, LogPort, ProgressPort } from '../../../core/ports.js';
 import { piecesOf } from '../../../files/file-pieces.js';
 import { failureWords } from '../../../platform/failure-words.js';
 import type { ConfigurationFile } from '../configuration/configuration-file.js';
 import { LinesError, readState, type StoredState } from '../counters/lines.js';
 import type { Counters } from '../counters/open-counters.js';
-import { stampRemoved } from '../counters/stored.js';
 import {
   type FolderRequest,
   finishRequest,
