@@ -4,7 +4,7 @@ import type { ReloadReason } from '../../../src/core/backend.js';
 import type { ConfigurationWrite } from '../../../src/core/configuration-observer.js';
 import { DomainError } from '../../../src/core/errors.js';
 import type { ServerConfiguration } from '../../../src/core/model.js';
-import type { LogPort } from '../../../src/core/ports.js';
+import type { FileSystemPort, LogPort } from '../../../src/core/ports.js';
 import { listVersions } from '../../../src/files/restore-version.js';
 import {
   type ConfigurationFile,
@@ -36,7 +36,7 @@ interface Stage {
 
 async function stage(
   text = START,
-  options: { pid?: number; disk?: ForgetfulFileSystem; poll?: number } = {},
+  options: { pid?: number; disk?: ForgetfulFileSystem; poll?: number; guard?: boolean; port?: FileSystemPort } = {},
 ): Promise<Stage> {
   const disk = options.disk ?? createForgetfulFileSystem();
   if (!options.disk) disk.write(PATH, text);
@@ -52,7 +52,8 @@ async function stage(
   const file = await createConfigurationFile({
     path: PATH,
     dataFolder: DATA,
-    fileSystem: disk.port,
+    fileSystem: options.port ?? disk.port,
+    guard: options.guard ?? false,
     clock: { now: () => time++, monotonic: () => time++ },
     log,
     pollMilliseconds: options.poll ?? 0,
@@ -186,6 +187,44 @@ describe('a read that fails for a moment', () => {
     await expect(file.replace(Buffer.from('{"mode":"server"}'))).rejects.toMatchObject({ code: 'configWriteFailed' });
     await until(() => file.status().lastWriteError === null);
     expect(disk.readText(PATH)).toBe(START);
+  });
+
+  it('at a replacement is no problem any more once the file can be read, though the guard refused another one first', async () => {
+    const start = '{ "mode": "server", "inbounds": [{ "protocol": "ostp", "users": ["alpha"] }] }';
+    const { disk, file } = await stage(start, { poll: 20, guard: true });
+    disk.fail('read', 'EMFILE', (path) => path === PATH, 1);
+    await expect(file.replace(Buffer.from('{"mode":"server"}'))).rejects.toMatchObject({ code: 'configWriteFailed' });
+    await expect(file.replace(Buffer.from('{"mode":"server"}'))).rejects.toMatchObject({ code: 'configRefused' });
+    await until(() => file.status().lastWriteError === null);
+    expect(disk.readText(PATH)).toBe(start);
+  });
+});
+
+describe('a look at the file that is under way when Keyway closes', () => {
+  it('reads and writes nothing afterwards, when the file may be another process’s', async () => {
+    const disk = createForgetfulFileSystem();
+    disk.write(PATH, START);
+    const { stat } = disk.port;
+    let isHeld = false;
+    const held: (() => void)[] = [];
+    const port: FileSystemPort = {
+      ...disk.port,
+      stat: async (path) => {
+        if (isHeld && held.length === 0 && path === PATH) await new Promise<void>((done) => held.push(done));
+        return stat(path);
+      },
+    };
+    const { file, reloads } = await stage(START, { disk, port, poll: 5 });
+    isHeld = true;
+    await until(() => held.length > 0);
+    isHeld = false;
+    await file.close();
+    const other = await stage(START, { disk, pid: 2 });
+    disk.write(PATH, START.replace('"alpha"', '"other"'));
+    held[0]?.();
+    await new Promise((done) => setTimeout(done, 50));
+    expect(reloads).toEqual([]);
+    await other.file.close();
   });
 });
 

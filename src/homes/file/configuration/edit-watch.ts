@@ -81,7 +81,7 @@ export class EditWatch {
     const isKnown = typeof stat !== 'string' && state.reading === 'good' && this.#file.isKnown(stat);
     this.#isSettled = isKnown || this.#seenFor > TICK_MS;
     this.#lastSeen = seen;
-    if (!isKnown) await this.#queue.exclusive(() => this.#read());
+    if (!isKnown && !this.#isStopped) await this.#queue.exclusive(() => this.#read());
   }
 
   async #read(): Promise<void> {

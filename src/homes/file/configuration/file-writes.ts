@@ -38,6 +38,8 @@ export class FileWrites {
   #isWriting = false;
   #hasWritten = false;
   #lastError: string | null = null;
+  /** The error of a read that failed just now; it may hold the whole content. */
+  #readFailure: unknown = null;
   /** The last failure was a failed read; the next good read clears it. */
   #lastReadFailed = false;
   #lastKept = Number.NEGATIVE_INFINITY;
@@ -146,7 +148,6 @@ export class FileWrites {
 
   async #undisturbed<T>(attempt: () => Promise<T>): Promise<T> {
     const { path, overwriting } = this.#served;
-    this.#lastReadFailed = false;
     await this.#served.hold.renew();
     return undisturbed(path, async () => {
       await overwriting?.recover(path);
@@ -159,7 +160,7 @@ export class FileWrites {
     try {
       return await read();
     } catch (error) {
-      this.#lastReadFailed = true;
+      this.#readFailure = error;
       this.#served.state.reading = 'unavailable';
       throw error;
     }
@@ -287,6 +288,8 @@ export class FileWrites {
     const reason = failureWords(error);
     if (reason !== this.#lastError) log.error({ file: path, reason }, 'the configuration file could not be written');
     this.#lastError = reason;
+    this.#lastReadFailed = error === this.#readFailure;
+    this.#readFailure = null;
   }
 
   #succeeded(): void {
