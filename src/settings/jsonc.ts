@@ -24,7 +24,7 @@ const PROBLEMS: Readonly<Record<ReturnType<typeof printParseErrorCode>, string>>
 };
 
 /** A string, a comment of JSON with comments, or one that begins with `#`, which the parser knows nothing of. */
-const STRING_OR_COMMENT = /("(?:[^"\\\n]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/.*)|#.*/g;
+const STRING_OR_COMMENT = /("(?:[^"\\\n]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/[^\r\n]*)|#[^\r\n]*/g;
 
 /**
  * Reads a small file of Keyway's own: JSON with comments, also behind `#`. Integers are bigints of any size, as of `parseJson`.

@@ -317,6 +317,8 @@ describe('problems', () => {
       'unterminated string, found "\\"" at line 1 column 1',
     ]);
     expect(await problemsOf({ file: '\ufeff# "one"\n{ /* two */ "bind": "a:1" // # three\n}' })).toEqual([]);
+    const everySeparator = '# a\u2028b\n// a\u2029# /*\n{ "bind": "a:1" } # a\u2028';
+    expect(await problemsOf({ file: everySeparator })).toEqual([]);
   });
 
   it('name a flag that is given twice, and --config beside --no-config', async () => {
