@@ -64,30 +64,32 @@ function* hasRootMember(text: Buffer, name: string): Steps<boolean> {
     expectName(scanner);
     if (stringValue(scanner) === name) return true;
     toValue(scanner);
-    yield* skipValueSteps(scanner, state);
+    if (isContainer(scanner)) yield* skipContainer(scanner, state);
+    else skipValue(scanner);
   }
   return false;
 }
 
-/** As `skipValue`. */
-function* skipValueSteps(scanner: JsonScanner, state: { pausedAt: number }): Steps<void> {
-  const { kind } = scanner;
-  if (kind !== Token.openArray && kind !== Token.openObject) {
-    skipValue(scanner);
-    return;
-  }
-  if (scanner.start - state.pausedAt >= STEP_BYTES) {
-    state.pausedAt = scanner.start;
-    yield;
-  }
-  const close = kind === Token.openArray ? Token.closeArray : Token.closeObject;
+/** Skips an array or an object, in steps. */
+function* skipContainer(scanner: JsonScanner, state: { pausedAt: number }): Steps<void> {
+  const isObject = scanner.kind === Token.openObject;
+  const close = isObject ? Token.closeObject : Token.closeArray;
   for (let more = enter(scanner); more; more = another(scanner, close)) {
-    if (kind === Token.openObject) {
+    if (scanner.start - state.pausedAt >= STEP_BYTES) {
+      state.pausedAt = scanner.start;
+      yield;
+    }
+    if (isObject) {
       expectName(scanner);
       toValue(scanner);
     }
-    yield* skipValueSteps(scanner, state);
+    if (isContainer(scanner)) yield* skipContainer(scanner, state);
+    else skipValue(scanner);
   }
+}
+
+function isContainer({ kind }: JsonScanner): boolean {
+  return kind === Token.openArray || kind === Token.openObject;
 }
 
 function wordsOf(error: unknown): string {

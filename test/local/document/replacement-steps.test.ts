@@ -19,7 +19,14 @@ it('makes a replacement of many keys in steps of some thousand keys each, to the
 
 it('looks for the mode behind many keys in steps, too, wherever they stand', () => {
   const keys = Array.from({ length: 20_000 }, (_, n) => ({ access_key: `key-number-${n}`, name: `Name ${n}` }));
-  for (const members of [{ access_keys: keys }, { inbounds: [{ protocol: 'ostp', settings: { clients: keys } }] }]) {
+  const bare = Array.from({ length: 50_000 }, (_, n) => `key-number-${n}`);
+  const many = [
+    { access_keys: keys },
+    { access_keys: bare },
+    { inbounds: [{ protocol: 'ostp', settings: { clients: keys } }] },
+    { notes: Object.fromEntries(bare.map((name, n) => [name, n])) },
+  ];
+  for (const members of many) {
     const behind = Buffer.from(JSON.stringify({ ...members, mode: 'server' }));
     const before = Buffer.from(JSON.stringify({ mode: 'server', ...members }));
     expect(stepsOf(behind)).toBeGreaterThanOrEqual(stepsOf(before) + Math.floor(behind.length / 2 ** 18));
