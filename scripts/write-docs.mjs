@@ -2,12 +2,15 @@
 // documents whose tables are others, and ends with exit code 1 where there are any. Needs a build.
 import { readFile, writeFile } from 'node:fs/promises';
 import { DOCUMENTS, toldApartTable, withTable, withTables } from '../dist/src/commands/document-tables.js';
+import { coverageTables, packEvidence } from '../dist/src/commands/evidence.js';
 import { tellAllApart } from '../dist/src/embedded/told-apart.js';
+import { createFileSystem } from '../dist/src/platform/file-system.js';
 import { scenarioSchemaFile } from '../dist/src/replay/format/scenario.js';
 import { dependencyTables } from './dependency-tables.mjs';
 
 /** Tables that take more than the code to make, by the document that has them. */
 const MEASURED = {
+  'docs/coverage.md': async () => coverageTables(await packEvidence({ folder: '/', fileSystem: createFileSystem() })),
   'docs/security.md': async () => dependencyTables(),
   'docs/replay-ci.md': async () => ({ 'told apart': toldApartTable(await tellAllApart()) }),
 };

@@ -44,7 +44,7 @@ async function play(scenario: PackedScenario['scenario'], revision: string): Pro
   }
 }
 
-describe.each(WRITTEN)('a written scenario of $folder', ({ scenarios }) => {
+describe.each(WRITTEN)('a written scenario of $folder', ({ folder, scenarios }) => {
   test.each(scenarios)('$name: $scenario.title', async (packed) => {
     const { differences } = await playOnce(packed);
     expect(differences.map((each) => `step ${each.step}: ${differenceInWords(each)}`)).toEqual([]);
@@ -52,7 +52,7 @@ describe.each(WRITTEN)('a written scenario of $folder', ({ scenarios }) => {
 
   test.each(scenarios)('$name is formatted as its file says', ({ content, scenario }) => {
     expect(formatScenario(scenario)).toBe(content);
-    expect(scenario.source).toBe('spec');
+    expect(scenario.source).toBe(folder === 'lines' ? 'facts' : 'spec');
   });
 });
 

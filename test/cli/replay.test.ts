@@ -230,7 +230,7 @@ describe('keyway replay on a target', () => {
     const argv = [...flagsFor(server.origin, 'current'), '--update', '.'];
     const ended = await runHere(argv, { folder, environment });
     expect(ended.complaints).toContain(`rewrote ${join(folder, 'recording.json')}`);
-    expect(ended.output).toContain('not rewritten: this scenario is written from the specification');
+    expect(ended.output).toContain('not rewritten: this scenario is written by hand');
     const after = JSON.parse(await readFile(join(folder, 'recording.json'), 'utf8'));
     expect(after).toMatchObject({ source: 'recorded', serverVersion: '0.3.6' });
     expect(after.recordedAt).not.toBe('2020-01-01');

@@ -200,8 +200,8 @@ async function playOne(
   const bindings = player.standIns(file.scenario);
   const result = await player.play(file, { isStopped, bindings, onStep: (step) => steps.push(step) });
   if (result.outcome !== 'different' || isStopped()) return result;
-  if (file.scenario.source === 'spec')
-    return { ...result, hint: 'not rewritten: this scenario is written from the specification' };
+  if (file.scenario.source !== 'recorded')
+    return { ...result, hint: 'not rewritten: this scenario is written by hand' };
   const date = new Date(context.clock.now()).toISOString().slice(0, 10);
   const { facts, target } = player;
   const marks = { serverVersion: facts.version, date, revision: revisionText ?? revision.id, traits: revision, target };

@@ -105,6 +105,15 @@ export async function filesIn(
   return files;
 }
 
+/** The scenarios that come with Keyway, of the folders that are wanted. */
+export function filesOfPack(
+  context: Pick<CommandContext, 'folder' | 'fileSystem'>,
+  isWanted?: (folder: string) => boolean,
+): Promise<FoundFiles> {
+  const folders = PACK_FOLDERS.map((each) => join(packFolder(), each));
+  return filesIn(folders, context, isWanted);
+}
+
 /**
  * The scenarios of the paths; without paths those that come with Keyway, where revisions are named those that belong to
  * one of them.
@@ -115,11 +124,10 @@ async function chosenFiles(
   context: CommandContext,
 ): Promise<FoundFiles> {
   if (words.length > 0) return filesIn(words, context);
-  const folders = PACK_FOLDERS.map((each) => join(packFolder(), each));
-  if (revisions.length === 0) return filesIn(folders, context);
+  if (revisions.length === 0) return filesOfPack(context);
   // A folder of the pack that is named after a revision or a version holds nothing of others: most need not be read.
   const isWanted = (name: string) => !resolveRevision(name).ok || isOfOne(name, revisions);
-  const pack = await filesIn(folders, context, isWanted);
+  const pack = await filesOfPack(context, isWanted);
   return pack.filter((file) => file.kind === 'broken' || isOfOne(file.scenario.revision, revisions));
 }
 

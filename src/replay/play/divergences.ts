@@ -21,7 +21,7 @@ type Divergence = Static<typeof DIVERGENCE>;
 /** All known divergences from the recordings of one server package version. */
 const REGISTER = object({
   version: TEXT,
-  /** Reasons, each one sentence that names the row of the specification or the design, for all steps that it holds for. */
+  /** Reasons, each one sentence that names the section of the pages, for all steps that it holds for. */
   kinds: mapOf(object({ reason: TEXT, ...MEMBERS })),
   /** By the scenario's file name without `.json`, then by the step's number (from 1) or `then`. */
   scenarios: mapOf(mapOf(DIVERGENCE)),
